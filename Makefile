@@ -4,9 +4,10 @@ BIN := $(VENV)/bin
 ENV := $(VENV)/.installed
 MINUTES ?= 10
 TESTS ?= test
+TRITON ?= 3.9.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz check format bench docs wheel try release clean
+.PHONY: help demo test test-gpu test-triton fuzz check format bench docs wheel try release clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +22,10 @@ test-gpu: $(ENV) ## run the numeric tests on an NVIDIA GPU, where there is one
 	@if $(BIN)/python -c "from tilewright.backends.cuda.driver import is_there; raise SystemExit(not is_there())"; then \
 	CUDA_LAUNCH_BLOCKING=1 TILEWRIGHT_TEST_TARGETS=cuda $(BIN)/pytest tests/gpu tests/ops -k "cuda or gpu" $(ARGS); \
 	else echo "test-gpu: skipped, there is no NVIDIA GPU"; fi
+
+test-triton: $(ENV) ## compile kernels for GPUs that are not here, with TRITON=3.9.0
+	$(BIN)/python -m pip install --quiet --no-deps triton==$(TRITON)
+	$(BIN)/pytest tests/unit/backends/cuda $(ARGS)
 
 fuzz: $(ENV) ## try random and broken programs for MINUTES=10; ARGS="op --jobs 4" picks campaigns and processes
 	PYTHONPATH=tests $(BIN)/python -m property.fuzz --minutes $(MINUTES) $(ARGS)

@@ -108,15 +108,28 @@ def read(data: bytes) -> Object:
         raise ArtifactError(f"broken object: {error}") from error
 
 
-def _read(data: bytes) -> Object:
+def content_of(data: bytes, name: str) -> bytes:
+    """Return the bytes of a section by its name, of any 64-bit ELF file; nothing where there is none."""
+    sections, names = _sections(data)
+    texts = _slice(data, sections[names].offset, sections[names].size)
+    found = next((each for each in sections if _text(texts, each.name) == name), None)
+    return b"" if found is None else _slice(data, found.offset, found.size)
+
+
+def _sections(data: bytes) -> tuple[list[Section], int]:
+    """Return the headers of all sections, and which of them holds their names."""
     if data[:6] != b"\x7fELF\x02\x01":
         raise ArtifactError("broken object: not a 64-bit little-endian ELF file")
+    (start,), (count, names) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 60)
+    headers = _slice(data, start, 64 * count)
+    return [Section(*fields) for fields in struct.iter_unpack("<IIQQQQIIQQ", headers)], names
+
+
+def _read(data: bytes) -> Object:
+    sections, names = _sections(data)
     kind, machine = struct.unpack_from("<HH", data, 16)
     if kind != RELOCATABLE:
         raise ArtifactError(f"cannot load ELF type {kind}: only relocatable objects")
-    (start,), (count, names) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 60)
-    headers = _slice(data, start, 64 * count)
-    sections = [Section(*fields) for fields in struct.iter_unpack("<IIQQQQIIQQ", headers)]
     symbols = [symbol for each in sections if each.kind == SYMBOLS for symbol in _symbols(data, sections, each)]
     return Object(data, machine, names, sections, symbols, list(_relocations(data, sections, symbols)))
 

@@ -214,7 +214,7 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
     def _own_stages(self) -> Makers:
         return {
             "metadata": lambda: self._described(self._artifact_bytes()),
-            "profile": lambda: str(self.profile),
+            "profile": lambda: _profiled(self.profile, self.loaded.code.texts),
         }
 
     def _described(self, data: bytes) -> str:
@@ -229,6 +229,11 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
             files[ARTIFACT] = self._artifact_bytes()
         files[PROFILE] = self.profile.to_json().encode()
         return files
+
+
+def _profiled(profile: Profile, texts: Makers) -> str:
+    """Return how long compiling took, and what the kernels that a program launches take."""
+    return f"{profile}\n{texts['launches']()}" if "launches" in texts else str(profile)
 
 
 def _loaded(data: bytes, platform: str, specialized: Mapping[str, Number]) -> CompiledProgram:

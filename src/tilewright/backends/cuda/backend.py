@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cuda import target as targets
 from tilewright.backends.cuda.driver import current_stream, driver, is_there, number_of
-from tilewright.backends.cuda.loaded import KERNELS, LaunchedProgram
+from tilewright.backends.cuda.loaded import LaunchedProgram
+from tilewright.backends.cuda.reports import KERNELS, disassembler, texts
 from tilewright.backends.cuda.target import Target
 from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Texts, Timed
 from tilewright.core.program import Program
@@ -31,7 +32,7 @@ class CUDA(Backend):
     """Programs as kernels of a GPU, with host functions that start them."""
 
     name = "cuda"
-    stages = ("ttir", "ttgir", "llir", "ptx", "llvm")
+    stages = ("ttir", "ttgir", "llir", "ptx", "llvm", "sass", "launches")
     devices = ("cuda",)
     is_kept = True
 
@@ -41,15 +42,16 @@ class CUDA(Backend):
 
     def facts(self) -> dict[str, str]:
         """Return which GPUs, driver and Triton there are."""
-        found = {"Triton": targets.triton_version() or "none"}
+        found = {"Triton": targets.triton_version() or "none", "disassembler": disassembler() or "none"}
         try:
             gpus = [f"{driver().device_name(n)}, sm_{driver().capability(n)}" for n in range(driver().count)]
         except ExecutionError as error:
-            return {**found, "GPU": f"none: {error}"}
+            return {**found, "GPU": f"none: {error}", "running": "no: programs are compiled, saved and shown here"}
         return {
             **found,
             "driver": f"CUDA {driver().version // 1000}.{driver().version % 1000 // 10}",
             "GPU": "; ".join(gpus),
+            "running": "yes: tensors of torch, arrays of CuPy and of anybody who hands them over by DLPack",
         }
 
     def target(self) -> Target:
@@ -61,9 +63,9 @@ class CUDA(Backend):
         return targets.named(target)
 
     def fingerprint(self) -> str:
-        """Return which GPU, driver and Triton there are."""
+        """Return which GPU, driver and Triton there are, and what that is told by the environment."""
         gpu = f"{driver().capability(0)} {driver().version}" if is_there() else "none"
-        return f"{gpu} triton {targets.triton_version()}"
+        return f"{gpu} triton {targets.triton_version()} {targets.triton_settings()}"
 
     def toolchain(self) -> list[str]:
         """Return llvmlite's files; Triton's are told by its version."""
@@ -99,16 +101,16 @@ class CUDA(Backend):
             host = beside.submit(assemble, text, target.processor)
             binaries = compiled(
                 [
-                    Job(each, target.capability, kernel.warps, kernel.stages)
+                    Job(target.capability, kernel.tries(target.capability, is_aligned=is_aligned))
                     for kernel in emitter.kernels
-                    for each in (kernel.aligned, kernel.other)
+                    for is_aligned in (True, False)
                 ]
             )
         with timed("LLVM"):
             made = host.result().object
         objects = {PROGRAM: made, **_objects(emitter, binaries)}
-        texts = {**_texts(emitter.kernels, binaries), "llvm": lambda: text}
-        return Code(self, target, objects, symbols, emitter.errors, texts)
+        shown = {**_texts(emitter.kernels, binaries), "llvm": lambda: text, **texts(objects)}
+        return Code(self, target, objects, symbols, emitter.errors, shown)
 
     def load(self, program: Program, code: Code) -> LaunchedProgram:
         """Return code that is loaded on a GPU when it is first called there."""
@@ -136,7 +138,7 @@ class CUDA(Backend):
         self, target: Mapping[str, Any], objects: Mapping[str, bytes], symbols: Mapping[str, str], errors: Errors
     ) -> Code:
         """Return code that was kept."""
-        return Code(self, Target(**target), objects, symbols, errors, {})
+        return Code(self, Target(**target), objects, symbols, errors, texts(objects))
 
 
 def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str, bytes]:
@@ -144,11 +146,18 @@ def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str,
     named = enumerate(emitter.kernels)
     names = [f"{kernel.name}.{number}.{kind}" for number, kernel in named for kind in ("aligned", "other")]
     listed = [
-        {"object": name, "name": binary.name, "threads": binary.threads, "shared": binary.shared}
+        {
+            "object": name,
+            "name": binary.name,
+            "threads": binary.threads,
+            "shared": binary.shared,
+            "boxes": [word for box in binary.boxes for word in (box.rows, box.columns, box.swizzle)],
+        }  # fmt: skip
         for name, binary in zip(names, binaries, strict=True)
     ]
     cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
-    about = {"kernels": listed}
+    launches = [[each.kernel, each.line, each.grid, list(each.arguments)] for each in emitter.launches]
+    about = {"kernels": listed, "launches": launches}
     return {KERNELS: json.dumps(about).encode(), **cubins}
 
 
@@ -158,7 +167,7 @@ def _texts(kernels: Sequence[KernelText], binaries: Sequence[Binary]) -> Texts:
     def joined(stage: str) -> str:
         return "\n".join(binary.texts.get(stage, "") for binary in binaries[::2])
 
-    written = {"ttir": lambda: "\n".join(kernel.aligned for kernel in kernels)}
+    written = {"ttir": lambda: "\n".join(kernel.described or kernel.aligned for kernel in kernels)}
     return {**written, **{stage: partial(joined, stage) for stage in ("ttgir", "llir", "ptx")}}
 
 

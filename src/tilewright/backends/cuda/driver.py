@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,15 @@ from tilewright.errors import ExecutionError
 LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
 _MOST_SHARED = 8  # attribute of a function: how much shared memory it may ask for
+_RELAXED = 2  # a thread's own calls are none that a capture may object to
+_PAGE = 4096
 _MAPPED = 2  # memory of the host that the device sees
+
+
+class DriverError(ExecutionError):
+    """What the driver objects to, by its number."""
+
+    code = 0
 
 
 class Driver:
@@ -24,13 +33,17 @@ class Driver:
 
     def __init__(self) -> None:
         self.library: Any = ctypes.CDLL(LIBRARY)
+        self._contexts: dict[int, int] = {}
+        self._words: dict[int, list[tuple[int, int]]] = {}
         self.call("cuInit", 0)
 
     def call(self, name: str, *args: Any) -> None:
         """Call a function of the driver; ExecutionError says what it objects to."""
         code: int = getattr(self.library, name)(*args)
         if code:
-            raise ExecutionError(f"CUDA's driver: {name} failed, {self._said(code)}")
+            error = DriverError(f"CUDA's driver: {name} failed, {self._said(code)}")
+            error.code = code
+            raise error
 
     def _said(self, code: int) -> str:
         text = ctypes.c_char_p()
@@ -71,10 +84,26 @@ class Driver:
 
     def context(self, device: int) -> int:
         """Return the context that everybody in this process shares on a GPU, held for the life of the process."""
-        found = ctypes.c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(found), device)
-        self.call("cuCtxSetCurrent", found)
-        return found.value or 0
+        if device not in self._contexts:
+            found = ctypes.c_void_p()
+            self.call("cuDevicePrimaryCtxRetain", ctypes.byref(found), device)
+            self._contexts[device] = found.value or 0
+        return self._contexts[device]
+
+    @contextmanager
+    def using(self, device: int) -> Generator[None, None, None]:
+        """Use a GPU for what is done inside, and then the one again that this thread used before.
+
+        What is done is no part of a graph that somebody captures meanwhile.
+        """
+        mode = ctypes.c_int(_RELAXED)
+        self.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+        self.call("cuCtxPushCurrent_v2", ctypes.c_void_p(self.context(device)))
+        try:
+            yield
+        finally:
+            self.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+            self.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
 
     def function(self, cubin: bytes, name: str, shared: int) -> int:
         """Return a kernel loaded in the current context, allowed the shared memory that it needs."""
@@ -90,7 +119,7 @@ class Driver:
         found, context = ctypes.c_int(), ctypes.c_void_p()
         self.call("cuCtxGetCurrent", ctypes.byref(context))
         if not context.value:
-            self.context(0)
+            self.call("cuCtxSetCurrent", ctypes.c_void_p(self.context(0)))
         self.call("cuCtxGetDevice", ctypes.byref(found))
         return found.value
 
@@ -112,27 +141,35 @@ class Driver:
 
     def join(self, device: int, first: int | None, second: int | None) -> None:
         """Let a stream of a GPU wait for what another has to do; without one, wait for that here."""
-        self.context(device)
-        if second is None:
-            self.call("cuStreamSynchronize", ctypes.c_void_p(first))
-            return
-        event = self._event()
-        self.call("cuEventRecord", event, ctypes.c_void_p(first))
-        self.call("cuStreamWaitEvent", ctypes.c_void_p(second), event, 0)
-        self.call("cuEventDestroy_v2", event)
+        with self.using(device):
+            if second is None:
+                self.call("cuStreamSynchronize", ctypes.c_void_p(first))
+                return
+            event = self._event()
+            self.call("cuEventRecord", event, ctypes.c_void_p(first))
+            self.call("cuStreamWaitEvent", ctypes.c_void_p(second), event, 0)
+            self.call("cuEventDestroy_v2", event)
 
     def _event(self) -> ctypes.c_void_p:
         made = ctypes.c_void_p()
         self.call("cuEventCreate", ctypes.byref(made), 0)
         return made
 
-    def shared_word(self) -> tuple[int, int]:
-        """Return a word that host and device see, zero: its address for one and for the other."""
-        host, device = ctypes.c_void_p(), ctypes.c_uint64()
-        self.call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(8), _MAPPED)
-        self.call("cuMemHostGetDevicePointer_v2", ctypes.byref(device), host, 0)
-        ctypes.c_uint64.from_address(host.value or 0).value = 0
-        return host.value or 0, device.value
+    def shared_word(self, device: int) -> tuple[int, int]:
+        """Return a word that the host and a GPU see, zero and nobody else's: its address for one and for the other."""
+        words = self._words.setdefault(device, [])
+        if not words:
+            words += self._shared_page(device)
+        return words.pop()
+
+    def _shared_page(self, device: int) -> list[tuple[int, int]]:
+        host, there = ctypes.c_void_p(), ctypes.c_uint64()
+        with self.using(device):
+            self.call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(_PAGE), _MAPPED)
+            self.call("cuMemHostGetDevicePointer_v2", ctypes.byref(there), host, 0)
+        start = host.value or 0
+        ctypes.memset(start, 0, _PAGE)
+        return [(start + at, there.value + at) for at in range(0, _PAGE, 8)]
 
 
 def number_of(device: str) -> int:
@@ -169,11 +206,11 @@ def stream_function(has_torch: bool) -> tuple[int, object]:
     """Return where the function lies that tells the current stream, torch's where it is loaded, and what keeps it."""
     torch: Any = sys.modules.get("torch") if has_torch else None
     if torch is None or not torch.cuda.is_available():
-        return _kept(_default_stream)
+        return _kept(_told)
     try:
         found = ctypes.CDLL("libtorch_cuda.so").aoti_torch_get_current_cuda_stream
     except (OSError, AttributeError):
-        return _kept(lambda device, place: _told(place, torch._C._cuda_getCurrentRawStream(device)))
+        return _kept(_told)
     return ctypes.cast(found, ctypes.c_void_p).value or 0, found
 
 
@@ -185,12 +222,11 @@ def current_stream(device: int | None = None) -> int | None:
     return found.value
 
 
-def _default_stream(device: int, place: Any) -> int:
-    return _told(place, None)
-
-
-def _told(place: Any, stream: int | None) -> int:
-    place[0] = stream
+def _told(device: int, place: Any) -> int:
+    """Tell the current stream as torch has it by now, which may have come after the program that asks."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    uses_torch = cuda is not None and cuda.is_initialized()
+    place[0] = sys.modules["torch"]._C._cuda_getCurrentRawStream(device) if uses_torch else None
     return 0
 
 

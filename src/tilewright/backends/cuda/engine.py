@@ -13,6 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from tilewright.backends.cuda.maps import Box, boxes
+from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
+from tilewright.backends.cuda.target import triton_release
 from tilewright.errors import InternalError
 from tilewright.forks import Lock
 from tilewright.records import record
@@ -22,6 +25,9 @@ STAGES = ("ttir", "ttgir", "llir", "ptx")
 
 MOST_SHARED = 232448
 """Bytes of shared memory that a block can have."""
+
+_OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
+"""What Triton raises for kernels that it does not take."""
 
 _lock = Lock()
 
@@ -35,16 +41,15 @@ class Binary:
     threads: int
     shared: int
     texts: Mapping[str, str]
+    boxes: tuple[Box, ...] = ()
 
 
 @record
 class Job:
-    """A kernel's text, the compute capability it is for times ten, and what Triton is told about it."""
+    """The compute capability a kernel is for, times ten, and its texts with a schedule each, the best first."""
 
-    text: str
     capability: int
-    warps: int
-    stages: int
+    tries: tuple[tuple[str, Schedule], ...]
 
 
 def compiled(jobs: Sequence[Job]) -> list[Binary]:
@@ -55,26 +60,42 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
     with _lock, _quiet() as said:
         triton = _triton()
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is spent outside of Python
-            found = {job: pool.submit(_compiled, triton, job) for job in dict.fromkeys(jobs)}
+            found = {job: pool.submit(_fitting, triton, job) for job in dict.fromkeys(jobs)}
         for job, future in found.items():
             try:
                 future.result()
-            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            except _OBJECTIONS as error:
                 complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
-                raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.text}") from None
+                raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.tries[-1][0]}") from None
     return [found[job].result() for job in jobs]
 
 
-def _compiled(triton: _Triton, job: Job) -> Binary:
-    target = triton.target("cuda", job.capability, 32)
+def _fitting(triton: _Triton, job: Job) -> Binary:
+    """Return a kernel by the first of its schedules that Triton can follow and that fits a block."""
+    *first, last = job.tries
+    for text, schedule in first:
+        try:
+            return _compiled(triton, job.capability, text, schedule)
+        except _OBJECTIONS:
+            continue
+    return _compiled(triton, job.capability, *last)
+
+
+def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -> Binary:
+    target = triton.target("cuda", capability, 32)
     backend = triton.make_backend(target)
     options = backend.parse_options(
-        {"num_warps": job.warps, "num_stages": job.stages, "enable_fp_fusion": False, "enable_reflect_ftz": False}
+        {
+            "num_warps": schedule.warps,
+            "num_stages": schedule.stages,
+            "enable_fp_fusion": False,
+            "enable_reflect_ftz": False,
+        }
     )
     context = triton.ir.context()
     triton.ir.load_dialects(context)
     backend.load_dialects(context)
-    module: Any = _parsed(triton, context, job.text)
+    module: Any = _parsed(triton, context, text if schedule.is_specialized else text.replace(SPECIALIZED, "}"))
     makers: dict[str, Any] = {}
     backend.add_stages(makers, options, *triton.language)
     metadata: dict[str, Any] = {"target": target, **options.__dict__}
@@ -85,18 +106,24 @@ def _compiled(triton: _Triton, job: Job) -> Binary:
             texts[name] = str(module)
     if metadata.get("global_scratch_size"):
         raise InternalError("a kernel that needs scratch memory of the device")
-    return Binary(bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts)
+    if metadata["shared"] > MOST_SHARED:
+        raise ValueError(f"{metadata['shared']} bytes of shared memory, and a block has at most {MOST_SHARED}")
+    made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
+    return Binary(bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made)
 
 
 def _parsed(triton: Any, context: Any, text: str) -> Any:
     with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
-        file.write(text)
+        file.write(text if triton.has_wrapped_descriptors else _DESCRIPTOR.sub(r"!tt.tensordesc<\1>", text))
     try:
         module = triton.ir.parse_mlir_module(file.name, context)
     finally:
         os.unlink(file.name)
     module.context = context
     return module
+
+
+_DESCRIPTOR = re.compile(r"!tt\.tensordesc<tensor<([^<>]*)>>")
 
 
 class _Triton:
@@ -110,6 +137,7 @@ class _Triton:
         self.ir: Any = ir
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
+        self.has_wrapped_descriptors = triton_release() < (3, 8)
         self.language: tuple[Any, ...] = ()
         try:
             from triton.backends.compiler import Language  # pyright: ignore

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from tilewright.backends.cuda.driver import driver, number_of, stream_function
-from tilewright.backends.cuda.host import element_code
-from tilewright.backends.cuda.host.graph_code import STATE_WORDS, STATES
-from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
+from tilewright.backends.cuda.driver import DriverError, current_stream, driver, number_of, stream_function
+from tilewright.backends.cuda.host import element_code, map_code
+from tilewright.backends.cuda.host.graph_words import ENTRY_WORDS, STATE_WORDS, STATES, STREAMS, TRIES
+from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, STREAM, TABLE, Table
+from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
 from tilewright.native.support import carried
-
-KERNELS = "kernels"
-"""The object that says how each kernel is launched."""
 
 
 class LaunchedProgram(HostProgram):
@@ -40,8 +40,11 @@ class LaunchedProgram(HostProgram):
         return self._placed[device]
 
 
+_Load = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64)
+
+
 class PlacedProgram(HostProgram):
-    """A program on one GPU: its kernels loaded there, its host functions pointed to them."""
+    """A program on one GPU, where kernels are loaded as they are first launched."""
 
     def __init__(self, program: Program, code: Code, device: int) -> None:
         self.device = device
@@ -51,7 +54,7 @@ class PlacedProgram(HostProgram):
         super().__init__(program, code, self._symbols(code))
 
     def _symbols(self, code: Code) -> dict[str, int]:
-        """Load the kernels; return where everything lies that host functions name."""
+        """Return where everything lies that host functions name."""
         found = driver()
         have = found.capability(self.device)
         wanted = code.target.capability
@@ -59,20 +62,23 @@ class PlacedProgram(HostProgram):
             raise ExecutionError(f"kernels for {code.target.name} cannot run on this GPU, which is sm_{have}")
         listed = json.loads(code.objects[KERNELS])
         kernels: list[dict[str, Any]] = listed["kernels"]
-        words: list[int] = [found.context(self.device), self.device, *found.shared_word()]
+        words: list[int] = [found.context(self.device), self.device, *found.shared_word(self.device)]
         for kernel in kernels:
-            function = found.function(code.objects[kernel["object"]], kernel["name"], kernel["shared"])
-            words += [function, kernel["threads"], kernel["shared"], 0]
+            words += [0, kernel["threads"], kernel["shared"], self._held(kernel.get("boxes", ()))]
         self._table = (ctypes.c_uint64 * len(words))(*words)
-        self._graphs = (ctypes.c_uint64 * (STATE_WORDS * len(code.symbols)))()
+        self._graphs = (ctypes.c_uint64 * (ENTRY_WORDS * len(code.symbols)))()
+        if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":  # which nobody promises of graphs
+            self._graphs[::STATE_WORDS] = [TRIES] * (STREAMS * len(code.symbols))
         stream, kept = stream_function("torch" in sys.modules)
+        load = _Load(partial(self._load, code, kernels))
         self._tells = stream
-        self._keep.append(kept)
+        self._keep += [kept, load]
         return {
             TABLE: ctypes.addressof(self._table),
             STATES: ctypes.addressof(self._graphs),
             STREAM: stream,
-            **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER)},
+            LOAD: ctypes.cast(load, ctypes.c_void_p).value or 0,
+            **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER, *map_code.DRIVER)},
         }
 
     def _stream(self) -> ctypes.c_void_p:
@@ -82,13 +88,30 @@ class PlacedProgram(HostProgram):
         ask(self.device, ctypes.addressof(found))
         return found
 
+    def _held(self, words: Sequence[int]) -> int:
+        """Return where words lie, as long as the program does; 0 where there are none."""
+        made = (ctypes.c_uint64 * len(words))(*words)
+        self._keep.append(made)
+        return ctypes.addressof(made) if words else 0
+
+    def _load(self, code: Code, kernels: Sequence[Mapping[str, Any]], number: int) -> int:
+        """Load a kernel, which is about to be launched for the first time; return the driver's error, or 0."""
+        kernel = kernels[number]
+        try:
+            with driver().using(self.device):
+                found = driver().function(code.objects[kernel["object"]], kernel["name"], kernel["shared"])
+        except DriverError as error:
+            return error.code
+        self._table[Table.KERNELS + Table.ROW * number] = found
+        return 0
+
     def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
         """Raise what a run did wrong, and what kernels have noted meanwhile: all of it, where launches are blocking."""
         node = buffers
         while node:  # which a program leaves that returns what it has made
             node, memory = (ctypes.c_uint64 * 2).from_address(node)
-            driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), self._stream())
-        noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
+            driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), ctypes.c_void_p(current_stream(self.device)))
+        noted = ctypes.c_int64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0
         super().finish(name, number, buffers, numbers)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from tilewright.native.target import PRESETS
@@ -50,6 +52,7 @@ def named(name: str) -> Target:
     return target_for(int(found[1]))
 
 
+@cache
 def triton_version() -> str:
     """Return the version of Triton that is installed, or nothing."""
     try:
@@ -58,12 +61,22 @@ def triton_version() -> str:
         return ""
 
 
+def triton_settings() -> str:
+    """Return what the environment tells Triton, which may be to take another assembler or other options."""
+    return " ".join(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("TRITON_"))
+
+
+def triton_release() -> tuple[int, ...]:
+    """Return the first two numbers of the version of Triton that is installed."""
+    return tuple(map(int, re.findall(r"\d+", triton_version())[:2]))
+
+
 def triton_objection() -> str:
     """Return why kernels cannot be compiled here, or nothing."""
     found = triton_version()
     if not found:
         return "kernels for GPUs are compiled by Triton, which is not installed (pip install triton)"
-    if tuple(map(int, re.findall(r"\d+", found)[:2])) < OLDEST_TRITON:
+    if triton_release() < OLDEST_TRITON:
         return (
             f"kernels for GPUs are compiled by Triton {'.'.join(map(str, OLDEST_TRITON))} or newer, and {found} is here"
         )

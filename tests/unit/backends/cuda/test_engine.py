@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ops.test_every_op import example, title
 from unit.backends.cuda.test_texts import add, matmul, ones
+from unit.backends.cuda.written import written
 
 from tilewright import ir
+from tilewright.backends.cuda import target
+from tilewright.backends.cuda.backend import BACKEND
 from tilewright.backends.cuda.engine import Job, compiled
+from tilewright.backends.cuda.schedule import Schedule
 from tilewright.backends.cuda.target import named, triton_objection
-from tilewright.errors import InternalError
+from tilewright.core.op import Kind, OpSpec, specs
+from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.programs.program import CompiledProgram
 
 pytestmark = pytest.mark.skipif(bool(triton_objection()), reason="needs Triton")
@@ -44,9 +51,33 @@ def test_a_program_is_saved_and_loaded_where_there_is_no_gpu(tmp_path: Path) -> 
         loaded(ones(64, 128), ones(64, 128))
 
 
+def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> None:
+    program = ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, platform="cuda", target="sm_90")
+    head, row = program.stages["launches"].splitlines()
+    assert head.split() == ["kernel", "line", "grid", "threads", "registers", "spilled", "shared", "arguments"]
+    found = re.fullmatch(r"add_incore_0 +test_texts.py:\d+ +row in 0:64:16 +128 +(\d+) +0 +0 +x, y, out", row)
+    assert found is not None and 10 < int(found[1]) < 256
+    assert "LDG.E.128" in program.stages["sass"]
+    assert ".loc" in program.stages["ptx"] and '"test_texts.py"' in program.stages["ptx"]
+    assert "Triton" in program.stages["profile"] and row in program.stages["profile"]
+    program.save(tmp_path)
+    loaded = CompiledProgram.load(tmp_path)
+    assert {loaded.stages[name] == program.stages[name] for name in ("launches", "sass")} == {True}
+
+
+@pytest.mark.parametrize("spec", [s for s in specs() if Kind.TILE in s.kinds and s.example], ids=title)
+def test_an_example_of_an_op_compiles(spec: OpSpec) -> None:
+    try:
+        unit = written(example(spec))
+    except UnsupportedFeatureError:
+        pytest.skip("refused by name")
+    jobs = [Job(90, kernel.tries(90, is_aligned=is_aligned)) for kernel in unit.kernels for is_aligned in (True, False)]
+    assert all(binary.cubin for binary in compiled(jobs))
+
+
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
     with pytest.raises(InternalError, match=r"Triton refuses the generated kernel: .*\nmodule"):
-        compiled([Job("module { nonsense }", 90, 4, 3)])
+        compiled([Job(90, (("module { nonsense }", Schedule(4, 3)),))])
 
 
 def test_targets_go_by_name() -> None:
@@ -55,3 +86,11 @@ def test_targets_go_by_name() -> None:
         named("sm_1")
     with pytest.raises(ValueError, match="back end 'cpu' makes code for this machine alone, and for no target 'sm_90'"):
         ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, target="sm_90")
+
+
+def test_keys_change_with_triton_and_with_what_the_environment_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = BACKEND.fingerprint()
+    monkeypatch.setenv("TRITON_PTXAS_PATH", "/elsewhere/ptxas")
+    told = BACKEND.fingerprint()
+    monkeypatch.setattr(target, "triton_version", lambda: "3.99")  # pyright: ignore
+    assert len({before, told, BACKEND.fingerprint()}) == 3

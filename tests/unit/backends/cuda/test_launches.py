@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from unit.backends.cuda.written import written
 import tilewright.language as pl
 from tilewright.backends.cuda import loaded
 from tilewright.backends.cuda.backend import BACKEND
-from tilewright.backends.cuda.loaded import KERNELS, LaunchedProgram
+from tilewright.backends.cuda.loaded import LaunchedProgram
+from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.cuda.target import named
 from tilewright.backends.interface import PROGRAM, Code
 from tilewright.errors import ExecutionError
@@ -29,7 +31,10 @@ class Recorder:
 
     def __init__(self) -> None:
         self.launches: list[tuple[int, int, list[int]]] = []
-        """Kernel, blocks and the words of each launch."""
+        """Kernel, blocks and the words of each launch, however it was started."""
+        self.single: list[tuple[int, int, list[int]]] = []
+        """Those that were started one by one."""
+        self.replaced = 0
         self.allocated: list[int] = []
         self.freed: list[int] = []
         self.graphs: list[list[tuple[int, int, list[int]]]] = []
@@ -38,6 +43,10 @@ class Recorder:
         self.nodes: dict[int, tuple[int, int, list[int]]] = {}
         self.on: set[int] = set()
         self.code = 0
+        self.used: list[int] = []
+        self.started: list[tuple[int, int]] = []
+        """Stream and graph."""
+        self.pushed: list[int | None] = []
         self.word = ctypes.c_uint64(0)
         self.current = ctypes.c_void_p(None)
         pointers, places = [ctypes.c_void_p] * 4, ctypes.POINTER(ctypes.c_int64)
@@ -63,6 +72,8 @@ class Recorder:
             "cuGraphNodeSetEnabled": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2], ctypes.c_int)(self._switch),
             "cuGraphLaunch": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2])(self._start),
         }
+        self._keep["cuCtxPushCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._push)
+        self._keep["cuCtxPopCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._pop)
         self._other = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(lambda *_: 0)
 
     def _get(self, place: Any) -> int:
@@ -73,9 +84,17 @@ class Recorder:
         self.current = ctypes.c_void_p(context)
         return 0
 
+    def _push(self, context: int | None) -> int:
+        self.pushed.append(context)
+        return 0
+
+    def _pop(self, place: int) -> int:
+        return self._push(None)
+
     def _launch(self, function: int, blocks: int, *rest: Any) -> int:
         *_, params, _ = rest
-        self.launches.append(self._read(function, blocks, params))
+        self.single.append(self._read(function, blocks, params))
+        self.launches.append(self.single[-1])
         return self.code
 
     def _read(self, function: int, blocks: int, params: int) -> tuple[int, int, list[int]]:
@@ -120,6 +139,7 @@ class Recorder:
 
     def _replace(self, graph: int, node: int, words: int) -> int:
         self.nodes[node] = self._node(words)
+        self.replaced += 1
         return 0
 
     def _switch(self, graph: int, node: int, is_on: int) -> int:
@@ -128,6 +148,8 @@ class Recorder:
 
     def _start(self, graph: int, stream: Any) -> int:
         self.graphs.append([self.nodes[node] for node in sorted(self.on)])
+        self.launches += self.graphs[-1]
+        self.started.append((stream, graph))
         return self.code
 
     # what loading asks
@@ -138,9 +160,14 @@ class Recorder:
         return 90
 
     def context(self, device: int) -> int:
-        return 77
+        return 77 + device
 
-    def shared_word(self) -> tuple[int, int]:
+    @contextmanager
+    def using(self, device: int) -> Generator[None, None, None]:
+        self.used.append(device)
+        yield
+
+    def shared_word(self, device: int) -> tuple[int, int]:
         return ctypes.addressof(self.word), 99
 
     def function(self, cubin: bytes, name: str, shared: int) -> int:
@@ -159,7 +186,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     return made
 
 
-def entry_of(recorder: Recorder, kernel: Any, *args: Any) -> Callable[..., None]:
+def entry_of(recorder: Recorder, kernel: Any, *args: Any, device: str = "cuda:0") -> Callable[..., None]:
     """Return a kernel's host function: it takes the words of its arguments, and raises what the run did wrong."""
     unit = written(kernel.specialize(*args).program)
     target = named("sm_90")
@@ -175,7 +202,7 @@ def entry_of(recorder: Recorder, kernel: Any, *args: Any) -> Callable[..., None]
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
     (entry,) = unit.program.entries
     code = Code(BACKEND, target, objects, {entry.name: f"start_{entry.name}"}, unit.errors, {})
-    program = LaunchedProgram(unit.program, code).on("cuda:0")
+    program = LaunchedProgram(unit.program, code).on(device)
 
     def run(*words: int) -> None:
         context = (ctypes.c_int64 * len(Context))()
@@ -201,7 +228,16 @@ def test_a_parallel_loop_is_a_grid_of_its_turns(recorder: Recorder) -> None:
     ((kernel, blocks, words),) = recorder.launches
     assert (kernel, blocks) == (0, 3)
     assert {X, Y, 64} <= set(words)
-    assert recorder.current.value == 77
+    assert recorder.current.value == 77 and recorder.used == [0]
+
+
+def test_a_program_is_loaded_and_run_where_its_tensors_are(recorder: Recorder) -> None:
+    run = entry_of(recorder, double, ONES, device="cuda:1")
+    run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+    assert recorder.used == [1] and recorder.current.value == 78
+    recorder.current = ctypes.c_void_p(77)
+    run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+    assert recorder.pushed == [78, None] and len(recorder.launches) == 2
 
 
 def test_a_row_or_an_address_that_is_not_aligned_takes_the_other_kernel(recorder: Recorder) -> None:
@@ -245,6 +281,18 @@ def test_orchestration_runs_on_the_host(recorder: Recorder) -> None:
     assert recorder.allocated == [32 * 64 * 4] and recorder.freed == [65 << 20]
 
 
+def test_calls_on_one_stream_share_small_temporaries(recorder: Recorder) -> None:
+    run = entry_of(recorder, through_a_temporary, np.ones((32, 64), np.float32))
+    for _ in range(4):
+        run(X, 32, 64, 64, 1, Y, 32, 64, 64, 1)
+    assert len(recorder.allocated) == 2 and recorder.freed == [65 << 20]
+    assert len(recorder.launches) == 12 and [len(graph) for graph in recorder.graphs] == [3, 3, 3]
+    assert all(66 << 20 in words for *_, words in recorder.launches[3:])
+    recorder.capturing = 1
+    run(X, 32, 64, 64, 1, Y, 32, 64, 64, 1)
+    assert len(recorder.allocated) == 3 and recorder.freed == [65 << 20, 67 << 20]
+
+
 @pl.jit
 def again_and_again(x: pl.Tensor, out: pl.Out[pl.Tensor], n: pl.Scalar[pl.INDEX]):
     for i in pl.range(n):
@@ -259,16 +307,17 @@ def test_all_launches_of_a_call_are_started_as_one_graph(recorder: Recorder) -> 
 
     def turns(count: int, at: int = X) -> tuple[list[int], list[int]]:
         """Return which turns a call starts as a graph, and which one by one."""
-        recorder.graphs, recorder.launches = [], []
+        recorder.graphs, recorder.single, recorder.replaced = [], [], 0
         entry(at, 64, 64, 64, 1, Y, 64, 64, 64, 1, count)
         graph = recorder.graphs[0] if recorder.graphs else []
-        assert len(recorder.graphs) < 2 and all(at in words for *_, words in (*graph, *recorder.launches))
-        started = [next(n for n in words if n < 8) for *_, words in (*graph, *recorder.launches)]
+        assert len(recorder.graphs) < 2 and all(at in words for *_, words in (*graph, *recorder.single))
+        started = [next(n for n in words if n < 8) for *_, words in (*graph, *recorder.single)]
         return started[: len(graph)], started[len(graph) :]
 
-    assert turns(1) == ([], [0])
+    assert turns(0) == ([], [])
     assert turns(3) == ([], [0, 1, 2])
-    assert turns(3, at=X + 4096) == ([0, 1, 2], [])
+    assert turns(3, at=X + 4096) == ([0, 1, 2], []) and recorder.replaced == 3
+    assert turns(3, at=X + 4096) == ([0, 1, 2], []) and recorder.replaced == 0
     assert turns(1) == ([0], [])
     assert turns(3) == ([0, 1, 2], [])
     assert turns(5) == ([0, 1, 2], [3, 4])
@@ -276,6 +325,33 @@ def test_all_launches_of_a_call_are_started_as_one_graph(recorder: Recorder) -> 
     assert turns(2) == ([0, 1], [])
     recorder.capturing = 1
     assert turns(3) == ([], [0, 1, 2])
+
+
+def test_launches_that_are_waited_for_are_started_one_by_one(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    run = entry_of(recorder, double, ONES)
+    for _ in range(3):
+        run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+    assert len(recorder.single) == 3 and not recorder.graphs
+
+
+def test_each_of_the_first_streams_has_its_graph(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams: list[int] = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
+    def current(device: int, place: Any) -> int:
+        place[0] = streams.pop()
+        return 0
+
+    at = ctypes.cast(current, ctypes.c_void_p).value
+    monkeypatch.setattr(loaded, "stream_function", lambda _: (at, current))  # pyright: ignore
+    run = entry_of(recorder, double, ONES)
+    for number, streams[:] in enumerate([[1], [2], [1], [2], [3], [3], [4], [4], [1]]):
+        run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+        assert len(recorder.launches) == number + 1
+    assert [stream for stream, _ in recorder.started] == [1, 2, 3, 1]
 
 
 def test_a_graph_that_is_refused_names_the_drivers_error(recorder: Recorder) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from tilewright.backends.cpu.emit import values as host
 from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.parameters import ALIGNED, Parameters
+from tilewright.backends.cuda.ttir.parameters import ALIGNED, Parameters, Plane
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.backends.cuda.ttir.text import I32, I64, pointer_to
 from tilewright.backends.cuda.ttir.values import (
     Binding,
+    Described,
     Extent,
     Scalar,
     Tensor,
@@ -50,7 +52,15 @@ def _tensor(params: Parameters, tensor: host.Tensor) -> Tensor:
     strides = extents(params, tensor.strides, several)
     shape = _along_rows(params, tensor.shape, several)
     valid = shape if tensor.valid == tensor.shape else _along_rows(params, tensor.valid, several)
-    return Tensor(pointer, shape, strides, valid, tensor.dtype, tensor.root)
+    return Tensor(pointer, shape, strides, valid, tensor.dtype, tensor.root, _described(params, tensor))
+
+
+def _described(params: Parameters, tensor: host.Tensor) -> Described | None:
+    if len(tensor.shape) != 2 or static(tensor.strides[1]) != 1:
+        return None
+    rows, columns = tensor.valid
+    element, size = memory_element(tensor.dtype), tensor.dtype.get_byte()
+    return partial(params.described, Plane(tensor.pointer, rows, columns, tensor.strides[0], element, size))
 
 
 def _along_rows(params: Parameters, words: Sequence[llvm.Value], divisor: int) -> tuple[Extent, ...]:

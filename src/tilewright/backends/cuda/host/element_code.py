@@ -6,7 +6,7 @@ call starts its kernels one by one. Reading waits for the device; filling does n
 
 from __future__ import annotations
 
-from tilewright.backends.cuda.host import graph_code
+from tilewright.backends.cuda.host import graph_words
 from tilewright.backends.cuda.host.launch_code import TABLE, Shared, Table
 from tilewright.native.context import Context
 from tilewright.native.llvm import Module
@@ -26,8 +26,8 @@ define internal ptr @device_flushed(ptr %context, i64 %note) nounwind {{
   %at = getelementptr i64, ptr %context, i64 {Shared.STREAM}
   %stream = load ptr, ptr %at, align 8
   %graph = getelementptr i64, ptr %context, i64 {Shared.END}
-  call void @graph_end(ptr %graph, ptr %stream)
-  %failed = getelementptr i64, ptr %graph, i64 {graph_code.Call.FAILED}
+  call void @graph_start(ptr %graph, ptr %stream)
+  %failed = getelementptr i64, ptr %graph, i64 {graph_words.Call.FAILED}
   %code = load i32, ptr %failed, align 8
   call void @refused(ptr %context, i32 %code, i64 %note)
   ret ptr %stream

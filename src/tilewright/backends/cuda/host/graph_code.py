@@ -1,62 +1,27 @@
 """Graph code: the LLVM functions that start all kernels of a call at once, as one graph of CUDA's.
 
-Starting a graph costs as much as starting one kernel, whatever it consists of. So the first calls of an entry start
-their kernels one by one and write them down as a graph, each after the one before it; later ones only replace what its
-nodes are, which any kernel and any grid can be, and start it once the entry is done. Nodes that a call has no kernel
-for are switched off, and kernels that it has no node for are started behind it. A graph runs on the stream it was made
-on, and never while somebody captures that or another thread uses it: then kernels are started one by one, as they are
-where there is only one.
-
-    state := calls that wrote it down, whether it is used, graph, its stream, nodes, those switched on, then the nodes
+Starting a graph costs less than starting a kernel, whatever it consists of. So the first call of an entry starts its
+kernels one by one and writes them down as a graph, each after the one before it; later ones only replace what its nodes
+are, which any kernel and any grid can be, where that is not what they are already, and start it once the entry is done.
+Nodes that a call has no kernel for are switched off, and kernels that it has no node for are started behind it. A graph
+runs on the stream it was made on, and never while somebody captures that or another thread uses it; then, and on more
+streams than there are graphs for, kernels are started one by one.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-STATES = "tilewright_cuda_graphs"
-MOST = 64
-"""Nodes of a graph at most."""
-TRIES = 4
-"""Calls that may write down a graph of more than one kernel; after them an entry is one that has none."""
-
-
-class State(IntEnum):
-    """The words of an entry's graph, before its nodes."""
-
-    TRIES = 0
-    BUSY = 1
-    GRAPH = 2
-    """The graph that can be started, nothing while there is none; the one that its nodes are of stays, too."""
-    STREAM = 3
-    NODES = 4
-    ON = 5
-    """How many of its nodes, the first ones, are switched on."""
-    NODE = 6
-
-
-STATE_WORDS = State.NODE + MOST
-
-
-class Call(IntEnum):
-    """The words of one call: its state, or nothing where kernels start one by one; kernels so far; the node's words."""
-
-    STATE = 0
-    COUNT = 1
-    MADE = 2
-    """The graph that is being written down, nothing where one is replaced."""
-    FUNCTION = 3
-    GRID_X = 4
-    GRID_Z = 5
-    BLOCK_Y = 6
-    SHARED = 7
-    PARAMS = 8
-    EXTRA = 9
-    KERNEL = 10
-    CONTEXT = 11
-    FAILED = 12
-    """The driver's error where the graph could not be started, else 0."""
-
+from tilewright.backends.cuda.host import graph_memory, graph_nodes
+from tilewright.backends.cuda.host.graph_words import (
+    NODES,
+    STATE_WORDS,
+    STATES,
+    STREAMS,
+    TRIES,
+    Call,
+    Node,
+    State,
+    word,
+)
 
 DECLARED = f"""
 @{STATES} = external global [{STATE_WORDS} x i64]
@@ -71,31 +36,35 @@ declare i32 @cuGraphLaunch(ptr, ptr)
 """.strip()
 
 
-def _word(name: str, base: str, index: int) -> str:
-    return f"%{name} = getelementptr i64, ptr %{base}, i64 {index}"
-
-
 _BEGIN = f"""
-define internal void @graph_begin(ptr %call, ptr %state, ptr %stream) nounwind {{
-  store ptr null, ptr %call, align 8
-  {_word("count", "call", Call.COUNT)}
-  store i64 0, ptr %count, align 8
-  {_word("made", "call", Call.MADE)}
-  store ptr null, ptr %made, align 8
-  {_word("failed", "call", Call.FAILED)}
-  store i64 0, ptr %failed, align 8
-  %tries = load i64, ptr %state, align 8
-  {_word("graph.at", "state", State.GRAPH)}
+define internal void @graph_begin(ptr %call, ptr %states, ptr %stream) nounwind {{
+  store [{len(Call)} x i64] zeroinitializer, ptr %call, align 8
+  {word("made", "call", Call.MADE)}
+  br label %search
+search:
+  %number = phi i64 [ 0, %0 ], [ %next, %other ]
+  %place = mul i64 %number, {STATE_WORDS}
+  %state = getelementptr i64, ptr %states, i64 %place
+  {word("graph.at", "state", State.GRAPH)}
   %graph = load ptr, ptr %graph.at, align 8
-  {_word("stream.at", "state", State.STREAM)}
+  {word("stream.at", "state", State.STREAM)}
   %own = load ptr, ptr %stream.at, align 8
   %is.there = icmp ne ptr %graph, null
   %is.own = icmp eq ptr %own, %stream
+  %is.free = xor i1 %is.there, true
+  %is.either = or i1 %is.free, %is.own
+  br i1 %is.either, label %found, label %other
+other:
+  %next = add i64 %number, 1
+  %is.more = icmp slt i64 %next, {STREAMS}
+  br i1 %is.more, label %search, label %done
+found:
+  %tries = load i64, ptr %state, align 8
   %is.new = icmp slt i64 %tries, {TRIES}
-  %may = select i1 %is.there, i1 %is.own, i1 %is.new
+  %may = or i1 %is.there, %is.new
   br i1 %may, label %take, label %done
 take:
-  {_word("busy", "state", State.BUSY)}
+  {word("busy", "state", State.BUSY)}
   %was = cmpxchg ptr %busy, i64 0, i64 1 acquire monotonic
   %free = extractvalue {{ i64, i1 }} %was, 1
   br i1 %free, label %ask, label %done
@@ -126,84 +95,70 @@ done:
 }}
 """
 
-_NODE = f"""
-define internal void @graph_node(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
-    nounwind {{
-  %state = load ptr, ptr %call, align 8
-  %none = icmp eq ptr %state, null
-  br i1 %none, label %done, label %fill
-fill:
-  {_word("p0", "call", Call.FUNCTION)}
-  store ptr %function, ptr %p0, align 8
-  {_word("p1", "call", Call.GRID_X)}
-  store i64 4294967297, ptr %p1, align 8
-  store i32 %blocks, ptr %p1, align 8
-  {_word("p2", "call", Call.GRID_Z)}
-  %thread.bits = zext i32 %threads to i64
-  %high = shl i64 %thread.bits, 32
-  %third = or i64 %high, 1
-  store i64 %third, ptr %p2, align 8
-  {_word("p3", "call", Call.BLOCK_Y)}
-  store i64 4294967297, ptr %p3, align 8
-  {_word("p4", "call", Call.SHARED)}
-  %bytes = zext i32 %shared to i64
-  store i64 %bytes, ptr %p4, align 8
-  {_word("p5", "call", Call.PARAMS)}
-  store ptr %params, ptr %p5, align 8
-  {_word("p6", "call", Call.EXTRA)}
-  store [3 x i64] zeroinitializer, ptr %p6, align 8
-  br label %done
-done:
-  ret void
-}}
-"""
-
 _TAKES = f"""
-define internal i1 @graph_takes(ptr %call, ptr %stream) nounwind {{
+define internal i1 @graph_takes(ptr %call, ptr %stream, ptr %function, i32 %blocks, i32 %threads, i32 %shared,
+    ptr %params) nounwind {{
   %state = load ptr, ptr %call, align 8
   %none = icmp eq ptr %state, null
   br i1 %none, label %no, label %look
 look:
-  {_word("count.at", "call", Call.COUNT)}
+  {word("started.at", "call", Call.IS_STARTED)}
+  %started = load i64, ptr %started.at, align 8
+  %is.started = icmp ne i64 %started, 0
+  br i1 %is.started, label %no, label %find
+find:
+  {word("count.at", "call", Call.COUNT)}
   %count = load i64, ptr %count.at, align 8
-  {_word("node.words", "call", Call.FUNCTION)}
-  {_word("nodes", "state", State.NODE)}
-  %node.at = getelementptr ptr, ptr %nodes, i64 %count
+  {word("node.words", "call", Call.FUNCTION)}
+  {word("nodes", "state", State.NODE)}
+  %place = mul i64 %count, {Node.END}
+  %node.at = getelementptr i64, ptr %nodes, i64 %place
   %next = add i64 %count, 1
-  {_word("made.at", "call", Call.MADE)}
+  {word("made.at", "call", Call.MADE)}
   %made = load ptr, ptr %made.at, align 8
   %writes = icmp ne ptr %made, null
   br i1 %writes, label %write, label %replace
 
 write:
-  %has.room = icmp slt i64 %count, {MOST}
+  %has.room = icmp slt i64 %count, {NODES}
   br i1 %has.room, label %add, label %no
 add:
-  %before = getelementptr ptr, ptr %node.at, i64 -1
+  call void @graph_describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
+  {word("before", "node.at", -Node.END)}
   %is.first = icmp eq i64 %count, 0
   %after = select i1 %is.first, ptr null, ptr %before
   %several = select i1 %is.first, i64 0, i64 1
   %added = call i32 @cuGraphAddKernelNode_v2(ptr %node.at, ptr %made, ptr %after, i64 %several, ptr %node.words)
+  {word("known.at", "node.at", Node.COUNT)}
+  store i64 -1, ptr %known.at, align 8
   %is.added = icmp eq i32 %added, 0
   %now = select i1 %is.added, i64 %next, i64 %count
   store i64 %now, ptr %count.at, align 8
   br label %no
 
 replace:
-  {_word("all.at", "state", State.NODES)}
+  {word("all.at", "state", State.NODES)}
   %all = load i64, ptr %all.at, align 8
   %is.one = icmp slt i64 %count, %all
-  br i1 %is.one, label %set, label %flush
-set:
-  {_word("graph.at", "state", State.GRAPH)}
+  br i1 %is.one, label %compare, label %flush
+compare:
+  {word("graph.at", "state", State.GRAPH)}
   %graph = load ptr, ptr %graph.at, align 8
   %node = load ptr, ptr %node.at, align 8
+  %same = call i1 @graph_is_same(ptr %node.at, ptr %function, i32 %blocks, ptr %params)
+  br i1 %same, label %switch, label %set
+set:
+  call void @graph_describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
   %code = call i32 @cuGraphExecKernelNodeSetParams_v2(ptr %graph, ptr %node, ptr %node.words)
   %fine = icmp eq i32 %code, 0
-  br i1 %fine, label %switch, label %flush
+  br i1 %fine, label %switch, label %forget
+forget:
+  {word("unknown.at", "node.at", Node.COUNT)}
+  store i64 -1, ptr %unknown.at, align 8
+  br label %flush
 switch:
   store i64 %next, ptr %count.at, align 8
-  {_word("on.at", "state", State.ON)}
+  {word("on.at", "state", State.ON)}
   %on = load i64, ptr %on.at, align 8
   %is.on = icmp slt i64 %count, %on
   br i1 %is.on, label %yes, label %enable
@@ -212,12 +167,60 @@ enable:
   store i64 %next, ptr %on.at, align 8
   br label %yes
 flush:
-  call void @graph_end(ptr %call, ptr %stream)
+  call void @graph_start(ptr %call, ptr %stream)
   br label %no
 yes:
   ret i1 true
 no:
   ret i1 false
+}}
+"""
+
+_START = f"""
+define internal void @graph_start(ptr %call, ptr %stream) nounwind {{
+  %state = load ptr, ptr %call, align 8
+  %none = icmp eq ptr %state, null
+  br i1 %none, label %done, label %look
+look:
+  {word("made.at", "call", Call.MADE)}
+  %made = load ptr, ptr %made.at, align 8
+  %writes = icmp ne ptr %made, null
+  {word("started.at", "call", Call.IS_STARTED)}
+  %started = load i64, ptr %started.at, align 8
+  %is.started = icmp ne i64 %started, 0
+  {word("count.at", "call", Call.COUNT)}
+  %count = load i64, ptr %count.at, align 8
+  %is.empty = icmp eq i64 %count, 0
+  %is.over = or i1 %writes, %is.started
+  %is.nothing = or i1 %is.over, %is.empty
+  br i1 %is.nothing, label %done, label %replaced
+replaced:
+  store i64 1, ptr %started.at, align 8
+  {word("graph.at", "state", State.GRAPH)}
+  %graph = load ptr, ptr %graph.at, align 8
+  {word("on.at", "state", State.ON)}
+  %on = load i64, ptr %on.at, align 8
+  {word("nodes", "state", State.NODE)}
+  br label %rest
+rest:
+  %which = phi i64 [ %count, %replaced ], [ %following, %disable ]
+  %is.more = icmp slt i64 %which, %on
+  br i1 %is.more, label %disable, label %start
+disable:
+  %place = mul i64 %which, {Node.END}
+  %node.at = getelementptr i64, ptr %nodes, i64 %place
+  %node = load ptr, ptr %node.at, align 8
+  %disabled = call i32 @cuGraphNodeSetEnabled(ptr %graph, ptr %node, i32 0)
+  %following = add i64 %which, 1
+  br label %rest
+start:
+  store i64 %count, ptr %on.at, align 8
+  %launched = call i32 @cuGraphLaunch(ptr %graph, ptr %stream)
+  {word("failed", "call", Call.FAILED)}
+  store i32 %launched, ptr %failed, align 8
+  br label %done
+done:
+  ret void
 }}
 """
 
@@ -227,28 +230,27 @@ define internal void @graph_end(ptr %call, ptr %stream) nounwind {{
   %none = icmp eq ptr %state, null
   br i1 %none, label %nothing, label %look
 look:
-  store ptr null, ptr %call, align 8
-  {_word("count.at", "call", Call.COUNT)}
-  %count = load i64, ptr %count.at, align 8
-  {_word("graph.at", "state", State.GRAPH)}
-  {_word("on.at", "state", State.ON)}
-  {_word("made.at", "call", Call.MADE)}
+  call void @graph_start(ptr %call, ptr %stream)
+  {word("made.at", "call", Call.MADE)}
   %made = load ptr, ptr %made.at, align 8
   %writes = icmp ne ptr %made, null
-  br i1 %writes, label %wrote, label %replaced
-
+  br i1 %writes, label %wrote, label %leave
 wrote:
-  %is.worth = icmp sgt i64 %count, 1
+  {word("count.at", "call", Call.COUNT)}
+  %count = load i64, ptr %count.at, align 8
+  {word("graph.at", "state", State.GRAPH)}
+  %is.worth = icmp sgt i64 %count, 0
   br i1 %is.worth, label %instantiate, label %drop
 instantiate:
   %code = call i32 @cuGraphInstantiateWithFlags(ptr %graph.at, ptr %made, i64 0)
   %fine = icmp eq i32 %code, 0
   br i1 %fine, label %keep, label %forget
 keep:
-  {_word("nodes.at", "state", State.NODES)}
+  {word("nodes.at", "state", State.NODES)}
   store i64 %count, ptr %nodes.at, align 8
+  {word("on.at", "state", State.ON)}
   store i64 %count, ptr %on.at, align 8
-  {_word("stream.at", "state", State.STREAM)}
+  {word("stream.at", "state", State.STREAM)}
   store ptr %stream, ptr %stream.at, align 8
   br label %leave
 forget:
@@ -257,39 +259,14 @@ forget:
 drop:
   %dropped = call i32 @cuGraphDestroy(ptr %made)
   br label %leave
-
-replaced:
-  %graph = load ptr, ptr %graph.at, align 8
-  %on = load i64, ptr %on.at, align 8
-  {_word("nodes", "state", State.NODE)}
-  br label %rest
-rest:
-  %which = phi i64 [ %count, %replaced ], [ %following, %disable ]
-  %is.more = icmp slt i64 %which, %on
-  br i1 %is.more, label %disable, label %start
-disable:
-  %node.at = getelementptr ptr, ptr %nodes, i64 %which
-  %node = load ptr, ptr %node.at, align 8
-  %disabled = call i32 @cuGraphNodeSetEnabled(ptr %graph, ptr %node, i32 0)
-  %following = add i64 %which, 1
-  br label %rest
-start:
-  store i64 %count, ptr %on.at, align 8
-  %some = icmp sgt i64 %count, 0
-  br i1 %some, label %launch, label %leave
-launch:
-  %launched = call i32 @cuGraphLaunch(ptr %graph, ptr %stream)
-  {_word("failed", "call", Call.FAILED)}
-  store i32 %launched, ptr %failed, align 8
-  br label %leave
-
 leave:
-  {_word("busy", "state", State.BUSY)}
+  store ptr null, ptr %call, align 8
+  {word("busy", "state", State.BUSY)}
   store atomic i64 0, ptr %busy release, align 8
-  ret void
+  br label %nothing
 nothing:
   ret void
 }}
 """
 
-FUNCTIONS = _BEGIN, _NODE, _TAKES, _END
+FUNCTIONS = *graph_nodes.FUNCTIONS, *graph_memory.FUNCTIONS, _BEGIN, _TAKES, _START, _END

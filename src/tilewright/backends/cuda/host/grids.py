@@ -15,13 +15,15 @@ from tilewright.backends.cuda.host.capture import captured, extents
 from tilewright.backends.cuda.host.elements import new_tensor
 from tilewright.backends.cuda.host.launches import launch
 from tilewright.backends.cuda.host.regions import name_of, nest
+from tilewright.backends.cuda.schedule import BAND
 from tilewright.backends.cuda.ttir import extents as between
 from tilewright.backends.cuda.ttir import values
 from tilewright.backends.cuda.ttir.control import write_turn
+from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT, factors
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import recipe_of, refused
-from tilewright.backends.cuda.ttir.text import Value
+from tilewright.backends.cuda.ttir.text import Text, Value
 from tilewright.backends.cuda.ttir.values import Extent
 from tilewright.backends.cuda.ttir.whole_tensors import PLANS, perform
 from tilewright.core.expr import Call, Invoke, Submit, Var
@@ -53,6 +55,7 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         k.symbols = {symbol: extents(params, [word])[0] for symbol, word in e.symbols.items()}
         for var in outside:
             k.bindings[var] = captured(k, params, e.bindings[var])
+        k.facts.factors.update(factors(k.program, loops[-1].body))
         turns = _turns(k, block, extents(params, counts))
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
@@ -61,7 +64,8 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
 
     count = _count(e, counts)
     name = name_of(e.program.program, loops[-1].body) or e.function.name
-    launch(e, name, count, write)
+    grid = " x ".join(f"{loop.loop_var.name_hint} in {loop.start}:{loop.stop}:{loop.step}" for loop in loops)
+    launch(e, name, count, write, grid, [var.name_hint for var in outside])
 
 
 def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
@@ -72,14 +76,38 @@ def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
 
 
 def _turns(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]:
-    """Return which turn of each loop a block is; those of the innermost are neighbours."""
+    """Return which turn of each loop a block is; those of the innermost are neighbours.
+
+    Where one product is computed, neighbours are in several rows of its blocks, and share what they load.
+    """
+    if len(counts) > 1 and len(k.facts.factors) == ONE_PRODUCT:
+        return _in_bands(k, block, counts)
+    return _in_order(k.t, block, counts)
+
+
+def _in_order(t: Text, number: Value, counts: Sequence[Extent]) -> list[Extent]:
     found: list[Extent] = []
-    rest = block
     for count in reversed(counts[1:]):
-        held = between.held(k.t, count)
-        found.append(k.t.simple("arith.remsi", rest, held))
-        rest = k.t.simple("arith.divsi", rest, held)
-    return [rest, *reversed(found)]
+        number, turn = _divided(t, number, between.held(t, count))
+        found.append(turn)
+    return [number, *reversed(found)] if counts else []
+
+
+def _in_bands(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]:
+    """Return which turn of each loop a block is, the last two counted through bands of a few rows, column by column."""
+    t, (rows, columns) = k.t, counts[-2:]
+    plane = between.held(t, between.times(t, rows, columns))
+    outer, spot = _divided(t, block, plane)
+    band, inside = _divided(t, spot, between.held(t, between.times(t, columns, BAND)))
+    first = between.times(t, band, BAND)
+    height = between.held(t, between.least(t, between.minus(t, rows, first), BAND))
+    column, row = _divided(t, inside, height)
+    before = _in_order(t, outer, counts[:-2])
+    return [*before, between.plus(t, first, row), column]
+
+
+def _divided(t: Text, number: Value, count: Value) -> tuple[Value, Value]:
+    return t.simple("arith.divsi", number, count), t.simple("arith.remsi", number, count)
 
 
 def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -> Binding:
@@ -97,7 +125,8 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
         k.call(function, [captured(k, params, binding) for binding in bindings])
 
     with where_it_runs(e, expr):
-        launch(e, function.name, count, write)
+        grid = "1" if blocks is None else f"{blocks} blocks"
+        launch(e, function.name, count, write, grid, [str(arg) for arg in expr.args])
     given = [bindings[position] for position in returned if position is not None]
     if isinstance(expr, Submit):
         return (*given, Scalar(i64(0), TASK_ID))
@@ -130,7 +159,8 @@ def launch_op(e: FunctionEmitter, call: Call, bound: Bound) -> Binding:
         else:
             k.value(call)
 
-    launch(e, spec.name, count, write)
+    grid = "1" if count.ref == "1" else f"up to {MOST} blocks"
+    launch(e, spec.name, count, write, grid, [var.name_hint for var in outside])
     return target
 
 

@@ -1,39 +1,67 @@
-"""Kernels of a program: their texts, each of them once, and what Triton is told about them."""
+"""Kernels of a program: their texts, each of them once, and how Triton is to schedule them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 
 from tilewright.backends.cpu.emit.unit import Unit
+from tilewright.backends.cuda import schedule
+from tilewright.backends.cuda.schedule import Schedule
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.native.llvm import spelled
 from tilewright.records import mutable, record
 
-PER_THREAD = 32
-"""Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
-OF_PRODUCTS = 128
-"""Elements of a product that a thread accumulates; with more it runs out of registers."""
+DESCRIBED = 9
+"""The generation of GPUs on which blocks are loaded by descriptors."""
 
 
 @record
 class KernelText:
-    """A kernel: its name, its text for aligned parameters and for others, its warps and the stages of its loops."""
+    """A kernel: its name, its text for aligned parameters and for others, and how its blocks are run.
+
+    Where it can load blocks by descriptors, there is a text for that, and schedules of which the first that fits is
+    taken; they have aligned parameters.
+    """
 
     name: str
     aligned: str
     other: str
-    warps: int
-    stages: int
+    schedule: Schedule
+    described: str = ""
+    schedules: tuple[Schedule, ...] = ()
 
     @staticmethod
     def of(name: str, k: Kernel, params: Parameters) -> KernelText:
         """Return a kernel that has been written."""
         name = spelled(name)
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        threads = k.multiplies // OF_PRODUCTS if k.multiplies else k.largest // PER_THREAD
-        warps = min(max(1 << (max(threads, 1) // 32).bit_length() >> 1, 4), 8 if k.multiplies else 32)
-        return KernelText(name, aligned, other, warps, stages=3)
+        plain = schedule.plain(k.facts.largest, k.facts.products)
+        if not k.facts.is_described:
+            return KernelText(name, aligned, other, plain)
+        parameters = params.texts(is_aligned=True, is_described=True)
+        described = k.t.module(name, parameters, is_described=True)
+        facts = k.facts
+        tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
+        return KernelText(name, aligned, other, plain, described, tried)
+
+    def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
+        """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
+        is_described = is_aligned and capability // 10 == DESCRIBED
+        quick = [(self.described, each) for each in self.schedules if is_described]
+        text = self.aligned if is_aligned else self.other
+        return (*quick, *((text, each) for each in schedule.smaller(self.schedule)))
+
+
+@record
+class Launch:
+    """A place of a program that starts a kernel: which, for which line, over which grid and with which arguments."""
+
+    kernel: int
+    line: str
+    grid: str
+    arguments: Sequence[str]
 
 
 @mutable
@@ -41,6 +69,7 @@ class Kernels(Unit):
     """A program being written, with the kernels that its functions start."""
 
     kernels: list[KernelText] = field(default_factory=list[KernelText])
+    launches: list[Launch] = field(default_factory=list[Launch])
 
     def kernel(self, text: KernelText) -> int:
         """Return the number of a kernel, the same for equal ones."""

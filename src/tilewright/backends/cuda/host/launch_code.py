@@ -4,7 +4,7 @@ What they need of the driver and of the framework are symbols, and handles are i
 it is loaded on a device: so the object can be kept.
 
     table := context, device, error word of the host's, its address on the device, then a row for each kernel
-    row   := function, threads, bytes of shared memory, nothing
+    row   := function, nothing before its first launch; threads; bytes of shared memory; boxes of its descriptors
 
 An entry is run between `begin` and `end`, which `started` writes around it: they find the stream once, and give memory
 back. What launches share lies behind the words of the context that the entry is called with.
@@ -14,13 +14,17 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from tilewright.backends.cuda.host import graph_code
+from tilewright.backends.cuda.host import graph_code, graph_words
 from tilewright.native.context import Context
 from tilewright.native.llvm import Module
 
 TABLE = "tilewright_cuda_table"
 STREAM = "tilewright_cuda_stream"
 """The function that tells the current stream of a device: `i32 (i32 device, ptr stream)`."""
+
+
+LOAD = "tilewright_cuda_load"
+"""The function that loads a kernel and writes it into its row: `i32 (i64 number)`."""
 
 
 class Table(IntEnum):
@@ -46,6 +50,7 @@ class Shared(IntEnum):
 _DECLARED = f"""
 @{TABLE} = external global [{Table.KERNELS + Table.ROW} x i64]
 declare i32 @{STREAM}(i32, ptr)
+declare i32 @{LOAD}(i64)
 declare i32 @cuCtxGetCurrent(ptr)
 declare i32 @cuCtxSetCurrent(ptr)
 declare i32 @cuCtxPushCurrent_v2(ptr)
@@ -74,6 +79,7 @@ report:
   ret i1 false
 enter:
   %now = alloca ptr
+  store ptr null, ptr %now, align 8
   %want = load ptr, ptr @{TABLE}, align 8
   %asked = call i32 @cuCtxGetCurrent(ptr %now)
   %have = load ptr, ptr %now, align 8
@@ -109,7 +115,7 @@ define internal void @end(ptr %context, i1 %keeps, i64 %note) nounwind {{
   %stream = load ptr, ptr %at, align 8
   %graph = getelementptr i64, ptr %context, i64 {Shared.END}
   call void @graph_end(ptr %graph, ptr %stream)
-  %failed = getelementptr i64, ptr %graph, i64 {graph_code.Call.FAILED}
+  %failed = getelementptr i64, ptr %graph, i64 {graph_words.Call.FAILED}
   %code = load i32, ptr %failed, align 8
   call void @refused(ptr %context, i32 %code, i64 %note)
   %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
@@ -157,6 +163,7 @@ done:
 }}
 """
 
+_KERNEL = "ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params"
 _SIZES = "i32 %blocks, i32 1, i32 1, i32 %threads, i32 1, i32 1, i32 %shared"
 
 _LAUNCH = f"""
@@ -173,6 +180,15 @@ start:
   %first = mul i64 %number, {Table.ROW}
   %at = add i64 %first, {Table.KERNELS}
   %row = getelementptr i64, ptr @{TABLE}, i64 %at
+  %known = load ptr, ptr %row, align 8
+  %is.new = icmp eq ptr %known, null
+  br i1 %is.new, label %load, label %ready
+load:
+  %loaded = call i32 @{LOAD}(i64 %number)
+  call void @refused(ptr %context, i32 %loaded, i64 %note)
+  %is.loaded = icmp eq i32 %loaded, 0
+  br i1 %is.loaded, label %ready, label %done
+ready:
   %function = load ptr, ptr %row, align 8
   %second = getelementptr i64, ptr %row, i64 1
   %threads = load i32, ptr %second, align 8
@@ -181,8 +197,7 @@ start:
   %most = call i64 @llvm.umin.i64(i64 %count, i64 2147483648)
   %blocks = trunc i64 %most to i32
   %graph = getelementptr i64, ptr %context, i64 {Shared.END}
-  call void @graph_node(ptr %graph, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
-  %taken = call i1 @graph_takes(ptr %graph, ptr %stream)
+  %taken = call i1 @graph_takes(ptr %graph, ptr %stream, {_KERNEL})
   br i1 %taken, label %done, label %plain
 plain:
   %code = call i32 @cuLaunchKernel(ptr %function, {_SIZES}, ptr %stream, ptr %params, ptr null)
@@ -200,17 +215,25 @@ define internal ptr @device_memory(ptr %context, i64 %size, i1 %clear, i64 %note
   %slot = getelementptr i64, ptr %context, i64 {Shared.STREAM}
   %stream = load ptr, ptr %slot, align 8
   %least = call i64 @llvm.umax.i64(i64 %size, i64 16)
+  %graph = getelementptr i64, ptr %context, i64 {Shared.END}
+  %lent = call ptr @graph_memory(ptr %graph, i64 %least, ptr %stream)
+  %has.lent = icmp ne ptr %lent, null
+  br i1 %has.lent, label %ready, label %make
+make:
   %code = call i32 @cuMemAllocAsync(ptr %made, i64 %least, ptr %stream)
-  %memory = load ptr, ptr %made, align 8
+  %own = load ptr, ptr %made, align 8
   %fine = icmp eq i32 %code, 0
   br i1 %fine, label %keep, label %refused
 keep:
   %node = call ptr @calloc(i64 2, i64 8)
   %second = getelementptr i64, ptr %node, i64 1
-  store ptr %memory, ptr %second, align 8
+  store ptr %own, ptr %second, align 8
   %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
   %older = atomicrmw xchg ptr %head, ptr %node monotonic
   store ptr %older, ptr %node, align 8
+  br label %ready
+ready:
+  %memory = phi ptr [ %lent, %0 ], [ %own, %keep ]
   br i1 %clear, label %zero, label %done
 zero:
   %cleared = call i32 @cuMemsetD8Async(ptr %memory, i8 0, i64 %size, ptr %stream)
@@ -220,7 +243,8 @@ refused:
   store atomic i64 %note, ptr %cell monotonic, align 8
   br label %done
 done:
-  ret ptr %memory
+  %found = phi ptr [ %memory, %ready ], [ %memory, %zero ], [ null, %refused ]
+  ret ptr %found
 }}
 """
 
@@ -228,18 +252,21 @@ done:
 def started(name: str, entry: str, number: int, note: int, *, keeps: bool) -> str:
     """Return the function that is called from outside: an entry between `begin` and `end`, in a context of its own.
 
-    Memory of an entry that `keeps` it is left to whoever reads its results.
+    Memory of an entry that `keeps` it is left to whoever reads its results, and none that calls share.
     """
-    given, words = (f"[{count} x i64]" for count in (len(Context), Shared.END + len(graph_code.Call)))
+    given, words = (f"[{count} x i64]" for count in (len(Context), Shared.END + len(graph_words.Call)))
+    lent = graph_words.SHARED_BLOCKS if keeps else 0
     return f"""
 define void @{name}(ptr %words, ptr %outer) nounwind {{
   %context = alloca {words}, align 8
   %given = load {given}, ptr %outer, align 8
   store {given} %given, ptr %context, align 8
-  %state = getelementptr i64, ptr @{graph_code.STATES}, i64 {number * graph_code.STATE_WORDS}
+  %state = getelementptr i64, ptr @{graph_words.STATES}, i64 {number * graph_words.ENTRY_WORDS}
   %go = call i1 @begin(ptr %context, ptr %state)
   br i1 %go, label %run, label %done
 run:
+  %lent = getelementptr i64, ptr %context, i64 {Shared.END + graph_words.Call.MEMORY}
+  store i64 {lent}, ptr %lent, align 8
   call void @{entry}(ptr %words, ptr %context)
   call void @end(ptr %context, i1 {str(keeps).lower()}, i64 {note})
   br label %done

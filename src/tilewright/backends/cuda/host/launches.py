@@ -7,11 +7,13 @@ others. The host looks at what it passes and takes the one that fits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cuda.host import launch_code
-from tilewright.backends.cuda.host.kernels import Kernels, KernelText
+from tilewright.backends.cuda.host.kernels import Kernels, KernelText, Launch
 from tilewright.backends.cuda.host.launch_code import TABLE, Table
+from tilewright.backends.cuda.host.map_code import described
 from tilewright.backends.cuda.host.scratch import Scratch
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameter, Parameters
@@ -26,8 +28,8 @@ Write = Callable[[Kernel, Parameters, Value], None]
 """Writes a kernel, given its parameters and the number of the block as a scalar of 64 bits."""
 
 
-def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> None:
-    """Emit the launch of a kernel on so many blocks."""
+def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid: str, arguments: Sequence[str]) -> None:
+    """Emit the launch of a kernel on so many blocks; `grid` and `arguments` say how the program calls them."""
     params = Parameters()
     k = Kernel(e.program.program, e.program.note, params.errors, e.checked)
     k.t.span = e.at.span
@@ -37,24 +39,30 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> No
     write(k, params, block)
     unit = e.program
     assert isinstance(unit, Kernels)
-    number = unit.kernel(KernelText.of(name, k, params))
+    text = KernelText.of(name, k, params)
+    number, maps = unit.kernel(text), params.maps if text.described else []
+    unit.launches.append(Launch(number, f"{Path(e.at.span.filename).name}:{e.at.span.line}", grid, arguments))
     scratch.settle(e)
     launch_code.add_to(e.b.module)
-    row = e.b.op("add", i64(2 * number), _is_unaligned(e, params.found))
+    places, missing = described(e, number, maps)
+    other = e.b.op("or", _is_unaligned(e, params.found), missing)
+    row = e.b.op("add", i64(2 * number), e.b.convert("zext", e.b.compare("icmp ne", other, i64(0)), llvm.I64))
     note = i64(e.program.note(REFUSED, e.at.span))
-    e.b.invoke("launch", e.context, row, count, _arguments(e, params.found), note)
+    e.b.invoke("launch", e.context, row, count, _arguments(e, params.found, places), note)
     e.leave_after_an_error()
 
 
-def _arguments(e: FunctionEmitter, params: Sequence[Parameter]) -> llvm.Value:
-    """Emit the addresses of the words that a kernel is given, with a zero for each parameter that Triton may add."""
+def _arguments(e: FunctionEmitter, params: Sequence[Parameter], maps: Sequence[llvm.Value]) -> llvm.Value:
+    """Emit the addresses of the words and descriptors that a kernel is given, and of a zero for what Triton may add."""
     b, count = e.b, len(params)
-    words, places = b.slot(f"[{count + 1} x i64]"), b.slot(f"[{count + 2} x ptr]")
+    words, places = b.slot(f"[{count + 1} x i64]"), b.slot(f"[{count + len(maps) + 2} x ptr]")
     b.store(i64(0), b.offset(words, i64(count), llvm.I64), 8)
     for number, parameter in enumerate(params):
         b.store(_word(e, parameter), b.offset(words, i64(number), llvm.I64), 8)
-    for number in range(count + 2):
-        b.store(b.offset(words, i64(min(number, count)), llvm.I64), b.offset(places, i64(number), PTR), 8)
+    held = [b.offset(words, i64(number), llvm.I64) for number in range(count)]
+    zero = b.offset(words, i64(count), llvm.I64)
+    for number, place in enumerate((*held, *maps, zero, zero)):
+        b.store(place, b.offset(places, i64(number), PTR), 8)
     return places
 
 
@@ -68,7 +76,7 @@ def _word(e: FunctionEmitter, parameter: Parameter) -> llvm.Value:
 
 
 def _is_unaligned(e: FunctionEmitter, params: Sequence[Parameter]) -> llvm.Value:
-    """Return 1 where some parameter is no multiple of what it would have to be, else 0."""
+    """Return bits, some of them set where some parameter is no multiple of what it would have to be."""
     b, found = e.b, i64(0)
     for parameter in params:
         if parameter.word is None or parameter.divisor == 1:
@@ -76,4 +84,4 @@ def _is_unaligned(e: FunctionEmitter, params: Sequence[Parameter]) -> llvm.Value
         word = parameter.word
         number = b.value(llvm.I64, f"ptrtoint {word} to i64") if word.type == PTR else word
         found = b.op("or", found, b.op("and", number, i64(parameter.divisor - 1)))
-    return b.convert("zext", b.compare("icmp ne", found, i64(0)), llvm.I64)
+    return found

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeAlias
 
+from tilewright.backends.cuda.schedule import SPECIALIZED
 from tilewright.backends.cuda.ttir import carried, extents
 from tilewright.backends.cuda.ttir.carried import Handed
 from tilewright.backends.cuda.ttir.kernel import Kernel
@@ -216,11 +217,15 @@ def _counted(k: Kernel, stmt: ForStmt) -> None:
     inside, outside = handed.fresh(), handed.fresh()
     pairs = ", ".join(f"{now} = {first}" for now, first in zip(inside, starts, strict=True))
     carries = f" iter_args({pairs}) -> ({_types(inside)})" if inside else ""
-    with k.t.block(f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"), _turn(k, stmt):
+    before = len(k.facts.products)
+    head = f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"
+    with k.t.block(head) as tail, _turn(k, stmt):
         turn: Extent = index if is_plain else extents.plus(k.t, start, extents.times(k.t, index, step))
         k.bindings[stmt.loop_var] = k.counted(turn)
         handed.bind(handed.vars, inside)
         _hand_on(k, _path(k, tuple(stmt.body), Way(inside, lambda exit: _on(handed, exit))))
+        if len(k.facts.products) > before:
+            tail.described = SPECIALIZED
     handed.bind(stmt.return_vars, outside)
 
 

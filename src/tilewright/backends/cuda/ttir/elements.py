@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from tilewright.backends.cuda.ttir.extents import spread
 from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
 from tilewright.backends.cuda.ttir.values import working
 from tilewright.backends.integer_division import floor_divided, remainder
@@ -31,6 +32,10 @@ class Elements(Traced):
     element: DataType
     difference: tuple[Elements, Elements] | None = None
     """The floats whose difference these are: a reference's own are exact."""
+    narrow: Value | None = None
+    """The elements before they were repeated, where fewer of them were."""
+    is_rough: bool = False
+    """Whether what is made of them is rounded to half precision."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -39,7 +44,7 @@ class Elements(Traced):
 
     def like(self, number: Any) -> Elements:
         """Return a number in every element, of the same type."""
-        return Elements(self.t, literal(self.t, number, self.value), self.element)
+        return self.of(literal(self.t, number, self.value))
 
     def emitter(self, name: str) -> Callable[..., Elements]:
         """Return what writes a NumPy function."""
@@ -50,7 +55,7 @@ class Elements(Traced):
 
     def of(self, value: Value, element: DataType | None = None) -> Elements:
         """Return other elements of the same kernel, of the same type unless another is said."""
-        return Elements(self.t, value, element or self.element)
+        return Elements(self.t, value, element or self.element, is_rough=self.is_rough)
 
 
 def literal(t: Text, number: Any, like: Value) -> Value:
@@ -120,10 +125,12 @@ def _single(symbol: str) -> Written:
     return write
 
 
-def _double(symbol: str) -> Written:
+def doubled(symbol: str) -> Written:
     """Return a function of the library for doubles, rounded once to 32 bits where floats are asked for."""
 
     def write(*args: Elements) -> Elements:
+        if args[0].is_rough:
+            return _single(f"{symbol}f")(*args)
         wide = [_widened(a) for a in args]
         return _narrowed(wide[0].of(wide[0].t.library(symbol, *(a.value for a in wide))))
 
@@ -144,16 +151,41 @@ def _subtract(a: Elements, b: Elements) -> Elements:
 
 
 def _divide(a: Elements, b: Elements) -> Elements:
+    if a.value.element == F32 and b.narrow is not None:
+        return _divided_by_few(a, b.of(b.narrow))
+    if a.value.element == F32 and a.is_rough:
+        return a.of(a.t.simple("arith.divf", a.value, b.value))
+    return _divide_exactly(a, b)
+
+
+def _divide_exactly(a: Elements, b: Elements) -> Elements:
     if not a.element.is_float():
         return _binary("", "divsi", "divui")(a, b)
     name = "tt.precise_divf" if a.value.element == F32 else "arith.divf"
     return a.of(a.t.simple(name, a.value, b.value))
 
 
+def _divided_by_few(a: Elements, b: Elements) -> Elements:
+    """Return floats divided by fewer: by the inverse of each of those, and then of what that left.
+
+    Both are scaled, so that inverses are neither large nor small; a quotient that is zero or infinite is right at once.
+    """
+    size = _absolute(b)
+    scale = _where(size > 2.0**64, b.like(2.0**-64), _where(size < 2.0**-64, b.like(2.0**64), 1))
+    scaled = b * scale
+    share = _divide_exactly(b.like(1), scaled)
+    against = _where(_absolute(scaled) == math.inf, b.like(-1), -scaled)
+    share, against, scale = (a.of(spread(a.t, each.value, a.shape)) for each in (share, against, scale))
+    wanted = a * scale
+    plain = wanted * share
+    better = _fused(_fused(plain, against, wanted), share, plain)
+    return _where(plain + plain == plain, plain, better)
+
+
 def _floor_divide(a: Elements, b: Elements) -> Elements:
     if a.element.is_float():
         return float_division("floordiv", a, b)
-    return floor_divided(_divide, a, b, a.element)
+    return floor_divided(_divide_exactly, a, b, a.element)
 
 
 def _fmod(a: Elements, b: Elements) -> Elements:
@@ -198,24 +230,12 @@ def _exp(x: Elements) -> Elements:
     """Return the exponential; of a difference, with what its rounding lost."""
     if x.value.element == F64:
         return x.of(x.t.library("__nv_exp", x.value))
+    if x.is_rough:
+        return x.of(x.t.simple("math.exp", x.value))
     plain = _single("__nv_expf")(x)
     if x.difference is None:
         return plain
     return exact_exp(plain, x, x.difference)
-
-
-def _normal(x: Elements) -> Elements:
-    """Return how likely a normally distributed number is to be at most x; of doubles as its meaning has it."""
-    if x.element != FP64:
-        return _double("__nv_normcdf")(x)
-    return _double("__nv_erfc")(x * -math.sqrt(0.5)) * 0.5
-
-
-def _fast_normal(x: Elements) -> Elements:
-    wide = _widened(x)
-    y = wide * (wide * 0.044715 * wide + 1) * math.sqrt(8 / math.pi)
-    e = _exp(-_absolute(y))
-    return _narrowed(_where(y < 0, e, 1) / (e + 1))
 
 
 def _where(condition: Elements, then: Any, other: Any) -> Elements:
@@ -283,22 +303,20 @@ UFUNCS: dict[str, Written] = {
     "cos": _named("math.cos"),
     "tanh": _single("__nv_tanhf"),
     "erf": _named("math.erf"),
-    "erfc": _double("__nv_erfc"),
-    "normal": _normal,
-    "fast_normal": _fast_normal,
-    "exp2": _double("__nv_exp2"),
-    "expm1": _double("__nv_expm1"),
-    "log10": _double("__nv_log10"),
-    "sinh": _double("__nv_sinh"),
-    "cosh": _double("__nv_cosh"),
-    "arcsin": _double("__nv_asin"),
-    "arccos": _double("__nv_acos"),
-    "arctan": _double("__nv_atan"),
-    "arcsinh": _double("__nv_asinh"),
-    "arccosh": _double("__nv_acosh"),
-    "arctanh": _double("__nv_atanh"),
-    "power": _double("__nv_pow"),
-    "arctan2": _double("__nv_atan2"),
+    "erfc": doubled("__nv_erfc"),
+    "exp2": doubled("__nv_exp2"),
+    "expm1": doubled("__nv_expm1"),
+    "log10": doubled("__nv_log10"),
+    "sinh": doubled("__nv_sinh"),
+    "cosh": doubled("__nv_cosh"),
+    "arcsin": doubled("__nv_asin"),
+    "arccos": doubled("__nv_acos"),
+    "arctan": doubled("__nv_atan"),
+    "arcsinh": doubled("__nv_asinh"),
+    "arccosh": doubled("__nv_acosh"),
+    "arctanh": doubled("__nv_atanh"),
+    "power": doubled("__nv_pow"),
+    "arctan2": doubled("__nv_atan2"),
     "floor": _named("math.floor"),
     "ceil": _named("math.ceil"),
     "trunc": _single("__nv_truncf"),
@@ -340,8 +358,8 @@ _FUNCTIONS: dict[str, Written] = {
 }
 
 
-def computed(t: Text, value: Value, dtype: DataType) -> Elements:
+def computed(t: Text, value: Value, dtype: DataType, is_rough: bool = False) -> Elements:
     """Return elements as they are computed with: half floats as fp32."""
     if value.element in ("f16", "bf16"):
         value = t.convert("arith.extf", value, F32)
-    return Elements(t, value, working(dtype))
+    return Elements(t, value, working(dtype), is_rough=is_rough)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
+from tilewright.backends.cuda.ttir.facts import Facts, factors
 from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, declined, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
@@ -39,6 +40,11 @@ Note = Callable[[str, Span], int]
 """Gives the number under which an error is reported."""
 
 
+def _tensor(binding: Binding) -> Tensor:
+    assert isinstance(binding, Tensor)
+    return binding
+
+
 def _no_memory(k: Kernel, size: int) -> Value:
     raise refused("tensors made inside a kernel", k.t.span)
 
@@ -54,10 +60,7 @@ class Kernel(Accesses):
         self.symbols: dict[str, Extent] = {}
         self.block_index: Extent = 0
         self.block_count: Extent = 1
-        self.largest = 1
-        """How many elements the largest of its tiles has."""
-        self.multiplies = 0
-        """How many elements the largest of its matrix products has, 0 where there is none."""
+        self.facts = Facts()
         self.windows: dict[Extent, extents.Window] = {}
         """Where valid extents of loaded tiles come from."""
         self.missing: dict[Var, Value] = {}
@@ -94,13 +97,14 @@ class Kernel(Accesses):
 
     def call(self, function: Function, args: Sequence[Binding]) -> tuple[Binding, ...]:
         """Write a function in place of a call of it; return its results."""
+        self.facts.factors.update(factors(self.program, function.body))
         for param, arg in zip(function.params, args, strict=True):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)
         for symbol, (position, axis) in function.symbols.items():
-            self.symbols[symbol] = self._tensor(args[position]).shape[axis]
+            self.symbols[symbol] = _tensor(args[position]).shape[axis]
         for symbol, told in function.solutions.items():
-            self.symbols[GIVEN.name] = self._tensor(args[told.position]).shape[told.axis]
+            self.symbols[GIVEN.name] = _tensor(args[told.position]).shape[told.axis]
             self.symbols[symbol] = self.index(self.scalar(told.value))
         given = STATEMENTS[Function](self, function)
         self.symbols = outer
@@ -154,9 +158,8 @@ class Kernel(Accesses):
         """Return the arguments of an op, by name."""
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
-        if call.op.name in TAKE_MASKS:
-            return bound
-        return {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
+        takes_masks = call.op.name in TAKE_MASKS
+        return {name: v.packed() if isinstance(v, Mask) and not takes_masks else v for name, v in bound.items()}
 
     def _scalar_op(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
@@ -200,7 +203,7 @@ class Kernel(Accesses):
             count *= extent
         if count > LARGEST:
             raise refused(f"tiles of {count} elements, padded to powers of two: at most {LARGEST}", self.t.span)
-        self.largest = max(self.largest, count)
+        self.facts.largest = max(self.facts.largest, count)
         return Tile(value, type_, tuple(known), is_zero_outside)
 
     def mask(self, tile: Tile, valid: Mapping[int, Extent] | None = None) -> Value | None:
@@ -211,10 +214,6 @@ class Kernel(Accesses):
     def inside(self, shape: Sequence[int], valid: Sequence[Extent]) -> Value | None:
         """Return which elements of a shape lie in its leading part; None where all of them do."""
         return extents.inside(self.t, shape, valid, self.windows)
-
-    def _tensor(self, binding: Binding) -> Tensor:
-        assert isinstance(binding, Tensor)
-        return binding
 
     # errors
 
@@ -233,3 +232,13 @@ class Kernel(Accesses):
                 high = self.t.simple("arith.shli", index(), self.t.integer(32))
                 number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
+
+    def reads(self, tensor: Tensor) -> None:
+        """Order a load after the stores to the same tensor."""
+        super().reads(tensor)
+        self.facts.loaded.add(tensor.root)
+
+    def writes(self, tensor: Tensor) -> None:
+        """Order a store after the loads and stores of the same tensor."""
+        super().writes(tensor)
+        self.facts.stored.add(tensor.root)

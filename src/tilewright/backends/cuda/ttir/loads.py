@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
@@ -10,14 +11,26 @@ from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.folds import some
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.text import I64, Value
+from tilewright.backends.cuda.ttir.text import I32, I64, Value, type_of
 from tilewright.backends.cuda.ttir.tiles import in_memory, operand, spread_to, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor, Tile, memory_element, padded, working
+from tilewright.backends.cuda.ttir.values import (
+    MATRIX_UNITS,
+    Extent,
+    Scalar,
+    Tensor,
+    Tile,
+    memory_element,
+    padded,
+    working,
+)
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import BOOL
 from tilewright.ops.load import padding
+
+LEAST_ROW, MOST_ROWS = 32, 256
+"""Bytes of a block's row at least, and how many elements it has along an axis at most."""
 
 
 @recipe("tile.load")
@@ -39,8 +52,37 @@ def _load(k: Kernel, call: Call, bound: Bound) -> Tile:
         if not isinstance(known, int):
             known = _found(k, call, axis, offsets[axis], wanted[axis], tensor.valid[axis])
         valid.append(known)
-    mask = k.inside(padded(type_.shape), valid)
-    return k.tile(_fetched(k, tensor, type_, offsets, mask), type_, valid, is_zero_outside=True)
+    mask, block = k.inside(padded(type_.shape), valid), _block(k, call, tensor, offsets, valid)
+    return k.tile(_fetched(k, tensor, type_, offsets, mask, described=block), type_, valid, is_zero_outside=True)
+
+
+def _block(k: Kernel, call: Call, tensor: Tensor, offsets: Sequence[Extent], valid: Sequence[Extent]) -> str:
+    """Return the load of a factor by a descriptor, nothing where there is none: past the end, it finds zeros."""
+    type_ = tile_type(call)
+    if call not in k.facts.factors or tensor.described is None or not _is_block(type_):
+        return ""
+    places: list[Value] = []
+    for start, count, extent in zip(offsets, valid, type_.shape, strict=True):
+        window = None if isinstance(count, int) else k.windows.get(count)
+        if count != extent and (window is None or window.want != extent):
+            return ""
+        spot = extents.held(k.t, start)
+        if window is not None:
+            spot = k.t.select(window.bad, extents.held(k.t, window.have), spot)
+        places.append(k.t.convert("arith.trunci", spot, I32))
+    k.facts.described.add(tensor.root)
+    k.facts.block_bytes += prod(type_.shape) * type_.dtype.get_byte()
+    found, (rows, columns) = tensor.described((type_.shape[0], type_.shape[1])), places
+    loaded = type_of(memory_element(tensor.dtype), type_.shape)
+    return f"tt.descriptor_load {found}[{rows}, {columns}] : {found.element} -> {loaded}"
+
+
+def _is_block(type_: TileType) -> bool:
+    """Return whether matrix units and the copy engine take a tile as it is."""
+    size, least = type_.dtype.get_byte(), MATRIX_UNITS.get(type_.dtype)
+    if least is None or padded(type_.shape) != type_.shape:
+        return False
+    return all(least <= extent <= MOST_ROWS for extent in type_.shape) and type_.shape[1] * size >= LEAST_ROW
 
 
 def _masked(k: Kernel, call: Call, bound: Bound, type_: TileType, offsets: Sequence[Extent]) -> Tile:
@@ -124,6 +166,7 @@ def _fetched(
     offsets: Sequence[Extent],
     mask: Value | None,
     filling: Scalar | None = None,
+    described: str = "",
 ) -> Value:
     """Write a load; what is masked is zero, or a number."""
     k.reads(tensor)
@@ -134,7 +177,7 @@ def _fetched(
         if filling is not None:
             other = in_memory(k, operand(k, filling, type_), tensor.dtype)
         masked = f", {mask}, {other}"
-    value = k.t.op(f"tt.load {found}{masked} : {found.type}", element, shape)
+    value = k.t.op(f"tt.load {found}{masked} : {found.type}", element, shape, described)
     return k.t.compare("cmpi ne", value, zeros(k, value)) if tensor.dtype == BOOL else value
 
 

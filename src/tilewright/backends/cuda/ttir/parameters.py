@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
-from tilewright.backends.cuda.ttir.text import I64, Value, located, pointer_to
+from tilewright.backends.cuda.ttir.text import I64, Value, descriptor_of, located, pointer_to
 from tilewright.native import llvm
 from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN
@@ -26,11 +26,33 @@ class Parameter:
     divisor: int = 1
 
 
+@record
+class Plane:
+    """A tensor of two axes as the host has it, rows of neighbours: its words, and what an element is in memory."""
+
+    pointer: llvm.Value
+    rows: llvm.Value
+    columns: llvm.Value
+    stride: llvm.Value
+    element: str
+    size: int
+
+
+@record
+class Map:
+    """A descriptor that the host makes for a kernel: of which tensor, for blocks of which shape."""
+
+    value: Value
+    plane: Plane
+    block: tuple[int, int]
+
+
 @mutable
 class Parameters:
     """The parameters of a kernel being written; one for each word."""
 
     found: list[Parameter] = field(default_factory=list[Parameter])
+    maps: list[Map] = field(default_factory=list[Map])
 
     def add(self, element: str, word: llvm.Value | None, divisor: int = 1) -> Value:
         """Return the parameter that a word is given as."""
@@ -49,9 +71,23 @@ class Parameters:
         """Return the address of the word that errors are noted in."""
         return self.add(pointer_to(I64), None)
 
-    def texts(self, *, is_aligned: bool) -> Sequence[str]:
+    def described(self, plane: Plane, block: tuple[int, int]) -> Value:
+        """Return the descriptor by which blocks of a tensor are loaded."""
+        for known in self.maps:
+            if (known.plane, known.block) == (plane, block):
+                return known.value
+        value = Value(f"%map{len(self.maps)}", descriptor_of(plane.element, block))
+        self.maps.append(Map(value, plane, block))
+        return value
+
+    def texts(self, *, is_aligned: bool, is_described: bool = False) -> Sequence[str]:
         """Return the parameters as a kernel declares them, with what is known where all of them are aligned."""
-        return [f"{p.value}: {p.value.element}{_said(p, is_aligned)} {located(UNKNOWN)}" for p in self.found]
+        return [f"{said} {located(UNKNOWN)}" for said in self._said(is_aligned, is_described)]
+
+    def _said(self, is_aligned: bool, is_described: bool) -> Iterator[str]:
+        yield from (f"{p.value}: {p.value.element}{_said(p, is_aligned)}" for p in self.found)
+        if is_described:
+            yield from (f"{each.value}: {each.value.element}" for each in self.maps)
 
 
 def _said(parameter: Parameter, is_aligned: bool) -> str:

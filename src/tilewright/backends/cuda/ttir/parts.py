@@ -24,6 +24,7 @@ from tilewright.core.types import TileType
 from tilewright.ops.row_gather import FIT
 
 OUTSIDE = "a part does not fit its tile"
+UNFIT = f"a window does not fit\n{FIT}"
 
 
 @recipe("tile.slice")
@@ -129,9 +130,9 @@ def _gather_row(k: Kernel, call: Call, bound: Bound) -> Tile:
     size = k.indices(bound["valid_shape"]) if bound["valid_shape"] is not None else list[Extent](shape)
     within_shape = within(k, call, size, shape)
     turned = bool(bound["transpose"])
-    come = checked(k, call, offsets_of(call, "src_offset"), FIT, within_shape, tensor.shape)
+    come = checked(k, call, offsets_of(call, "src_offset"), UNFIT, within_shape, tensor.shape)
     gone = within_shape[::-1] if turned else within_shape
-    fit = checked(k, call, offsets_of(call, "dst_offset"), FIT, gone, target.type.shape)
+    fit = checked(k, call, offsets_of(call, "dst_offset"), UNFIT, gone, target.type.shape)
     if come is not None:
         within_shape = [t.select(come, extents.held(t, extent), t.integer(0)) for extent in within_shape]
     window = windowed(k, tensor, TileType(shape, tensor.dtype, shape), k.indices(bound["src_offset"]), within_shape)

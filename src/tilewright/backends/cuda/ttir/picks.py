@@ -26,7 +26,9 @@ def picked(t: Text, value: Value, numbers: Value, axis: int) -> Value:
     while held.shape[axis] < shape[axis] and prod(held.shape) < FEW:
         held = t.doubled(held, held, axis)
     types = f"({held.type}, {index.type}) -> {type_of(held.element, shape)}"
-    found = t.op(f"tt.gather {held}[{index}] {{axis = {axis} : i32}} : {types}", held.element, shape)
+    # a layout that Triton would choose itself is refused by its own assertion for single long rows
+    said = f"{{axis = {axis} : i32, efficient_layout}}"
+    found = t.op(f"tt.gather {held}[{index}] {said} : {types}", held.element, shape)
     return t.convert("arith.trunci", found, "i1") if value.element == "i1" else found
 
 

@@ -16,14 +16,12 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.text import Value, type_of
 from tilewright.backends.cuda.ttir.tiles import of_rank, operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile, element_of, padded
+from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tile, element_of, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, FP16, FP32, FP64, INT8, INT32, DataType
+from tilewright.dtypes import FP32, FP64, INT32, DataType
 from tilewright.ops.matmul import MISSING_ROWS
 
-LEAST = {FP16: 16, BF16: 16, INT8: 32}
-"""How long the common axis has to be on the matrix units, by what is multiplied."""
 LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
 MOST_STEPS = 1 << 19
 """Multiplications of a product of fp32 that are written out; compilers take minutes for more."""
@@ -68,7 +66,7 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     precision = f", inputPrecision = {_precision(prod(shape), a.shape[-1])}" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
     value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape)
-    k.multiplies = max(k.multiplies, prod(shape))
+    k.facts.products.append((prod(shape[:-1]), shape[-1]))
     return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
 
 
@@ -117,7 +115,7 @@ def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
 
 def _computed_in(dtype: DataType, length: int) -> DataType:
     """Return the type that elements are multiplied in."""
-    if dtype == FP64 or length >= LEAST.get(dtype, 1 << 20):
+    if dtype == FP64 or length >= MATRIX_UNITS.get(dtype, 1 << 20):
         return dtype
     return FP32 if dtype.is_float() else INT32
 

@@ -14,9 +14,10 @@ from tilewright.backends.cuda.ttir.folds import reduced
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.picks import picked, stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
+from tilewright.backends.cuda.ttir.sums import summed
 from tilewright.backends.cuda.ttir.text import F32, I64, Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, tile_type
-from tilewright.backends.cuda.ttir.values import Tile
+from tilewright.backends.cuda.ttir.values import Tile, working
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.dtypes import FP32, FP64, DataType
@@ -31,12 +32,23 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     if dtype in spec.stepwise or of_doubles:
         in_turn = _in_pairs if bound["tmp_tile"] is not None and not of_doubles else _in_order
         return k.tile(in_turn(k, source, axis, spec), type_, valid)
-    given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
-    value = fold(k, given, axis, spec.combine)
-    if dtype.is_float() and spec.combine == "add":  # of zeros below zero, too, the sum is zero
-        value = (given.of(value) + 0.0).value
-    value = as_element(k.t, value, given.element, dtype)
+    value = _summed(k, source, axis, spec, dtype)
+    if value is None:
+        given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
+        value = fold(k, given, axis, spec.combine)
+        if dtype.is_float() and spec.combine == "add":  # of zeros below zero, too, the sum is zero
+            value = (given.of(value) + 0.0).value
+        value = as_element(k.t, value, given.element, dtype)
     return k.tile(kept(k, value, source.value.shape, axis), type_, valid)
+
+
+def _summed(k: Kernel, source: Tile, axis: int, spec: OpSpec, dtype: DataType) -> Value | None:
+    """Return the sums of rows of floats, None for what is folded otherwise."""
+    if spec.combine != "add" or working(dtype) != FP32 or axis != len(source.type.shape) - 1:
+        return None
+    given = filled(k, computed(k.t, source.value, dtype), source, spec, dtype).value
+    total = summed(k.t, given, axis, is_quick=bool(k.facts.factors))
+    return as_element(k.t, k.t.simple("arith.addf", total, literal(k.t, 0, total)), FP32, dtype)
 
 
 def axis_of(call: Call, source: Tile) -> int:

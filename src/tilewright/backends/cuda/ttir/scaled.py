@@ -55,7 +55,7 @@ def _scaled(k: Kernel, call: Call, bound: Bound, acc: Value | None = None) -> Ti
     start = literal(t, 0, Value("", "f32", shape))
     types = f"{a.type} * {b.type} -> {type_of('f32', shape)}"
     parts = Elements(t, t.op(f"tt.dot {a}, {b}, {start} : {types}", "f32", shape), FP32)
-    k.multiplies = max(k.multiplies, prod(shape))
+    k.facts.products.append((prod(shape[:-1]), shape[-1]))
     total = _summed(k, parts, scales, lhs.type.shape[1] // GROUP)
     if acc is not None:
         total = t.simple("arith.addf", as_element(t, acc, FP32, FP64), total)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
 from tilewright.backends.cuda.ttir.changes import Change
 from tilewright.backends.cuda.ttir.convert import as_element
+from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.loads import admitted, held, live_of
+from tilewright.backends.cuda.ttir.loads import LEAST_ROW, MOST_ROWS, admitted, held, live_of
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.shape import reshaped
-from tilewright.backends.cuda.ttir.text import Value
+from tilewright.backends.cuda.ttir.text import I32, Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, in_memory, of_rank, spread_to
-from tilewright.backends.cuda.ttir.values import Tensor, Tile, working
+from tilewright.backends.cuda.ttir.values import Extent, Tensor, Tile, working
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 
 PAST = "a store does not fit its tensor"
+LEAST_BLOCK, MOST_BLOCK = 1 << 14, 1 << 16
+"""Bytes that are stored by a descriptor: fewer are not worth it, and more have no place in shared memory."""
 
 
 @recipe("tile.store")
@@ -48,7 +53,8 @@ def put(k: Kernel, call: Call, tile: Tile, tensor: Tensor, named: str, bound: Bo
         add_to_memory(k, found, value, mask, tensor)
     else:
         lying = in_memory(k, value, tensor.dtype)
-        t.do(f"tt.store {found}, {lying}{'' if mask is None else f', {mask}'} : {found.type}")
+        block = _block(k, tensor, lying, offsets) if mask is None else ""
+        t.do(f"tt.store {found}, {lying}{'' if mask is None else f', {mask}'} : {found.type}", block)
     return tensor
 
 
@@ -57,6 +63,21 @@ def add_to_memory(k: Kernel, found: Value, value: Value, mask: Value | None, ten
     arithmetic(k, tensor.dtype)
     live = k.t.constant("true", "i1", value.shape) if mask is None else mask
     Change("add", tensor, value).applied(k, found, live)
+
+
+def _block(k: Kernel, tensor: Tensor, value: Value, offsets: Sequence[Extent]) -> str:
+    """Return the store of a whole result of products by a descriptor, nothing where there is none."""
+    if len(k.facts.factors) != ONE_PRODUCT or tensor.described is None or tensor.valid != tensor.shape:
+        return ""
+    (rows, columns), size = value.shape, tensor.dtype.get_byte()
+    if not LEAST_BLOCK <= rows * columns * size <= MOST_BLOCK or max(rows, columns) > MOST_ROWS:
+        return ""
+    if columns * size < LEAST_ROW:
+        return ""
+    places = (k.t.convert("arith.trunci", extents.held(k.t, offset), I32) for offset in offsets)
+    found = tensor.described((rows, columns))
+    k.facts.put.add(tensor.root)
+    return f"tt.descriptor_store {found}[{', '.join(map(str, places))}], {value} : {found.element}, {value.type}"
 
 
 @recipe("tensor.write")

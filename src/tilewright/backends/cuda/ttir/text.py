@@ -12,6 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span
 
 I1, I8, I32, I64, F32, F64 = "i1", "i8", "i32", "i64", "f32", "f64"
@@ -43,6 +44,11 @@ def pointer_to(element: str) -> str:
     return f"!tt.ptr<{element}>"
 
 
+def descriptor_of(element: str, shape: Sequence[int]) -> str:
+    """Return the type of a descriptor, by which blocks of a tensor are loaded; as Triton up to 3.7 has it."""
+    return f"!tt.tensordesc<{type_of(element, shape)}>"
+
+
 def located(span: Span) -> str:
     """Return where an operation comes from; a folder says nothing about a kernel, and would be part of its code."""
     if not span.is_known:
@@ -51,11 +57,26 @@ def located(span: Span) -> str:
     return f'loc("{name}":{span.line}:{span.column + 1})'
 
 
+@mutable
+class Tail:
+    """The last line of a region, and the one in its place where blocks are loaded by descriptors."""
+
+    text: str
+    described: str = ""
+
+
+class Either(NamedTuple):
+    """A line of a kernel, and the one in its place where blocks are loaded by descriptors."""
+
+    plain: str
+    described: str
+
+
 class Text:
     """A kernel being written, operation by operation."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.lines: list[str | Either] = []
         self.span: Span = UNKNOWN
         """What the operations that follow are for."""
         self._numbers = itertools.count()
@@ -78,14 +99,15 @@ class Text:
         """Return how an operation names its results."""
         return results[0].ref if len(results) == 1 else f"{results[0].ref.partition('#')[0]}:{len(results)}"
 
-    def do(self, text: str) -> None:
-        """Write an operation without a result."""
-        self.lines.append(f"{'  ' * self._depth}{text} {located(self.span)}")
+    def do(self, text: str, described: str = "") -> None:
+        """Write an operation without a result, and the one in its place where blocks are loaded by descriptors."""
+        plain, other = (f"{'  ' * self._depth}{each} {located(self.span)}" for each in (text, described))
+        self.lines.append(Either(plain, other) if described else plain)
 
-    def op(self, text: str, element: str, shape: Sequence[int] = ()) -> Value:
+    def op(self, text: str, element: str, shape: Sequence[int] = (), described: str = "") -> Value:
         """Write an operation and return its result."""
         result = self.fresh(element, shape)
-        self.do(f"{result.ref} = {text}")
+        self.do(f"{result.ref} = {text}", described and f"{result.ref} = {described}")
         return result
 
     def simple(self, name: str, *operands: Value) -> Value:
@@ -171,21 +193,29 @@ class Text:
         text = f"tt.extern_elementwise {', '.join(map(str, operands))} {said} : ({types}) -> {first.type}"
         return self.op(text, first.element, first.shape)
 
+    def machine(self, instruction: str, value: Value) -> Value:
+        """Write an instruction of the GPU's, from one float to another."""
+        said = '{constraints = "=f,f", packed_element = 1 : i32, pure = true}'
+        text = f'tt.elementwise_inline_asm "{instruction}" {said} {value} : {value.type} -> {value.type}'
+        return self.op(text, value.element, value.shape)
+
     @contextmanager
-    def block(self, head: str, tail: str = "}") -> Generator[None, None, None]:
-        """Write a region: what is inside goes between its two lines."""
+    def block(self, head: str, tail: str = "}") -> Generator[Tail, None, None]:
+        """Write a region: what is inside goes between its two lines, the last as whoever is inside leaves it."""
         self.lines.append(f"{'  ' * self._depth}{head}")
         self._depth += 1
-        yield
+        last = Tail(tail)
+        yield last
         self._depth -= 1
-        self.lines.append(f"{'  ' * self._depth}{tail} {located(self.span)}")
+        self.do(last.text, last.described)
 
     def between(self, line: str) -> None:
         """Write the line between two regions of one operation."""
         self.lines.append(f"{'  ' * (self._depth - 1)}{line}")
 
-    def module(self, name: str, params: Sequence[str]) -> str:
+    def module(self, name: str, params: Sequence[str], *, is_described: bool = False) -> str:
         """Return the whole kernel."""
+        lines = [line if isinstance(line, str) else line[is_described] for line in self.lines]
         head = f"  tt.func public @{name}({', '.join(params)}) attributes {{noinline = false}} {{"
-        body = [*self._head, *self.lines, f"    tt.return {located(self.span)}"]
+        body = [*self._head, *lines, f"    tt.return {located(self.span)}"]
         return "\n".join(["module {", head, *body, f"  }} {located(self.span)}", '} loc("kernel":0:0)', ""])

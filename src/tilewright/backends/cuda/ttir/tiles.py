@@ -15,7 +15,7 @@ from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile, computes,
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TileType
-from tilewright.dtypes import BOOL, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, DataType
 from tilewright.ops.convert import round_mode
 
 
@@ -44,13 +44,22 @@ def mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Scal
     for dtype in (type_.dtype, *types):
         arithmetic(k, dtype)
     operands = [
-        computed(k.t, operand(k, each, replace(type_, dtype=dtype)), dtype)
-        for each, dtype in zip(given, types, strict=True)
+        _repeated(k, each, replace(type_, dtype=dtype), type_.dtype) for each, dtype in zip(given, types, strict=True)
     ]
     assert spec.reference is not None
     result: Elements = spec.reference(*operands)
     value = as_element(k.t, result.value, result.element, type_.dtype) if type_.dtype.is_float() else result.value
     return k.tile(value, type_, broadcast_valid(type_, given))
+
+
+def _repeated(k: Kernel, given: Tile | Scalar, type_: TileType, result: DataType) -> Elements:
+    """Return an operand as its elements are computed with: in the shape of what they are computed for."""
+    is_rough = result in (FP16, BF16)
+    found = computed(k.t, operand(k, given, type_), type_.dtype, is_rough)
+    if isinstance(given, Scalar) or not result.is_float() or padded(given.type.shape) == padded(type_.shape):
+        return found
+    few = of_rank(k, as_element(k.t, given.value, given.type.dtype, type_.dtype), len(type_.shape))
+    return replace(found, narrow=computed(k.t, few, type_.dtype).value)
 
 
 def arithmetic(k: Kernel, dtype: DataType) -> DataType:

@@ -11,11 +11,14 @@ from typing import TypeAlias
 
 from tilewright.backends.cuda.ttir.text import Value
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, INT8, DataType
 from tilewright.records import entity, record
 
 Extent: TypeAlias = "int | Value"
 """How many there are: a number, or a scalar of the running kernel."""
+
+
+Described: TypeAlias = "Callable[[tuple[int, int]], Value]"
 
 
 @record
@@ -37,6 +40,8 @@ class Tensor:
     valid: tuple[Extent, ...]
     dtype: DataType
     root: object
+    described: Described | None = None
+    """Gives the descriptor by which blocks of a shape are loaded, where the tensor can have one."""
 
 
 @entity
@@ -59,6 +64,9 @@ class Mask:
 
 
 Binding: TypeAlias = "Scalar | Tensor | Tile | Mask | tuple[Binding, ...]"
+
+MATRIX_UNITS = {FP16: 16, BF16: 16, INT8: 32}
+"""How long the common axis of a product has to be on the matrix units, by what is multiplied."""
 
 _FLOATS = {FP64: "f64", FP32: "f32", FP16: "f16", BF16: "bf16"}
 

@@ -146,23 +146,27 @@ def _gather(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
         return _every(k, call, bound, made)
     index: Tensor = bound["index"]
     axis = int(bound["dim"]) % len(source.shape)
+    fits = _is_smaller(k, call, index.shape, source.shape, axis)
 
     def each(places: Places, live: Value) -> None:
+        live = k.t.simple("arith.andi", live, k.t.splat(fits, live.shape))
         number = _number(k, index, places, live)
         there = inside(k, call, number, live, source.shape[axis], "index")
         come = [_only(k, number, there) if a == axis else place for a, place in enumerate(places)]
         _moved(k, source, come, made, places, there)
 
-    _check_smaller(k, call, index.shape, source.shape, axis)
     return Work(index.shape, each)
 
 
-def _check_smaller(k: Kernel, call: Call, want: Sequence[Extent], have: Sequence[Extent], but: int) -> None:
-    """Note an error where an index is larger than what it points into along another axis."""
+def _is_smaller(k: Kernel, call: Call, want: Sequence[Extent], have: Sequence[Extent], but: int) -> Value:
+    """Return whether an index is no larger than what it points into along other axes; else an error is noted."""
+    t, found = k.t, k.t.constant("true", "i1")
     for axis, (a, b) in enumerate(zip(want, have, strict=True)):
         if axis != but and a != b and not (isinstance(a, int) and isinstance(b, int)):
-            larger = k.t.compare("cmpi sgt", extents.held(k.t, a), extents.held(k.t, b))
-            k.fail(larger, f"axis {axis}: an index is larger than an input", call.span)
+            fits = t.compare("cmpi sle", extents.held(t, a), extents.held(t, b))
+            k.fail(negated(t, fits), f"axis {axis}: an index is larger than an input", call.span)
+            found = t.simple("arith.andi", found, fits)
+    return found
 
 
 def _every(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
@@ -188,7 +192,7 @@ def _scatter(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
     if bound["index"] is None:
         return _between(k, bound, made)
     t, target, index, source = k.t, bound["input"], bound["index"], bound["src"]
-    _check_smaller(k, call, index.shape, target.shape, 1)
+    _is_smaller(k, call, index.shape, target.shape, -1)
 
     def each(places: Places, live: Value) -> None:
         row, column = places
@@ -284,12 +288,13 @@ def _paged(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
     t, source, indices, table = k.t, bound["src"], bound["indices"], bound["block_table"]
     asked, blocks = product(k, indices.shape), product(k, table.shape)
     size, offset = int(bound["block_size"]), k.index(bound["col_off"])
-    _check_columns(k, call, source, offset, int(bound["size"]))
+    fits = _inside_columns(k, call, source, offset, int(bound["size"]))
     _check_count(k, call, asked, int(bound["max_indices"]))
 
     def each(places: Places, live: Value) -> None:
         row, column = places[::-1] if bound["is_trans"] else places
         own = t.simple("arith.andi", live, t.compare("cmpi slt", row, _held(k, asked, row)))
+        own = t.simple("arith.andi", own, t.splat(fits, own.shape))
         block = t.integer(size, I64, row.shape)
         number = _number(k, indices, _in_line(k, indices, _only(k, row, own)), own)
         there = inside(k, call, number, own, extents.times(t, blocks, size), "indices")
@@ -309,11 +314,13 @@ def _in_line(k: Kernel, tensor: Tensor, number: Value) -> Places:
     return (*(k.t.integer(0, I64, number.shape) for _ in tensor.shape[:-1]), number)
 
 
-def _check_columns(k: Kernel, call: Call, source: Tensor, offset: Extent, size: int) -> None:
+def _inside_columns(k: Kernel, call: Call, source: Tensor, offset: Extent, size: int) -> Value:
+    """Return whether columns are there; that they are not is noted as an error."""
     t = k.t
     first, last = extents.held(t, offset), extents.held(t, extents.minus(t, source.shape[1], size))
-    bad = t.simple("arith.ori", t.compare("cmpi slt", first, t.integer(0)), t.compare("cmpi sgt", first, last))
-    k.fail(bad, "columns that are gathered lie outside their tensor", call.span)
+    fits = t.simple("arith.andi", t.compare("cmpi sge", first, t.integer(0)), t.compare("cmpi sle", first, last))
+    k.fail(negated(t, fits), "columns that are gathered lie outside their tensor", call.span)
+    return fits
 
 
 def _check_count(k: Kernel, call: Call, asked: Extent, most: int) -> None:
@@ -335,7 +342,7 @@ def _gather_row(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
             fits = t.simple("arith.andi", fits, fit)
     for want, most in zip(size, k.indices(bound["shapes"]), strict=True):
         fits = t.simple("arith.andi", fits, t.compare("cmpi ule", extents.held(t, want), extents.held(t, most)))
-    k.fail(negated(t, fits), FIT, call.span)
+    k.fail(negated(t, fits), f"a window does not fit\n{FIT}", call.span)
 
     def each(places: Places, live: Value) -> None:
         there = t.simple("arith.andi", live, t.splat(fits, live.shape))

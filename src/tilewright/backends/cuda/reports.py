@@ -1,0 +1,93 @@
+"""Reports: what the kernels of a program are, read from its code: where they start, what they take, their machine code.
+
+All of it is in the objects that are kept with a program, so that one that was loaded shows it, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tilewright.backends.interface import Texts
+from tilewright.native.elf import content_of
+from tilewright.records import record
+
+KERNELS = "kernels"
+"""The object that says how each kernel is launched."""
+
+_TOOL = "cuobjdump"
+_REGISTERS, _FRAME = 0x2F, 0x11
+"""Which attributes of a kernel's machine code say how many registers, and how many bytes of a stack, a thread has."""
+_HEAD = ("kernel", "line", "grid", "threads", "registers", "spilled", "shared", "arguments")
+
+
+def texts(objects: Mapping[str, bytes]) -> Texts:
+    """Return what can be shown of the kernels of a program, by stage."""
+    return {"sass": lambda: _sass(objects), "launches": lambda: _launches(objects)}
+
+
+@record
+class Usage:
+    """What a thread of a kernel takes: registers, and bytes of memory for what did not fit into them."""
+
+    registers: int
+    spilled: int
+
+    @staticmethod
+    def of(cubin: bytes) -> Usage:
+        """Return what machine code says of itself."""
+        most = {_REGISTERS: 0, _FRAME: 0}
+        for _, kind, _, _, value in struct.iter_unpack("<BBHII", content_of(cubin, ".nv.info")):
+            most[kind] = max(most.get(kind, 0), value)
+        return Usage(most[_REGISTERS], most[_FRAME])
+
+
+def _launches(objects: Mapping[str, bytes]) -> str:
+    """Return a table of the launches of a program, by the line that they are for."""
+    about = json.loads(objects[KERNELS])
+    rows = [_HEAD, *(_row(about["kernels"][2 * number], objects, rest) for number, *rest in about["launches"])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _row(kernel: Mapping[str, Any], objects: Mapping[str, bytes], launch: Sequence[Any]) -> tuple[str, ...]:
+    line, grid, arguments = launch
+    usage = Usage.of(objects[kernel["object"]])
+    numbers = (kernel["threads"], usage.registers, usage.spilled, kernel["shared"])
+    return (kernel["name"], line, grid, *map(str, numbers), ", ".join(arguments))
+
+
+def disassembler() -> str:
+    """Return where NVIDIA's disassembler is: Triton brings one along, CUDA's toolkit another; nothing without one."""
+    found = find_spec("triton")
+    if found is not None and found.origin is not None:
+        own = Path(found.origin).parent / "backends" / "nvidia" / "bin" / _TOOL
+        if os.access(own, os.X_OK):
+            return str(own)
+    return shutil.which(_TOOL) or ""
+
+
+def _sass(objects: Mapping[str, bytes]) -> str:
+    """Return the machine code of the kernels for aligned parameters, or that nobody here can read it."""
+    tool = disassembler()
+    if not tool:
+        return f"// no {_TOOL} is here to disassemble kernels: install triton, or CUDA's toolkit\n"
+    kernels = json.loads(objects[KERNELS])["kernels"][::2]
+    return "\n".join(_disassembled(tool, objects[kernel["object"]]) for kernel in kernels)
+
+
+def _disassembled(tool: str, cubin: bytes) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernel.cubin"
+        file.write_bytes(cubin)
+        done = subprocess.run([tool, "--dump-sass", str(file)], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else f"// {_TOOL}: {done.stderr.strip()}\n"

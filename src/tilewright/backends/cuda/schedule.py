@@ -1,0 +1,64 @@
+"""Schedules: how the blocks of a kernel are run, chosen by rules from what is in it.
+
+A schedule is what the text of a kernel leaves open: how many warps a block has, for how many turns ahead loops load,
+and whether some warps load while others multiply. The rules were found by measuring on an H200, `bench/RESULTS.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilewright.records import record
+
+PER_THREAD = 32
+"""Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
+OF_PRODUCTS = 128
+"""Elements of products that a thread accumulates; with more it runs out of registers."""
+DEEP, DEEPEST, SMALL = 160 * 1024, 8, 128 * 64
+"""Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
+BAND = 8
+"""Rows of a product's blocks that neighbours are in."""
+SPECIALIZED = "} {tt.warp_specialize}"
+"""The end of a loop that some warps load blocks for while others multiply them."""
+SPLIT_ROWS = 128
+"""Rows of products that two groups of warps share, with a third that loads for them."""
+
+
+@record
+class Schedule:
+    """How a kernel's blocks are run."""
+
+    warps: int
+    stages: int
+    is_specialized: bool = False
+    """Whether some warps load blocks by descriptors while others multiply."""
+
+
+def plain(largest: int, products: Sequence[tuple[int, int]]) -> Schedule:
+    """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes."""
+    if not products:
+        return Schedule(_warps(largest // PER_THREAD, 32), 3)
+    return Schedule(_warps(sum(rows * columns for rows, columns in products) // OF_PRODUCTS, 8), 3)
+
+
+def described(largest: int, products: Sequence[tuple[int, int]], loaded: int) -> tuple[Schedule, ...]:
+    """Return the schedules of a kernel that loads so many bytes a turn by descriptors, the best first.
+
+    What Triton cannot follow, or does not fit a block, is passed over.
+    """
+    usual = plain(largest, products)
+    if sum(rows * columns for rows, columns in products) <= SMALL:
+        return Schedule(usual.warps, min(max(DEEP // loaded, usual.stages), DEEPEST)), usual
+    if len(products) > 1 and all(rows == SPLIT_ROWS for rows, _ in products):
+        return Schedule(4, 2, True), usual
+    return (usual,)
+
+
+def smaller(schedule: Schedule) -> tuple[Schedule, ...]:
+    """Return a schedule, and those that need less and less of a block's memory."""
+    return tuple(replace(schedule, stages=stages) for stages in range(schedule.stages, 0, -1))
+
+
+def _warps(threads: int, most: int) -> int:
+    return min(max(1 << (max(threads, 1) // 32).bit_length() >> 1, 4), most)

@@ -1,0 +1,71 @@
+"""Facts: what is in a kernel that its schedule depends on, gathered while it is written.
+
+Blocks are loaded by descriptors where their tiles are factors of products, and results of such kernels stored by them,
+where nothing in the kernel writes to what it reads: it would not be seen through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+
+from tilewright.core.build import arguments
+from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
+from tilewright.core.program import Program
+from tilewright.core.stmt import AssignStmt, SeqStmts
+from tilewright.core.visitor import expressions, statements
+from tilewright.records import mutable
+
+LOAD = "tile.load"
+ONE_PRODUCT = 2
+"""Factors of a kernel that computes one product."""
+_TURNS = {"tile.transpose": "x", "tile.transpose_view": "tile", "tile.move": "tile"}
+"""Ops that hand a tile to the matrix units as it lies, and the operand that it is."""
+
+
+@mutable
+class Facts:
+    """What has been found in a kernel so far."""
+
+    largest: int = 1
+    """How many elements the largest of its tiles has."""
+    products: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """The rows and columns of its matrix products."""
+    factors: set[Call] = field(default_factory=set[Call])
+    """Loads whose tiles are multiplied."""
+    block_bytes: int = 0
+    """How much is loaded by descriptors, if each is used once."""
+    described: set[object] = field(default_factory=set[object])
+    """The tensors that it could load by descriptors."""
+    stored: set[object] = field(default_factory=set[object])
+    """The tensors that it writes to."""
+    put: set[object] = field(default_factory=set[object])
+    """The tensors that it could write to by descriptors."""
+    loaded: set[object] = field(default_factory=set[object])
+    """The tensors that it reads."""
+
+    @property
+    def is_described(self) -> bool:
+        """Whether it can load by descriptors."""
+        return bool(self.described) and not self.described & self.stored and not self.put & self.loaded
+
+
+def factors(program: Program, body: SeqStmts) -> Iterator[Call]:
+    """Yield the loads in statements, and in what they call, that give a product one of its factors."""
+    made = {stmt.var: stmt.value for stmt in statements(body) if isinstance(stmt, AssignStmt)}
+    for expr in (expr for stmt in statements(body) for expr in expressions(stmt)):
+        if isinstance(expr, (Invoke, Submit)):
+            yield from factors(program, program[expr.op.name].body)
+        elif isinstance(expr, Call) and expr.op.name.startswith(("tile.matmul", "tile.gemv")):
+            given = arguments(expr)
+            found = (_source(made, given[side]) for side in ("lhs", "rhs") if side in given)
+            yield from (call for call in found if call is not None)
+
+
+def _source(made: dict[Var, Expr], value: object) -> Call | None:
+    """Return the load that a value comes from, turned or not."""
+    while isinstance(value, Var):
+        value = made.get(value)
+        if isinstance(value, Call) and value.op.name in _TURNS:
+            value = arguments(value)[_TURNS[value.op.name]]
+    return value if isinstance(value, Call) and value.op.name == LOAD else None

@@ -1,0 +1,147 @@
+"""The normal distribution in fp32, exact and as networks approximate it, within what `gelu` promises.
+
+Below zero it is exp(-x*x/2) times a factor that falls slowly: a polynomial of (t - K) / (t + K) over t + K, t = |x|.
+Exponents are sums of two floats, as what a square is rounded by would be multiplied by the square. Everything is 2**64
+times as large on the way, and so never too small to be exact. For results of half precision less will do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, doubled
+from tilewright.backends.cuda.ttir.text import F32, F64, I32
+from tilewright.dtypes import FP32, round_scalar
+
+FACTOR = (
+    0.5231565833091736, -0.026299310848116875, -0.07889853417873383, -0.036012083292007446, -0.0028220568783581257,
+    0.009020444937050343, 0.008546746335923672, 0.004352850839495659, 0.0012596161104738712, -0.00017236531130038202,
+    -0.0016151854069903493, -0.002134907990694046, -0.0005267825326882303, 0.0007152893231250346,
+    0.0003695339255500585,
+)  # fmt: skip
+"""erfcx(t / sqrt(2)) / 2 * (t + 1) by powers of (t - 1) / (t + 1), to 1e-8."""
+ROUGH_FACTOR = (0.7552806735038757, -0.6075390577316284, 0.3870779275894165, -0.1900223344564438, 0.05996210128068924)
+"""erfcx(t / sqrt(2)) / 2 * (t + 4) by powers of (t - 4) / (t + 4), to 6e-5."""
+EXPONENTIAL = (0.5, 0.16666577756404877, 0.04166685417294502, 0.008363168686628342, 0.0013901296770200133)
+"""(exp(r) - 1 - r) / r**2 by powers of r, for |r| up to log(2) / 2, to 2e-8."""
+FARTHEST, FASTEST = 14.7, 11.0
+"""Where the distribution, and its approximation, have fallen below every float."""
+MAGIC = 12582912.0
+"""What has a float's whole part in its last bits once it is added."""
+LOG_2, LOG_2_LOW = 0.693145751953125, 1.428606765330187e-06
+LARGE = 2.0**64
+SLOPE = math.sqrt(8 / math.pi)
+
+
+def normal(x: Elements) -> Elements:
+    """Return how likely a normally distributed number is to be at most x."""
+    if x.value.element == F64:
+        return doubled("__nv_erfc")(x * -math.sqrt(0.5)) * 0.5
+    size = _least(x.ufunc("absolute", (x,)), FARTHEST)
+    square = size * size
+    if x.is_rough:
+        tail = _power(_fused(square, -0.5 / math.log(2), 64)) * _rough_factor(size)
+    else:
+        lost = _fused(size, size, -square)
+        tail = _decayed(square * 0.5, lost * 0.5, _factor(size))
+    tail = tail * (1 / LARGE)
+    return x.function("where", (x < 0, tail, 1 - tail))
+
+
+def fast_normal(x: Elements) -> Elements:
+    """Return `normal` as networks approximate it: 1 / (1 + exp(-y)), y = x * (1 + 0.044715 * x * x) * sqrt(8 / pi)."""
+    if x.value.element == F64:
+        return _doubled_fast_normal(x)
+    size = _least(x.ufunc("absolute", (x,)), FASTEST)
+    if x.is_rough:
+        y = size * _fused(size * size, SLOPE * 0.044715, SLOPE)
+        small = _power(_fused(y, -1 / math.log(2), 64)) * (1 / LARGE)
+        share = _inverse(small + 1)
+    else:
+        small = _decayed(*_steep(size), size.like(LARGE)) * (1 / LARGE)
+        share = _refined(small + 1)
+    return x.function("where", (x < 0, small * share, share))
+
+
+def _doubled_fast_normal(x: Elements) -> Elements:
+    y = x * (x * x * 0.044715 + 1) * SLOPE
+    small = x.ufunc("exp", (-x.ufunc("absolute", (y,)),))
+    return x.function("where", (y < 0, small, 1)) / (small + 1)
+
+
+def _steep(x: Elements) -> tuple[Elements, Elements]:
+    """Return x * (1 + 0.044715 * x * x) * sqrt(8 / pi) as a float and what it is rounded by."""
+    (slope, slope_low), (cubic, cubic_low) = _parts(x, SLOPE), _parts(x, SLOPE * 0.044715)
+    square = x * x
+    lost = _fused(x, x, -square)
+    risen = square * cubic
+    risen_low = _fused(square, cubic, -risen) + _fused(lost, cubic, _fused(square, cubic_low, slope_low))
+    total = risen + slope
+    rest = total - risen
+    total_low = ((risen - (total - rest)) + (slope - rest)) + risen_low
+    result = x * total
+    return result, _fused(x, total, -result) + x * total_low
+
+
+def _parts(x: Elements, number: float) -> tuple[Elements, Elements]:
+    """Return a number as a float and what is left of it."""
+    return x.like(number), x.like(number - round_scalar(number, FP32))
+
+
+def _decayed(y: Elements, low: Elements, scale: Elements) -> Elements:
+    """Return exp(-(y + low)) * scale, for a scale that keeps it from being too small."""
+    t = y.t
+    whole = _fused(y, -1 / math.log(2), MAGIC)
+    turns = whole - MAGIC
+    r = _fused(turns, -LOG_2_LOW, _fused(turns, -LOG_2, -y)) - low
+    more = _fused(r * r, _polynomial(EXPONENTIAL, r), r)
+    result = _fused(scale, more, scale)
+    shift = t.simple("arith.shli", t.bits(whole.value, I32), t.integer(23, I32, y.shape))
+    return y.of(t.bits(t.simple("arith.addi", t.bits(result.value, I32), shift), F32))
+
+
+def _factor(size: Elements) -> Elements:
+    """Return what the tail of the distribution is of exp(-x*x/2), times 2**64."""
+    above = size + 1
+    low = size - (above - 1)
+    share = _refined(above, low)
+    return _polynomial([each * LARGE for each in FACTOR], _fused(share, -2, 1)) * share
+
+
+def _rough_factor(size: Elements) -> Elements:
+    share = _inverse(size + 4)
+    return _polynomial(ROUGH_FACTOR, (size - 4) * share) * share
+
+
+def _polynomial(factors: Sequence[float], x: Elements) -> Elements:
+    result = x.like(factors[-1])
+    for factor in factors[-2::-1]:
+        result = _fused(result, x, factor)
+    return result
+
+
+def _refined(x: Elements, low: Elements | None = None) -> Elements:
+    """Return 1 / (x + low)."""
+    share = _inverse(x)
+    error = _fused(-x, share, 1)
+    return _fused(share, error if low is None else _fused(-low, share, error), share)
+
+
+def _inverse(x: Elements) -> Elements:
+    return x.of(x.t.machine("rcp.approx.ftz.f32 $0, $1;", x.value))
+
+
+def _power(x: Elements) -> Elements:
+    return x.of(x.t.machine("ex2.approx.ftz.f32 $0, $1;", x.value))
+
+
+def _least(x: Elements, most: float) -> Elements:
+    return x.of(x.t.simple("arith.minnumf", x.value, x.like(most).value))
+
+
+def _fused(a: Elements, b: Elements | float, c: Elements | float) -> Elements:
+    return a.ufunc("fused", (a, b, c))
+
+
+UFUNCS.update({"normal": normal, "fast_normal": fast_normal})
