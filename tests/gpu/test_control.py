@@ -109,7 +109,7 @@ def last_of(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[1, 6
     with pl.at(level=pl.Level.CORE_GROUP):
         for row in pl.range(rows):
             last = pl.load(x, [row, 0], [1, 64])
-        pl.store(last, [0, 0], out)
+        pl.store(last, [0, 0], out)  # pyright: ignore[reportPossiblyUnboundVariable]
     return out
 
 
