@@ -46,7 +46,7 @@ def test_a_kernel_gives_what_numpy_gives(case: Case) -> None:
 
 @pytest.fixture
 def softmax(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(EXAMPLES / "pto"))
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES / "pto"), *sys.path])
     yield importlib.import_module("softmax")
     sys.modules.pop("softmax", None)
 

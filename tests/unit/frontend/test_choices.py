@@ -29,7 +29,8 @@ def test_a_conditional_expression_takes_one_side(target: str) -> None:
         number = 2.0 if n > 0 else 3.0
         mixed = m if m > 0 else 7
         near = pl.read(x, [1, 1 if n < 0 else 100])
-        tile = -t if n < 0 else pl.exp(t)
+        tile, other = (-t, t) if n < 0 else (pl.exp(t), -t)
+        tile = tile if pl.max(other) > 1.0 else other
         t = tile * number + pl.cast(mixed, pl.FP32) + near + (1.0 if n in (-10.0, 5.0) else 0.0)
     """
     np.testing.assert_array_equal(given(body, target), -X * 3 + 7 + X[1, 1] + 1)
@@ -58,6 +59,25 @@ def test_a_loop_asks_a_tile_anew_each_turn(target: str) -> None:
     while want.max() < 100:
         turns += 1
         want = want * 2 + (turns + 1) % 2
+    np.testing.assert_array_equal(given(body, target), want)
+
+
+def test_loops_that_ask_tiles_lie_in_each_other_and_are_left(target: str) -> None:
+    body = """
+        while pl.max(t) < 100.0:
+            while pl.min(t) < -20.0:
+                t = t + 8.0
+            t = t * 2.0
+            if pl.min(t) > 50.0:
+                break
+    """
+    want: Array = X
+    while want.max() < 100:
+        while want.min() < -20:
+            want = want + 8
+        want = want * 2
+        if want.min() > 50:
+            break
     np.testing.assert_array_equal(given(body, target), want)
 
 

@@ -128,6 +128,36 @@ def test_carried_tiles_trade_places(turns: int) -> None:
     trading.check(floats(8, 16), turns, zeros())
 
 
+def test_a_loop_inside_works_where_the_one_around_carries() -> None:
+    summing = kernel(
+        f"{X}, turns: pl.Scalar[pl.INDEX], {OUT}",
+        "a = pl.load(x, [0, 0], [2, 16])",
+        "b = pl.load(x, [2, 0], [2, 16])",
+        "for i in pl.range(turns):",
+        "    for j in pl.range(turns):",
+        "        for k in pl.range(turns):",
+        "            a = a + pl.load(x, [4, 0], [2, 16])",
+        "    kept = pl.exp(b)",
+        "    for j in pl.range(turns):",
+        "        b = a * 2.0",
+        "    a = kept",
+        "out = pl.store(a, [0, 0], out)",
+        "out = pl.store(b, [2, 0], out)",
+    )
+    for turns in (0, 1, 2, 3):
+        summing.check(floats(8, 16) / 8, turns, zeros())
+    adding = kernel(
+        f"{X}, turns: pl.Scalar[pl.INDEX], {OUT}",
+        "a = pl.tile.full([8, 16], dtype=pl.FP32, value=1.0)",
+        "for i in pl.range(turns):",
+        "    for j in pl.range(turns):",
+        "        a = pl.matmul_acc(a, pl.load(x, [0, 0], [8, 8]), pl.load(x, [0, 0], [8, 16]))",
+        "out = pl.store(a, [0, 0], out)",
+    )
+    adding.check(floats(8, 16), 3, zeros())
+    assert "memcpy" not in adding.native.code.texts["llvm"]()
+
+
 @pytest.mark.parametrize("turns", [0, 1, 3])
 def test_a_carried_tile_can_be_a_turned_view_of_itself(turns: int) -> None:
     turning = kernel(

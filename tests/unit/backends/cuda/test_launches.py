@@ -217,7 +217,7 @@ def entry_of(
     recorder.counts = [text.count("%arg", 0, text.index(") attributes")) for text in texts]
     objects = {
         PROGRAM: assemble(unit.module.text(), target.processor).object,
-        KERNELS: json.dumps({"kernels": rows, "filled": {}}).encode(),
+        KERNELS: json.dumps({"kernels": rows}).encode(),
     }
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
     (entry,) = unit.program.entries

@@ -162,7 +162,8 @@ class TileSlot:
 
     type: TileType
     place: Place
-    part: Part
+    part: Part | None
+    """None where the slot of the loop around lends its place."""
     valid: list[Word]
     owners: list[Var] = field(default_factory=list[Var])
     defined: list[Word] | None = None
@@ -172,6 +173,12 @@ class TileSlot:
     """Whether it holds one number everywhere, for an accumulator."""
     var: Var | None = None
     """The accumulator that lies here, if one does."""
+    borrowers: list[TileSlot] = field(default_factory=list["TileSlot"])
+    """Slots of loops inside that have the same place."""
+
+    def holds(self, tile: Tile) -> bool:
+        """Return whether a tile lies here."""
+        return self.owners is tile.owners or any(slot.holds(tile) for slot in self.borrowers)
 
     def follow(self, e: FunctionEmitter, var: Var) -> None:
         """Keep also what has to be known of the tile that a variable stands for."""
@@ -222,8 +229,9 @@ class TileSlot:
         return tile
 
     def settle(self, e: FunctionEmitter) -> None:
-        """Let the current block own the place."""
-        e.own(Tile(self.type, (), self.place, owners=self.owners), self.part)
+        """Let the current block own the place, if nobody else does."""
+        if self.part is not None:
+            e.own(Tile(self.type, (), self.place, owners=self.owners), self.part)
 
 
 @record
@@ -287,7 +295,7 @@ class Carrier:
     @staticmethod
     def of(e: FunctionEmitter, var: Var, *, may_be_missing: bool = False, start: Binding | None = None) -> Carrier:
         """Return a carrier for the values of a variable; one that nobody else reads may stay where it lies."""
-        slot = _taken_over(e, var.type, start) or slot_of(e, var.type)
+        slot = _taken_over(e, var.type, start) or _borrowed(e, var.type, start) or slot_of(e, var.type)
         if isinstance(slot, TileSlot):
             slot.follow(e, var)
         return Carrier(slot, e.b.slot(I1) if may_be_missing else None)
@@ -323,6 +331,21 @@ def _taken_over(e: FunctionEmitter, type_: Type, start: Binding | None) -> TileS
     return TileSlot(type_, start.place, found[1], [Word.of(e, extent) for extent in type_.valid])
 
 
+def _borrowed(e: FunctionEmitter, type_: Type, start: Binding | None) -> TileSlot | None:
+    """Return the place of what the loop around carries as a slot, where nothing else in its turn reads that."""
+    carriers: Sequence[Carrier] = getattr(e.regions[-1], "carriers", ()) if e.regions else ()
+    if not isinstance(start, Tile) or not isinstance(type_, TileType) or e.readers(start) != 1:
+        return None
+    for carrier in carriers:
+        lender = carrier.slot
+        if isinstance(lender, TileSlot) and lender.owners is start.owners and lender.place == start.place:
+            if (lender.type.shape, lender.type.dtype) == (type_.shape, type_.dtype):
+                slot = TileSlot(type_, lender.place, None, [Word.of(e, extent) for extent in type_.valid])
+                lender.borrowers.append(slot)
+                return slot
+    return None
+
+
 def hand_on(e: FunctionEmitter, carriers: Sequence[Carrier], values: Sequence[tuple[Binding, Value | None]]) -> None:
     """Emit the filling of slots all at once: a tile or array that lies in another's slot goes through a copy."""
     slots = [carrier.slot for carrier in carriers]
@@ -341,8 +364,8 @@ def _apart(e: FunctionEmitter, value: Binding, others: Sequence[Slot], own: Slot
     """Return a value that filling the slots before its own does not change."""
     if isinstance(value, Tile):
         place = e.stored(value)
-        shared = any(isinstance(s, TileSlot) and s.owners is value.owners for s in others)
-        turned = isinstance(own, TileSlot) and own.owners is value.owners and place != own.place
+        shared = any(isinstance(s, TileSlot) and s.holds(value) for s in others)
+        turned = isinstance(own, TileSlot) and own.holds(value) and place != own.place
         return _tile_copy(e, value) if shared or turned else value
     if isinstance(value, Array) and any(isinstance(s, ArraySlot) and s.array is value for s in others):
         part = e.arena.take(array_bytes(value.type))

@@ -18,7 +18,6 @@ from tilewright.backends.cuda.ttir.values import (
     Extent,
     Scalar,
     Tensor,
-    computes,
     element_of,
     memory_element,
     working,
@@ -39,8 +38,6 @@ def captured(k: Kernel, params: Parameters, binding: host.Binding) -> Binding:
 
 
 def _scalar(k: Kernel, params: Parameters, scalar: host.Scalar) -> Scalar:
-    if not computes(scalar.dtype):
-        raise refused(f"numbers of {scalar.dtype}", k.t.span)
     if re.fullmatch(r"-?\d+", scalar.value.ref) and scalar.dtype.is_int():
         return k.number(int(scalar.value.ref), scalar.dtype)
     if scalar.dtype == BOOL:

@@ -88,16 +88,15 @@ class Handed:
 
     def values(self, given: Sequence[Expr]) -> list[Value]:
         """Return what is handed on, for what variables stand for."""
-        found: list[Binding] = []
-        for number, (var, expr) in enumerate(zip(self.vars, given, strict=True)):
-            if isinstance(expr, Absent):
-                found.append(_nothing(self.k, var))
-            elif number in self.unsure and isinstance(expr, Var):
-                found.append(self.k.bindings[expr])
-            else:
-                found.append(self.k.value(expr))
+        pairs = zip(self.vars, given, strict=True)
+        found = [self._held(var, expr, number in self.unsure) for number, (var, expr) in enumerate(pairs)]
         flags = [Scalar(_is_there(self.k, given[number]), BOOL) for number in self.unsure]
         return values(self.k, [*self.vars, *self._flags], [*found, *flags])
+
+    def _held(self, var: Var, expr: Expr, is_unsure: bool) -> Binding:
+        if isinstance(expr, Absent):
+            return _nothing(self.k, var)
+        return self.k.bindings[expr] if is_unsure and isinstance(expr, Var) else self.k.value(expr)
 
     def bind(self, vars: Sequence[Var], given: Sequence[Value]) -> None:
         """Let variables stand for values that were handed on."""

@@ -1,7 +1,8 @@
 """Products: matrices multiplied; what is not valid of their common axis counts as zero.
 
 Matrix units take a common axis of some length at least, and give wrong numbers for a shorter one: such products are
-computed in fp32 or int32, which have no least length, and those of doubles get zeros. Products of fp32 are exact to it.
+computed in fp32 or int32, which have no least length, and those of doubles get zeros. Products of fp32 are exact to it:
+where they are large, each number is three shorter ones to the matrix units.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import FP32, FP64, INT32, DataType
 from tilewright.ops.matmul import MISSING_ROWS
 
-LEAST_OF_DOUBLES = 16
+LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
+MOST_STEPS = 1 << 19
+"""Multiplications of a product of fp32 that are written out; compilers take minutes for more."""
 
 
 @recipe("tile.matmul", "tile.gemv", "tile.batch_matmul")
@@ -60,11 +63,16 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
         a, b = _lengthened(k, a, -1), _lengthened(k, b, -2)
     shape, element = (*a.shape[:-1], b.shape[-1]), element_of(type_.dtype)
     start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
-    precision = ", inputPrecision = ieee" if dtype == FP32 else ""
+    precision = f", inputPrecision = {_precision(prod(shape), a.shape[-1])}" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
     value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
     return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
+
+
+def _precision(count: int, length: int) -> str:
+    """Return how fp32 is multiplied: one by one, which is as many instructions, or as exactly in three parts."""
+    return "tf32x3" if count * length > MOST_STEPS and length >= LEAST_OF_PARTS else "ieee"
 
 
 def _valid(type_: TileType, lhs: Tile, rhs: Tile) -> list[Extent]:

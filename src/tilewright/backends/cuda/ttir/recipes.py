@@ -29,6 +29,22 @@ SCALARS: dict[str, Callable[..., Scalar]] = {}
 STATEMENTS: dict[type, Written] = {}
 
 
+HELP = "pass tensors of the processor, where every op has code"
+
+REASONS: dict[str, tuple[str, ...]] = {
+    "a pipe joins two kinds of cores, and a GPU has one kind": (
+        "system.tpush_to_aiv", "system.tpush_to_aic", "system.tpop_from_aic", "system.tpop_from_aiv",
+        "system.tfree_to_aic", "system.tfree_to_aiv", "system.aic_initialize_pipe", "system.aiv_initialize_pipe",
+        "system.reserve_buffer", "system.import_peer_buffer",
+    ),
+    "every thread would print; print outside of the kernel, where the host waits for it": ("system.print_value",),
+    "arrays of numbers are the host function's; a tile holds numbers inside a kernel": (
+        "array.create", "array.get_element", "array.update_element",
+    ),
+}  # fmt: skip
+"""Why kernels have no recipe for some ops; docs/cuda.md and the tests read it here."""
+
+
 def recipe(*names: str) -> Callable[[Recipe], Recipe]:
     """Sign in the text of ops, by full name, or by kind and family as in `tile:elementwise`."""
 
@@ -54,7 +70,20 @@ def recipe_of(op: Op) -> Recipe | None:
     return RECIPES.get(op.name) or RECIPES.get(f"{op.kind.value}:{op.spec.family}")
 
 
+def reason_for(op: Op) -> str:
+    """Return why an op is none that a kernel of a GPU has, or nothing."""
+    return next((why for why, names in REASONS.items() if op.name in names), "")
+
+
+def declined(call: Call) -> UnsupportedFeatureError:
+    """Return the error for an op without a recipe: with the reason, where there is one."""
+    why = reason_for(call.op)
+    if not why:
+        return refused(f"`{call.op.name}`", call.span)
+    message = f"no CUDA recipe for `{call.op.name}`: {why}"
+    return UnsupportedFeatureError(message, spans=[call.span], help=HELP)
+
+
 def refused(what: str, span: Span) -> UnsupportedFeatureError:
     """Return the error for something that the GPU could do, and that nobody has written down yet."""
-    help = "pass tensors of the processor, where every op has code"
-    return UnsupportedFeatureError(f"no CUDA recipe for {what} yet", spans=[span], help=help)
+    return UnsupportedFeatureError(f"no CUDA recipe for {what} yet", spans=[span], help=HELP)
