@@ -230,9 +230,9 @@ def _assigned(
                 yield from _assigned(node.body, counter, block, in_place)
             case ast.For(target=target):
                 counter[0] += 1
-                own = counter[0]
+                own, before = counter[0], len(in_place or ())
                 below = list(_assigned(node.body, counter, own, in_place))
-                again = {name for _, name in below}
+                again = {name for _, name in (*below, *(in_place or ())[before:])}
                 yield from ((own, name) for name in _targets(target) if name in again)
                 yield from below
             case ast.While() | ast.If():

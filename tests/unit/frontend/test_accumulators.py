@@ -8,6 +8,7 @@ from ops.kernels import Array, inout, kernel, out, tensor
 from ops.native import Native
 
 import tilewright.language as pl
+from tilewright import ir
 from tilewright.core.program import Function
 from tilewright.errors import KernelError, OperandError, UnsupportedFeatureError
 
@@ -168,3 +169,23 @@ def test_a_slice_that_may_be_several_is_not_added_to(body: str, kind: type[Kerne
     with pytest.raises(kind, match=message) as caught:
         adding(body)
     assert caught.value.help
+
+
+def test_what_a_loop_carries_is_written_to_in_a_branch(target: str) -> None:
+    @pl.program
+    class Written:
+        @pl.function(type=pl.FunctionType.InCore)
+        def main(self, x: pl.Tensor[[4, 8], pl.FP32], z: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+            v = pl.load(x, [0, 0], [4, 8])
+            for i, (c,) in pl.range(4, init_values=(v,)):
+                if i < 2:
+                    pl.write(c, [i, 0], 9.0)
+                r = pl.yield_(c)
+            z = pl.store(r, [0, 0], z)
+            return z
+
+    want: Array = X + 0
+    want[:2, 0] = 9
+    found = np.zeros_like(X)
+    ir.compile(Written, platform=target)(X, found)
+    np.testing.assert_array_equal(found, want)
