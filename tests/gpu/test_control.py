@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tilewright.language as pl
+from tilewright.errors import ExecutionError
 
 torch: Any = pytest.importorskip("torch")
 
@@ -80,3 +81,43 @@ def test_functions_return_before_their_end() -> None:
         filled(x.cuda(), n, ours)
         filled(x, n, theirs)
         assert torch.equal(ours.cpu(), theirs), n
+
+
+@pl.jit
+def swapped(x: pl.InOut[pl.Tensor], y: pl.InOut[pl.Tensor], turns: pl.Scalar[pl.INDEX]):
+    """A loop that chooses which tensor it reads and which it writes."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        here, there = x, y
+        for _ in pl.range(turns):
+            pl.store(pl.load(here, [0, 0], [8, 64]) * 2.0 + pl.load(there, [0, 0], [8, 64]), [0, 0], there)
+            here, there = there, here
+    return x, y
+
+
+def test_loops_choose_tensors() -> None:
+    for turns in range(4):
+        ours = [torch.randn(8, 64, generator=torch.Generator().manual_seed(seed)) for seed in range(2)]
+        theirs = [each.cuda() for each in ours]
+        swapped(*ours, turns)
+        swapped(*theirs, turns)
+        assert all(torch.equal(a, b.cpu()) for a, b in zip(ours, theirs, strict=True)), turns
+
+
+@pl.jit
+def last_of(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[1, 64], pl.FP32]]):
+    """A loop that binds a name for the first time."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for row in pl.range(rows):
+            last = pl.load(x, [row, 0], [1, 64])
+        pl.store(last, [0, 0], out)  # pyright: ignore[reportPossiblyUnboundVariable]
+    return out
+
+
+def test_a_name_that_a_loop_binds_is_there_where_it_ran() -> None:
+    x = torch.randn(8, 64, generator=torch.Generator().manual_seed(3)).cuda()
+    program = last_of.compile(x, rows=pl.RUNTIME)
+    assert torch.equal(program(x, 3), x[2:3])
+    with pytest.raises(ExecutionError, match="'last' has no value here"):
+        program(x, 0)
+        torch.cuda.synchronize()
+        program(x, 1)

@@ -43,6 +43,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("amax", "reduce_max"), _FOLDED.format("max")),
     **dict.fromkeys(("amin", "reduce_min"), _FOLDED.format("min")),
     **dict.fromkeys(("linspace", "eye", "indices", "broadcasted_iota"), _COUNTED),
+    "divmod": "write a // b and a % b",
     "sorted": "write pl.sort(x)",
     **dict.fromkeys(("nonzero", "argwhere", "flatnonzero", "masked_select", "compress", "extract", "unique"), _CHOSEN),
     **dict.fromkeys(("masked_fill", "masked_fill_", "putmask"), "write pl.where(mask, value, x), or t[mask] = value"),

@@ -91,13 +91,15 @@ def test_a_number_other_than_zero_is_true(target: str) -> None:
                 t = t + 10.0
             if i not in (1, 3):
                 t = t + 100.0
-        if n:
+            if (i % 2 and i > 1) or not (i or x.shape[0] == 3):
+                t = t + 0.25
+        if n or n and n > 1.0:
             t = t + 1000.0
-        if 3:
+        if 3 and x.shape[0]:
             t = t + 5000.0
     """
     assert X[1, 2] == 0
-    np.testing.assert_array_equal(given(body, target), X + 2 + 30 + 300 + 5000)
+    np.testing.assert_array_equal(given(body, target), X + 2 + 30 + 300 + 0.5 + 5000)
 
 
 def test_nan_is_true_and_both_zeros_are_not(target: str) -> None:

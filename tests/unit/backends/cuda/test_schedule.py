@@ -42,6 +42,12 @@ def squared(x: pl.InOut[pl.Tensor]):
     return x
 
 
+def test_factors_that_are_not_aligned_are_loaded_by_more_threads() -> None:
+    found = kernel_of(matmul, (256, 192), (192, 64), (256, 64))
+    assert {each.warps for _, each in found.tries(90, is_aligned=True)} == {4}
+    assert {each.warps for _, each in found.tries(90, is_aligned=False)} == {8}
+
+
 def test_what_a_kernel_writes_it_does_not_load_by_descriptors() -> None:
     assert not kernel_of(squared, (64, 64)).described
 

@@ -103,3 +103,19 @@ def test_every_operation_says_which_line_it_is_for() -> None:
     (kernel,) = written(add.specialize(ones(64, 128), ones(64, 128)).program).kernels
     lines = [line for line in kernel.aligned.splitlines() if " = tt." in line]
     assert lines and all('loc("test_texts.py":' in line for line in lines)
+
+
+@pl.jit
+def turned(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        left, right = pl.load(a, [0, 0], [64, 64]), pl.load(pl.transpose(b, 0, 1), [0, 0], [64, 64])
+        pl.store(pl.matmul(left, right), [0, 0], out)
+    return out
+
+
+def test_views_are_not_loaded_by_the_descriptor_of_what_they_are_views_of() -> None:
+    import ml_dtypes
+
+    factor = np.ones((64, 64), ml_dtypes.bfloat16)
+    (kernel,) = written(turned.specialize(factor, factor, ones(64, 64)).program).kernels
+    assert kernel.described.count("tt.descriptor_load") == 1

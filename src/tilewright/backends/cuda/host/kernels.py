@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cuda import schedule
@@ -13,6 +13,8 @@ from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.native.llvm import spelled
 from tilewright.records import mutable, record
 
+SPREAD = 8
+"""Warps of a block that multiplies what it loads element by element; with 4 Triton takes half as long again."""
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
 
@@ -52,8 +54,13 @@ class KernelText:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
         is_described = is_aligned and capability // 10 == DESCRIBED
         quick = [(self.described, each) for each in self.schedules if is_described]
-        text = self.aligned if is_aligned else self.other
-        return (*quick, *((text, each) for each in schedule.smaller(self.schedule)))
+        text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
+        return (*quick, *((text, each) for each in schedule.smaller(usual)))
+
+    @property
+    def _spread(self) -> Schedule:
+        """How blocks are run that load factors element by element: by more threads, so that each loads fewer."""
+        return replace(self.schedule, warps=max(self.schedule.warps, SPREAD)) if self.described else self.schedule
 
 
 @record

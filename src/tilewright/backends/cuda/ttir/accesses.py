@@ -10,6 +10,13 @@ from tilewright.backends.cuda.ttir.facts import Facts
 from tilewright.backends.cuda.ttir.text import Text
 from tilewright.backends.cuda.ttir.values import Tensor
 
+ANY = object()
+"""The root of tensors that may be one of several: they may share memory with all."""
+
+
+def _meets(root: object, touched: set[object]) -> bool:
+    return bool(touched) and (root is ANY or root in touched or ANY in touched)
+
 
 class Accesses:
     """The tensors that a kernel has touched since its last barrier, and what schedules go by."""
@@ -22,14 +29,14 @@ class Accesses:
 
     def reads(self, tensor: Tensor) -> None:
         """Order a load after the stores to the same tensor."""
-        if tensor.root in self.written:
+        if _meets(tensor.root, self.written):
             self.barrier()
         self.read.add(tensor.root)
         self.facts.loaded.add(tensor.root)
 
     def writes(self, tensor: Tensor) -> None:
         """Order a store after the loads and stores of the same tensor."""
-        if tensor.root in self.written | self.read:
+        if _meets(tensor.root, self.written | self.read):
             self.barrier()
         self.written.add(tensor.root)
         self.facts.stored.add(tensor.root)

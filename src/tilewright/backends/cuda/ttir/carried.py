@@ -1,7 +1,8 @@
 """Carried values: what loops and branches hand on, as the values that Triton IR hands on.
 
 A number is one value. A tile is its elements, and how much of it is valid along the axes of which its type does not
-know that.
+know that. A tensor is its address, its extents, how far they are apart and how much of them is valid; which of several
+it is nobody knows then, so that it may share its memory with any.
 """
 
 from __future__ import annotations
@@ -9,15 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilewright.backends.cuda.ttir import extents
+from tilewright.backends.cuda.ttir.accesses import ANY
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused
-from tilewright.backends.cuda.ttir.text import I1, I64, Value
+from tilewright.backends.cuda.ttir.text import I1, I64, Value, pointer_to
 from tilewright.backends.cuda.ttir.tiles import zeros
-from tilewright.backends.cuda.ttir.values import Binding, Mask, Scalar, Tile, element_of, padded, working
+from tilewright.backends.cuda.ttir.values import (
+    Binding,
+    Mask,
+    Scalar,
+    Tensor,
+    Tile,
+    element_of,
+    memory_element,
+    padded,
+    working,
+)
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import IterArg
-from tilewright.core.types import ScalarType, TileType
+from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import BOOL
 
 
@@ -33,6 +45,9 @@ def _types(var: Var) -> Iterator[tuple[str, tuple[int, ...]]]:
         case TileType():
             yield element_of(var.type.dtype), padded(var.type.shape)
             yield from ((I64, ()) for extent in var.type.valid if not isinstance(extent, int))
+        case TensorType():
+            yield pointer_to(memory_element(var.type.dtype)), ()
+            yield from ((I64, ()) for _ in range(3 * len(var.type.shape)))
         case _:
             raise refused(f"a loop or branch that hands on {var.type}", var.span)
 
@@ -52,6 +67,10 @@ def _values(k: Kernel, var: Var, binding: Binding) -> Iterator[Value]:
         for known, extent in zip(var.type.valid, binding.valid, strict=True):
             if not isinstance(known, int):
                 yield extents.held(k.t, extent)
+    elif isinstance(binding, Tensor) and isinstance(var.type, TensorType):
+        yield binding.pointer
+        for extent in (*binding.shape, *binding.strides, *binding.valid):
+            yield extents.held(k.t, extent)
     else:
         raise refused(f"a loop or branch that hands on {var.type}", var.span)
 
@@ -63,10 +82,22 @@ def bind(k: Kernel, vars: Sequence[Var], given: Sequence[Value]) -> None:
         if isinstance(var.type, ScalarType):
             k.bindings[var] = Scalar(next(left), var.type.dtype)
             continue
-        assert isinstance(var.type, TileType)
         value = next(left)
+        if isinstance(var.type, TensorType):
+            k.bindings[var] = _tensor(var.type, value, left)
+            continue
+        assert isinstance(var.type, TileType)
         valid = [extent if isinstance(extent, int) else next(left) for extent in var.type.valid]
         k.bindings[var] = k.tile(value, var.type, valid)
+
+
+def _tensor(type_: TensorType, pointer: Value, left: Iterator[Value]) -> Tensor:
+    found, strides, live = (tuple(next(left) for _ in type_.shape) for _ in range(3))
+    shape, valid = (
+        tuple(n if isinstance(n, int) else extent for n, extent in zip(known, each, strict=True))
+        for known, each in ((type_.shape, found), (type_.valid, live))
+    )
+    return Tensor(pointer, shape, strides, valid, type_.dtype, ANY)
 
 
 class Handed:

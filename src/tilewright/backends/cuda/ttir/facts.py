@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
+from tilewright.backends.cuda.ttir.accesses import ANY
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Program
@@ -47,6 +48,8 @@ class Facts:
     @property
     def is_described(self) -> bool:
         """Whether it can load by descriptors."""
+        if ANY in self.stored or (self.put and ANY in self.loaded):
+            return False
         return bool(self.described) and not self.described & self.stored and not self.put & self.loaded
 
 

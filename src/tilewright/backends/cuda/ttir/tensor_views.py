@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import place
@@ -19,6 +20,11 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.ops.lanes import AXES, half
 from tilewright.ops.reshape import RESHAPED, Of, Part, aligned, part_of
+
+
+def _view_of(tensor: Tensor, **changes: Any) -> Tensor:
+    """Return a tensor with something else about it: no descriptor of the host's is one of a view."""
+    return replace(tensor, described=None, **changes)
 
 
 def packed_strides(k: Kernel, shape: Sequence[Extent]) -> tuple[Extent, ...]:
@@ -54,7 +60,7 @@ def kept(k: Kernel, call: Call, fits: Value | None, view: Tensor, message: str) 
         tuple(t.select(fits, extents.held(t, extent), t.integer(0)) for extent in each)
         for each in (view.shape, view.valid)
     )
-    return replace(view, shape=shape, valid=valid)
+    return _view_of(view, shape=shape, valid=valid)
 
 
 @recipe("tensor.reshape")
@@ -66,7 +72,7 @@ def _reshape(k: Kernel, call: Call, bound: Bound) -> Tensor:
         shape, strides = (
             tuple(1 if axis is None else each[axis] for axis in axes) for each in (source.shape, source.strides)
         )
-        return replace(source, shape=shape, strides=strides, valid=shape)
+        return _view_of(source, shape=shape, strides=strides, valid=shape)
     return _reshaped(k, call, source, k.indices(bound["shape"]), part_of(source_type, call.type.shape))
 
 
@@ -107,7 +113,7 @@ def turned(source: Tensor, first: int, second: int) -> Tensor:
     shape, strides, valid = (
         tuple(each[axis] for axis in order) for each in (source.shape, source.strides, source.valid)
     )
-    return replace(source, shape=shape, strides=strides, valid=valid)
+    return _view_of(source, shape=shape, strides=strides, valid=valid)
 
 
 @recipe("tensor.transpose")
@@ -127,7 +133,7 @@ def _view(k: Kernel, call: Call, bound: Bound) -> Tensor:
         shape = k.indices(bound["shape"])
         in_memory = shape if layouts[1] is TensorLayout.ND else [*shape[:-2], shape[-1], shape[-2]]
         base = source if layouts[0] is TensorLayout.ND else turned(source, -1, -2)
-        view = _reshaped(k, call, replace(base, valid=base.shape), in_memory, None)
+        view = _reshaped(k, call, _view_of(base, valid=base.shape), in_memory, None)
         view = view if layouts[1] is TensorLayout.ND else turned(view, -1, -2)
     if bound["valid_shape"] is None:
         return view
@@ -135,7 +141,7 @@ def _view(k: Kernel, call: Call, bound: Bound) -> Tensor:
     if bound["shape"] is not None and source_type.valid != source_type.shape:
         have, want = (extents.held(k.t, _count(k, each)) for each in (source.valid, asked))
         k.fail(k.t.compare("cmpi ne", have, want), "a view is valid in other elements than its tensor", call.span)
-    return replace(view, valid=_cut(k, call, asked, view.shape))
+    return _view_of(view, valid=_cut(k, call, asked, view.shape))
 
 
 def _cut(k: Kernel, call: Call, wanted: Sequence[Extent], shape: Sequence[Extent]) -> tuple[Extent, ...]:
@@ -153,7 +159,7 @@ def _cut(k: Kernel, call: Call, wanted: Sequence[Extent], shape: Sequence[Extent
 def _set_validshape(k: Kernel, call: Call, bound: Bound) -> Tensor:
     source: Tensor = bound["x"]
     last = _cut(k, call, k.indices([bound["valid_rows"], bound["valid_cols"]]), source.shape[-2:])
-    return replace(source, valid=(*source.valid[:-2], *last))
+    return _view_of(source, valid=(*source.valid[:-2], *last))
 
 
 @recipe("tensor.aiv_shard")
@@ -166,4 +172,4 @@ def _shard(k: Kernel, call: Call, bound: Bound) -> Tensor:
     size = half(shape[axis], split, lane)
     starts[axis], shape[axis] = lane * size, size
     valid[axis] = extents.most(k.t, 0, extents.least(k.t, extents.minus(k.t, valid[axis], starts[axis]), size))
-    return replace(source, pointer=place(k, source, starts), shape=tuple(shape), valid=tuple(valid))
+    return _view_of(source, pointer=place(k, source, starts), shape=tuple(shape), valid=tuple(valid))
