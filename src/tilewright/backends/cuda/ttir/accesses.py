@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from tilewright.backends.cuda.ttir.facts import Facts
 from tilewright.backends.cuda.ttir.text import Text
-from tilewright.backends.cuda.ttir.values import Tensor
-
-ANY = object()
-"""The root of tensors that may be one of several: they may share memory with all."""
+from tilewright.backends.cuda.ttir.values import ANY, Tensor
 
 
 def _meets(root: object, touched: set[object]) -> bool:
