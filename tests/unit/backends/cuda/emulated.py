@@ -152,7 +152,9 @@ class Operations:
         shape, element = typed(text.rpartition(" -> ")[2])
         if name == "tt.bitcast":
             return [
-                x if element.startswith("!tt") else np.ascontiguousarray(x).view(numpy_type(element)).reshape(shape)
+                x
+                if element.startswith("!tt")
+                else np.ascontiguousarray(x).view(numpy_type(element)).reshape(shape or x.shape)
             ]
         if name in ("tt.splat", "tt.broadcast"):
             assert x.ndim == (0 if name == "tt.splat" else len(shape))

@@ -20,7 +20,6 @@ from tilewright.backends.cpu.host.printing import Line, print_value
 from tilewright.backends.cuda.host import element_code, launch_code
 from tilewright.backends.cuda.host.launches import REFUSED
 from tilewright.core.expr import Call, constant
-from tilewright.dtypes import DataType
 from tilewright.native.llvm import FALSE, I64, PTR, TRUE, Value, i64
 from tilewright.passes.overwritten import is_overwritten
 
@@ -32,22 +31,16 @@ def create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         held = constant(bound["init_value"], dtype)
         value = Scalar(literal(held.dtype, held.value, 1), held.dtype)
     unseen = value is not None or is_overwritten(call, e.last_use.body_of(call), e.program.program, e.defined)
-    made = new_tensor(e, call, shape, dtype, clear=not unseen)
-    if value is not None:
-        _fill(e, made, made.pointer, value, packed_strides(e, shape)[1])
-    return made
-
-
-def new_tensor(
-    e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, *, clear: bool = False
-) -> Tensor:
-    """Emit memory of the device for a tensor, zeros or whatever is there."""
     launch_code.add_to(e.b.module)
     note = i64(e.program.note("there is no memory on the GPU for this tensor", call.span))
     size = size_of(e, shape, dtype.get_byte())
-    pointer = e.b.call(PTR, "device_memory", e.context, size, TRUE if clear else FALSE, note)
+    pointer = e.b.call(PTR, "device_memory", e.context, size, FALSE if unseen else TRUE, note)
     e.leave_after_an_error()
-    return Tensor(pointer, tuple(shape), packed_strides(e, shape)[0], tuple(shape), dtype, object())
+    strides, count = packed_strides(e, shape)
+    made = Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
+    if value is not None:
+        _fill(e, made, pointer, value, count)
+    return made
 
 
 def read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tilewright.backends.cpu.compute.addresses import times
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import Binding, Scalar, Tensor
+from tilewright.backends.cpu.emit.values import Binding, Scalar
 from tilewright.backends.cpu.host.calls import argument, where_it_runs
 from tilewright.backends.cpu.host.loops import turn_count
 from tilewright.backends.cuda.host.capture import captured, extents
-from tilewright.backends.cuda.host.elements import new_tensor
 from tilewright.backends.cuda.host.launches import launch
 from tilewright.backends.cuda.host.regions import name_of, nest
 from tilewright.backends.cuda.schedule import BAND
 from tilewright.backends.cuda.ttir import extents as between
-from tilewright.backends.cuda.ttir import values
 from tilewright.backends.cuda.ttir.control import write_turn
 from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT, factors
 from tilewright.backends.cuda.ttir.kernel import Kernel
@@ -25,18 +22,16 @@ from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import recipe_of, refused
 from tilewright.backends.cuda.ttir.text import Text, Value
 from tilewright.backends.cuda.ttir.values import Extent
-from tilewright.backends.cuda.ttir.whole_tensors import PLANS, perform
 from tilewright.core.expr import Call, Invoke, Submit, Var
 from tilewright.core.program import Function
 from tilewright.core.stmt import ForStmt
-from tilewright.core.types import TensorType, TupleType
+from tilewright.core.types import TupleType
 from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import TASK_ID
 from tilewright.native import llvm
 from tilewright.native.llvm import i64
-from tilewright.ops.indices import pattern_of
 
-SHARED = ("tensor.assemble", "tensor.expand_clone", *PLANS)
+SHARED = ("tensor.assemble", "tensor.expand_clone")
 """The ops whose work blocks share."""
 MOST = 2048
 """Blocks of a kernel that is one op, at most."""
@@ -134,13 +129,12 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
 
 
 def launch_op(e: FunctionEmitter, call: Call, bound: Bound) -> Binding:
-    """Emit an op that writes elements of a tensor, or of a new one, as a kernel that does nothing else."""
-    spec, is_new = call.op.spec, call.op.name in PLANS and not PLANS[call.op.name][0]
-    written = spec.writes or ""
-    if recipe_of(call.op) is None or not (written or is_new) or isinstance(call.type, TupleType):
+    """Emit an op that writes elements of a tensor as a kernel that does nothing else."""
+    spec = call.op.spec
+    if recipe_of(call.op) is None or spec.writes is None:
         raise refused(f"`{call.op.name}` outside of a kernel", call.span)
     outside = [var for var in variables(call.args) if var in e.bindings]
-    target: Tensor = _made(e, call, bound) if is_new else bound[written]
+    target = bound[spec.writes]
     blocks = e.b.intrinsic(
         "llvm.smin", e.b.op("add", e.b.op("lshr", _count(e, target.shape), i64(12)), i64(1)), i64(MOST)
     )
@@ -152,31 +146,11 @@ def launch_op(e: FunctionEmitter, call: Call, bound: Bound) -> Binding:
             k.bindings[var] = captured(k, params, e.bindings[var])
         if call.op.name in SHARED:
             k.share = block, extents(params, [count])[0]
-        if is_new:
-            made = captured(k, params, target)
-            assert isinstance(made, values.Tensor)
-            perform(k, call, k.bound(call), made)
-        else:
-            k.value(call)
+        k.value(call)
 
     grid = "1" if count.ref == "1" else f"up to {MOST} blocks"
     launch(e, spec.name, count, write, grid, [var.name_hint for var in outside])
     return target
-
-
-def _made(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    """Return the new tensor that an op gives back: as large as its type knows, or as what it follows."""
-    assert isinstance(call.type, TensorType)
-    follows: Any = bound.get("index" if call.op.spec.name == "gather" else "dst") or bound.get("input")
-    shape: list[llvm.Value] = []
-    for axis, extent in enumerate(call.type.shape):
-        if isinstance(extent, int):
-            shape.append(i64(extent))
-        elif axis and bound.get("mask_pattern") and follows is bound["input"]:
-            shape.append(e.b.op("udiv", follows.shape[axis], i64(pattern_of(bound["mask_pattern"]).step)))
-        else:
-            shape.append(follows.shape[axis])
-    return new_tensor(e, call, shape, call.type.dtype)
 
 
 def _count(e: FunctionEmitter, counts: Sequence[llvm.Value]) -> llvm.Value:

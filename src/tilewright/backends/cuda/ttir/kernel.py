@@ -151,10 +151,9 @@ class Kernel(Accesses):
         write = recipe_of(call.op)
         if write is None:
             raise declined(call)
-        return write(self, call, self.bound(call))
+        return write(self, call, self._bound(call))
 
-    def bound(self, call: Call) -> Bound:
-        """Return the arguments of an op, by name."""
+    def _bound(self, call: Call) -> Bound:
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
         takes_masks = call.op.name in TAKE_MASKS

@@ -64,22 +64,16 @@ def plan(name: str, changes: str = "") -> Callable[[Plan], Plan]:
 def _in_a_kernel(k: Kernel, call: Call, bound: Bound) -> Tensor | tuple[Tensor, ...]:
     if isinstance(call.type, TupleType):
         return _compared(k, call, bound)
-    changes, _ = PLANS[call.op.name]
+    changes, planned = PLANS[call.op.name]
     made = bound[changes] if changes else _new(k, call, call.type)
-    perform(k, call, bound, made)
-    return made
-
-
-def perform(k: Kernel, call: Call, bound: Bound, made: Tensor) -> None:
-    """Write an op whose result is, or lies in, a tensor; blocks that have nothing else to do share it."""
-    work = PLANS[call.op.name][1](k, call, bound, made)
-    t, (first, by), turn = k.t, k.share or (0, 1), k.t.fresh(I64)
-    ends = extents.times(t, first, TOGETHER), product(k, work.shape), extents.times(t, by, TOGETHER)
-    low, high, step = (extents.held(t, end) for end in ends)
+    work = planned(k, call, bound, made)
+    t, turn = k.t, k.t.fresh(I64)
+    low, high, step = (extents.held(t, end) for end in (0, product(k, work.shape), TOGETHER))
     k.barrier()
     with t.block(f"scf.for {turn} = {low} to {high} step {step} : i64 {{"):
         _one_turn(k, work, turn)
     k.barrier()
+    return made
 
 
 def _compared(k: Kernel, call: Call, bound: Bound) -> tuple[Tensor, ...]:
