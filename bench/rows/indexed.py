@@ -9,6 +9,7 @@ from memory import output
 
 import tilewright.language as pl
 from tilewright.core.program import Program
+from tilewright.jit.function import JITFunction
 
 ROWS_THERE, WIDTH, ROWS_PER_TILE = 65536, 512, 16
 BLOCK = 128
@@ -17,43 +18,36 @@ COPY = "copy"
 
 Matrix = pl.Tensor[[ROWS_THERE, WIDTH], pl.FP32]
 Index = pl.Tensor[[1, ROWS_THERE], pl.INT32]
-Table = pl.Tensor[[1, ROWS_THERE // BLOCK], pl.INT32]
 
 
-@pl.program
-class MemoryGather:
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, x: Matrix, index: Index, out: pl.Out[Matrix]) -> Matrix:
-        for row in pl.parallel(0, ROWS_THERE, ROWS_PER_TILE):
-            with pl.at(level=pl.Level.CORE_GROUP):
-                rows = pl.mgather(x, pl.load(index, [0, row], [1, ROWS_PER_TILE]))
-                out = pl.store(rows, [row, 0], out)
-        return out
+@pl.jit
+def memory_gather(x: pl.Tensor, index: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], ROWS_PER_TILE):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            rows = pl.mgather(x, pl.load(index, [0, row], [1, ROWS_PER_TILE]))
+            out = pl.store(rows, [row, 0], out)
+    return out
 
 
-@pl.program
-class RowGather:
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, x: Matrix, index: Index, out: pl.Out[Matrix]) -> Matrix:
-        for row in pl.parallel(0, ROWS_THERE, ROWS_PER_TILE):
-            with pl.at(level=pl.Level.CORE_GROUP):
-                rows = pl.create_tile([ROWS_PER_TILE, WIDTH], dtype=pl.FP32)
-                for k in pl.range(ROWS_PER_TILE):
-                    rows = pl.gather_row(rows, x, [k, 0], [pl.read(index, [0, row + k]), 0], [1, WIDTH])
-                out = pl.store(rows, [row, 0], out)
-        return out
+@pl.jit
+def row_gather(x: pl.Tensor, index: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], ROWS_PER_TILE):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            rows = pl.create_tile([ROWS_PER_TILE, x.shape[1]], dtype=x.dtype)
+            for k in pl.range(ROWS_PER_TILE):
+                rows = pl.gather_row(rows, x, [k, 0], [pl.read(index, [0, row + k]), 0], [1, x.shape[1]])
+            out = pl.store(rows, [row, 0], out)
+    return out
 
 
-@pl.program
-class PagedGather:
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, x: Matrix, index: Index, table: Table, out: pl.Out[Matrix]) -> Matrix:
-        for row in pl.parallel(0, ROWS_THERE, ROWS_PER_TILE):
-            with pl.at(level=pl.Level.CORE_GROUP):
-                places = pl.slice(index, [1, ROWS_PER_TILE], [0, row])
-                rows = pl.paged_gather(x, places, table, BLOCK, WIDTH, ROWS_PER_TILE)
-                out = pl.assemble(out, rows, [row, 0])
-        return out
+@pl.jit
+def paged_gather(x: pl.Tensor, index: pl.Tensor, table: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], ROWS_PER_TILE):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            places = pl.slice(index, [1, ROWS_PER_TILE], [0, row])
+            rows = pl.paged_gather(x, places, table, BLOCK, x.shape[1], ROWS_PER_TILE)
+            out = pl.assemble(out, rows, [row, 0])
+    return out
 
 
 @pl.program
@@ -67,17 +61,33 @@ class ScatterUpdate:
         return out
 
 
-def by_row(program: Program, torch_run: Callable[..., Run]) -> Callable[[], Field]:
-    """Return the contest of a program that takes or puts each row once, in any order."""
+def _run(kernel: JITFunction | Program, *given: torch.Tensor, out: torch.Tensor) -> Run:
+    if isinstance(kernel, Program):
+        return ours(kernel, *given, out=out)
+
+    def run() -> torch.Tensor:
+        kernel(*given, out)
+        return out
+
+    return run
+
+
+def by_row(
+    kernel: JITFunction | Program,
+    torch_run: Callable[..., Run],
+    there: int = ROWS_THERE,
+    width: int = WIDTH,
+    dtype: torch.dtype = torch.float32,
+) -> Callable[[], Field]:
+    """Return the contest of a kernel that takes or puts each row once, in any order."""
 
     def enter() -> Field:
-        x, order = torch.randn(ROWS_THERE, WIDTH), torch.randperm(ROWS_THERE)
-        given = (x, order.int()[None])
-        table = torch.randperm(ROWS_THERE // BLOCK)
-        if program is PagedGather:
+        x, order = torch.randn(there, width).to(dtype), torch.randperm(there)
+        given, table = (x, order.int()[None]), torch.randperm(there // BLOCK)
+        if kernel is paged_gather:
             given, order = (*given, table.int()[None]), table[order // BLOCK] * BLOCK + order % BLOCK
-        eager = torch_run(x, order, output(ROWS_THERE, WIDTH))
-        runs = {OURS: ours(program, *given, out=output(ROWS_THERE, WIDTH)), EAGER: eager}
+        out, eager = output(there, width).to(dtype), torch_run(x, order, output(there, width).to(dtype))
+        runs = {OURS: _run(kernel, *given, out=out), EAGER: eager}
         return Field(eager().clone(), runs, rtol=0, atol=0)
 
     return enter
@@ -242,13 +252,34 @@ def scatter_add(width: int) -> Callable[[], Field]:
     return enter
 
 
+def _moved(there: int, width: int, dtype: torch.dtype) -> Work:
+    return Work(bytes=2 * dtype.itemsize * there * width)
+
+
 WHOLE = Work(bytes=2 * 4 * ROWS_THERE * WIDTH)
 SIZE = f"{ROWS_THERE} x {WIDTH}"
+CACHED = ((4096, 1024, torch.float32, ""), (4096, 128, torch.float32, ""), (4096, 128, torch.float16, " fp16"))
+"""Matrices that fit the caches."""
 NOTE = "the same bytes copied by torch, once each."
 ROWS = (
-    Contest(f"mgather rows {SIZE}", by_row(MemoryGather, select), WHOLE, target=1.0),
-    Contest(f"gather_row {SIZE}", by_row(RowGather, select), WHOLE, target=1.0),
-    Contest(f"paged_gather {SIZE}", by_row(PagedGather, select), WHOLE, target=1.0),
+    Contest(f"mgather rows {SIZE}", by_row(memory_gather, select), WHOLE, target=1.0),
+    Contest(f"gather_row {SIZE}", by_row(row_gather, select), WHOLE, target=1.0),
+    Contest(f"paged_gather {SIZE}", by_row(paged_gather, select), WHOLE, target=1.0),
+    *(
+        Contest(
+            f"{name} {there} x {width}{note}",
+            by_row(kernel, select, there, width, dtype),
+            _moved(there, width, dtype),
+            target=1.0,
+            calls=4,
+        )
+        for there, width, dtype, note in CACHED
+        for name, kernel in (
+            ("mgather rows", memory_gather),
+            ("gather_row", row_gather),
+            ("paged_gather", paged_gather),
+        )
+    ),
     Contest(f"scatter_update {SIZE}", by_row(ScatterUpdate, copy_rows), WHOLE, target=1.0),
     Contest(f"histogram of 1 M into {BINS}", histogram, Work(bytes=4 * COUNTED), target=1.0),
     Contest(f"scatter_add {ADDED} x 64", scatter_add(64), Work(bytes=2 * 4 * ADDED * 64), target=1.0),

@@ -98,7 +98,7 @@ class OnDevice:
         if left is None:
             machine.run(self.program, self.name, [whole(a) if is_array(a) else a for a in theirs])
         found = zip(given, theirs, strict=True)
-        return [(_one_nan(each.after()), _one_nan(want)) for each, want in found if is_array(want)]
+        return [(_same_nan(each.after(), want), want) for each, want in found if is_array(want)]
 
     def errors(self, args: Sequence[Any]) -> list[ExecutionError | None]:
         """Return what the GPU and the interpreter object to; what nobody wrote is not followed on a GPU."""
@@ -119,13 +119,11 @@ def _numbers(args: Sequence[Any]) -> list[Any]:
     return [arg.item() if isinstance(arg, np.ndarray) and not arg.ndim else arg for arg in args]
 
 
-def _one_nan(array: Array) -> Array:
-    """Return an array with one NaN in the place of all: which one it is does not matter."""
-    if array.dtype.kind != "f":
-        return array
-    found = np.array(array)
-    found[np.isnan(found)] = np.nan
-    return found
+def _same_nan(got: Array, want: Array) -> Array:
+    """Return an array with another's NaN where both have one: which one it is does not matter."""
+    if got.dtype.kind != "f":
+        return got
+    return np.where(np.isnan(got) & np.isnan(want), want, got)
 
 
 def _error(action: Any) -> ExecutionError | None:

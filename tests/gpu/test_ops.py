@@ -8,6 +8,7 @@ from gpu.device import OnDevice
 from ops.kernels import kernel
 from ops.native import assert_same
 from ops.test_every_op import example, title
+from ops.test_meeting import GROUPS, check_pairs
 from ops.test_native import batch, compare, family_ops
 
 from tilewright.core.op import Kind, Op, OpSpec, specs
@@ -33,3 +34,8 @@ def test_an_example_does_what_the_interpreter_does(spec: OpSpec) -> None:
     for packed in (True, False):
         for got, want in device.run([x, y, result, np.ones((16, 16), np.float32)], packed=packed):
             assert_same(got, want, max(spec.ulp, 4))
+
+
+@pytest.mark.parametrize("names", GROUPS, ids="-".join)
+def test_integers_of_two_types_meet_by_value(names: tuple[str, ...]) -> None:
+    check_pairs(names, OnDevice)

@@ -8,6 +8,8 @@ interpreter are held to a model in plain Python integers.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,10 @@ from ops.native import Native
 from ops.test_mixed_scalars import MODEL, TYPES, wrapped
 
 import tilewright.language as pl
-from tilewright.dtypes import DataType, from_numpy
+from tilewright.core.program import Function
+from tilewright.core.stmt import AssignStmt
+from tilewright.core.types import TensorType
+from tilewright.dtypes import DataType, from_numpy, from_torch, to_torch
 from tilewright.errors import DTypeMismatchError, OperandError
 
 COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -69,7 +74,7 @@ def rows(names: tuple[str, ...]) -> list[tuple[str, DataType, DataType, DataType
     return [(name, a, b, result) for name, a, b, result in found if result is not None]
 
 
-def combined(cases: list[tuple[str, DataType, DataType, DataType]]) -> Native:
+def combined(cases: list[tuple[str, DataType, DataType, DataType]]) -> Function:
     """Return one kernel that writes every case: the n-th result of a type is the n-th row of its tensor."""
     counts, lines = dict[DataType, int](), list[str]()
     for t in TYPES:
@@ -78,29 +83,49 @@ def combined(cases: list[tuple[str, DataType, DataType, DataType]]) -> Native:
         place = counts[result] = counts.get(result, -1) + 1
         lines.append(f"pl.store({WRITTEN[name].format(f'a_{lhs}', f'b_{rhs}')}, [{place}, 0], out_{result})")
     given = {f"{side}{t}": tensor(t, 1, COUNT) for side in "ab" for t in TYPES}
-    return Native(kernel("\n".join(lines), **given, **{f"out_{t}": out(t, n + 1, COUNT) for t, n in counts.items()}))
+    return kernel("\n".join(lines), **given, **{f"out_{t}": out(t, n + 1, COUNT) for t, n in counts.items()})
 
 
 GROUPS = [
     ("add", "sub", "mul"), ("floordiv",), ("mod",), ("bit_and", "bit_or", "bit_xor", *SHIFTS),
-    ("max", "min", *COMPARED),
+    ("max", "min"), ("eq", "ne", "lt"), ("le", "gt", "ge"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("names", GROUPS, ids="-".join)
 def test_integers_of_two_types_meet_by_value(names: tuple[str, ...]) -> None:
-    cases = rows(names)
-    want = dict[DataType, list[list[int]]]()
+    check_pairs(names, Native)
+
+
+def check_pairs(names: tuple[str, ...], machine: Callable[[Function], Any]) -> None:
+    """Fail unless a machine and the interpreter compute what the rule says for every pair of types."""
+    cases, want = rows(names), dict[DataType, list[list[int]]]()
     for name, lhs, rhs, result in cases:
         pairs = itertools.product(edges(lhs), edges(rhs))
         want.setdefault(result, []).append([exact(name, a, b, result) for a, b in pairs])
     inputs = [grid(t, "ab".index(side)) for side in "ab" for t in TYPES]
     outputs = [np.zeros((len(each), COUNT), t.numpy) for t, each in want.items()]
-    found = combined(cases).run([*inputs, *outputs])[len(inputs) :]
+    found = machine(combined(cases)).run([*inputs, *outputs])[len(inputs) :]
     for (result, expected), sides in zip(want.items(), found, strict=True):
         for side in sides:
             for row, wanted, case in zip(side.tolist(), expected, [c for c in cases if c[3] == result], strict=True):
                 assert row == wanted, case
+
+
+def test_every_pair_meets_in_the_type_that_it_does_in_torch() -> None:
+    torch = pytest.importorskip("torch")
+    types = [pl.UINT8, pl.INT8, pl.INT16, pl.INT32, pl.INT64, pl.FP16, pl.BF16, pl.FP32, pl.FP64, pl.BOOL]
+    lines, wanted = dict[str, str](), dict[str, DataType]()
+    for a, b in [*itertools.product(types, types)][:-1]:
+        met = from_torch(torch.promote_types(to_torch(a), to_torch(b)))
+        for text in ("a_{} + b_{}", "pl.where(a_{0} == b_{1}, a_{0}, b_{1})", "pl.maximum(a_{}, b_{})", "a_{} / b_{}"):
+            name = f"c{len(lines)}"
+            lines[name], wanted[name] = text.format(a, b), met if met.is_float() or "/" not in text else pl.FP32
+    given = {f"{side}_{t}": tensor(t, 4) for side in "ab" for t in types}
+    function = kernel("\n".join(f"{name} = {text}" for name, text in lines.items()), **given)
+    found = {s.var.name_hint: s.var.type for s in function.body if isinstance(s, AssignStmt)}
+    for name, type_ in wanted.items():
+        assert found[name] == TensorType((4,), type_, (4,)), lines[name]
 
 
 def test_what_no_type_holds_is_refused() -> None:

@@ -16,7 +16,7 @@ from tilewright.call.frameworks import NUMPY, TORCH, Framework, argument_of, che
 from tilewright.call.overlap import share_memory
 from tilewright.call.packed import is_packed, memory, unpacked
 from tilewright.call.placement import MISSING, placed
-from tilewright.call.torch_state import INSTEAD, check_unrecorded, is_traced
+from tilewright.call.torch_state import INSTEAD, check_unrecorded, is_lazy, is_traced
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Call, Const, Symbol, Var
 from tilewright.core.extents import as_extent, symbols_in
@@ -74,6 +74,10 @@ def bind_described(
 ) -> Bound:
     """Return the arguments of a call that are placed already, and of which some are described."""
     values = [_taken(param, value, described) for param, value in zip(entry.params, given, strict=True)]
+    for position, (param, value, direction) in enumerate(zip(entry.params, given, directions, strict=True)):
+        if direction is not ParamDirection.In and framework_of(value) is TORCH and is_lazy(value):
+            value.data_ptr()  # which gives it memory of its own
+            values[position] = _taken(param, value, {})
     for name, number in (specialized or {}).items():
         _check_specialized(entry, values, name, number)
     extents = _extents(entry, values)

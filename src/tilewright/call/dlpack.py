@@ -6,9 +6,10 @@ The capsule is not consumed: whoever holds it holds the memory, and letting go o
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
-from tilewright.call.argument import Argument
+from tilewright.call.argument import CPU, Argument
 from tilewright.dtypes import STORABLE
 from tilewright.records import entity
 
@@ -21,6 +22,9 @@ DLPACK = {
 
 CUDA = 2
 """DLPack's number for memory of GPUs."""
+
+HOST = (1, 3, 13)
+"""Its numbers for plain, pinned and managed memory of the host."""
 
 _LEGACY = 1
 """What the protocol calls the stream that has no handle."""
@@ -60,20 +64,23 @@ class Held:
     value: Any
     capsule: Any
     is_sealed: bool
+    is_versioned: bool
+    """Whether its producer says what may be written."""
 
 
-def handed_over(value: Any, stream: int | None) -> Argument:
-    """Return a producer's memory on a GPU; its owner is a `Held`.
+def handed_over(value: Any, stream: int | None = None) -> Argument:
+    """Return a producer's memory, on a GPU or of the host; its owner is a `Held`.
 
-    The producer is told which stream the memory is used on, so that what it has started there before is done.
+    The producer is told which stream of a GPU the memory is used on, so that what it has started there before is done.
     TypeError for an element type that the language has not.
     """
-    capsule = _capsule(value, stream or _LEGACY)
+    is_host = int(value.__dlpack_device__()[0]) in HOST
+    capsule = _capsule(value, {} if is_host else {"stream": stream or _LEGACY})
     versioned = _named(capsule, b"dltensor_versioned", _Versioned)
     is_sealed = versioned is not None and bool(versioned.flags & _READ_ONLY)
     found: Any = versioned.tensor if versioned is not None else _named(capsule, b"dltensor", _Tensor)
     if found is None:
-        raise TypeError(f"{type(value).__name__} hands over something else than DLPack says")
+        raise ValueError(f"{type(value).__name__} hands over something else than DLPack says")
     names = {kind: name for name, kind in DLPACK.items()}
     name = names.get((found.code, found.bits)) if found.lanes == 1 else None
     dtype = next((known for known in STORABLE if known.name == name), None)
@@ -83,14 +90,15 @@ def handed_over(value: Any, stream: int | None) -> Argument:
     size, address = dtype.get_byte(), (found.data or 0) + found.offset
     steps = [found.strides[axis] for axis in range(found.rank)] if found.strides else _packed(shape)
     strides = tuple(size * step for step in steps)
-    return Argument(address, shape, strides, dtype, f"cuda:{found.number}", Held(value, capsule, is_sealed))
+    device = CPU if is_host else f"cuda:{found.number}"
+    return Argument(address, shape, strides, dtype, device, Held(value, capsule, is_sealed, versioned is not None))
 
 
-def _capsule(value: Any, stream: int) -> Any:
+def _capsule(value: Any, options: Mapping[str, int]) -> Any:
     try:
-        return value.__dlpack__(stream=stream, max_version=(1, 0))
+        return value.__dlpack__(**options, max_version=(1, 0))
     except TypeError:  # it is older than the versions that say what may be written
-        return value.__dlpack__(stream=stream)
+        return value.__dlpack__(**options)
 
 
 def _named(capsule: Any, name: bytes, kind: type[Any]) -> Any:

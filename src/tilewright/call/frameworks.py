@@ -9,9 +9,10 @@ from tilewright.arrays import np
 from tilewright.call.argument import CPU, Argument, is_array
 from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.devices import device_objection
+from tilewright.call.dlpack import HOST, Held, handed_over
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.producers import PRODUCERS, is_produced
-from tilewright.call.torch_state import holds_its_elements, memory_objection
+from tilewright.call.torch_state import INSTEAD, address_of, holds_its_elements, memory_objection
 from tilewright.core.region import Array
 from tilewright.dtypes import TORCH_PACKED, DataType, from_numpy, from_torch, to_torch
 
@@ -55,7 +56,7 @@ class NumpyArrays:
         """Return what an array's elements are besides their bytes, or where else they lie."""
         if not is_array(value):
             kind, number = value.__dlpack_device__()
-            return "" if int(kind) in _HOST else f"is on {_device(value, int(kind), number)}: {_COPY}"
+            return "" if int(kind) in HOST else f"is on {_device(value, int(kind), number)}: {_COPY}"
         masked = sys.modules.get("numpy.ma")  # where nobody has imported it there are none
         if masked is not None and isinstance(value, masked.MaskedArray):
             return "is a masked array: pass what its mask should stand for, as `x.filled(...)` gives it"
@@ -63,10 +64,14 @@ class NumpyArrays:
 
     def argument(self, value: Any) -> Argument:
         """Return an array itself, or what another producer hands over."""
-        return Argument.of_array(np.asarray(value) if is_array(value) else np.from_dlpack(value))
+        return Argument.of_array(np.asarray(value)) if is_array(value) else handed_over(value)
 
     def write_objection(self, argument: Argument) -> str:
-        """Return whether an array is read-only."""
+        """Return whether an array is read-only, or may be: producers that say so are as young as DLPack 1.0."""
+        if isinstance(argument.owner, Held):
+            sealed = "is written, but its producer hands it over read-only"
+            unsure = "is written, but its producer does not say that it may be: pass `torch.from_dlpack(x)`"
+            return sealed if argument.owner.is_sealed else "" if argument.owner.is_versioned else unsure
         return "" if argument.array.flags.writeable else "is written, but the array given is read-only"
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType, device: str = CPU) -> Array:
@@ -111,7 +116,7 @@ class TorchTensors:
         if dtype in TORCH_PACKED.values():
             raise TypeError(f"a tensor of {value.dtype} packs two elements into a byte: only compiled programs take it")
         strides = tuple(value.element_size() * step for step in value.stride())
-        return Argument(value.data_ptr(), tuple(value.shape), strides, dtype, str(value.device), value)
+        return Argument(address_of(value), tuple(value.shape), strides, dtype, str(value.device), value)
 
     def write_objection(self, argument: Argument) -> str:
         """Return nothing: a tensor whose memory can be read can be written."""
@@ -195,6 +200,9 @@ def framework_of(value: object) -> Framework | None:
         return TORCH
     if is_array(value):
         return NUMPY
+    proxies: Any = sys.modules.get("torch.fx.proxy")  # which have every attribute they are asked for
+    if proxies is not None and isinstance(value, proxies.Proxy):
+        raise ValueError(f"torch.fx traces this call with the proxy `{value}`, and cannot look into it: {INSTEAD}")
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return PRODUCERS if is_produced(value) else NUMPY
     return DEVICE if isinstance(value, DeviceTensor) else None
@@ -232,10 +240,9 @@ def array_of(value: Any) -> Array:
     framework = framework_of(value)
     if framework in (TORCH, DEVICE):
         return framework.argument(value).array
-    return np.asarray(value) if framework is None or is_array(value) else np.from_dlpack(value)
+    return np.asarray(value) if framework is None or is_array(value) else framework.argument(value).array
 
 
-_HOST = (1, 3, 13)  # DLPack's numbers for plain, pinned and managed memory of the host
 _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
 _COPY = "programs run on memory of the host, so pass a copy there, such as CuPy's `x.get()` or jax.device_get(x)"
 

@@ -28,7 +28,7 @@ from tilewright.call.guards import Guards
 from tilewright.call.launch import error_numbers, room
 from tilewright.call.tables import Target
 from tilewright.call.targets import Callee, Learned, scalar_key
-from tilewright.call.torch_state import is_traced
+from tilewright.call.torch_state import address_of, is_traced
 from tilewright.core.region import overlaps_itself
 from tilewright.core.types import ScalarType, Type
 from tilewright.dtypes import round_scalar
@@ -73,7 +73,7 @@ class _Ready:
         self.is_plain = [*self.sources] == [*range(len(self.sources))] and not self.target.makers
         self.run = self.callee.native.calls[self.callee.entry.name]
         self.results = word_count(*self.callee.entry.return_types)
-        self.places = [(t.parameter, t.place, t.size, t.high) for t in self.tensors]
+        self.places = [(t.parameter, t.place, t.size, t.high, t.is_written) for t in self.tensors]
         self.apart = [*_meetings(self.tensors)]
         """Two tensors that may not meet, by number, and between which distances of their addresses they would."""
         self.back = self.target.returns[0] if len(self.target.returns) == 1 else None
@@ -94,14 +94,14 @@ class _Ready:
         held = self.rooms.pop() if self.rooms else self._room()
         words, context, (start, around) = held
         addresses: list[int] = []
-        for parameter, place, size, high in self.places:
+        for parameter, place, size, high, is_written in self.places:
             value = values[parameter]
             if type(value) is np.ndarray:
                 address = value.__array_interface__["data"][0]
             elif value.storage_offset() * size + high > value.untyped_storage().nbytes():  # its memory is gone
                 return _MISSED
             else:
-                address = value.data_ptr()
+                address = value.data_ptr() if is_written else address_of(value)
             if address % size:
                 return _MISSED
             words[place] = address

@@ -68,11 +68,24 @@ def has_memory(value: Any) -> bool:
     return not (_kind(value) or torch._C._dispatch_keys(value).has(torch._C.DispatchKey.Python))
 
 
+def is_lazy(value: Any) -> bool:
+    """Return whether a strided tensor is a lazy clone, which gets memory of its own when somebody may write it."""
+    asked: Any = getattr(sys.modules["torch"]._C, "_is_cow_tensor", None)  # since torch 2.1
+    return asked is not None and asked(value)
+
+
+def address_of(value: Any) -> int:
+    """Return where the elements of a strided tensor begin, to be read: a lazy clone stays one."""
+    if not is_lazy(value):
+        return value.data_ptr()
+    return sys.modules["torch"]._C._data_address(value) + value.storage_offset() * value.element_size()
+
+
 def holds_its_elements(value: Any) -> bool:
     """Return whether a strided tensor has all its memory: a storage can be freed or shrunk."""
     if value.numel() == 0:
         return True
-    if value.untyped_storage().data_ptr() == 0:
+    if not is_lazy(value) and value.untyped_storage().data_ptr() == 0:
         return False
     reach = sum((extent - 1) * stride for extent, stride in zip(value.shape, value.stride(), strict=True))
     return (value.storage_offset() + reach + 1) * value.element_size() <= value.untyped_storage().nbytes()

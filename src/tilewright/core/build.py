@@ -30,6 +30,8 @@ def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
     for_rules.update(attributes)
     type_ = unplaced(spec.infer(**for_rules))
     known = spec.fold(**for_rules) if spec.fold else None
+    if isinstance(known, Call) and not any(known is given for given in operands.values()):
+        return Call(known.op, known.args, known.attributes, known.type, span)  # another op, written here
     if isinstance(known, Expr):
         return known
     args = list(operands.values())

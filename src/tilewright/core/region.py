@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import gcd
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.arrays import np
@@ -160,8 +161,12 @@ def overlaps_itself(shape: Sequence[int], strides: Sequence[int], size: int) -> 
     """Return whether elements of so many bytes share memory, as where an array is expanded, or may share it."""
     if 0 in shape:
         return False
-    reach = size
-    for stride, extent in sorted((abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1):
+    reach, axes = size, sorted((abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1)
+    if len(axes) == 2 and axes[0][0] and not any(stride % size for stride, _ in axes):
+        (inner, few), (outer, many) = axes
+        common = gcd(inner, outer)  # so many steps along one axis are as far as some along the other
+        return outer // common < few and inner // common < many
+    for stride, extent in axes:
         if stride < reach:
             return True
         reach += stride * (extent - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial, reduce
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, Var, constant
@@ -32,7 +33,20 @@ from tilewright.source import Span
 
 def condition(t: Translator, node: ast.expr) -> Expr | bool:
     """Return a branch or loop condition; ConditionError unless it is a bool."""
+    if t.frame is not None and isinstance(node, ast.BoolOp):
+        return _joined(isinstance(node.op, ast.And), [condition(t, value) for value in node.values])
+    if t.frame is not None and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = condition(t, node.operand)
+        return not inner if isinstance(inner, bool) else scalar("not_", inner)
     return as_condition(t, t.operand(node), node)
+
+
+def _joined(is_and: bool, conditions: Sequence[Expr | bool]) -> Expr | bool:
+    """Return `and` or `or` of conditions, of which those that are known decide, or do not matter."""
+    if any(each is not is_and for each in conditions if isinstance(each, bool)):
+        return not is_and
+    running = [each for each in conditions if not isinstance(each, bool)]
+    return reduce(partial(scalar, "and_" if is_and else "or_"), running) if running else is_and
 
 
 def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:

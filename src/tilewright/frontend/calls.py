@@ -37,6 +37,7 @@ from tilewright.frontend.tasks import task_dummy
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 
 
 def call(t: Translator, node: ast.Call) -> Value:
@@ -75,6 +76,8 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
     if (taken := of_tile(t, spec, given, node)) is not None:
         return taken
+    if spec is OPS["tensor.full"].spec and "valid_shape" in given.kwargs:
+        spec = OPS["tile.full"].spec  # tensors are valid as a whole
     spec = called_op(spec, given.args, given.kwargs)
     spec = between_numbers(spec, given.args) or spec
     try:

@@ -13,12 +13,13 @@ from tilewright.core.expr import Const, Expr, Var, constant
 from tilewright.core.op import OPS, OpSpec
 from tilewright.core.operands import is_shaped
 from tilewright.core.stmt import IfStmt, SeqStmts, Stmt, YieldStmt
-from tilewright.core.types import ScalarType, TensorType, TileType, unplaced
+from tilewright.core.types import ScalarType, TensorType, TileType, Type, unplaced
 from tilewright.dtypes import BOOL, DataType, objection
 from tilewright.errors import ConditionError, KernelError, OperandError
 from tilewright.frontend.branches import as_condition
 from tilewright.frontend.derived import Writer
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value
 
 
@@ -32,16 +33,28 @@ def select(t: Translator, condition: Value, node: ast.IfExp) -> Value:
     if isinstance(decided, (bool, Const)):
         return t.evaluate(node.body if (decided.value if isinstance(decided, Const) else decided) else node.orelse)
     (then, first), (other, second) = (_side(t, side) for side in (node.body, node.orelse))
-    first, second = _alike(t, first, second, node, where)
-    span = t.span(node)
-    joined = t.joined(unplaced(first.type), unplaced(second.type), span)
+    several = _paired(first, second)
+    pairs = [_alike(t, *pair, node, where) for pair in several or [(first, second)]]
+    chosen = tuple(Var("chosen", _joined(t, *pair, node), t.span(node)) for pair in pairs)
+    t.given |= {id(var) for var in chosen}
+    ends = [YieldStmt(tuple(pair[side] for pair in pairs), t.span(node)) for side in (0, 1)]
+    t.emit(IfStmt(decided, SeqStmts((*then, ends[0])), SeqStmts((*other, ends[1])), chosen, t.span(node)))
+    return chosen if several else chosen[0]
+
+
+def _paired(first: Value, second: Value) -> list[tuple[Value, Value]]:
+    """Return the parts of two tuples of one length, side by side; nothing for other values."""
+    if not (isinstance(first, tuple) and isinstance(second, tuple)):
+        return []
+    sides = sequence(first), sequence(second)  # pyright: ignore[reportUnknownArgumentType]
+    return list(zip(*sides, strict=True)) if len(sides[0]) == len(sides[1]) else []
+
+
+def _joined(t: Translator, first: Expr, second: Expr, node: ast.IfExp) -> Type:
+    joined = t.joined(unplaced(first.type), unplaced(second.type), t.span(node))
     if joined is None:
         raise _unlike(t, first.type, second.type, node, "make them alike, for example with pl.cast or the same shape")
-    chosen = Var("chosen", joined, span)
-    t.given.add(id(chosen))
-    bodies = (SeqStmts((*then, YieldStmt((first,), span))), SeqStmts((*other, YieldStmt((second,), span))))
-    t.emit(IfStmt(decided, bodies[0], bodies[1], (chosen,), span))
-    return chosen
+    return joined
 
 
 def for_all(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST) -> dict[str, Any]:

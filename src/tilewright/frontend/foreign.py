@@ -32,6 +32,9 @@ _NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
 _EXTENTS = "x.shape is a tuple of the extents, and len(x.shape) their number"
 _PLACED = "pl.load(x, offsets, shape) takes the tensor, where to start and how much"
 
+_CHOSEN = "a tile has a fixed shape: pl.where(mask, x, 0.0) keeps it, pl.sum(mask) counts, pl.topk finds places"
+_PARTS = "slices are parts: t[:, 0:8], or [t[:, i : i + 8] for i in range(0, 64, 8)]"
+
 _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("T", "mT", "t", "permute", "swapaxes", "swapdims", "moveaxis"), _TURNED),
     "add_": "write x = x + y",
@@ -40,7 +43,12 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("amax", "reduce_max"), _FOLDED.format("max")),
     **dict.fromkeys(("amin", "reduce_min"), _FOLDED.format("min")),
     **dict.fromkeys(("linspace", "eye", "indices", "broadcasted_iota"), _COUNTED),
+    "divmod": "write a // b and a % b",
     "sorted": "write pl.sort(x)",
+    **dict.fromkeys(("nonzero", "argwhere", "flatnonzero", "masked_select", "compress", "extract", "unique"), _CHOSEN),
+    **dict.fromkeys(("masked_fill", "masked_fill_", "putmask"), "write pl.where(mask, value, x), or t[mask] = value"),
+    **dict.fromkeys(("chunk", "split_with_sizes", "tensor_split", "unbind", "hsplit", "vsplit"), _PARTS),
+    **dict.fromkeys(("clone", "copy", "contiguous", "detach"), "a tile is a value: another name for it is a copy"),
     **dict.fromkeys(("astype", "to", "type", "half", "float", "bfloat16_"), _CONVERTED),
     **dict.fromkeys(("index_add", "scatter_add", "bincount"), "pl.atomic_add(x, indices, values) adds at indices"),
     **dict.fromkeys(("bitwise_and", "logical_and"), "write a & b for bits and masks; conditions take `and`"),

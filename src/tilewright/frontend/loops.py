@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
@@ -262,7 +262,8 @@ def repeat(t: Translator, node: ast.While) -> None:
     test = condition(t, node.test)
     if len(t.stmts) != before:  # it reads memory or folds a tile, which each turn does anew
         del t.stmts[before:]
-        t.statement(_leaving(node))
+        leaves = t.strict_ssa or _goes_on_early(node.body)
+        t.execute(_leaving(node) if leaves else _asking_again(t, node))
         return
     test = constant(test) if isinstance(test, bool) else test
     t.scope.enter()
@@ -271,11 +272,34 @@ def repeat(t: Translator, node: ast.While) -> None:
     t.emit(WhileStmt(test, body, span=t.span(node)))
 
 
-def _leaving(node: ast.While) -> ast.While:
+def _goes_on_early(body: Sequence[ast.stmt]) -> bool:
+    """Return whether a `continue` below a loop's body begins the next turn of that loop."""
+    for stmt in body:
+        inner = [child for child in ast.iter_child_nodes(stmt) if isinstance(child, ast.stmt)]
+        if isinstance(stmt, ast.Continue) or (not isinstance(stmt, (ast.For, ast.While)) and _goes_on_early(inner)):
+            return True
+    return False
+
+
+def _leaving(node: ast.While) -> list[ast.stmt]:
     """Return a loop that tests its condition first in its body, and leaves there."""
-    leave = ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
-    endless = ast.While(ast.Constant(True), [leave, *node.body], [])
-    return ast.fix_missing_locations(ast.copy_location(endless, node))
+    leave = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
+    return [_written(ast.While(ast.Constant(True), [ast.copy_location(leave, node.test), *node.body], []), node)]
+
+
+def _asking_again(t: Translator, node: ast.While) -> list[ast.stmt]:
+    """Return a loop whose condition is a variable, asked for before it and at the end of each turn."""
+    name = f"while.{node.lineno}"
+    t.scope.shared |= {name}
+    asked = _written(ast.Assign([ast.Name(name, ast.Store())], node.test), node.test)
+    return [asked, _written(ast.While(ast.Name(name, ast.Load()), [*node.body, asked], []), node)]
+
+
+S = TypeVar("S", bound=ast.stmt)
+
+
+def _written(stmt: S, where: ast.AST) -> S:
+    return ast.fix_missing_locations(ast.copy_location(stmt, where))
 
 
 def _test(t: Translator, node: ast.expr, where: ast.AST) -> Expr:

@@ -9,7 +9,16 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, Submit, TupleGetItem, Var, integer
 from tilewright.core.extents import as_scalar
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
-from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, show_shape
+from tilewright.core.types import (
+    ArrayType,
+    ScalarType,
+    TensorType,
+    TileType,
+    TupleType,
+    Type,
+    is_fully_valid,
+    show_shape,
+)
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationMismatchError,
@@ -168,7 +177,7 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
         index = ast.unparse(target.slice).strip("()")
         help = f"pl.write({target.value.id}, [{index}], {ast.unparse(source)})"
         raise ElementWriteError("one element is written with pl.write", spans=[span], help=help)
-    given = t.expr(value, source)
+    given = _filling(t, owner, found, t.expr(value, source), source) if is_tile else t.expr(value, source)
     if found.is_odd:
         _write_view(t, owner, found, given, target, source)
         return
@@ -176,6 +185,16 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
     bound = {"target": owner, "source": given, "offset": MakeTuple(found.offsets), "atomic": AtomicType.None_}
     spans = {"offset": target.slice, "source": source, "target": target.value}
     t.assign(target.value.id, apply(t, OPS["tensor.assemble"].spec, bound, target, spans), target.value)
+
+
+def _filling(t: Translator, owner: Expr, found: Window, given: Expr, source: ast.expr) -> Expr:
+    """Return what goes into a window of a tile that is all valid: a number as often as the window has room."""
+    assert isinstance(owner.type, TileType)
+    fixed = all(isinstance(extent, Const) for extent in found.extents) and is_fully_valid(owner.type)
+    if not isinstance(given.type, ScalarType) or found.is_odd or not fixed:
+        return given
+    bound = {"shape": MakeTuple(found.extents), "dtype": owner.type.dtype, "value": given, "valid_shape": None}
+    return t.expr(apply(t, OPS["tile.full"].spec, bound, source, {"value": source}), source)
 
 
 def _write_view(
@@ -197,7 +216,7 @@ def _write_view(
 def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source: ast.expr) -> None:
     """Raise when the source of a window write is known to have another extent."""
     if not isinstance(given.type, (TensorType, TileType)):
-        help = "fill with pl.full or pl.expands"
+        help = "pl.tile_full(shape, dtype=pl.FP32, value=0.0) is a tile of one number; whole tiles take numbers"
         raise t.error(OperandError, source, f"a window takes a tensor or tile, got {given.type}", help=help)
     pad = len(extents) - len(given.type.shape)
     shape, valid = (1,) * pad + given.type.shape, (1,) * pad + given.type.valid

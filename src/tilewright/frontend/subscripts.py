@@ -196,7 +196,7 @@ def _parts(t: Translator, type_: ShapedType, node: ast.Subscript) -> list[ast.ex
     given = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     for part in given:
         if isinstance(part, (ast.Tuple, ast.List, ast.Starred)):
-            help = "write an index or a slice for each axis"
+            help = "write an index or a slice for each axis; pl.cat([t[0:1], t[2:3]], axis=0) is two rows of a tile"
             raise t.error(SubscriptError, part, "a subscript is an index or a slice per axis", help=help)
     parts = [None if _is_constant(part, None) else part for part in given]
     missing = len(type_.shape) - sum(part is not None and not _is_constant(part, ...) for part in parts)
@@ -227,22 +227,12 @@ def _axis(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subsc
     first, last = (part.lower, part.upper) if step > 0 else (part.upper, part.lower)
     lower = integer(0) if first is None else _index(t, owner, axis, first, node)
     upper = _extent(t, owner, axis, node) if last is None else _index(t, owner, axis, last, node)
-    type_ = _shaped(owner)
-    if step < 0 and type_.valid[axis] != type_.shape[axis] and isinstance(upper, Const) and _counts_back(part.lower):
-        message = f"what counts from the end of an axis counts all of it, and {type_} is valid in part"
-        raise t.error(
-            SubscriptError, part, message, help="leave the start out: t[::-1] begins at the last valid element"
-        )
     if step < 0:  # from the element that is written first down to the one after the second
         lower = lower if first is None else scalar("add", lower, integer(1))
         upper = (
             upper if last is None else scalar("min", scalar("add", upper, integer(1)), _extent(t, owner, axis, node))
         )
     return lower, difference(upper, lower), step
-
-
-def _counts_back(part: ast.expr | None) -> bool:
-    return isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub)
 
 
 def _index(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subscript) -> Expr:
@@ -254,6 +244,11 @@ def _index(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subs
             help = "a tile is a value: pl.where(mask, new, t) chooses, and pl.tile.scatter moves elements to indices"
         raise t.error(OperandError, part, f"an index is an integer, got {index.type}", help=help)
     if isinstance(index, Const) and index.value < 0:
+        type_ = _shaped(owner)
+        if type_.valid[axis] != type_.shape[axis]:
+            message = f"what counts from the end of an axis counts all of it, and {type_} is valid in part"
+            help = "count from the front; t[::-1] begins at the last valid element"
+            raise t.error(SubscriptError, part, message, help=help)
         return scalar("sub", _extent(t, owner, axis, node), integer(-int(index.value)))
     return index
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from tilewright.core.access import OBSERVER, Access, touch
 from tilewright.core.enums import ForKind
@@ -39,7 +39,7 @@ class CheckedMachine(Machine):
             return super().turns(stmt, indices)
         return self.races.turns(indices, f"turn {stmt.loop_var.name_hint} = {{}}")
 
-    def blocks(self, count: int) -> Iterator[None]:
+    def blocks(self, count: int) -> Generator[None]:
         """Let each block of a grid be the current one, one after the other."""
         for _ in zip(self.races.turns(range(count), "block {}"), super().blocks(count), strict=True):
             yield

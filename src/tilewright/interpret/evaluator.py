@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import field, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,6 +20,7 @@ from tilewright.errors import ExecutionError, InternalError, KernelError
 from tilewright.interpret.rounds import in_rounds
 from tilewright.interpret.skipped import results_of
 from tilewright.passes.barriers import has_barrier
+from tilewright.passes.outline import author_of
 from tilewright.records import mutable
 from tilewright.source import Span
 
@@ -50,6 +52,10 @@ class Evaluator(ABC):
     @abstractmethod
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a function returns for `args`; tensors are written in place."""
+
+    def author(self, frame: Frame) -> str:
+        """Return the function that its author wrote, of which a kernel written in place is a part."""
+        return author_of(frame.function.name, self.functions)
 
     def value(self, frame: Frame, expr: Expr) -> Value:
         """Return what an expression is worth."""
@@ -92,12 +98,12 @@ class Evaluator(ABC):
             return _traced(result, call.span) if isinstance(result, Region) else result
         except KernelError as error:
             error.locate([call.span])
-            error.function = error.function or frame.function.name
+            error.function = error.function or self.author(frame)
             raise
         except ZeroDivisionError:
-            raise _failed("division by zero", frame, call) from None
+            raise _failed("division by zero", self.author(frame), call) from None
         except MemoryError:
-            raise _failed(NO_MEMORY, frame, call) from None
+            raise _failed(NO_MEMORY, self.author(frame), call) from None
         except InternalError:
             raise
         except Exception as error:  # an op's meaning refuses what its type rule let through
@@ -145,9 +151,14 @@ class Evaluator(ABC):
 
     def each(self, count: int, together: bool, run: Callable[[int], T]) -> Iterator[T]:
         """Yield what each block of a grid gives: one after the other, or `together`, from barrier to barrier."""
-        yield from in_rounds(count, run) if together else (run(CURRENT.get().index) for _ in self.blocks(count))
+        if together:
+            yield from in_rounds(count, run)
+            return
+        with closing(self.blocks(count)) as blocks:  # where one fails, it is the current one no longer
+            for _ in blocks:
+                yield run(CURRENT.get().index)
 
-    def blocks(self, count: int) -> Iterator[None]:
+    def blocks(self, count: int) -> Generator[None]:
         """Let each block of a grid be the current one, one after the other."""
         for index in range(count):
             token = CURRENT.set(Block(index, count))
@@ -171,7 +182,7 @@ def _traced(result: Region, span: Span) -> Region:
     return replace(result, origin=span)
 
 
-def _failed(text: str, frame: Frame, call: Call) -> ExecutionError:
+def _failed(text: str, author: str, call: Call) -> ExecutionError:
     error = ExecutionError(text, spans=[call.span])
-    error.function = frame.function.name
+    error.function = author
     return error

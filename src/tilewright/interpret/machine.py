@@ -184,7 +184,7 @@ class Machine(Evaluator):
         computed = self._accumulators(frame.function).get(var) if shrinks else None
         if computed is not None:
             error = ExecutionError(SHRINKS.format(name=var.name_hint), spans=[computed.span])
-            error.function = frame.function.name
+            error.function = self.author(frame)
             raise error
 
     def _accumulators(self, function: Function) -> dict[Var, Expr]:

@@ -142,7 +142,8 @@ class Binder:
         if source is None:
             raise self.parameters.error(
                 f"cannot tell the shape of the output `{name}`: pass it, or annotate it, "
-                f"for example pl.Out[pl.Tensor[[M, N], pl.FP32]] with M and N of an input{self._unlike(others)}"
+                f"for example {name}: pl.Out[pl.Tensor[[64, 1], pl.FP32]], where M = pl.dynamic('M') may stand for an "
+                f"extent that the annotation of an input names, too{self._unlike(others)}"
             )
         return Described(Alike(source), ("like", source), others[source].extents)
 

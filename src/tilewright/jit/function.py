@@ -83,6 +83,9 @@ class JITFunction(Inside, Referred):
             self.function, self.kind, self.level, self.auto_scope, instance, self.drift, self._gradient_of(instance)
         )
 
+    def _is_method_of(self, instance: object) -> bool:
+        return getattr(type(instance), self.function.__name__, None) is self
+
     def _gradient_of(self, instance: object) -> JITFunction | None:
         return None if self.gradient is None else self.gradient.__get__(instance)
 
@@ -100,6 +103,8 @@ class JITFunction(Inside, Referred):
         if self.kind is not KernelKind.ENTRY:
             self._check_there()
             return super().__call__(*args, **kwargs)
+        if args and self.owner is UNBOUND and self._is_method_of(args[0]):
+            return self.__get__(args[0])(*args[1:], config=config, **kwargs)  # as in `Class.method(instance, x)`
         values = (*args, *kwargs.values())
         is_traced = is_watched(values)
         if is_traced or (self.gradient is not None and is_recorded(values)):

@@ -94,7 +94,7 @@ def _one_bound(x: Expr, min: Expr | None, max: Expr | None) -> Expr | None:
         return None
     spec = spec_of(minimum if min is None else maximum)
     assert spec is not None
-    return call(spec, {"lhs": x, "rhs": max if min is None else min}, x.span)
+    return call(spec, {"lhs": x, "rhs": max if min is None else min})
 
 
 def _clamp(result: ShapedType, x: Any, min: Any, max: Any) -> Region:

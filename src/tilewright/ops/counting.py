@@ -100,7 +100,7 @@ def _counted(start: Expr, stop: Expr | None, step: Expr, dtype: DataType | None)
     spec = spec_of(iota)
     assert spec is not None
     shape = MakeTuple((integer(count),))
-    return call(spec, {"shape": shape, "axis": -1, "start": first, "step": step, "dtype": made}, start.span)
+    return call(spec, {"shape": shape, "axis": -1, "start": first, "step": step, "dtype": made})
 
 
 def _never(result: TileType, **_: object) -> Region:

@@ -50,7 +50,7 @@ def _full_tile(
     "out = pl.store(pl.load(ones, [0, 0], [16, 32]), [0, 0], out)",
 )  # fmt: skip
 def full(shape: Extents, dtype: DataType, value: Number) -> Tensor:
-    """Return a new buffer all of whose elements are `value`."""
+    """Return a new buffer all of whose elements are `value`; with `valid_shape=` it is the tile of `pl.tile_full`."""
     ...
 
 

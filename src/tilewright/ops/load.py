@@ -128,10 +128,11 @@ def _load(
         tensor = tensor.moved(lambda array: in_order(array, tensor.layout), tensor.valid)
     if pad is not None:
         return _padded(result, tensor, offsets, valid_shape or shapes, padding(pad, result.dtype))
+    _check_asked(shapes, valid_shape or shapes)
     window: list[slice[int, int, None]] = []
     for axis, (start, want, have) in enumerate(zip(offsets, valid_shape or shapes, tensor.valid, strict=True)):
         is_past = start > have or (start == have > 0 and want > 0)  # at zero even an axis without elements begins
-        if start < 0 or (is_past and not clamp) or want < 0 or want > shapes[axis]:
+        if start < 0 or (is_past and not clamp):
             raise ExecutionError(f"axis {axis}: a load of {want} element(s) at {start} starts outside 0 to {have}")
         window.append(slice(start, max(start, min(start + want, have))))
     live = tensor.data[tuple(window)]

@@ -117,7 +117,7 @@ def _within(name: str, lhs: Expr, rhs: Expr) -> Expr | None:
     if not isinstance(rhs, Const) or _is_held(rhs, shaped(lhs).dtype):
         return None
     name, number = equivalent(name, rhs.value, shaped(lhs).dtype)
-    return call(OPS[f"tile.{name}"].spec, {"lhs": lhs, "rhs": constant(number, shaped(lhs).dtype)}, lhs.span)
+    return call(OPS[f"tile.{name}"].spec, {"lhs": lhs, "rhs": constant(number, shaped(lhs).dtype)})
 
 
 def equivalent(name: str, number: float, dtype: DataType) -> tuple[str, float]:

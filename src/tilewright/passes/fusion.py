@@ -153,7 +153,12 @@ class Recorder:
         assert self.stmt is not None
         self.plan.note(self.stmt, target=target)
         self.plan.note(store, is_done=True)
-        self.plan.groups.append(FusedGroup(rows, [self.stmt, store], "is where its rows go", target.tensor))
+        self.note_rows(rows, target.tensor, store)
+
+    def note_rows(self, rows: tuple[Extent, ...], into: Var, *stores: Stmt) -> None:
+        """Show that the current statement, and those it writes for, copy rows to a tensor and nowhere else."""
+        assert self.stmt is not None
+        self.plan.groups.append(FusedGroup(rows, [self.stmt, *stores], "is where its rows go", into))
 
     def root_of(self, tensor: Var) -> Var:
         """Return what stands for all tensors that may share memory with one."""

@@ -72,6 +72,7 @@ class Folder:
         self._name = name
         self._path = None if directory is None else path_of(os.path.abspath(directory))
         self._files = files
+        self._was_written = False
 
     @property
     def is_settled(self) -> bool:
@@ -88,7 +89,8 @@ class Folder:
 
     def written(self) -> Path:
         """Return the place once the files are there; OSError where it cannot be written."""
-        if not (self.path / META).exists():
+        is_here = self._was_written and self.path.is_dir()  # though half of it may be deleted, and the rest about to be
+        if not is_here and not (self.path / META).exists():
             self.write()
         return self.path
 
@@ -96,6 +98,7 @@ class Folder:
         """Write the files, over those of another program."""
         files = {**self._files(), RUN: REPLAY.encode()}
         publish(self.path, files, "; pass output_dir=, or set TILEWRIGHT_BUILD_DIR")
+        self._was_written = True
 
 
 def path_of(directory: str | os.PathLike[str]) -> Path:

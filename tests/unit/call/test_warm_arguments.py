@@ -71,6 +71,57 @@ def test_overlapping_arguments_are_refused_and_interleaved_ones_are_not(dispatch
     assert (both[:, 8:] == 3.0).all()
 
 
+def test_a_kernel_is_called_by_its_class_too(dispatch: str) -> None:
+    kernel, x, out = fresh(add), ones(), torch.zeros(4, 8)
+    warm(kernel, x, x, out)
+    out.zero_()
+    type(kernel).__call__(kernel, x, x, out)
+    assert (out == 3.0).all() and took(kernel, x, x, out) == IS_NATIVE
+    with pytest.raises(TypeError):
+        type(kernel)()
+
+
+def test_lazy_clones_stay_lazy_until_they_are_written(dispatch: str) -> None:
+    kernel, x, out = fresh(add), ones(), torch.zeros(4, 8)
+    is_lazy: Any = getattr(torch._C, "_is_cow_tensor")  # noqa: B009
+    for _ in range(5):
+        read, written = (getattr(torch, "_lazy_clone")(x) for _ in range(2))  # noqa: B009
+        kernel(read, x, out)
+        kernel(x, x, written)
+        assert is_lazy(read) and not is_lazy(written)
+        assert (x == 1.0).all() and (written == 3.0).all() and (out == 3.0).all()
+
+
+class Handing:
+    """A tensor that is only handed over by DLPack, as of version 1.0 or before."""
+
+    def __init__(self, data: Any, *, is_old: bool = False) -> None:
+        self.data, self.is_old = data, is_old
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self.is_old and options:
+            raise TypeError("max_version")
+        return self.data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.data.__dlpack_device__()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+def test_producers_hand_over_what_numpy_does_not_know(dtype: torch.dtype) -> None:
+    kernel, x, out = fresh(moved), ones(4, 32, dtype=dtype), torch.zeros(4, 32, dtype=dtype)
+    kernel(Handing(x, is_old=True), Handing(out))
+    assert torch.equal(x, out)
+    with pytest.raises(ValueError, match="`out` is written, but its producer does not say that it may be"):
+        kernel(x, Handing(out, is_old=True))
+
+
+def test_a_proxy_of_torch_fx_is_refused_by_name() -> None:
+    kernel = fresh(moved)
+    with pytest.raises(ValueError, match=r"torch.fx traces this call with the proxy `Proxy\(x\)`.*as_torch_op"):
+        torch.fx.symbolic_trace(lambda x: kernel(x, torch.zeros(4, 32)))
+
+
 # types, ranks and extents
 
 

@@ -57,6 +57,14 @@ def test_a_copy_of_an_instance_has_programs_of_its_own(copied: Callable[[Layer],
     assert (out == 2.0).all()
 
 
+def test_a_method_is_called_by_its_class_too(dispatch: str) -> None:
+    layer, x, out = Layer(2.0), ones(), torch.zeros(4, 8)
+    for _ in range(4):
+        Layer.run(layer, x, out, n=1.0)
+        assert (out == 3.0).all()
+    assert (Layer.run(layer, x) == 2.0).all()
+
+
 def test_instances_have_programs_of_their_own(dispatch: str) -> None:
     first, second, x, out = Layer(2.0), Layer(3.0), ones(), torch.zeros(4, 8)
     for layer in (first, second, first):

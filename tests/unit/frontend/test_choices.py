@@ -29,7 +29,8 @@ def test_a_conditional_expression_takes_one_side(target: str) -> None:
         number = 2.0 if n > 0 else 3.0
         mixed = m if m > 0 else 7
         near = pl.read(x, [1, 1 if n < 0 else 100])
-        tile = -t if n < 0 else pl.exp(t)
+        tile, other = (-t, t) if n < 0 else (pl.exp(t), -t)
+        tile = tile if pl.max(other) > 1.0 else other
         t = tile * number + pl.cast(mixed, pl.FP32) + near + (1.0 if n in (-10.0, 5.0) else 0.0)
     """
     np.testing.assert_array_equal(given(body, target), -X * 3 + 7 + X[1, 1] + 1)
@@ -61,6 +62,25 @@ def test_a_loop_asks_a_tile_anew_each_turn(target: str) -> None:
     np.testing.assert_array_equal(given(body, target), want)
 
 
+def test_loops_that_ask_tiles_lie_in_each_other_and_are_left(target: str) -> None:
+    body = """
+        while pl.max(t) < 100.0:
+            while pl.min(t) < -20.0:
+                t = t + 8.0
+            t = t * 2.0
+            if pl.min(t) > 50.0:
+                break
+    """
+    want: Array = X
+    while want.max() < 100:
+        while want.min() < -20:
+            want = want + 8
+        want = want * 2
+        if want.min() > 50:
+            break
+    np.testing.assert_array_equal(given(body, target), want)
+
+
 def test_a_number_other_than_zero_is_true(target: str) -> None:
     body = """
         n = pl.read(x, [1, 2])
@@ -71,13 +91,15 @@ def test_a_number_other_than_zero_is_true(target: str) -> None:
                 t = t + 10.0
             if i not in (1, 3):
                 t = t + 100.0
-        if n:
+            if (i % 2 and i > 1) or not (i or x.shape[0] == 3):
+                t = t + 0.25
+        if n or n and n > 1.0:
             t = t + 1000.0
-        if 3:
+        if 3 and x.shape[0]:
             t = t + 5000.0
     """
     assert X[1, 2] == 0
-    np.testing.assert_array_equal(given(body, target), X + 2 + 30 + 300 + 5000)
+    np.testing.assert_array_equal(given(body, target), X + 2 + 30 + 300 + 0.5 + 5000)
 
 
 def test_nan_is_true_and_both_zeros_are_not(target: str) -> None:

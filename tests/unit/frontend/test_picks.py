@@ -54,7 +54,7 @@ CASES: dict[str, tuple[str, Any]] = {
         np.minimum.accumulate(X[::-1])[::-1],
     ),
     "an accumulator": ("u + pl.tile_full([8, 64], dtype=pl.FP32, value=0.5, valid_shape=[n, 37])", X + 0.5),
-    "filled by itself": ("pl.tile_full([8, 64], dtype=pl.FP32, value=0.5, valid_shape=[n, 3])", np.full((7, 3), 0.5)),
+    "filled by itself": ("pl.full([8, 64], dtype=pl.FP32, value=0.5, valid_shape=[n, 3])", np.full((7, 3), 0.5)),
 }  # fmt: skip
 
 
@@ -79,6 +79,14 @@ def test_what_a_mask_names_is_written_in_place(target: str) -> None:
     found = np.zeros_like(X)
     run("for i in range(2):\n    u[u > 10.0] = -5\nu[u < -10] = -1.5\npl.store(u, [0, 0], out0)", target, found)
     np.testing.assert_array_equal(found, np.where(X > 10, -5, np.where(X < -10, -1.5, X)).astype(np.float32))
+
+
+def test_a_window_of_a_tile_takes_a_number(target: str) -> None:
+    found = np.zeros_like(X)
+    run("t[:, 0:2] = 0.5\nt[3] = 1\nt[-1, 5:] = pl.read(x, [0, 0])\npl.store(t, [0, 0], out0)", target, found)
+    want: Array = X + 0
+    want[:, 0:2], want[3], want[-1, 5:] = 0.5, 1, X[0, 0]
+    np.testing.assert_array_equal(found, want)
 
 
 @pytest.mark.parametrize(

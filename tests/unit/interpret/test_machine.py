@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 from unit.frontend.texts import in_core, jitted, ramp
 
-from tilewright.core.op import OPS
+import tilewright.language as pl
+from tilewright.core.grid import CURRENT, ONLY
+from tilewright.core.region import whole
 from tilewright.errors import ExecutionError, InternalError
+from tilewright.frontend.programs import as_program
+from tilewright.interpret import machine
+from tilewright.ops.registry import OPS
 from tilewright.runtime import RunConfig
 
 INTERPRET = RunConfig(platform="interpret")
@@ -52,7 +57,22 @@ def test_memory_that_runs_out_is_not_our_mistake(add: Any) -> None:
     add(MemoryError())
     with pytest.raises(ExecutionError, match="not enough memory") as caught:
         kernel(ramp(4, 8), ramp(4, 8), config=INTERPRET)
-    assert caught.value.place.line == 5 and caught.value.function == "kernel_incore_0"
+    assert caught.value.place.line == 5 and caught.value.function == "kernel"
+
+
+def test_a_block_that_failed_is_the_current_one_no_longer() -> None:
+    text = """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, out: pl.Out[pl.Tensor[[8], pl.FP32]]):
+        for b in pl.spmd(2):
+            pl.device_assert(b > 5, "not yet")
+            pl.store(pl.tile.full([8], dtype=pl.FP32, value=1.0), [0], out)
+"""
+    with pytest.raises(ExecutionError, match="not yet") as caught:
+        machine.run(as_program(pl.parse(text)), "main", [whole(np.zeros(8, np.float32))])
+    assert CURRENT.get() == ONLY, caught
 
 
 @pytest.mark.parametrize("strides", ["[0, 1]", "[1, 0]", "[0, 0]", "[1, 1]", "[8, 1]"])

@@ -105,6 +105,13 @@ def test_rows_gathered_for_a_store_go_straight_there() -> None:
     assert ends(text)[-1] == "`y` is where its rows go" and "t = pl.tile.mgather(x, i)\n      pl.tile.store(t" in text
 
 
+@pytest.mark.parametrize("source", ["x", "y"])
+def test_a_tile_that_is_filled_row_by_row_to_be_stored_is_none(source: str) -> None:
+    row = f"    t = pl.gather_row(t, {source}, [k, 0], [7 - k, 0], [1, 40])"
+    text = fused("t = pl.create_tile([8, 40], dtype=pl.FP32)", "for k in pl.range(8):", row, "pl.store(t, [0, 0], y)")
+    assert ("pl.tensor.gather_row(y, x, [k, 0]" in text) == (source == "x") == ("`y` is where its rows go" in text)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -413,7 +413,7 @@ def test_other_producers_are_read_and_written_where_they_lie(platform: str) -> N
         ValueError, match="`x` is on device tpu:3: programs run on memory of the host, so pass a copy there"
     ):
         compiled(TEXT, platform)(Elsewhere(), 1)
-    with pytest.raises(ValueError, match="`out` is written, but the array given is read-only"):
+    with pytest.raises(ValueError, match="`out` is written, but its producer hands it over read-only"):
         compiled(TEXT, platform)(x, 1, Shared(frozen(out)))
 
 

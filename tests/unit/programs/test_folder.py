@@ -105,6 +105,13 @@ def test_a_deleted_folder_is_written_again(here: Path) -> None:
     assert {path.name for path in Path(compiled).iterdir()} == OURS
 
 
+def test_a_folder_is_deleted_by_what_stands_for_it(here: Path) -> None:
+    compiled = ir.compile(program_of(HALVES), output_dir="out")
+    shutil.rmtree(compiled)
+    assert not (here / "out").exists()
+    assert {path.name for path in Path(compiled).iterdir()} == OURS
+
+
 def test_a_place_that_cannot_be_written_is_named(here: Path) -> None:
     (here / "file").write_text("")
     for place in ("file", "file/below"):

@@ -59,7 +59,9 @@ def test_what_takes_long_to_decide_counts_as_shared() -> None:
         (np.broadcast_to(BLOCK[:0], (0, 12)), False),
         (as_strided(BLOCK, (5, 4), (2, 2)), True),
         (as_strided(BLOCK, (5, 4), (8, 2)), False),
+        (as_strided(BLOCK, (3, 4), (8, 6)), False),
+        (as_strided(BLOCK, (4, 5), (8, 6)), True),
     ],
 )
-def test_elements_share_memory_where_a_stride_is_smaller_than_what_it_skips(array: Any, overlaps: bool) -> None:
+def test_elements_share_memory_where_steps_along_axes_meet(array: Any, overlaps: bool) -> None:
     assert overlaps_itself(array.shape, array.strides, array.itemsize) == overlaps

@@ -179,6 +179,9 @@ def test_ops_shows_both_ops_that_share_a_name(capsys: pytest.CaptureFixture[str]
 
 def test_an_unknown_op_is_told_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "ops", "rowmax") == "no op is called rowmax\n    help: did you mean row_max?\n"
+    assert "help: pl.matmul(a, b) is the matrix product" in refused(capsys, "ops", "torch.einsum")
+    assert "help: a tile has a fixed shape" in refused(capsys, "ops", "np.nonzero")
+    assert "help: `tilewright ops` lists them" in refused(capsys, "ops", "torch.svd")
 
 
 @pytest.mark.parametrize("name", ["np.concatenate", "torch.cat", "cat"])

@@ -71,7 +71,6 @@ class PlacedProgram(HostProgram):
             self._graphs[::STATE_WORDS] = [TRIES] * (STREAMS * len(code.symbols))
         stream, kept = stream_function("torch" in sys.modules)
         load = _Load(partial(self._load, code, kernels))
-        self._tells = stream
         self._keep += [kept, load]
         return {
             TABLE: ctypes.addressof(self._table),
@@ -80,13 +79,6 @@ class PlacedProgram(HostProgram):
             LOAD: ctypes.cast(load, ctypes.c_void_p).value or 0,
             **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER, *map_code.DRIVER)},
         }
-
-    def _stream(self) -> ctypes.c_void_p:
-        """Return the stream that calls are made on now."""
-        found = ctypes.c_void_p()
-        ask = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(self._tells)
-        ask(self.device, ctypes.addressof(found))
-        return found
 
     def _held(self, words: Sequence[int]) -> int:
         """Return where words lie, as long as the program does; 0 where there are none."""

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.records import record
+from tilewright.settings import PREFIX
 
 PER_THREAD = 32
 """Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
 OF_PRODUCTS = 128
 """Elements of products that a thread accumulates; with more it runs out of registers."""
-DEEP, DEEPEST, SMALL = 160 * 1024, 8, 128 * 64
+DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
-BAND = 8
+BAND = 16
 """Rows of a product's blocks that neighbours are in."""
 SPECIALIZED = "} {tt.warp_specialize}"
 """The end of a loop that some warps load blocks for while others multiply them."""
@@ -53,6 +54,25 @@ def described(largest: int, products: Sequence[tuple[int, int]], loaded: int) ->
     if len(products) > 1 and all(rows == SPLIT_ROWS for rows, _ in products):
         return Schedule(4, 2, True), usual
     return (usual,)
+
+
+def wanted(text: str, usual: Schedule) -> Schedule:
+    """Return a schedule with what a text says of it, as in `warps=8 stages=4 specialized=0`; ValueError for another.
+
+    Warps are only specialized where rules would have it, too.
+    """
+    found: dict[str, int] = {}
+    for word in text.split():
+        name, _, value = word.partition("=")
+        if name not in _WORDS or not value.isdecimal() or int(value) not in _WORDS[name]:
+            known = ", ".join(f"{each} of {', '.join(map(str, values))}" for each, values in _WORDS.items())
+            raise ValueError(f"{PREFIX}CUDA_SCHEDULE has {word!r}, and takes {known}")
+        found[name] = int(value)
+    is_specialized = usual.is_specialized and found.get("specialized", 1) == 1
+    return Schedule(found.get("warps", usual.warps), found.get("stages", usual.stages), is_specialized)
+
+
+_WORDS = {"warps": (1, 2, 4, 8, 16, 32), "stages": tuple(range(1, 9)), "specialized": (0, 1)}
 
 
 def smaller(schedule: Schedule) -> tuple[Schedule, ...]:

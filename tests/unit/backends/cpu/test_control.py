@@ -128,6 +128,65 @@ def test_carried_tiles_trade_places(turns: int) -> None:
     trading.check(floats(8, 16), turns, zeros())
 
 
+def test_a_loop_inside_works_where_the_one_around_carries() -> None:
+    summing = kernel(
+        f"{X}, turns: pl.Scalar[pl.INDEX], {OUT}",
+        "a = pl.load(x, [0, 0], [2, 16])",
+        "b = pl.load(x, [2, 0], [2, 16])",
+        "for i in pl.range(turns):",
+        "    for j in pl.range(turns):",
+        "        for k in pl.range(turns):",
+        "            a = a + pl.load(x, [4, 0], [2, 16])",
+        "    kept = pl.exp(b)",
+        "    for j in pl.range(turns):",
+        "        b = a * 2.0",
+        "    a = kept",
+        "out = pl.store(a, [0, 0], out)",
+        "out = pl.store(b, [2, 0], out)",
+    )
+    for turns in (0, 1, 2, 3):
+        summing.check(floats(8, 16) / 8, turns, zeros())
+    adding = kernel(
+        f"{X}, turns: pl.Scalar[pl.INDEX], {OUT}",
+        "a = pl.tile.full([8, 16], dtype=pl.FP32, value=1.0)",
+        "for i in pl.range(turns):",
+        "    for j in pl.range(turns):",
+        "        a = pl.matmul_acc(a, pl.load(x, [0, 0], [8, 8]), pl.load(x, [0, 0], [8, 16]))",
+        "out = pl.store(a, [0, 0], out)",
+    )
+    adding.check(floats(8, 16), 3, zeros())
+    assert "memcpy" not in adding.native.code.texts["llvm"]()
+
+
+UPDATES = {
+    "sums": (["a = a + t", "b = b * 0.5"], True),
+    "a sum that somebody else reads": (["c = a + t", "b = pl.row_expand_add(b, pl.row_sum(c))", "a = c"], False),
+    "one that is read again": (["c = a + t", "b = b + a", "a = c"], False),
+    "one that is read in a later pass": (["c = a + t", "b = pl.row_expand_sub(a, pl.row_max(b))", "a = c"], False),
+    "ones that trade places": (["a, b = b + t, a - t"], False),
+    "one that rows of another go into": (["a = pl.col_expand_add(a, pl.load(x, [i, 0], [1, 16]))"], True),
+    "one that a copy of is added to": (["a = a + pl.concat(a[:, 8:], a[:, :8])"], True),
+    "one that is stored beside": (["out = pl.store(a, [0, 0], out)", "a = a + t"], False),
+}
+
+
+@pytest.mark.parametrize(("body", "in_place"), UPDATES.values(), ids=UPDATES)
+def test_a_carried_tile_is_updated_where_it_lies_unless_somebody_reads_it(body: list[str], in_place: bool) -> None:
+    updating = kernel(
+        f"{X}, turns: pl.Scalar[pl.INDEX], {OUT}",
+        "t = pl.load(x, [0, 0], [4, 16])",
+        "a = pl.load(x, [2, 0], [4, 16]) + 1.0",
+        "b = pl.load(x, [4, 0], [4, 16]) + 2.0",
+        "for i in pl.range(turns):",
+        *(f"    {line}" for line in body),
+        "out = pl.store(a, [0, 0], out)",
+        "out = pl.store(b, [4, 0], out)",
+    )
+    for turns in (0, 1, 2, 3):
+        updating.check(floats(8, 16), turns, zeros())
+    assert ("memcpy" not in updating.native.code.texts["llvm"]()) == in_place
+
+
 @pytest.mark.parametrize("turns", [0, 1, 3])
 def test_a_carried_tile_can_be_a_turned_view_of_itself(turns: int) -> None:
     turning = kernel(

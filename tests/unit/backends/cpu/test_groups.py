@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from unit.backends.cpu.running import Native, floats, kernel
 
+import tilewright.language as pl
 from tilewright.native.target import host
 
 R, N = 8, 40
@@ -185,6 +186,22 @@ def test_rows_with_their_means_beside_them_keep_no_copy_and_go_past_the_caches()
     program.check(floats(1024, 1024), blank(1024, 1024), blank(1024, 1))
     assert stored(program) == 0
     assert "nontemporal" in code_of(program) or host().vector_bits < 256
+
+
+@pytest.mark.parametrize("dtype", ["INT8", "UINT16", "BF16", "FP16"])
+def test_narrow_elements_are_converted_together_and_go_past_the_caches(dtype: str) -> None:
+    program = kernel(
+        f"x: pl.Tensor[[2048, 2048], pl.FP32], out: pl.Out[pl.Tensor[[2048, 2048], pl.{dtype}]]",
+        "for row in pl.range(0, 2048, 512):",
+        f"    out = pl.store(pl.cast(pl.load(x, [row, 0], [512, 2048]), pl.{dtype}), [row, 0], out)",
+    )
+    x = floats(2048, 2048) * 200
+    x[0, :4] = np.nan, np.inf, -np.inf, 1e30
+    out = np.zeros((2048, 2048), getattr(pl, dtype).numpy)
+    program.check(x, out)
+    code = code_of(program)
+    assert ("nontemporal" in code or host().vector_bits < 256) and ".sat." not in code
+    assert dtype != "BF16" or code.count("fcmp uno") == len(re.findall(r"store <\d+ x i16>", code))  # rounded once
 
 
 def test_a_row_of_a_few_vectors_has_no_loop_of_its_own() -> None:

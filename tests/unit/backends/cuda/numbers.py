@@ -34,10 +34,18 @@ OPERATIONS: dict[str, Any] = {
     "arith.shli": np.left_shift, "arith.ori": np.logical_or,
     "cmpf olt": np.less, "cmpf ogt": np.greater, "cmpf oeq": np.equal, "cmpf une": np.not_equal,
 }  # fmt: skip
-INSTRUCTIONS = {
-    "rcp.approx.ftz.f32 $0, $1;": lambda x: np.nextafter(np.float32(1) / x, np.float32(np.inf)),  # pyright: ignore
-    "ex2.approx.ftz.f32 $0, $1;": lambda x: np.exp2(x) * np.float32(1 + 2.0**-22),  # pyright: ignore
-}
+
+
+def inverse(x: Any) -> Any:
+    return np.nextafter(np.float32(1) / x, np.float32(np.inf))
+
+
+def power(x: Any) -> Any:
+    return np.exp2(x) * np.float32(1 + 2.0**-22)
+
+
+INSTRUCTIONS = {"rcp.approx.ftz.f32 $0, $1;": inverse, "ex2.approx.ftz.f32 $0, $1;": power}
+"""What instructions do, as far off as they may be."""
 
 
 class Numbers:
@@ -64,7 +72,8 @@ class Numbers:
         return Computed(np.full(shape, number, TYPES[element]), element)
 
     def constant(self, literal: str, element: str, shape: Sequence[int] = ()) -> Computed:
-        return Computed(np.full(shape, int(literal, 16), np.uint32).view(np.float32), element)
+        bits: Any = np.full(shape, int(literal, 16), np.uint32)
+        return Computed(bits.view(np.float32), element)
 
     def shaped(self, name: str, value: Computed, shape: Sequence[int]) -> Computed:
         assert name == "tt.broadcast"

@@ -71,7 +71,7 @@ def test_an_example_of_an_op_compiles(spec: OpSpec) -> None:
         unit = written(example(spec))
     except UnsupportedFeatureError:
         pytest.skip("refused by name")
-    jobs = [Job(90, kernel.tries(90, is_aligned=is_aligned)) for kernel in unit.kernels for is_aligned in (True, False)]
+    jobs = [Job(90, k.tries(90, is_aligned=is_aligned)) for k in unit.kernels for is_aligned in (True, False)]
     assert all(binary.cubin for binary in compiled(jobs))
 
 

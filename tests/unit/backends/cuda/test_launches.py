@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,6 +42,8 @@ class Recorder:
         self.capturing = 0
         self.nodes: dict[int, tuple[int, int, list[int]]] = {}
         self.on: set[int] = set()
+        self.described: list[list[int]] = []
+        """Address, extents from the last on, bytes between rows, box and swizzling of each descriptor."""
         self.code = 0
         self.used: list[int] = []
         self.started: list[tuple[int, int]] = []
@@ -71,6 +73,14 @@ class Recorder:
             "cuGraphExecKernelNodeSetParams_v2": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:3])(self._replace),
             "cuGraphNodeSetEnabled": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2], ctypes.c_int)(self._switch),
             "cuGraphLaunch": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2])(self._start),
+            "cuTensorMapEncodeTiled": ctypes.CFUNCTYPE(
+                ctypes.c_int,
+                pointers[0],
+                *[ctypes.c_int] * 2,
+                *[ctypes.POINTER(ctypes.c_int64)] * 3,
+                *[ctypes.POINTER(ctypes.c_int)] * 2,
+                *[ctypes.c_int] * 4,
+            )(self._describe),
         }
         self._keep["cuCtxPushCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._push)
         self._keep["cuCtxPopCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._pop)
@@ -115,6 +125,13 @@ class Recorder:
     def _free(self, memory: int, stream: Any) -> int:
         self.freed.append(memory)
         return 0
+
+    def _describe(self, place: int, kind: int, rank: int, *words: Any) -> int:
+        base, sizes, strides, box, _, _, swizzle, _, _ = words
+        assert place % 64 == 0 and rank == 2
+        address = ctypes.cast(base, ctypes.c_void_p).value or 0
+        self.described.append([address, sizes[0], sizes[1], strides[0], box[0], box[1], swizzle])
+        return 1 if address % 16 else 0
 
     # graphs
 
@@ -186,18 +203,21 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     return made
 
 
-def entry_of(recorder: Recorder, kernel: Any, *args: Any, device: str = "cuda:0") -> Callable[..., None]:
+def entry_of(
+    recorder: Recorder, kernel: Any, *args: Any, device: str = "cuda:0", boxes: Sequence[int] = ()
+) -> Callable[..., None]:
     """Return a kernel's host function: it takes the words of its arguments, and raises what the run did wrong."""
     unit = written(kernel.specialize(*args).program)
     target = named("sm_90")
     rows = [
-        {"object": f"k{number}", "name": "k", "threads": 128, "shared": 0} for number in range(2 * len(unit.kernels))
+        {"object": f"k{number}", "name": "k", "threads": 128, "shared": 0, "boxes": boxes if number % 2 == 0 else ()}
+        for number in range(2 * len(unit.kernels))
     ]
     texts = [text for each in unit.kernels for text in (each.aligned, each.other)]
     recorder.counts = [text.count("%arg", 0, text.index(") attributes")) for text in texts]
     objects = {
         PROGRAM: assemble(unit.module.text(), target.processor).object,
-        KERNELS: json.dumps({"kernels": rows, "filled": {}}).encode(),
+        KERNELS: json.dumps({"kernels": rows}).encode(),
     }
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
     (entry,) = unit.program.entries
@@ -361,3 +381,28 @@ def test_a_graph_that_is_refused_names_the_drivers_error(recorder: Recorder) -> 
     recorder.code = 700
     with pytest.raises(ExecutionError, match="the driver's error 700"):
         entry(X, 64, 64, 64, 1, Y, 64, 64, 64, 1, 2)
+
+
+@pl.jit
+def matmul(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for i in pl.parallel(0, 256, 128):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.tile.full([128, 64], dtype=pl.FP32, value=0.0)
+            for k in pl.range(0, 192, 64):
+                acc = pl.matmul_acc(acc, pl.load(a, [i, k], [128, 64]), pl.load(b, [k, 0], [64, 64]))
+            pl.store(acc, [i, 0], out)
+    return out
+
+
+def test_a_kernel_is_given_descriptors_of_what_it_multiplies(recorder: Recorder) -> None:
+    a, b = np.ones((256, 192), np.float16), np.ones((192, 64), np.float16)
+    run = entry_of(recorder, matmul, a, b, np.ones((256, 64), np.float32), boxes=[128, 64, 3, 64, 64, 3, 128, 32, 3])
+    shapes = 256, 192, 192, 1, Y, 192, 64, 64, 1, X, 256, 64, 64, 1
+    run(X, *shapes)
+    assert recorder.described == [
+        [X, 192, 256, 384, 64, 128, 3],
+        [Y, 64, 192, 128, 64, 64, 3],
+        [X, 64, 256, 256, 32, 128, 3],
+    ]
+    run(X + 2, *shapes)
+    assert [kernel for kernel, *_ in recorder.launches] == [0, 1]

@@ -184,16 +184,22 @@ def _saturated(lane: Lanes, name: str, type_: str) -> Value:
 
 
 def _to_integer(lane: Lanes, dtype: DataType, mode: RoundMode) -> Lanes:
-    x = Term(lane.b, lane.value)
-    whole = Lanes(lane.b, _ROUNDINGS[mode](x).value, lane.element)
+    whole = _ROUNDINGS[mode](Term(lane.b, lane.value))
+    if dtype.bits <= 16 and dtype != BOOL:
+        return Lanes(lane.b, _narrow_integer(whole, dtype).value, dtype)
     name = "fptoui" if dtype.is_unsigned_int() else "fptosi"
-    number = Lanes(lane.b, _saturated(whole, name, compute_type(dtype)), dtype)
-    if dtype.bits == 4:
-        low, high = dtype.limits
-        term = Term(lane.b, number.value)
-        smallest, largest = ("llvm.umax", "llvm.umin") if dtype.is_unsigned_int() else ("llvm.smax", "llvm.smin")
-        return Lanes(lane.b, term.intrinsic(smallest, low).intrinsic(largest, high).value, dtype)
-    return number
+    return Lanes(lane.b, _saturated(Lanes(lane.b, whole.value, lane.element), name, compute_type(dtype)), dtype)
+
+
+def _narrow_integer(x: Term, dtype: DataType) -> Term:
+    """Return floats without fractions as integers of few bits, the nearest there is; NaN is zero.
+
+    They are cut as floats: LLVM converts to fewer than 32 bits lane by lane.
+    """
+    low, high = map(float, dtype.limits)
+    raised = (x > low).choose(x, low)  # NaN is not more
+    number = (raised < high).choose(raised, high).to("fptosi", I32)
+    return x.is_nan().choose(number.like(0), number).to("trunc", compute_type(dtype))
 
 
 def _odd_integer(x: Term) -> Term:

@@ -11,10 +11,11 @@ from tilewright.arrays import np
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.stops import Exact
-from tilewright.backends.cpu.emit.values import Place, Tensor, Tile, contiguous, static
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Tensor, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType
@@ -62,6 +63,9 @@ def copy_elements(e: FunctionEmitter, dtype: DataType, source: Place, target: Pl
     if len(shape) == len(known) and source.strides == target.strides == contiguous(shape):
         copy_bytes(e, source.pointer, target.pointer, math.prod(shape) * dtype.get_byte())
         return
+    if len(shape) == len(known) > 2 and dtype.get_byte() == 4 and source.strides[-1] == 1:
+        _copy_rows(e, source, target, shape)
+        return
     if len(extents) > 2:
         with e.b.loop(i64(0), extents[0], i64(1)) as index:
             inner = _along(e, dtype, source, index), _along(e, dtype, target, index)
@@ -72,6 +76,17 @@ def copy_elements(e: FunctionEmitter, dtype: DataType, source: Place, target: Pl
     turned = across == 1 and along != 1
     name = emit_pack(e.b.module, PackSpec(e.program.target, _BITS[dtype.get_byte()], transposed=turned, raw=True))
     e.b.invoke(name, source.pointer, i64(across), i64(along), target.pointer, i64(ld), rows, columns)
+
+
+def _copy_rows(e: FunctionEmitter, source: Place, target: Place, shape: tuple[int, ...]) -> None:
+    """Emit a copy of rows of words, of which there are as many as everybody knows: one loop for all the axes."""
+    extents, starts = tuple(map(i64, shape)), (i64(0),) * len(shape)
+    read, written = (
+        Tensor(place.pointer, extents, tuple(map(i64, place.strides)), extents, UINT32, object())
+        for place in (source, target)
+    )
+    rows = Tile(TileType(shape, UINT32, shape), extents, node=LoadNode(tensor=read, offsets=starts))
+    e.emit_group(Group(rows.rows, [rows], [StoreSink(rows, tensor=written, offsets=starts)]))
 
 
 def copy_bytes(e: FunctionEmitter, source: Value, target: Value, count: int) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tilewright.backends.cpu.compute.vectormath import INF, Emitter, accuracy, outside_of_log
+from tilewright.backends.cpu.compute.vectormath import INF, Emitter, accuracy, exp_of_sum, outside_of_log
 from tilewright.native.llvm import F64, I32, element
 from tilewright.native.terms import Term
 
@@ -19,6 +19,9 @@ ROUNDER = 1.5 * 2**52  # adding it rounds to an integer, which the low bits then
 ONE, MANTISSA, ROOT_HALF = 0x3FF0000000000000, 0x000FFFFFFFFFFFFF, 0x3FE6A09E667F3BCD
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # 32 bits, so that a multiple of it is exact; the rest
 TINY = 2.0**-28
+CUBE = 0.044715
+CUBE_HIGH, CUBE_LOW = 0.044714998453855515, 1.5461444347053543e-09  # the same as two floats
+ROOT_HIGH, ROOT_LOW = 1.5957691669464111, -4.534068054340423e-08  # the root of 8 / pi
 
 # (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2
 EXP = (
@@ -231,12 +234,38 @@ def normal(x: Term) -> Term:
     return tail(x * -math.sqrt(0.5)) * 0.5
 
 
-@in_doubles
+@accuracy(ulp=2.5, unfused=0.55)
 def fast_normal(x: Term) -> Term:
-    """Return `normal` as networks approximate it, 0.5 + 0.5 tanh(...)."""
-    y = x * (x * x).fma(0.044715, 1.0) * math.sqrt(8 / math.pi)
+    """Return `normal` as networks approximate it, 0.5 + 0.5 tanh(...), by the exponential of two floats."""
+    if element(x.type) == F64:
+        return _fast_normal(x)
+    if not x.b.module.fused:
+        return _fast_normal(x.to("fpext", "double")).to("fptrunc", "float")
+    high, low = _cubic(x.magnitude().at_most(20.0))
+    e = exp_of_sum(high * -1.0, low * -1.0)
+    return (x < 0.0).choose(e, 1.0) / (e + 1.0)
+
+
+FUNCTIONS.append(fast_normal)
+
+
+def _fast_normal(x: Term) -> Term:
+    y = x * (x * x).fma(CUBE, 1.0) * math.sqrt(8 / math.pi)
     e = natural_exp(y.magnitude().at_most(200.0) * -1.0)
     return (y < 0.0).choose(e, 1.0) / (e + 1.0)
+
+
+def _cubic(x: Term) -> tuple[Term, Term]:
+    """Return sqrt(8 / pi) (x + 0.044715 x^3) as two floats, the second of which is what the first has no room for."""
+    square, line = x * x, x * ROOT_HIGH
+    cube = square * CUBE_HIGH
+    rest = x.fma(x, square * -1.0).fma(CUBE_HIGH, square.fma(CUBE_LOW, square.fma(CUBE_HIGH, cube * -1.0)))
+    factor = cube + 1.0
+    above = factor - 1.0
+    rest = rest + (x.like(1.0) - (factor - above)) + (cube - above)
+    high = line * factor
+    low = x.fma(ROOT_LOW, x.fma(ROOT_HIGH, line * -1.0)).fma(factor, line.fma(rest, line.fma(factor, high * -1.0)))
+    return high, low
 
 
 @in_doubles

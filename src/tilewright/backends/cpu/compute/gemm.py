@@ -207,7 +207,9 @@ def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> No
     columns = Value(I64, "%columns")
     b = Builder(module, name, (*Operands(), columns, K, ACCUMULATE), attrs="noinline nounwind")
     mask = first_lanes(b, columns, block.lanes) if block.masked else None
-    sums = _emit_steps(b, spec, block, mask, _first_sums(b, spec, block, mask))
+    first = _first_sums(b, spec, block, mask)
+    _prefetch_sums(b, block)
+    sums = _emit_steps(b, spec, block, mask, first)
     for pointer, total in zip(_targets(b, block), sums, strict=True):
         store(b, total, pointer, 4, mask)
     b.finish()
@@ -261,6 +263,14 @@ def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:
     name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
     for byte in range(0, block.columns * (4 if spec.paired else spec.rhs.get_byte()), 64):
         b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))
+
+
+def _prefetch_sums(b: Builder, block: Block) -> None:
+    """Emit prefetches of the block of C below, which comes next: while this one is summed it can come nearer."""
+    name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+    down = b.op("mul", Operands().ldc, i64(block.rows))
+    for pointer in _targets(b, block):
+        b.invoke(name, b.offset(pointer, down, F32), i32(1), i32(3), i32(1))
 
 
 def _multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:

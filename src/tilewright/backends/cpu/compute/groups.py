@@ -58,23 +58,24 @@ def _streams(b: Builder, group: Group) -> Value | None:
     if len(wide) != 1:
         return None
     (sink,) = wide
-    tensor, width = sink.tensor, static(sink.tile.valid[-1])
-    aligned = width is not None and width * 4 % LINE == 0
-    if sink.add or sink.mask is not None or tensor.dtype.name != "fp32" or not aligned or tensor.strides[-1] != i64(1):
+    tensor, width, size = sink.tensor, static(sink.tile.valid[-1]), sink.tensor.dtype.get_byte()
+    aligned = width is not None and width * size % LINE == 0 and tensor.dtype.bits == 8 * size
+    if sink.add or sink.mask is not None or not aligned or tensor.strides[-1] != i64(1):
         return None
     known = [static(extent) for extent in tensor.shape]
-    if all(extent is not None for extent in known) and math.prod(e or 0 for e in known) * 4 < STREAMED:
+    if all(extent is not None for extent in known) and math.prod(e or 0 for e in known) * size < STREAMED:
         return None
     return _pays(b, tensor, sink.offsets[-1])
 
 
 def _pays(b: Builder, tensor: Tensor, column: Value) -> Value:
-    count = i64(4)
+    size = i64(tensor.dtype.get_byte())
+    count: Value = size
     for extent in tensor.shape:
         count = b.op("mul", count, extent)
     bits = b.value("i64", f"ptrtoint {tensor.pointer} to i64")
     for stride in (*tensor.strides[:-1], column):
-        bits = b.op("or", bits, b.op("mul", stride, i64(4)))
+        bits = b.op("or", bits, b.op("mul", stride, size))
     aligned = b.compare("icmp eq", b.op("and", bits, i64(LINE - 1)), i64(0))
     return b.op("and", aligned, b.compare("icmp sge", count, i64(STREAMED)))
 

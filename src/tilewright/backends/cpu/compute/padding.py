@@ -42,8 +42,10 @@ def padded_load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def _window(e: FunctionEmitter, call: Call, asked: tuple[Value, Value, Value], most: int) -> tuple[Value, Value, Value]:
     """Return where a tensor has elements for a load along one axis, how many, and where they go in the tile."""
     b, (start, want, have) = e.b, asked
-    if _lies_inside(start, want, have):
-        return start, want, i64(0)
+    known = [number for number in map(static, asked) if number is not None]
+    if len(known) == 3:
+        first, count, place = _known_window(*known)
+        return i64(first), i64(count), i64(place)
     want = want if static(want) is not None else within(e, call, want, i64(most))
     low = b.intrinsic("llvm.smin", b.intrinsic("llvm.smax", start, i64(0)), have)
     end = b.intrinsic("llvm.smin", b.intrinsic("llvm.sadd.sat", start, want), have)
@@ -52,10 +54,9 @@ def _window(e: FunctionEmitter, call: Call, asked: tuple[Value, Value, Value], m
     return low, count, b.select(some, b.op("sub", low, start), i64(0))
 
 
-def _lies_inside(start: Value, want: Value, have: Value) -> bool:
-    numbers = [static(value) for value in (start, want, have)]
-    known = [number for number in numbers if number is not None]
-    return len(known) == 3 and 0 <= known[0] and known[0] + known[1] <= known[2]
+def _known_window(start: int, want: int, have: int) -> tuple[int, int, int]:
+    low, end = min(max(start, 0), have), min(start + want, have)
+    return low, max(end - low, 0), low - start if end > low else 0
 
 
 def _differ(e: FunctionEmitter, count: Sequence[Value], shape: Sequence[int]) -> Value | None:

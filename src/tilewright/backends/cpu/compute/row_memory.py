@@ -194,7 +194,8 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -
         return
     assert isinstance(sink, StoreSink)
     tensor, pointer = sink.tensor, tensor_address(b, sink, here)
-    stride, lane = tensor.strides[-1], Lanes(b, lane.value, tensor.dtype)
+    stride = tensor.strides[-1]
+    lane = lane if lane.element == tensor.dtype else Lanes(b, lane.value, tensor.dtype)
     may_meet = static(stride) in (None, 0)  # lanes of a view that overlaps itself
     if sink.add and (sink.atomic or may_meet):
         add_each(b, pointer, lane, stride, here.mask)
@@ -204,6 +205,14 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -
     if streaming and here.mask is None and here.count > 1:
         b.module.declare("!0 = !{i32 1}")
         b.module.streams = True
-        b.store(to_memory(lane), pointer, here.count * 4, ", !nontemporal !0")
+        b.store(_kept(b, to_memory(lane)), pointer, here.count * tensor.dtype.get_byte(), ", !nontemporal !0")
         return
     write(b, pointer, lane, here, stride)
+
+
+def _kept(b: Builder, value: Value) -> Value:
+    """Return lanes of which LLVM does not know where they come from: one that truncates and stores forgets the hint."""
+    if element(value.type) == "half":
+        value = b.convert("bitcast", value, vector("i16", lanes(value.type)))
+    is_narrow = element(value.type) in ("i8", "i16")
+    return b.value(value.type, f'call {value.type} asm "", "=x,0"({value})') if is_narrow else value

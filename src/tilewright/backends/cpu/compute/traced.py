@@ -33,6 +33,8 @@ class Lanes(Traced):
     """The floats whose difference these are: a reference's own are exact."""
     shared: Shared | None = None
     """The one number in every lane, where all the elements of a row have it."""
+    stored: Value | None = None
+    """The same elements as they lie in memory, of floats that were narrow before or have been rounded already."""
 
     @property
     def count(self) -> int:
@@ -289,6 +291,8 @@ def rounded(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type, still in the type they are computed in."""
     if dtype not in (FP16, BF16):
         return Lanes(lane.b, _precise(lane, dtype), dtype)
+    if lane.element == dtype and lane.stored is not None:
+        return lane
     return from_memory(lane.b, to_memory(Lanes(lane.b, lane.value, dtype)), dtype)
 
 
@@ -303,7 +307,7 @@ def _precise(lane: Lanes, dtype: DataType) -> Value:
 def from_memory(b: Builder, value: Value, dtype: DataType) -> Lanes:
     """Return loaded elements as lanes to compute with."""
     if dtype in (FP16, BF16):
-        return Lanes(b, narrow.to_f32(b, value), dtype)
+        return Lanes(b, narrow.to_f32(b, value), dtype, stored=value)
     if dtype == BOOL:
         return Lanes(b, b.compare("icmp ne", value, repeated("i8", "0", lanes(value.type))), dtype)
     if dtype.bits == 4 and dtype.is_int():
@@ -319,6 +323,8 @@ def _low_half(b: Builder, value: Value, dtype: DataType) -> Value:
 
 def to_memory(lane: Lanes) -> Value:
     """Return lanes as they lie in memory."""
+    if lane.stored is not None:
+        return lane.stored
     if lane.element in (FP16, BF16):
         return narrow.from_f32(lane.b, lane.value, "half" if lane.element == FP16 else "bfloat")
     if lane.element == BOOL:

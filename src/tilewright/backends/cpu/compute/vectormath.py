@@ -92,17 +92,23 @@ def normal_exp(x: Term) -> Term:
 @accuracy(ulp=1, unfused=1.25)
 def exp(x: Term) -> Term:
     """Return e to the power of each lane; results below the normal floats round once, to denormals and zero."""
+    return exp_of_sum(x)
+
+
+def exp_of_sum(x: Term, rest: Term | float = 0.0) -> Term:
+    """Return `exp` of a float and of the digits that it has no room for."""
     x = x.at_most(89.0).at_least(-104.0)
     if x.b.module.scales and lanes(x.type) == 16:
-        return _exp_in_512_bits(x)
+        return _exp_in_512_bits(x, rest)
     n, r = reduced(x)
-    return scaled(r.horner(EXP), n)
+    return scaled((r + rest if isinstance(rest, Term) else r).horner(EXP), n)
 
 
-def _exp_in_512_bits(x: Term) -> Term:
+def _exp_in_512_bits(x: Term, rest: Term | float) -> Term:
     """Return `exp` where rounding to an integer and scaling by a power of two are an instruction each."""
     n = x.op("fmul", LOG2_E).intrinsic("llvm.roundeven")
-    power = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x)).horner(EXP)
+    r = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
+    power = (r + rest if isinstance(rest, Term) else r).horner(EXP)
     name = x.b.module.intrinsic(
         "llvm.x86.avx512.mask.scalef.ps.512", x.type, x.type, x.type, x.type, "i16", "i32 immarg"
     )

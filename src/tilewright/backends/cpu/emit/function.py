@@ -23,7 +23,7 @@ from tilewright.core.extents import bounds
 from tilewright.core.op import Kind
 from tilewright.core.program import Function
 from tilewright.core.region import PADDING, undefined_message
-from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
+from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import INDEX
 from tilewright.errors import InternalError
@@ -103,7 +103,8 @@ class FunctionEmitter(Recording):
         elif isinstance(stmt, EvalStmt):
             self._action(stmt.expr)
         else:
-            self.flush()
+            if not isinstance(stmt, YieldStmt):  # what it hands on may be computed where it goes
+                self.flush()
             self.handlers.emit(self, stmt)
         for var in self.fusion.reads[id(stmt)]:
             self.uses[var] -= 1

@@ -7,7 +7,7 @@ group is emitted as one loop over rows; results that are read later get a place 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from tilewright.backends.cpu.emit.groups import Group, StoreSink, grouped, level_of, operands_of
 from tilewright.backends.cpu.emit.memory import Remembering
@@ -27,6 +27,8 @@ class Recording(Remembering):
         self.group: Group | None = None
         self.floating: list[Tile] = []
         """Tiles of one row that are recorded in no group: every group may read them."""
+        self.destined: dict[Tile, Place] = {}
+        """Where tiles that wait are computed, of those for which that has been said."""
         self.step = Step()
         """What the plan says about the statement being emitted."""
 
@@ -74,6 +76,13 @@ class Recording(Remembering):
         """Return whether a tile is recorded and not emitted yet."""
         return tile in self.floating or (self.group is not None and tile in self.group.tiles)
 
+    def read_by(self, is_meant: Callable[[Tile], bool]) -> list[Tile]:
+        """Return what waits to be computed or stored, and reads some tiles for that."""
+        group, stores = self.group, [] if self.group is None else self.group.stores
+        tiles = [*self.floating, *(group.tiles if group is not None else ())]
+        found = [tile for tile in tiles if any(map(is_meant, operands_of(tile)))]
+        return found + [sink.tile for sink in stores for tile in (sink.tile, sink.mask) if tile and is_meant(tile)]
+
     def stored(self, tile: Tile) -> Place:
         """Return where a tile lies, after emitting what computes it."""
         if tile.place is None:
@@ -108,7 +117,7 @@ class Recording(Remembering):
         computed = [t for t in group.tiles if not isinstance(t.node, LoadNode) and t in read]
         wanted = [t for t in group.tiles if t.place is None and (t in computed or self.readers(t) > 0)]
         if wanted or group.stores:
-            group.places = {t: self.take(t) for t in wanted}
+            group.places = {t: self.destined.pop(t, None) or self.take(t) for t in wanted}
             self.emit_group(group)
 
 

@@ -6,6 +6,7 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.backends.cpu.emit.work import SMALL
 from tilewright.backends.cpu.host.abi import leave_result
+from tilewright.backends.cpu.host.carriers import Carrier
 from tilewright.backends.cpu.host.loops import (
     Branch,
     Loop,
@@ -17,7 +18,6 @@ from tilewright.backends.cpu.host.loops import (
     turn_count,
 )
 from tilewright.backends.cpu.host.parallel import parallel_loop
-from tilewright.backends.cpu.host.slots import Carrier
 from tilewright.core.stmt import (
     BreakStmt,
     ContinueStmt,

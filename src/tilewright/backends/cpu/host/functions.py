@@ -38,7 +38,7 @@ def _write(unit: Unit, function: Function, signature: Signature) -> Emitted:
     params = [Value(t, f"%p{i}_{k}") for i, p in enumerate(function.params) for k, t in enumerate(word_types(p.type))]
     made = made_results(unit, function)
     b = Builder(unit.module, name, [*HEAD, *params, *_rooms(made)], attrs="nounwind")
-    e = emitter(unit, straightened(function, roots_of(unit, function, signature)), b, signature)
+    e = emitter(unit, function, b, signature)
     write_body(e, signature, params)
     b.finish()
     room, returned = unit.settle(e.arena, function.span), unit.returned[function.name]
@@ -59,7 +59,8 @@ def _rooms(results: Sequence[Type]) -> list[Value]:
 def emitter(unit: Unit, function: Function, b: Builder, signature: Signature) -> FunctionEmitter:
     """Return what emits a function for a signature."""
     turns = any(signature.turned) or _turns(unit.program, function.body)
-    e = FunctionEmitter(unit, function, b, has_turned_views=turns)
+    straight = straightened(function, roots_of(unit, function, signature))
+    e = FunctionEmitter(unit, straight, b, has_turned_views=turns)
     e.is_concurrent, e.in_rounds, e.in_shares = signature.is_concurrent, signature.in_rounds, signature.in_shares
     e.rooms = _rooms(made_results(unit, function))
     e.turned_results = [False] * len(e.rooms)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tilewright.backends.cpu.emit.function import FunctionEmitter, Region
 from tilewright.backends.cpu.emit.values import Binding, Scalar, static
 from tilewright.backends.cpu.emit.work import SMALL, SPAN, STRIP
-from tilewright.backends.cpu.host.slots import Carrier, hand_on
+from tilewright.backends.cpu.host.carriers import Carrier, hand_on
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts
 from tilewright.dtypes import INDEX

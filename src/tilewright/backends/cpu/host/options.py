@@ -16,7 +16,10 @@ class Options:
     polled: bool = True
     """Whether loops end once the program has failed or was interrupted; without, to measure what that costs."""
 
+    schedule: str = ""
+    """How kernels on a GPU are scheduled, where rules are not to say that."""
+
     @staticmethod
     def current() -> Options:
         """Return what the settings say now."""
-        return Options(checked=settings.checked())
+        return Options(checked=settings.checked(), schedule=settings.cuda_schedule())

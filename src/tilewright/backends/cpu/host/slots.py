@@ -6,7 +6,6 @@ a slot gives the value as it is now; filling it copies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -15,15 +14,15 @@ from tilewright.backends.cpu.compute.copies import copy
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.groups import operands_of
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
 from tilewright.backends.cpu.emit.undefined import box, shrinks
-from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
+from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile
 from tilewright.backends.cpu.host.arrays import array_bytes, clear_array, copy_array
 from tilewright.backends.cpu.host.tensors import new_tensor
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, TupleType, Type
 from tilewright.dtypes import DataType
-from tilewright.errors import InternalError
 from tilewright.native.llvm import FALSE, I1, I64, PTR, TRUE, Value, i64
 from tilewright.passes.accumulators import SHRINKS
 from tilewright.records import mutable, record
@@ -162,7 +161,8 @@ class TileSlot:
 
     type: TileType
     place: Place
-    part: Part
+    part: Part | None
+    """None where the slot of the loop around lends its place."""
     valid: list[Word]
     owners: list[Var] = field(default_factory=list[Var])
     defined: list[Word] | None = None
@@ -172,6 +172,16 @@ class TileSlot:
     """Whether it holds one number everywhere, for an accumulator."""
     var: Var | None = None
     """The accumulator that lies here, if one does."""
+    borrowers: list[TileSlot] = field(default_factory=list["TileSlot"])
+    """Slots of loops inside that have the same place."""
+
+    def holds(self, tile: Tile) -> bool:
+        """Return whether a tile lies here."""
+        return self.owners is tile.owners or any(slot.holds(tile) for slot in self.borrowers)
+
+    def has_room(self, type_: TileType) -> bool:
+        """Return whether a tile of a type may lie here."""
+        return (self.type.shape, self.type.dtype) == (type_.shape, type_.dtype)
 
     def follow(self, e: FunctionEmitter, var: Var) -> None:
         """Keep also what has to be known of the tile that a variable stands for."""
@@ -204,6 +214,15 @@ class TileSlot:
         if less is not None:
             e.stop(less, SHRINKS.format(name=self.var.name_hint), e.accumulators[self.var])
 
+    def is_updated(self, e: FunctionEmitter, value: Tile) -> bool:
+        """Return whether a tile that waits may be computed here, each element from the one whose place it takes."""
+        if not self.has_room(value.type) or not e.waits(value) or value in e.floating or e.readers(value) != 1:
+            return False
+        held = [operand for operand in operands_of(value) if self.holds(operand)]
+        is_there = bool(held) and all(o.place == self.place and o.type.shape == self.type.shape for o in held)
+        is_alone = is_there and e.readers(held[0]) == 0 and not e.read_by(lambda tile: tile is value)
+        return is_alone and all(reader is value for reader in e.read_by(self.holds))
+
     def clear(self, e: FunctionEmitter) -> None:
         """Emit valid extents of zero where they are not known."""
         for word in (*self.valid, *(self.defined or ())):
@@ -222,8 +241,9 @@ class TileSlot:
         return tile
 
     def settle(self, e: FunctionEmitter) -> None:
-        """Let the current block own the place."""
-        e.own(Tile(self.type, (), self.place, owners=self.owners), self.part)
+        """Let the current block own the place, if nobody else does."""
+        if self.part is not None:
+            e.own(Tile(self.type, (), self.place, owners=self.owners), self.part)
 
 
 @record
@@ -275,91 +295,3 @@ class TupleSlot:
         """Settle the slot of each value."""
         for slot in self.slots:
             slot.settle(e)
-
-
-@record
-class Carrier:
-    """A slot and, for a value that may be missing, whether it is there."""
-
-    slot: Slot
-    is_bound: Value | None = None
-
-    @staticmethod
-    def of(e: FunctionEmitter, var: Var, *, may_be_missing: bool = False, start: Binding | None = None) -> Carrier:
-        """Return a carrier for the values of a variable; one that nobody else reads may stay where it lies."""
-        slot = _taken_over(e, var.type, start) or slot_of(e, var.type)
-        if isinstance(slot, TileSlot):
-            slot.follow(e, var)
-        return Carrier(slot, e.b.slot(I1) if may_be_missing else None)
-
-    def start_missing(self, e: FunctionEmitter) -> None:
-        """Emit that there is no value yet."""
-        assert self.is_bound is not None
-        self.slot.clear(e)
-        e.b.store(Value(I1, "false"), self.is_bound, 1)
-
-    def fill(self, e: FunctionEmitter, value: Binding, is_bound: Value | None) -> None:
-        """Emit the handing on of a value."""
-        self.slot.fill(e, value)
-        if self.is_bound is not None:
-            e.b.store(is_bound or Value(I1, "true"), self.is_bound, 1)
-
-    def bind(self, e: FunctionEmitter, var: Var) -> None:
-        """Let a variable stand for what is carried."""
-        e.bind(var, self.slot.read(e))
-        if self.is_bound is not None:
-            e.bound[var] = e.b.load(I1, self.is_bound, 1)
-
-
-def _taken_over(e: FunctionEmitter, type_: Type, start: Binding | None) -> TileSlot | None:
-    """Return the place of a tile as a slot, where it is packed and made by this block for no other reader."""
-    if not isinstance(start, Tile) or not isinstance(type_, TileType) or start.place is None or e.readers(start) != 1:
-        return None
-    owned = e.blocks[-1].owned
-    found = next((entry for entry in owned if isinstance(entry[0], Tile) and entry[0].place == start.place), None)
-    if found is None or start.place.strides != contiguous(type_.shape):
-        return None
-    owned.remove(found)
-    return TileSlot(type_, start.place, found[1], [Word.of(e, extent) for extent in type_.valid])
-
-
-def hand_on(e: FunctionEmitter, carriers: Sequence[Carrier], values: Sequence[tuple[Binding, Value | None]]) -> None:
-    """Emit the filling of slots all at once: a tile or array that lies in another's slot goes through a copy."""
-    slots = [carrier.slot for carrier in carriers]
-    for slot, (value, _) in zip(slots, values, strict=True):
-        if isinstance(slot, TileSlot) and isinstance(value, Tile):
-            slot.keep(e, value)
-    free = [
-        (_apart(e, value, [other for other in slots if other is not slot], slot), is_bound)
-        for (value, is_bound), slot in zip(values, slots, strict=True)
-    ]
-    for carrier, (value, is_bound) in zip(carriers, free, strict=True):
-        carrier.fill(e, value, is_bound)
-
-
-def _apart(e: FunctionEmitter, value: Binding, others: Sequence[Slot], own: Slot) -> Binding:
-    """Return a value that filling the slots before its own does not change."""
-    if isinstance(value, Tile):
-        place = e.stored(value)
-        shared = any(isinstance(s, TileSlot) and s.owners is value.owners for s in others)
-        turned = isinstance(own, TileSlot) and own.owners is value.owners and place != own.place
-        return _tile_copy(e, value) if shared or turned else value
-    if isinstance(value, Array) and any(isinstance(s, ArraySlot) and s.array is value for s in others):
-        part = e.arena.take(array_bytes(value.type))
-        temporary = Array(value.type, e.address(part[0]))
-        copy_array(e, value, temporary)
-        e.own(temporary, part)
-        return temporary
-    if isinstance(value, tuple) and not isinstance(own, TupleSlot):
-        raise InternalError("a tuple is carried as something else")
-    return value
-
-
-def _tile_copy(e: FunctionEmitter, tile: Tile) -> Tile:
-    place, part = e.reserve(tile.type)
-    known = tile.written, tile.is_scattered, tile.is_made
-    temporary = Tile(tile.type, tile.valid, place, None, [], tile.defined)
-    temporary.written, temporary.is_scattered, temporary.is_made = known
-    copy(e, tile, temporary)
-    e.blocks[-1].owned.append((temporary, part))
-    return temporary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cuda import schedule
@@ -13,6 +13,8 @@ from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.native.llvm import spelled
 from tilewright.records import mutable, record
 
+SPREAD = 8
+"""Warps of a block that multiplies what it loads element by element; with 4 Triton takes half as long again."""
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
 
@@ -33,25 +35,32 @@ class KernelText:
     schedules: tuple[Schedule, ...] = ()
 
     @staticmethod
-    def of(name: str, k: Kernel, params: Parameters) -> KernelText:
-        """Return a kernel that has been written."""
+    def of(name: str, k: Kernel, params: Parameters, wanted: str) -> KernelText:
+        """Return a kernel that has been written; a text can say how it is to be scheduled."""
         name = spelled(name)
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        plain = schedule.plain(k.facts.largest, k.facts.products)
+        plain = schedule.wanted(wanted, schedule.plain(k.facts.largest, k.facts.products))
         if not k.facts.is_described:
             return KernelText(name, aligned, other, plain)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
         facts = k.facts
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
-        return KernelText(name, aligned, other, plain, described, tried)
+        return KernelText(
+            name, aligned, other, plain, described, tuple(schedule.wanted(wanted, each) for each in tried)
+        )
 
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
         is_described = is_aligned and capability // 10 == DESCRIBED
         quick = [(self.described, each) for each in self.schedules if is_described]
-        text = self.aligned if is_aligned else self.other
-        return (*quick, *((text, each) for each in schedule.smaller(self.schedule)))
+        text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
+        return (*quick, *((text, each) for each in schedule.smaller(usual)))
+
+    @property
+    def _spread(self) -> Schedule:
+        """How blocks are run that load factors element by element: by more threads, so that each loads fewer."""
+        return replace(self.schedule, warps=max(self.schedule.warps, SPREAD)) if self.described else self.schedule
 
 
 @record
@@ -70,6 +79,8 @@ class Kernels(Unit):
 
     kernels: list[KernelText] = field(default_factory=list[KernelText])
     launches: list[Launch] = field(default_factory=list[Launch])
+    schedule: str = ""
+    """How the settings want kernels to be scheduled."""
 
     def kernel(self, text: KernelText) -> int:
         """Return the number of a kernel, the same for equal ones."""

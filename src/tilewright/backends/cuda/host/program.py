@@ -101,7 +101,7 @@ class LaunchingProgram(ProgramEmitter, Kernels):
 
     def __init__(self, program: Program, target: Target, options: Options) -> None:
         super().__init__(started(program), target, options)
-        self.handlers = HANDLERS
+        self.handlers, self.schedule = HANDLERS, options.schedule
         self.entries = 0
 
     def entry(self, function: Function) -> str:

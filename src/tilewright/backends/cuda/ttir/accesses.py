@@ -6,11 +6,9 @@ between a store and whatever touches the same tensor after it, and between a loa
 
 from __future__ import annotations
 
+from tilewright.backends.cuda.ttir.facts import Facts
 from tilewright.backends.cuda.ttir.text import Text
-from tilewright.backends.cuda.ttir.values import Tensor
-
-ANY = object()
-"""The root of tensors that may be one of several: they may share memory with all."""
+from tilewright.backends.cuda.ttir.values import ANY, Tensor
 
 
 def _meets(root: object, touched: set[object]) -> bool:
@@ -18,24 +16,27 @@ def _meets(root: object, touched: set[object]) -> bool:
 
 
 class Accesses:
-    """The tensors that a kernel has touched since its last barrier."""
+    """The tensors that a kernel has touched since its last barrier, and what schedules go by."""
 
     def __init__(self, t: Text) -> None:
         self.t = t
         self.read: set[object] = set()
         self.written: set[object] = set()
+        self.facts = Facts()
 
     def reads(self, tensor: Tensor) -> None:
         """Order a load after the stores to the same tensor."""
         if _meets(tensor.root, self.written):
             self.barrier()
         self.read.add(tensor.root)
+        self.facts.loaded.add(tensor.root)
 
     def writes(self, tensor: Tensor) -> None:
         """Order a store after the loads and stores of the same tensor."""
         if _meets(tensor.root, self.written | self.read):
             self.barrier()
         self.written.add(tensor.root)
+        self.facts.stored.add(tensor.root)
 
     def barrier(self) -> None:
         """Write that all threads of the block wait for each other, and for what they did to memory."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilewright.backends.cuda.ttir import extents
-from tilewright.backends.cuda.ttir.accesses import ANY
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Value, pointer_to
 from tilewright.backends.cuda.ttir.tiles import zeros
 from tilewright.backends.cuda.ttir.values import (
+    ANY,
     Binding,
     Mask,
     Scalar,

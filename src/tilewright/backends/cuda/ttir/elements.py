@@ -226,13 +226,22 @@ def _copysign(a: Elements, b: Elements) -> Elements:
     return a.of(t.bits(t.simple("arith.ori", size, sign), element))
 
 
+EXP = (
+    "{ .reg .f32 part, whole; fma.rn.f32 part, $1, 0f3BBB989D, 0f3F000000; cvt.sat.f32.f32 part, part; "
+    "fma.rm.f32 whole, part, 0f437C0000, 0f4B400001; add.rn.f32 part, whole, 0fCB40007F; neg.f32 part, part; "
+    "fma.rn.f32 part, $1, 0f3FB8AA3B, part; fma.rn.f32 part, $1, 0f32A57060, part; ex2.approx.ftz.f32 part, part; "
+    "shl.b32 whole, whole, 23; mul.rn.f32 $0, part, whole; }"
+)
+"""What `__nv_expf` becomes: a kernel that needs nothing of the library is compiled in two thirds of the time."""
+
+
 def _exp(x: Elements) -> Elements:
     """Return the exponential; of a difference, with what its rounding lost."""
     if x.value.element == F64:
         return x.of(x.t.library("__nv_exp", x.value))
     if x.is_rough:
         return x.of(x.t.simple("math.exp", x.value))
-    plain = _single("__nv_expf")(x)
+    plain = x.of(x.t.machine(EXP, x.value))
     if x.difference is None:
         return plain
     return exact_exp(plain, x, x.difference)

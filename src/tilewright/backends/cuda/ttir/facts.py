@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from tilewright.backends.cuda.ttir.accesses import ANY
+from tilewright.backends.cuda.ttir.values import ANY
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Program

@@ -16,8 +16,11 @@ from tilewright.backends.cuda.ttir.tiles import as_bits, bits_of, operand, tile_
 from tilewright.backends.cuda.ttir.values import Tile, element_of, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType
-from tilewright.ops.indices import chosen, pattern_of
+from tilewright.native.context import INDEX
+from tilewright.ops.indices import INSIDE, chosen, pattern_of
 from tilewright.ops.selection import COMPARE, COMPARISONS
+
+INVALID = f"index {INDEX} in `indices` points at what is not valid\n{INSIDE}"
 
 
 @recipe("tile.gather")
@@ -38,7 +41,7 @@ def _check_valid(k: Kernel, call: Call, source: Tile, numbers: Value, live: Valu
     for place, valid, extent in zip(split(t, numbers, shape), source.valid, shape, strict=True):
         if valid != extent:
             past = t.compare("cmpi sge", place, t.splat(extents.held(t, valid), place.shape))
-            refuse(k, call, numbers, t.simple("arith.andi", past, live), "indices")
+            refuse(k, call, numbers, t.simple("arith.andi", past, live), INVALID)
 
 
 @recipe("tile.gather_mask")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.facts import Facts, factors
+from tilewright.backends.cuda.ttir.facts import factors
 from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, declined, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
@@ -60,7 +60,6 @@ class Kernel(Accesses):
         self.symbols: dict[str, Extent] = {}
         self.block_index: Extent = 0
         self.block_count: Extent = 1
-        self.facts = Facts()
         self.windows: dict[Extent, extents.Window] = {}
         """Where valid extents of loaded tiles come from."""
         self.missing: dict[Var, Value] = {}
@@ -232,13 +231,3 @@ class Kernel(Accesses):
                 high = self.t.simple("arith.shli", index(), self.t.integer(32))
                 number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
-
-    def reads(self, tensor: Tensor) -> None:
-        """Order a load after the stores to the same tensor."""
-        super().reads(tensor)
-        self.facts.loaded.add(tensor.root)
-
-    def writes(self, tensor: Tensor) -> None:
-        """Order a store after the loads and stores of the same tensor."""
-        super().writes(tensor)
-        self.facts.stored.add(tensor.root)

@@ -43,7 +43,7 @@ def inside(k: Kernel, call: Call, numbers: Value, live: Value, limit: Extent, na
     """Return which of the live numbers lie below a limit; the others are noted as an error."""
     t = k.t
     within = t.compare("cmpi ult", numbers, t.splat(extents.held(t, limit), numbers.shape))
-    refuse(k, call, numbers, t.simple("arith.andi", live, negated(t, within)), name)
+    refuse(k, call, numbers, t.simple("arith.andi", live, negated(t, within)), outside(name))
     return t.simple("arith.andi", live, within)
 
 
@@ -52,15 +52,15 @@ def negated(t: Text, condition: Value) -> Value:
     return t.simple("arith.xori", condition, t.constant("true", "i1", condition.shape))
 
 
-def refuse(k: Kernel, call: Call, numbers: Value, bad: Value, name: str) -> None:
-    """Note an error where some of the numbers are bad, which names the largest of those."""
+def refuse(k: Kernel, call: Call, numbers: Value, bad: Value, message: str) -> None:
+    """Note an error where some of the numbers are bad, of which it names the largest."""
     t = k.t
 
     def worst() -> Value:
         return whole(t, t.select(bad, numbers, t.integer(-(1 << 63), I64, bad.shape)), "arith.maxsi")
 
     if k.checked:
-        k.fail(some(t, bad), outside(name), call.span, worst)
+        k.fail(some(t, bad), message, call.span, worst)
 
 
 def find(k: Kernel, call: Call, bound: dict[str, object], valid: Sequence[Extent], shape: Sequence[int]) -> Places:

@@ -30,6 +30,10 @@ class Scalar:
     known: int | None = None
 
 
+ANY = object()
+"""The root of tensors that may be one of several: they may share memory with all."""
+
+
 @entity
 class Tensor:
     """A strided view of global memory; strides count elements. `root` is the same for all that may share memory."""

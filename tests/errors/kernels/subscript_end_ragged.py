@@ -1,0 +1,12 @@
+"""The last row of a partly valid tile."""
+
+import tilewright.language as pl
+
+EXPECTED = "SubscriptError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    t = pl.load(x, [0, 0], [64, 64], [7, 37])
+    u = t[-1]

@@ -1,0 +1,66 @@
+"""Numbers of texts: kernels for a GPU run by NumPy, held against the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ops.kernels import inout, kernel, tensor
+from ops.native import assert_same
+from ops.test_every_op import example
+from unit.backends.cuda.emulated import emulated
+
+import tilewright.language as pl
+from tilewright.core.op import Kind, specs
+from tilewright.core.program import Function
+from tilewright.core.region import whole
+from tilewright.frontend.programs import as_program
+from tilewright.interpret import machine
+
+NAMES = (
+    "atomic_and col_argmax cummax cumsum fillpad_expand gather gather_compare "
+    "gather_mask gather_row gatherb iota mgather mrgsort mscatter put ravel_index reinterpret_view row_argmin row_topk "
+    "scatter scatter_mask scatter_update sort sort32 take"
+)
+"""The ops whose text is more than a few operations."""
+
+
+def held(function: Function, args: list[Any]) -> list[tuple[Any, Any]]:
+    """Return each tensor as a text and as the interpreter leave it."""
+    theirs = [np.array(arg) for arg in args]
+    machine.run(as_program(function), function.name, [*map(whole, theirs)])
+    found, error = emulated(function, args)
+    assert not error
+    return [*zip(found, theirs, strict=True)]
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_an_example_is_what_the_interpreter_makes_of_it(name: str) -> None:
+    (spec,) = (s for s in specs() if s.name == name and Kind.TILE in s.kinds)
+    rng = np.random.default_rng(1)
+    x, y, result = (rng.uniform(0.5, 2.0, (16, 32)).astype(np.float32) for _ in range(3))
+    for got, want in held(example(spec), [x, y, result, np.ones((16, 16), np.float32)]):
+        assert_same(got, want, spec.ulp)
+
+
+def test_of_several_for_one_place_the_last_stays_and_each_sees_those_before_it() -> None:
+    function = kernel(
+        "i = pl.load(index, [0, 0], [3, 7])\nv = pl.load(x, [0, 0], [3, 7])\n"
+        "out = pl.put(out, i, v)\nold = pl.atomic_add(sums, i, v)\nout2 = pl.store(old, [0, 0], out2)",
+        index=tensor(pl.INT32, 3, 7), x=tensor(pl.INT8, 3, 7), out=inout(pl.INT8, 5), sums=inout(pl.INT8, 5),
+        out2=inout(pl.INT8, 3, 7),
+    )  # fmt: skip
+    rng = np.random.default_rng(2)
+    index, x = rng.integers(0, 5, (3, 7)).astype(np.int32), rng.integers(-128, 128, (3, 7)).astype(np.int8)
+    zeros = [np.zeros(5, np.int8), np.ones(5, np.int8), np.zeros((3, 7), np.int8)]
+    for got, want in held(function, [index, x, *zeros]):
+        assert_same(got, want)
+
+
+def test_an_index_outside_is_noted_and_touches_nothing() -> None:
+    body = "i = pl.load(index, [0, 0], [1, 4])\nout = pl.store(pl.take(x, i), [0, 0], out)"
+    function = kernel(body, index=tensor(pl.INT32, 1, 4), x=tensor(pl.FP32, 3, 8), out=inout(pl.FP32, 4, 8))
+    index = np.array([[0, -1, 1 << 30, 2]], np.int32)
+    _, error = emulated(function, [index, np.ones((3, 8), np.float32), np.zeros((4, 8), np.float32)])
+    assert error and error >> 32 == 1 << 30

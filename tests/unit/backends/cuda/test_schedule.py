@@ -1,0 +1,94 @@
+"""Schedules: what is loaded by descriptors, in which boxes, by how many warps and how far ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from unit.backends.cuda.test_launches import matmul
+from unit.backends.cuda.written import written
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.backends.cuda.host.kernels import KernelText
+from tilewright.backends.cuda.maps import Box, boxes
+from tilewright.backends.cuda.schedule import Schedule, described, plain, smaller, wanted
+from tilewright.backends.cuda.target import triton_objection
+
+
+def kernel_of(kernel: Any, *shapes: tuple[int, int], dtype: str = "float16") -> KernelText:
+    arrays = [np.ones(shape, "float32" if number == 2 else dtype) for number, shape in enumerate(shapes)]
+    (found,) = written(kernel.specialize(*arrays).program).kernels
+    return found
+
+
+def test_factors_are_loaded_and_products_stored_by_descriptors() -> None:
+    found = kernel_of(matmul, (256, 192), (192, 64), (256, 64))
+    assert found.described.count("tt.descriptor_load") == 2 and "tt.load" not in found.described
+    assert found.described.count("tt.descriptor_store") == 1 and "tt.store" not in found.described
+    assert "descriptor" not in found.aligned + found.other and found.aligned.count("tt.load") == 2
+
+
+def test_what_is_multiplied_in_fp32_is_loaded_as_it_was() -> None:
+    assert not kernel_of(matmul, (256, 192), (192, 64), (256, 64), dtype="float32").described
+
+
+@pl.jit
+def squared(x: pl.InOut[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [64, 64])
+        pl.store(pl.cast(pl.matmul(t, t), pl.FP16, mode="rint"), [0, 0], x)
+    return x
+
+
+def test_factors_that_are_not_aligned_are_loaded_by_more_threads() -> None:
+    found = kernel_of(matmul, (256, 192), (192, 64), (256, 64))
+    assert {each.warps for _, each in found.tries(90, is_aligned=True)} == {4}
+    assert {each.warps for _, each in found.tries(90, is_aligned=False)} == {8}
+
+
+def test_what_a_kernel_writes_it_does_not_load_by_descriptors() -> None:
+    assert not kernel_of(squared, (64, 64)).described
+
+
+def test_boxes_are_what_is_copied_at_once() -> None:
+    text = """
+  tt.func public @k(%arg0: !tt.ptr<bf16>, %arg1: !tt.tensordesc<tensor<128x64xbf16, #s>>, %arg2: !tt.tensordesc<x>, %arg3: !tt.tensordesc<y>) attributes {
+    ttng.async_tma_copy_local_to_global %arg3[%0, %1] %2 : !tt.tensordesc<y>, !ttg.memdesc<128x256xbf16, #s, #smem>
+    ttg.warp_specialize(%arg1, %arg2) attributes {}
+    partition0(%arg9: !tt.tensordesc<tensor<128x64xbf16, #s>>, %arg10: !tt.tensordesc<x>) num_warps(4) {
+      ttng.async_tma_copy_global_to_local %arg9[%3, %4] %5, %6, %true : !tt.tensordesc<x>, !ttg.memdesc<1xi64, #b> -> !ttg.memdesc<64x64xbf16, #s, #smem, mutable>
+"""  # noqa: E501
+    told = [
+        {"block_size": [128, 64], "swizzle": 3},
+        {"block_size": [64, 32], "swizzle": 2},
+        {"block_size": [128, 64], "swizzle": 3},
+    ]
+    assert boxes(text, told) == (Box(64, 64, 3), Box(64, 32, 2), Box(128, 64, 3))
+
+
+def test_rules_look_at_tiles_and_products() -> None:
+    assert plain(4096, []) == Schedule(4, 3) and plain(1 << 15, []) == Schedule(32, 3)
+    assert plain(1 << 15, [(128, 256)]) == Schedule(8, 3)
+    assert plain(1 << 14, [(128, 128), (128, 128)]) == Schedule(8, 3)
+    assert described(1 << 14, [(128, 128), (128, 128)], 3 << 15)[0] == Schedule(4, 2, True)
+    assert described(1 << 13, [(64, 16)], 20 << 10) == (Schedule(4, 8), Schedule(4, 3))
+    assert [each.stages for each in smaller(Schedule(8, 3))] == [3, 2, 1]
+
+
+def test_a_setting_overrides_the_rules() -> None:
+    usual = Schedule(8, 3, True)
+    assert wanted("", usual) == usual and wanted("warps=4 specialized=0", usual) == Schedule(4, 3)
+    assert wanted("specialized=1", Schedule(8, 3)) == Schedule(8, 3)
+    with pytest.raises(ValueError, match="has 'stages=99', and takes warps of 1, 2, 4"):
+        wanted("stages=99", usual)
+
+
+@pytest.mark.skipif(bool(triton_objection()), reason="needs Triton")
+def test_blocks_are_copied_by_the_copy_engine() -> None:
+    a, b, out = (np.ones(shape, np.float16) for shape in ((256, 192), (192, 64), (256, 64)))
+    program = ir.compile(matmul.specialize(a, b, out.astype(np.float32)).program, platform="cuda", target="sm_90")
+    assert "cp.async.bulk.tensor" in program.stages["ptx"] and "tt.descriptor_load" in program.stages["ttir"]
+    older = ir.compile(matmul.specialize(a, b, out.astype(np.float32)).program, platform="cuda", target="sm_80")
+    assert "cp.async.bulk.tensor" not in older.stages["ptx"]
