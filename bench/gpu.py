@@ -33,11 +33,13 @@ def compared(work: gpu_work.Work) -> float:
     return ((mine - theirs).norm() / theirs.norm()).item()
 
 
-def graph(torch: Any, calls: Sequence[Callable[[], Any]]) -> Callable[[], None]:
-    """Return what makes some calls again, without the host."""
+def repeated(torch: Any, calls: Sequence[Callable[[], Any]], is_graph: bool) -> Callable[[], None]:
+    """Return what makes some calls again, as a graph without the host; only one where it is none."""
     for call in calls:
         call()
     torch.cuda.synchronize()
+    if not is_graph:
+        return calls[0]
     found = torch.cuda.CUDAGraph()
     with torch.cuda.graph(found):
         for call in calls:
@@ -68,12 +70,12 @@ def medians(torch: Any, contenders: dict[str, Callable[[], None]], rounds: int) 
 
 def measured(torch: Any, work: gpu_work.Work, rounds: int) -> dict[str, Any]:
     """Return a row: both rates, the distance of the results, how long our first call took; or why there is none."""
-    begin = time.perf_counter()
+    begin, both = time.perf_counter(), {"ours": work.ours, "torch": work.theirs}
     try:
         work.ours[-1]()
         cold = 1e3 * (time.perf_counter() - begin)
         error = compared(work)
-        contenders = {"ours": graph(torch, work.ours), "torch": graph(torch, work.theirs)}
+        contenders = {name: repeated(torch, calls, work.is_graph) for name, calls in both.items()}
     except Exception as problem:
         return {"why": str(problem).splitlines()[0]}
     times = medians(torch, contenders, rounds)

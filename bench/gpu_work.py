@@ -29,6 +29,7 @@ class Work(NamedTuple):
     theirs: tuple[Call, ...]
     out: Any
     error: float
+    is_graph: bool = True
 
 
 def every(torch: Any) -> Iterator[Work]:
@@ -39,6 +40,7 @@ def every(torch: Any) -> Iterator[Work]:
     for kind, size in ((torch.bfloat16, 4096), (torch.bfloat16, 8192), (torch.float16, 4096)):
         yield _product(torch, kind, size)
     yield _bytes(torch)
+    yield _eighths(torch)
     for causal in (False, True):
         yield _attention(torch, causal)
     for size in (4096, 8192):
@@ -61,7 +63,8 @@ def _elementwise(torch: Any, kind: Any) -> Iterator[Work]:
     out = torch.empty_like(x)
     size = x.numel() * x.element_size()
     near = 1e-6 if kind == torch.float32 else 1e-2
-    yield _moved(f"copy {name}", 2 * size, out, lambda: out.copy_(x), lambda: out.copy_(x), 0)
+    copy = _moved(f"copy {name}", 2 * size, out, lambda: ours.convert(x, out), lambda: out.copy_(x), 0)
+    yield copy._replace(is_graph=False)  # a copy in a graph is not the kernel that it is outside of one
     yield _moved(f"add {name}", 3 * size, out, lambda: ours.add(x, y, out), lambda: torch.add(x, y), 0)
     yield _moved(
         f"gelu(x*w+b) {name}", 2 * size, out, lambda: ours.gelu(x, w, b, out), lambda: f.gelu(x * w + b), near,
@@ -120,6 +123,15 @@ def _bytes(torch: Any) -> Work:
     return Work(
         "matmul int8 4096", 2 * 4096**3 / 1e6, "TOP/s", (lambda: ours.matmul_bytes(a, b, out),),
         (lambda: torch._int_mm(a, b.t()),), out, 0,
+    )  # fmt: skip
+
+
+def _eighths(torch: Any) -> Work:
+    a, b = (torch.randn(4096, 4096, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
+    out, one = torch.empty(4096, 4096, device="cuda", dtype=torch.bfloat16), torch.ones((), device="cuda")
+    return Work(
+        "matmul fp8 4096", 2 * 4096**3 / 1e6, "TFLOP/s", (lambda: ours.matmul_fp8(a, b, out),),
+        (lambda: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16),), out, 1e-2,
     )  # fmt: skip
 
 

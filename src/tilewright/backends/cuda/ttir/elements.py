@@ -184,7 +184,7 @@ def _divided_by_few(a: Elements, b: Elements) -> Elements:
 
 def _floor_divide(a: Elements, b: Elements) -> Elements:
     if a.element.is_float():
-        return float_division("floordiv", a, b)
+        return float_division("floordiv", *(replace(each, narrow=None, is_rough=False) for each in (a, b)))
     return floor_divided(_divide_exactly, a, b, a.element)
 
 
