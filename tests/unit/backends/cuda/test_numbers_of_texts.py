@@ -64,3 +64,22 @@ def test_an_index_outside_is_noted_and_touches_nothing() -> None:
     index = np.array([[0, -1, 1 << 30, 2]], np.int32)
     _, error = emulated(function, [index, np.ones((3, 8), np.float32), np.zeros((4, 8), np.float32)])
     assert error and error >> 32 == 1 << 30
+
+
+def test_loops_choose_tensors_and_bind_names_and_are_left() -> None:
+    function = kernel(
+        "here, there = a, b\n"
+        "for turn in pl.range(5):\n"
+        "    if pl.read(here, [turn, 0]) > 40.0:\n        break\n"
+        "    if turn == 1:\n        continue\n"
+        "    last = pl.load(here, [turn, 0], [1, 8])\n"
+        "    there = pl.store(last * 2.0 + pl.load(there, [turn, 0], [1, 8]), [turn, 0], there)\n"
+        "    here, there = there, here\n"
+        "c = pl.store(last, [0, 0], c)",
+        a=inout(pl.FP32, 5, 8), b=inout(pl.FP32, 5, 8), c=inout(pl.FP32, 1, 8),
+    )  # fmt: skip
+    for limit in (10, 50):
+        a, b = (np.random.default_rng(seed).integers(0, limit, (5, 8)).astype(np.float32) for seed in (limit, 2))
+        a[0, 0] = 1
+        for got, want in held(function, [a, b, np.zeros((1, 8), np.float32)]):
+            assert_same(got, want)
