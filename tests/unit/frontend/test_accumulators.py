@@ -181,7 +181,7 @@ def test_what_a_loop_carries_is_written_to_in_a_branch(target: str) -> None:
                 if i < 2:
                     pl.write(c, [i, 0], 9.0)
                 r = pl.yield_(c)
-            z = pl.store(r, [0, 0], z)
+            z = pl.store(r, [0, 0], z)  # pyright: ignore[reportPossiblyUnboundVariable]
             return z
 
     want: Array = X + 0
