@@ -10,7 +10,7 @@ from tilewright.core.expr import Const, Expr
 from tilewright.core.op import Kind, Undefined, data_of
 from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
-from tilewright.dtypes import BOOL, FP32, INDEX, DataType, common, objection, promote, round_to
+from tilewright.dtypes import BOOL, FP32, INDEX, INT32, DataType, common, objection, promote, round_to
 from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 from tilewright.source import UNKNOWN, Span
@@ -103,6 +103,11 @@ def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataTy
     assert isinstance(value.type, ScalarType)
     given = value.type.dtype
     is_number = isinstance(value, Const) and not objection(value.value, dtype)
+    if dtype == BOOL and given != BOOL and (given.is_float() or not is_number):
+        number = value.value if isinstance(value, Const) else f"a scalar of {given}"
+        wider = FP32 if given.is_float() else INT32
+        help = f"convert the mask, which then has ones and zeros: pl.cast(..., pl.{wider.symbol})"
+        raise DTypeMismatchError(f"{number} cannot meet {dtype} elements", blame=[name], help=help)
     if given == INDEX and dtype.is_int() and dtype.bits >= 32:
         return dtype  # which holds what a program counts
     if (given == INDEX or (given.is_float() and dtype.is_int())) and not is_number:
