@@ -174,7 +174,8 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
         return
     found = window(t, owner, target)
     if len(found.dropped) == len(owner.type.shape):
-        index = ast.unparse(target.slice).strip("()")
+        known = [str(offset.value) for offset in found.offsets if isinstance(offset, Const)]
+        index = ", ".join(known) if len(known) == len(found.offsets) else ast.unparse(target.slice).strip("()")
         help = f"pl.write({target.value.id}, [{index}], {ast.unparse(source)})"
         raise ElementWriteError("one element is written with pl.write", spans=[span], help=help)
     given = _filling(t, owner, found, t.expr(value, source), source) if is_tile else t.expr(value, source)
