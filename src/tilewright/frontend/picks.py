@@ -42,9 +42,13 @@ def picked(t: Translator, owner: Expr, node: ast.Subscript) -> Expr | None:
     return _elements(t, owner, parts, values, node)
 
 
+_MASKS = ast.Compare, ast.BinOp, ast.UnaryOp, ast.Name, ast.Call, ast.Subscript, ast.Attribute
+"""What a mask may be written as."""
+
+
 def masked_write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) -> Expr | None:
     """Return a tile after `t[mask] = number`; None for any other assignment."""
-    if not isinstance(target.slice, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.Name, ast.Call)):
+    if not isinstance(target.slice, _MASKS):
         return None
     before, mask = len(t.stmts), t.operand(target.slice)
     if not _is_tile(mask) or mask.type.dtype != BOOL:

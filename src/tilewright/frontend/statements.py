@@ -217,7 +217,8 @@ def _write_view(
 def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source: ast.expr) -> None:
     """Raise when the source of a window write is known to have another extent."""
     if not isinstance(given.type, (TensorType, TileType)):
-        help = "pl.tile_full(shape, dtype=pl.FP32, value=0.0) is a tile of one number; whole tiles take numbers"
+        help = "pl.tile_full(shape, dtype=pl.FP32, value=0.0) is a tile of one number; "
+        help += "where a tile is partly valid, choose: t = pl.where(pl.iota([rows, columns], axis=1) < 3, 0.0, t)"
         raise t.error(OperandError, source, f"a window takes a tensor or tile, got {given.type}", help=help)
     pad = len(extents) - len(given.type.shape)
     shape, valid = (1,) * pad + given.type.shape, (1,) * pad + given.type.valid

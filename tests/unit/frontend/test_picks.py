@@ -81,6 +81,12 @@ def test_what_a_mask_names_is_written_in_place(target: str) -> None:
     np.testing.assert_array_equal(found, np.where(X > 10, -5, np.where(X < -10, -1.5, X)).astype(np.float32))
 
 
+def test_a_mask_may_be_part_of_another(target: str) -> None:
+    found = np.zeros_like(X)
+    run("m = t > 3.0\nt[m[::-1]] = 127.0\npl.store(t, [0, 0], out0)", target, found)
+    np.testing.assert_array_equal(found, np.where((X > 3)[::-1], np.float32(127), X))
+
+
 def test_a_window_of_a_tile_takes_a_number(target: str) -> None:
     found = np.zeros_like(X)
     run("t[:, 0:2] = 0.5\nt[3] = 1\nt[-1, 5:] = pl.read(x, [0, 0])\npl.store(t, [0, 0], out0)", target, found)
