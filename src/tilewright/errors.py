@@ -246,7 +246,7 @@ class MixedKindsError(OperandError):
     """An op between tensors and tiles."""
 
     hint = (
-        "load the tensor into a tile first, or store the tile; pl.tile.full makes a tile where pl.full makes a tensor"
+        "load the tensor into a tile first, or store the tile; pl.zeros and pl.tile.full make tiles, pl.full a tensor"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.core.build import locate
 from tilewright.core.expr import Expr, TupleGetItem
-from tilewright.core.op import OPS, OpSpec
+from tilewright.core.op import OPS, OpSpec, Role
 from tilewright.core.operands import is_shaped
 from tilewright.core.types import ScalarType, TupleType
 from tilewright.errors import KernelError, OperandError
@@ -32,7 +32,8 @@ def expanded(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST, 
     assert spec.expand is not None
     try:
         for p in spec.operands:
-            _check(spec, p.name, bound[p.name])
+            if p.role is not Role.EXTENTS:
+                _check(spec, p.name, bound[p.name])
         return spec.expand(Writer(t, node), **bound)
     except KernelError as error:
         if not error.spans:

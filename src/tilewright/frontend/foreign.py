@@ -11,6 +11,7 @@ from tilewright.dtypes import STORABLE
 from tilewright.frontend import directives
 from tilewright.ops.registry import OPS, specs
 
+_MADE = "pl.{0}(shape, dtype=pl.FP32) is a tile of {0}"
 _FULL = "pl.tile_full(shape, dtype=pl.FP32, value={}) is a tile of one number, pl.full a tensor"
 _NEW = "pl.create_tensor(shape, dtype=pl.FP32) is a buffer, pl.create_tile(shape, dtype=pl.FP32) a tile"
 _FOLDED = "pl.{0}(x, axis=-1) folds an axis, pl.{0}(x) all elements to a number"
@@ -80,7 +81,6 @@ _MEANT: Mapping[str, str] = {
     "negative": "write -x",
     "norm": "write pl.sqrt(pl.sum(x * x, axis=-1, keepdims=True))",
     **dict.fromkeys(("num_programs", "cluster_size"), "pl.get_block_num() is the number of blocks of pl.spmd"),
-    **dict.fromkeys(("ones", "ones_like"), _FULL.format("1.0")),
     "outer": "operators repeat extents of 1: a column times a row is their outer product",
     "pad": "pl.fillpad(x) fills what a load did not find",
     **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
@@ -89,7 +89,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("static_range", "grid"), "pl.unroll(n) writes a loop's body out, pl.range(n) runs it in order"),
     "std": "write pl.sqrt(pl.var(x, axis=-1, keepdims=True))",
     **dict.fromkeys(("true_divide", "divide"), "write a / b"),
-    **dict.fromkeys(("zeros", "zeros_like"), _FULL.format("0.0")),
+    **{name + like: _MADE.format(name) for name in ("ones", "zeros") for like in ("", "_like")},
     **{dtype.numpy_name: f"the element type is pl.{dtype.symbol}" for dtype in STORABLE if dtype.numpy_name},
 }  # fmt: skip
 """What to write for each name; a name that is also one of ours is another thing here."""

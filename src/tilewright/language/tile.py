@@ -13,7 +13,9 @@ from tilewright.ops.counting import iota as iota
 from tilewright.ops.counting import tile_arange as arange
 from tilewright.ops.draw import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.fills import ones as ones
 from tilewright.ops.fills import tile_full as full
+from tilewright.ops.fills import zeros as zeros
 from tilewright.ops.flips import *
 from tilewright.ops.functions import *
 from tilewright.ops.generate import tile_ci as ci

@@ -44,12 +44,13 @@ def derived(
         return expand(w, x=x, **given)
 
     return op(
-        kinds=kinds, infer=_written, evaluate=_written, family="derived", expand=checked, example=example,
+        kinds=kinds, infer=written, evaluate=written, family="derived", expand=checked, example=example,
         accepts=accepts, ulp=ulp, also=also,
     )  # fmt: skip
 
 
-def _written(*_args: object, **_kwargs: object) -> NoReturn:
+def written(*_args: object, **_kwargs: object) -> NoReturn:
+    """Raise: other ops stand for it."""
     raise InternalError("a derived op is no part of a program")
 
 

@@ -1,5 +1,6 @@
 """Fills: new tensors and tiles all of whose elements are one number."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,14 @@ from tilewright.core.expr import Expr
 from tilewright.core.op import Effect
 from tilewright.core.region import Region
 from tilewright.core.types import ShapedType, TileType, tile
-from tilewright.dtypes import DataType
+from tilewright.dtypes import FP32, DataType
 from tilewright.errors import ExecutionError
 from tilewright.ops.declare import ANY, TENSOR, TILE, op
+from tilewright.ops.derived import Writing, written
 from tilewright.ops.memory import check_extents, check_number, created_type, filled
 from tilewright.ops.windows import check_rank, tile_shape, valid_extents
 
-__all__ = ["full", "tile_full"]
+__all__ = ["full", "ones", "tile_full", "zeros"]
 
 
 def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: Any) -> Region:
@@ -43,7 +45,14 @@ def _full_tile(
     return made if valid_shape is None else replace(made, valid=valid_shape).forgotten()
 
 
-@called("numpy torch triton", numpy="full_like zeros ones", torch="full_like zeros ones", triton="zeros")
+def _all(number: int) -> Callable[..., Any]:
+    def expand(w: Writing, **given: Any) -> Expr:
+        return w.do("tile.full", value=number, **given)
+
+    return expand
+
+
+@called("numpy torch triton", numpy="full_like", torch="full_like")
 @op(
     kinds=TENSOR, infer=created_type, evaluate=_full, effect=Effect.ALLOCATE, accepts=ANY,
     example="ones = pl.full([16, 32], dtype=pl.FP32, value=1.0)\n"
@@ -60,4 +69,24 @@ def full(shape: Extents, dtype: DataType, value: Number) -> Tensor:
 )  # fmt: skip
 def tile_full(shape: Extents, dtype: DataType, value: Number, valid_shape: Extents | None = None) -> Tile:
     """Return a tile all of whose elements are `value`, or of which as much as `valid_shape` is valid."""
+    ...
+
+
+@called("numpy torch triton", numpy="zeros_like", torch="zeros_like")
+@op(
+    kinds=TILE, infer=written, evaluate=written, family="derived", expand=_all(0), accepts=ANY,
+    example="out = pl.store(pl.zeros([16, 32]) + a, [0, 0], out)",
+)  # fmt: skip
+def zeros(shape: Extents, dtype: DataType = FP32, valid_shape: Extents | None = None) -> Tile:
+    """Return a tile of zeros, of which as much as `valid_shape` is valid: where sums begin."""
+    ...
+
+
+@called("numpy torch", numpy="ones_like", torch="ones_like")
+@op(
+    kinds=TILE, infer=written, evaluate=written, family="derived", expand=_all(1), accepts=ANY,
+    example="out = pl.store(pl.ones([16, 32]) + a, [0, 0], out)",
+)  # fmt: skip
+def ones(shape: Extents, dtype: DataType = FP32, valid_shape: Extents | None = None) -> Tile:
+    """Return a tile of ones, of which as much as `valid_shape` is valid."""
     ...
