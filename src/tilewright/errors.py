@@ -267,7 +267,7 @@ class StaticEvaluationError(ParserTypeError):
 class ShapeMismatchError(ParserTypeError, InvalidOperationError):
     """Operands whose shapes do not fit."""
 
-    hint = "make the shapes agree, or fit one to the other with pl.reshape, pl.slice or pl.expands"
+    hint = "make the shapes agree: folds keep an axis with keepdims=True, pl.reshape, pl.slice, pl.expands fit others"
 
 
 class DTypeMismatchError(ParserTypeError, InvalidOperationError):

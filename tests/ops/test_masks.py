@@ -155,6 +155,15 @@ COUNTED = """
 """
 
 
+@pytest.mark.parametrize("range_", [(0.1, 0.7, 0.2), (-1.0, 1.0, 0.01), (1.0, 0.0, -0.1), (0.0, 0.3, 0.1)])
+def test_as_many_floats_are_counted_as_numpy_counts(range_: tuple[float, float, float]) -> None:
+    want = np.arange(*range_)
+    (found,) = held(
+        f"o = pl.store(pl.arange{range_}, [0], o)", {"o": out(pl.FP32, len(want))}, [np.zeros(len(want), np.float32)]
+    )
+    np.testing.assert_allclose(found, want, atol=1e-6)
+
+
 def test_numbers_count_along_any_axis_as_numpys_do() -> None:
     outs = {"a": np.zeros((5, 19), np.int32), "b": np.zeros((2, 7), np.int32), "c": np.zeros(6, np.float32)}
     outs |= {"d": np.zeros((3, 1, 4), np.uint8), "e": np.zeros((3, 1, 4), np.float16)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.core.expr import Expr
@@ -58,16 +58,16 @@ def masked_write(t: Translator, target: ast.Subscript, value: Value, source: ast
         message = "a number goes where a mask is True"
         help = f"pl.where({ast.unparse(target.slice)}, new, {ast.unparse(target.value)}) takes a tile"
         raise t.error(OperandError, source, message, help=help)
-    bound = {"condition": mask, "x": value, "y": t.operand(target.value)}
+    bound = {"condition": mask, "x": t.placed(value, source), "y": t.operand(target.value)}
     return apply(t, OPS["tile.where"].spec, bound, target, {"condition": target.slice, "x": source})
 
 
-def check_no_mask(t: Translator, indices: list[Value], node: ast.Subscript) -> None:
+def check_no_mask(t: Translator, indices: Sequence[Value], node: ast.Subscript, help: str = BY_MASK) -> None:
     """Raise where a mask stands for indices: how many elements it chooses is no shape."""
     for value in indices:
         if isinstance(value.type, TileType) and value.type.dtype == BOOL:
             message = f"a mask chooses any number of elements, and a tile has a fixed shape: got {value.type}"
-            raise t.error(OperandError, node.slice, message, help=BY_MASK)
+            raise t.error(OperandError, node.slice, message, help=help)
 
 
 def _may_be_tile(part: ast.expr) -> bool:

@@ -39,7 +39,7 @@ from tilewright.frontend.annotations import local_type
 from tilewright.frontend.lists import replace_item
 from tilewright.frontend.memory import check_place, without_slots
 from tilewright.frontend.operators import apply
-from tilewright.frontend.picks import masked_write
+from tilewright.frontend.picks import check_no_mask, masked_write
 from tilewright.frontend.state import is_action
 from tilewright.frontend.subscripts import Window, window, window_value
 from tilewright.frontend.translator import Translator
@@ -166,6 +166,7 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
         help = "tensors, tiles and arrays have elements"
         raise OperandError(f"{owner.type} has no elements to write", spans=[span], help=help)
     if (parts := indexed.tiles_among(t, owner, target)) is not None:
+        check_no_mask(t, parts, target, "pl.store(tile, offsets, out, mask=mask) writes where a mask is True")
         t.assign(target.value.id, indexed.put(t, owner, parts, value, target), target.value)
         return
     is_tile = isinstance(owner.type, TileType)

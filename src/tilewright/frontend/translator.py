@@ -113,6 +113,10 @@ class Translator(Translation):
         self.emit(AssignStmt(var, value, self.span(node)))
         return var
 
+    def apart(self, /, value: Value, source: ast.expr) -> Value:
+        """Return one of several values that are bound at once, which binding the others cannot change."""
+        return self.settled(value, "held", source)
+
     def _warn_dropped_write(self, name: str, value: Value, span: Span) -> None:
         """Warn when an output's name is bound to something that is not that output."""
         known = self.scope.find(name)

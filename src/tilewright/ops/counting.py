@@ -7,7 +7,7 @@ from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Number, Tile
 from tilewright.core.build import call
 from tilewright.core.elsewhere import called
-from tilewright.core.expr import Const, Expr, MakeTuple, constant, integer
+from tilewright.core.expr import Const, Expr, MakeTuple, integer
 from tilewright.core.linear import difference
 from tilewright.core.op import spec_of
 from tilewright.core.region import Region, embed, exact
@@ -60,10 +60,11 @@ def _iota(result: TileType, shape: tuple[int, ...], axis: int, start: float, ste
 def _range(start: Expr, stop: Expr | None, step: Expr) -> tuple[Expr, int]:
     """Return where numbers begin and how many there are; NotStaticError where only the running program knows."""
     first, end = (integer(0), start) if stop is None else (start, stop)
-    is_float = any(_dtype_of(number).is_float() for number in (first, end, step))
-    apart = end if is_float and stop is None else None if is_float else difference(end, first)
-    if is_float and isinstance(first, Const) and isinstance(end, Const):
-        apart = constant(float(end.value) - float(first.value))
+    if any(_dtype_of(number).is_float() for number in (first, end, step)):
+        known = [_as_written(number) for number in (first, end, step) if isinstance(number, Const)]
+        if len(known) == len((first, end, step)) and known[2]:
+            return first, math.ceil((known[1] - known[0]) / known[2])
+    apart = difference(end, first)
     if not isinstance(apart, Const) or not isinstance(step, Const):
         raise NotStaticError(
             f"arange has to know how many numbers it gives before the program runs, got `{end}` less `{first}`",
@@ -72,7 +73,12 @@ def _range(start: Expr, stop: Expr | None, step: Expr) -> tuple[Expr, int]:
         )
     if step.value == 0:
         raise ShapeMismatchError("steps of zero lead nowhere", blame=["step"])
-    return first, math.ceil(apart.value / step.value) if is_float else int(-(-apart.value // step.value))
+    return first, int(-(-apart.value // step.value))
+
+
+def _as_written(number: Const) -> float:
+    """Return a constant as its author wrote it: 0.1, where fp32 has only what is next to it."""
+    return float(str(np.float32(number.value))) if _dtype_of(number) == FP32 else float(number.value)
 
 
 def _arange_type(start: Expr, stop: Expr | None, step: Expr, dtype: DataType | None) -> TileType:

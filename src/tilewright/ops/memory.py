@@ -65,7 +65,10 @@ def _store_type(
             help=f"convert it: pl.cast(tile, pl.{target.dtype.symbol})",
         )
     if atomic is AtomicType.Add and target.dtype not in ATOMIC:
-        raise DTypeMismatchError(f"atomic add does not take {target.dtype} elements", blame=["output_tensor"])
+        help = "pl.atomic_add adds at computed places, fp64 and every other number"
+        raise DTypeMismatchError(
+            f"atomic add does not take {target.dtype} elements", blame=["output_tensor"], help=help
+        )
     if mask is not None:
         check_mask(shaped(mask), source.shape, is_whole=False)
         check_alone({"shapes": shapes, "atomic": atomic if atomic is AtomicType.Add else None}, "store")

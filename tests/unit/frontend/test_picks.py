@@ -79,6 +79,8 @@ def test_what_a_mask_names_is_written_in_place(target: str) -> None:
     found = np.zeros_like(X)
     run("for i in range(2):\n    u[u > 10.0] = -5\nu[u < -10] = -1.5\npl.store(u, [0, 0], out0)", target, found)
     np.testing.assert_array_equal(found, np.where(X > 10, -5, np.where(X < -10, -1.5, X)).astype(np.float32))
+    run("u[u > 10.0] = pl.max(u)\npl.store(u, [0, 0], out0)", target, found)
+    np.testing.assert_array_equal(found, np.where(X > 10, X.max(), X))
 
 
 def test_a_mask_may_be_part_of_another(target: str) -> None:

@@ -121,3 +121,43 @@ def test_break_and_continue_carry_what_the_loop_carries(target: str) -> None:
     pl.write(out, [1], pl.cast(count, pl.INT64))
 """
     assert run(body, 100, target) == [112, 6, 0, 0]
+
+
+def test_names_bound_at_once_are_given_what_the_others_were(target: str) -> None:
+    body = """
+    a = n
+    b = n + 1
+    for i in pl.range(5):
+        a, b = b, a + b
+    pl.write(out, [0], a)
+    pl.write(out, [1], b)
+    if n > 0:
+        a, b = b, a
+    pl.write(out, [2], a)
+    k = 0
+    while k < 3:
+        a, b, k = b, a, k + 1
+    pl.write(out, [3], a)
+"""
+    a, b = 2, 3
+    for _ in range(5):
+        a, b = b, a + b
+    assert run(body, 2, target) == [a, b, b, a]
+
+
+def test_tiles_change_places_in_a_loop_and_in_a_branch(target: str) -> None:
+    @pl.jit
+    def turned(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t, u = pl.load(x, [0, 0], [4, 8]), pl.load(y, [0, 0], [4, 8])
+            for _ in pl.range(3):
+                t, u = u, t
+            if t[0, 0] > 0.0:
+                t, u = u + 1.0, t
+            pl.store(t * 10.0 + u, [0, 0], out)
+        return out
+
+    x, y = np.full((4, 8), 3.0, np.float32), np.full((4, 8), 5.0, np.float32)
+    found = np.zeros_like(x)
+    ir.compile(turned.specialize(x, y, found).program, platform=target)(x, y, found)
+    assert (found == 45.0).all()

@@ -41,7 +41,7 @@ RESULTS: dict[str, tuple[str, Array]] = {
     "reciprocal": ("pl.recip(x)", 1 / X),
     "absolute": ("pl.abs(-x)", X),
     "fmod": ("pl.fmod(x, y)", np.fmod(X, 2)),
-    "zeros": ("pl.tile_full([4, 8], dtype=pl.FP32, value=0.0)", np.zeros_like(X)),
+    "zeros": ("pl.zeros([4, 8], dtype=pl.FP32)", np.zeros_like(X)),
     "transpose": ("pl.transpose(pl.reshape(x, [8, 4]), 0, 1)", np.transpose(np.reshape(X, (8, 4)))),
     "concatenate": ("pl.slice(pl.concat(x, x), [4, 8], [0, 8])", X),
     "sels": (
@@ -85,7 +85,7 @@ def test_a_help_line_names_nothing_that_the_language_lacks(help: str) -> None:
             found = getattr(found, name)
 
 
-SHARED = ["zeros"]
+SHARED = ["full_like"]
 OTHERS = ["torch.argmax", "torch.cumsum", "np.sort", "torch.rand", "torch.softmax"]
 PATHS = [*(f"{owner}.{name}" for owner in ("pl", "np", "torch") for name in SHARED), *OTHERS]
 

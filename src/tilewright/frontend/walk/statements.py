@@ -63,6 +63,8 @@ def _unpack(t: Walker, target: ast.Tuple | ast.List, value: Value, source: ast.e
     if len(parts) != len(target.elts):
         message = f"{len(target.elts)} name(s) for {len(parts)} value(s)"
         raise t.error(OperandError, target, message, help="give each value one name; `_` is one too")
+    if len(parts) > 1:
+        parts = [t.apart(part, source) for part in parts]
     for element, part in zip(target.elts, parts, strict=True):
         bind_target(t, element.value if isinstance(element, ast.Starred) else element, part, source)
 

@@ -141,6 +141,10 @@ class Walker(ABC):
         """Return what so many names share, a tuple where it has parts."""
         return value
 
+    def apart(self, /, value: Value, source: ast.expr) -> Value:
+        """Return one of several values that are bound at once, which binding the others cannot change."""
+        return value
+
     def takes(self, /, node: ast.Expr | ast.Assign) -> bool:
         """Walk a statement that is a directive rather than an expression; return whether it is one."""
         return False
