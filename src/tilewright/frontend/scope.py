@@ -82,6 +82,11 @@ class Scope:
                 return frame.get(name) or sibling[name]
         return None
 
+    def is_outer(self, name: str) -> bool:
+        """Return whether a name stands for a variable that blocks around this one see, too."""
+        found = [frame[name].value for frame in self.frames if name in frame]
+        return any(value is found[-1] for value in found[:-1])
+
     def enter(self, sibling: Bindings | None = None) -> None:
         """Begin a block; `sibling` is what the other branch bound."""
         self.frames.append({})

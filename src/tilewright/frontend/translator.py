@@ -12,8 +12,9 @@ from tilewright.core.build import call
 from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import AssignStmt, SeqStmts
-from tilewright.core.types import ScalarType, TensorType, Type, join
+from tilewright.core.types import ScalarType, TensorType, TileType, Type, join
 from tilewright.core.visitor import variables
+from tilewright.dtypes import INDEX
 from tilewright.errors import DroppedWriteWarning, KernelError, ReassignmentError, SSAViolationError
 from tilewright.frontend.frames import BecomesDynamic
 from tilewright.frontend.scope import UNKNOWN, ScopedBinding
@@ -173,11 +174,13 @@ class Translator(Translation):
             raise Widened(key, var.type)
         elif wider == var.type:
             self._assign_to(name, var, value, span)
-        elif known.block == self.scope.block or (known.leaked and wider is None):
+        elif not self.scope.is_outer(name) and (known.block == self.scope.block or (known.leaked and wider is None)):
             self._assign_to(name, self._variable(name, value, span), value, span)
         elif wider is None or id(var) in self.fixed:
             notes = [f"`{name}` is {var.type} from line {var.span.line}", f"the new value is {value.type}"]
-            raise ReassignmentError(f"Cannot reassign '{name}' with a different type", spans=[span], notes=notes)
+            help = _converted(var.type, value.type)
+            message = f"Cannot reassign '{name}' with a different type"
+            raise ReassignmentError(message, spans=[span], notes=notes, help=help)
         else:
             raise Widened(key, wider)
 
@@ -206,6 +209,19 @@ class Translator(Translation):
     def _assign_to(self, name: str, var: Var, value: Expr, span: Span) -> None:
         self.emit(AssignStmt(var, value, span))
         self.scope.bind(name, var, span)
+
+
+def _converted(held: Type, new: Type) -> str:
+    """Return what makes a value fit a variable whose elements are of another type, nothing where that is no help."""
+    if not isinstance(held, _WITH_ELEMENTS) or not isinstance(new, _WITH_ELEMENTS):
+        return ""
+    shapes = [() if isinstance(each, ScalarType) else each.shape for each in (held, new)]
+    if held.dtype in (INDEX, new.dtype) or shapes[0] != shapes[1]:
+        return ""
+    return f"convert the new value: pl.cast(..., pl.{held.dtype.symbol}), or use a new name for it"
+
+
+_WITH_ELEMENTS = ScalarType, TensorType, TileType
 
 
 def _elements(value: Value) -> Iterator[Value]:

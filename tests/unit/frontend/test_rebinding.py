@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tilewright.language as pl
 from tilewright import ir
+from tilewright.errors import ReassignmentError
 
 HEAD = """
 @pl.function(type=pl.FunctionType.Orchestration)
@@ -161,3 +163,17 @@ def test_tiles_change_places_in_a_loop_and_in_a_branch(target: str) -> None:
     found = np.zeros_like(x)
     ir.compile(turned.specialize(x, y, found).program, platform=target)(x, y, found)
     assert (found == 45.0).all()
+
+
+@pytest.mark.parametrize("before", ["if n > 9:\n            a = a + 1", "a = a + 1"], ids=["in a branch", "beside it"])
+def test_what_a_loop_carries_keeps_its_type(before: str) -> None:
+    body = f"""
+    a = pl.read(out, [0])
+    for i in pl.range(3):
+        {before}
+        a = pl.cast(a, pl.FP32) * 0.5
+    pl.write(out, [0], pl.cast(a, pl.INT64))
+"""
+    with pytest.raises(ReassignmentError, match=r"Cannot reassign 'a' with a different type") as caught:
+        run(body, 1, "interpret")
+    assert caught.value.help == "convert the new value: pl.cast(..., pl.INT64), or use a new name for it"
