@@ -301,6 +301,14 @@ def _given(w: Writer, shape: Shape, dtype: DataType) -> str:
     return (cut_short(w, tile) if w.chance(30) else tile).name
 
 
+@way("tile.pick")
+def _pick(w: Writer, op: Op) -> Value | None:
+    """Take rows of a matrix that indices in a line name."""
+    (rows, columns), count = matrix(w), w.pick(w.extents)
+    index = indices(w, w.pick([(1, count), (count, 1)]), rows)
+    return called(w, op, tile_of(w, (rows, columns), some_dtype(w, op.spec.accepts)).name, index.name)
+
+
 @way("tile.ravel_index")
 def _ravel(w: Writer, op: Op) -> Value | None:
     """Number the elements that an index along each of two axes names."""

@@ -286,6 +286,21 @@ def _full(w: Writer, op: Op) -> Value | None:
     return called(w, op, str(list(some_shape(w))), f"dtype=pl.{dtype.symbol}", f"value={w.scalar(dtype)}")
 
 
+@way("tile.zeros", "tile.ones")
+def _zeros(w: Writer, op: Op) -> Value | None:
+    return called(w, op, str(list(some_shape(w))), f"dtype=pl.{w.pick(DTYPES).symbol}")
+
+
+@way("tile.flip", "tile.roll")
+def _turned(w: Writer, op: Op) -> Value | None:
+    source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
+    axis, rank = w.number(0, 2), len(shape_of(source))
+    if op.spec.name == "roll":
+        return called(w, op, source.name, str(w.number(-9, 9)), f"axis={axis % rank - rank}")
+    source = cut_short(w, source) if w.chance(40) else source
+    return called(w, op, source.name, w.pick([f"axis={axis % rank - rank}", ""]))
+
+
 @way("tile.read", "tensor.read")
 def _read(w: Writer, op: Op) -> Value | None:
     source = _held(w, op.kind)
