@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.core.enums import FunctionType
-from tilewright.core.expr import Expr, Invoke, Submit, Var
+from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Interval
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.types import ScalarType
-from tilewright.core.visitor import expressions, statements
+from tilewright.core.visitor import children, statements, used
 
 
 def run(program: Program) -> Program:
@@ -32,8 +32,17 @@ def run(program: Program) -> Program:
 
 def calls_in(function: Function) -> list[Invoke | Submit]:
     """Return the calls and tasks of a function."""
-    found = (e for stmt in statements(function.body) for e in expressions(stmt))
-    return [e for e in found if isinstance(e, (Invoke, Submit))]
+    found: list[Invoke | Submit] = []
+    pending = [expr for stmt in statements(function.body) for expr in used(stmt)]
+    while pending:
+        expr = pending.pop()
+        if type(expr) is Call:  # nearly all are, and what they take seldom holds anything
+            pending.extend(arg for arg in expr.args if type(arg) is not Var)
+        elif type(expr) is not Var:
+            pending.extend(children(expr))
+            if isinstance(expr, (Invoke, Submit)):
+                found.append(expr)
+    return found[::-1]
 
 
 def callers_first(functions: Mapping[str, Function]) -> list[str]:
