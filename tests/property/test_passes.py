@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from property.programs import programs
 from property.running import QUICK, SEEDS, assert_same, outcome, parsed
@@ -11,6 +12,9 @@ from tilewright.core.program import Program
 from tilewright.core.verify import verify
 from tilewright.interpret.machine import Machine
 from tilewright.passes.pipeline import DEFAULT
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::tilewright.errors.DependentTurnsWarning")  # chance writes such, too
 
 
 def check_meaning(text: str) -> None:
