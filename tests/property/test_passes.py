@@ -13,7 +13,6 @@ from tilewright.core.verify import verify
 from tilewright.interpret.machine import Machine
 from tilewright.passes.pipeline import DEFAULT
 
-
 pytestmark = pytest.mark.filterwarnings("ignore::tilewright.errors.DependentTurnsWarning")  # chance writes such, too
 
 
