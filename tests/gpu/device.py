@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ops.kernels import Array
-from ops.native import MARGIN, Embedded
+from ops.native import MARGIN, Embedded, error_of, numbers_of
 
 from tilewright import ir
 from tilewright.call.argument import is_array
@@ -91,7 +91,7 @@ class OnDevice:
         self, args: Sequence[Any], *, packed: bool = False, left: Sequence[Any] | None = None
     ) -> list[tuple[Array, Array]]:
         """Return each array as the GPU and as the interpreter leave it, which is `left` where that is known."""
-        plain = _numbers(args)
+        plain = numbers_of(args)
         given = [Given(arg, packed) for arg in plain]
         theirs: list[Any] = [copy(arg) for arg in plain] if left is None else [*left]
         self.compiled(*(each.value for each in given))
@@ -102,21 +102,17 @@ class OnDevice:
 
     def errors(self, args: Sequence[Any]) -> list[ExecutionError | None]:
         """Return what the GPU and the interpreter object to; what nobody wrote is not followed on a GPU."""
-        plain = _numbers(args)
+        plain = numbers_of(args)
         given = [Given(arg, packed=False) for arg in plain]
-        theirs = [whole(np.array(arg)) if is_array(arg) else arg for arg in plain]
-        wanted = _error(lambda: machine.run(self.program, self.name, theirs))
+        theirs: list[Any] = [whole(np.array(arg)) if is_array(arg) else arg for arg in plain]
+        wanted = error_of(lambda: machine.run(self.program, self.name, theirs))
         if wanted is not None and "nobody wrote" in str(wanted):
             pytest.skip("what nobody wrote is not followed on a GPU")
-        found = _error(lambda: self.compiled(*(each.value for each in given)))
+        found = error_of(lambda: self.compiled(*(each.value for each in given)))
         for each in given:
             if each.outer is not None:
                 each.after()
         return [found, wanted]
-
-
-def _numbers(args: Sequence[Any]) -> list[Any]:
-    return [arg.item() if isinstance(arg, np.ndarray) and not arg.ndim else arg for arg in args]
 
 
 def _same_nan(got: Array, want: Array) -> Array:
@@ -124,11 +120,3 @@ def _same_nan(got: Array, want: Array) -> Array:
     if got.dtype.kind != "f":
         return got
     return np.where(np.isnan(got) & np.isnan(want), want, got)
-
-
-def _error(action: Any) -> ExecutionError | None:
-    try:
-        action()
-    except ExecutionError as error:
-        return error
-    return None

@@ -41,7 +41,7 @@ class Native:
 
         `left` is what the interpreter leaves, where that is known.
         """
-        args = _numbers(args)
+        args = numbers_of(args)
         theirs = [_copied(arg) for arg in args] if left is None else left
         ours = [Embedded(np.reshape(arg, -1) if packed and isinstance(arg, np.ndarray) else arg) for arg in args]
         given: list[Any] = [_shaped_like(held.inner, arg) for held, arg in zip(ours, args, strict=True)]
@@ -54,18 +54,19 @@ class Native:
 
     def errors(self, args: Sequence[Array | float]) -> list[ExecutionError | None]:
         """Return what native code and the interpreter object to, and check that nothing around is written."""
-        args = _numbers(args)
+        args = numbers_of(args)
         ours = [Embedded(arg) for arg in args]
         found = [
-            _error(lambda: launched(self.native, self.name, [held.inner for held in ours])),
-            _error(lambda: machine.run(self.program, self.name, [_argument(_copied(a)) for a in args])),
+            error_of(lambda: launched(self.native, self.name, [held.inner for held in ours])),
+            error_of(lambda: machine.run(self.program, self.name, [_argument(_copied(a)) for a in args])),
         ]
         for held in ours:
             held.assert_untouched_around()
         return found
 
 
-def _error(action: Any) -> ExecutionError | None:
+def error_of(action: Any) -> ExecutionError | None:
+    """Return what an action raises; None where it ends well."""
     try:
         action()
     except ExecutionError as error:
@@ -73,7 +74,7 @@ def _error(action: Any) -> ExecutionError | None:
     return None
 
 
-def _numbers(args: Sequence[Array | float]) -> list[Array | float]:
+def numbers_of(args: Sequence[Array | float]) -> list[Array | float]:
     """Return arguments with arrays of no axes as numbers."""
     return [arg.item() if isinstance(arg, np.ndarray) and not arg.ndim else arg for arg in args]
 

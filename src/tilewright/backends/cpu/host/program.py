@@ -5,23 +5,26 @@ An entry takes an array of 64-bit words (arguments, then room for results) and t
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.compute import (
-    assemble,
-    compare,
-    convert,
-    copies,
-    elements,
-    groups,
-    reduce,
-    selections,
-    tiles,
-    views,
-)
+from tilewright.backends.cpu.compute import assemble as assemble
+from tilewright.backends.cpu.compute import compare as compare
+from tilewright.backends.cpu.compute import convert as convert
+from tilewright.backends.cpu.compute import copies as copies
+from tilewright.backends.cpu.compute import elements as elements
+from tilewright.backends.cpu.compute import groups as groups
+from tilewright.backends.cpu.compute import reduce as reduce
+from tilewright.backends.cpu.compute import selections as selections
+from tilewright.backends.cpu.compute import tiles as tiles
+from tilewright.backends.cpu.compute import views as views
 from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Signature
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import Scalar, Tensor
-from tilewright.backends.cpu.host import calls, control, scalars, system, tensor_views, tensors
+from tilewright.backends.cpu.host import calls as calls
+from tilewright.backends.cpu.host import control as control
+from tilewright.backends.cpu.host import scalars as scalars
+from tilewright.backends.cpu.host import system as system
+from tilewright.backends.cpu.host import tensor_views as tensor_views
+from tilewright.backends.cpu.host import tensors as tensors
 from tilewright.backends.cpu.host.abi import (
     entry_word_types,
     from_outside,
@@ -40,12 +43,6 @@ from tilewright.core.program import Function, Program
 from tilewright.core.types import TensorType, Type
 from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
-
-USUAL = (
-    assemble, calls, compare, control, convert, copies, elements, groups, reduce, scalars, selections, system,
-    tensor_views, tensors, tiles, views,
-)  # fmt: skip
-"""The modules that sign code in for what most programs have."""
 
 
 def _load_rare() -> None:
