@@ -7,8 +7,7 @@ call starts its kernels one by one. Reading waits for the device; filling does n
 from __future__ import annotations
 
 from tilewright.backends.cuda.host import graph_words
-from tilewright.backends.cuda.host.launch_code import TABLE, Shared, Table
-from tilewright.native.context import Context
+from tilewright.backends.cuda.host.launch_code import Shared
 from tilewright.native.llvm import Module
 
 DECLARED = """
@@ -34,26 +33,16 @@ define internal ptr @device_flushed(ptr %context, i64 %note) nounwind {{
 }}
 """
 
-_READ = f"""
-define internal void @device_read(ptr %context, ptr %to, ptr %from, i64 %size, i64 %note) nounwind {{
+_READ = """
+define internal void @device_read(ptr %context, ptr %to, ptr %from, i64 %size, i64 %note) nounwind {
   %stream = call ptr @device_flushed(ptr %context, i64 %note)
   %copied = call i32 @cuMemcpyDtoHAsync_v2(ptr %to, ptr %from, i64 %size, ptr %stream)
   call void @refused(ptr %context, i32 %copied, i64 %note)
   %waited = call i32 @cuStreamSynchronize(ptr %stream)
   call void @refused(ptr %context, i32 %waited, i64 %note)
-  %held = getelementptr i64, ptr @{TABLE}, i64 {Table.ERROR_WORD}
-  %word = load ptr, ptr %held, align 8
-  %noted = load volatile i64, ptr %word, align 8
-  %clean = icmp eq i64 %noted, 0
-  br i1 %clean, label %done, label %report
-report:
-  store volatile i64 0, ptr %word, align 8
-  %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
-  store atomic i64 %noted, ptr %cell monotonic, align 8
-  br label %done
-done:
+  %failed = call i1 @noted(ptr %context)
   ret void
-}}
+}
 """
 
 _FILL = """

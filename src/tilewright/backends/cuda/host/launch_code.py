@@ -65,17 +65,29 @@ declare i32 @cuMemsetD8Async(ptr, i8, i64, ptr)
 DRIVER = [line.split("@")[1].split("(")[0] for line in _DECLARED.splitlines() if "@cu" in line]
 """The functions of the driver that programs call."""
 
-_BEGIN = f"""
-define internal i1 @begin(ptr %context, ptr %state) nounwind {{
+_NOTED = f"""
+define internal i1 @noted(ptr %context) nounwind {{
   %held = getelementptr i64, ptr @{TABLE}, i64 {Table.ERROR_WORD}
   %word = load ptr, ptr %held, align 8
-  %earlier = load volatile i64, ptr %word, align 8
-  %clean = icmp eq i64 %earlier, 0
-  br i1 %clean, label %enter, label %report
+  %number = load volatile i64, ptr %word, align 8
+  %clean = icmp eq i64 %number, 0
+  br i1 %clean, label %nothing, label %report
 report:
   store volatile i64 0, ptr %word, align 8
   %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
-  store atomic i64 %earlier, ptr %cell monotonic, align 8
+  store atomic i64 %number, ptr %cell monotonic, align 8
+  ret i1 true
+nothing:
+  ret i1 false
+}}
+"""
+"""Hands what kernels have noted to the context, and returns whether they have."""
+
+_BEGIN = f"""
+define internal i1 @begin(ptr %context, ptr %state) nounwind {{
+  %failed = call i1 @noted(ptr %context)
+  br i1 %failed, label %report, label %enter
+report:
   ret i1 false
 enter:
   %now = alloca ptr
@@ -289,4 +301,4 @@ def add_to(module: Module) -> None:
     module.intrinsic("llvm.umax.i64", "i64", "i64", "i64")
     module.intrinsic("calloc", "ptr", "i64", "i64")
     module.intrinsic("free", "void", "ptr")
-    module.functions[:0] = [*graph_code.FUNCTIONS, _BEGIN, _END, _LAUNCH, _MEMORY]
+    module.functions[:0] = [*graph_code.FUNCTIONS, _NOTED, _BEGIN, _END, _LAUNCH, _MEMORY]
