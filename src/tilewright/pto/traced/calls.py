@@ -20,7 +20,7 @@ from tilewright.pto.traced.callees import Callee, call_function
 from tilewright.pto.traced.handles import method_of
 from tilewright.pto.traced.namespace import Operation, Scope
 from tilewright.pto.traced.scalars import literal
-from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, tileop
+from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func
 from tilewright.pto.traced.tracer import Tracer, text_of
 from tilewright.pto.traced.values import describe, is_runtime
 from tilewright.pto.types import Scalar
@@ -102,8 +102,8 @@ def _inlined(t: Tracer, function: FunctionType, given: Arguments) -> Any:
 
 
 def _sub_kernel(t: Tracer, callee: SubKernel, given: Arguments) -> Any:
-    """Write a sub-kernel out inside its scope; only helpers without one return something."""
-    if not callee.kind.scope:
+    """Write a sub-kernel out, inside a scope where vectors run it; only helpers return something."""
+    if callee.kind is func:
         return _inlined(t, callee.function, given)
     with t.writer.region() as region:
         returned = _inlined(t, callee.function, given)
@@ -111,9 +111,10 @@ def _sub_kernel(t: Tracer, callee: SubKernel, given: Arguments) -> Any:
         help = "write it to a tile or to memory"
         message = f"a pto.{callee.kind.name} function returns nothing, got {describe(returned)}"
         raise t.error(ReturnMismatchError, given.node, message, help=help)
-    is_cube = any(op.name.startswith(CUBE_OPS) for outer in region.ops for op in outer.walk())
-    scope = cube.scope if is_cube and callee.kind is tileop else callee.kind.scope
-    t.writer.emit(Op(scope, regions=(region,), span=t.span(given.node)))
+    if callee.kind is cube or any(op.name.startswith(CUBE_OPS) for outer in region.ops for op in outer.walk()):
+        t.writer.ops += region.ops  # a function has one section of the cube, and may call many of these
+    else:
+        t.writer.emit(Op(callee.kind.scope, regions=(region,), span=t.span(given.node)))
     return None
 
 

@@ -1,8 +1,8 @@
-"""Sub-kernels: functions that bodies call by name and that are written out inside a scope of their own.
+"""Sub-kernels: functions that bodies call by name and that are written out where they are called.
 
-`@pto.simd` is a vector scope, `@pto.cube` the section of the cube, `@pto.tileop` whichever of them its ops need, and
-`@pto.func` a helper that may return values. Each is a decorator, bare or with parentheses; the first three are also
-scopes inside a body: `with pto.simd():`.
+`@pto.simd` functions run in a vector scope of their own, `@pto.cube` ones on the cube, `@pto.tileop` ones on whichever
+of them its ops need, and `@pto.func` ones are helpers, which may return values. Each is a decorator, bare or with
+parentheses; the first three are also scopes inside a body: `with pto.simd():`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class SubKernel:
 
 @dataclass(frozen=True)
 class SubKernelKind:
-    """A decorator of sub-kernels, and the scope they are written out in."""
+    """A decorator of sub-kernels, and a scope."""
 
     name: str
     scope: str = ""
-    """The op around it; "" for a helper that has none."""
+    """The op that the scope is; "" where there is none."""
 
     def __call__(
         self,

@@ -111,7 +111,6 @@ def test_a_cube_sub_kernel_multiplies() -> None:
     out = np.zeros((16, 16), np.float32)
     product[1, None](a, b, out)
     np.testing.assert_allclose(out, 2 * (a @ b), rtol=1e-5, atol=1e-5)
-    assert product.mlir_text().count("pto.section.cube") == 2
 
 
 @pto.func
@@ -145,8 +144,8 @@ def test_handles_carry_and_assign(n: int) -> None:
     a = np.random.default_rng(3).normal(size=50).astype(np.float32)
     out = np.zeros(3, np.float32)
     welford[1, None](a, out, n)
-    mean = np.mean(a[:n]) if n else 0
-    np.testing.assert_allclose(out, [mean, np.var(a[:n]) if n else np.nan, mean * mean], rtol=1e-4, atol=1e-6)
+    mean, variance = (float(np.mean(a[:n])), float(np.var(a[:n]))) if n else (0.0, np.nan)
+    np.testing.assert_allclose(out, np.array([mean, variance, mean * mean]), rtol=1e-4, atol=1e-6)
 
 
 @pto.jit()
@@ -209,3 +208,5 @@ def test_types_are_made_by_name() -> None:
         pto.vreg_type(63, pto.f32)
     with pytest.raises(ValueError, match="b8, b16, b32"):
         pto.mask_type("b64")
+    with pytest.raises(OutsideKernelError, match="`f32` makes numbers of a kernel"):
+        pto.f32(1.0)
