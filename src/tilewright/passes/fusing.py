@@ -253,11 +253,23 @@ def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 @_plans("scatter_mask")
 def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let columns be read where they lie, and those between them."""
-    for tile in w.tiles(given, "src", "dst"):
+    """Let columns be read where they lie, and those between them, and be written where a store alone wants them."""
+    tiles = w.tiles(given, "src", "dst")
+    for tile in tiles:
         if tile.tensor not in w.turned:
             _withdraw(w, tile)
-    return _needing(w, call, given)
+    put = _needing(w, call, given)
+    loads = [load for tile in tiles if (load := _read_in_place(w, tile)) is not None and tile.valid == tile.shape]
+    if put is not None and len(loads) == len(tiles):
+        w.straighten(put.rows, loads)
+    return put
+
+
+def _read_in_place(w: Walk, tile: Waiting) -> Call | None:
+    """Return the load that a tile is read by where it lies in its tensor."""
+    stmt = tile.loaded
+    load = stmt.value if isinstance(stmt, AssignStmt) and w.recorder.plan.at(stmt).in_place else None
+    return load if isinstance(load, Call) else None
 
 
 @_plans("atomic")
