@@ -32,6 +32,10 @@ FEW_ROWS = 8
 """Rows of A for which a matrix B is better read as it is."""
 
 
+FEW_PLACES = 1024
+"""Bytes from row to row that let rows begin at four places of the cache, or fewer."""
+
+
 class Matrix(NamedTuple):
     """Matrices of one element type in memory: an address and the distance between neighbours along each axis."""
 
@@ -280,9 +284,12 @@ def placed(e: FunctionEmitter, tile: Tile) -> Matrix:
 
 
 def _has_rows(e: FunctionEmitter, tile: Tile) -> bool:
-    """Return whether a tile in memory is one matrix whose rows a product can read as they lie."""
+    """Return whether a tile in memory is one matrix whose rows a product reads as they lie.
+
+    Rows of a window that all begin at the same few places of the cache drive each other out of it.
+    """
     strides = e.stored(tile).strides
-    return len(strides) == 2 and strides[-1] == 1
+    return len(strides) == 2 and strides[-1] == 1 and strides[0] * tile.type.dtype.get_byte() % FEW_PLACES != 0
 
 
 def _is_turned(tile: Tile) -> bool:
