@@ -68,7 +68,7 @@ def load(data: bytes, symbols: Mapping[str, int] | None = None) -> Loaded:
             raise ArtifactError(f"cannot load: relocation type {relocation.kind} of `{name}` is not supported")
     if settings.own_loader() and machine.is_linux:
         try:
-            return _Image(found, rules, symbols or {}).load()
+            return Image(found, rules, symbols or {}).load()
         except struct.error as error:
             raise ArtifactError(f"broken object: {error}") from error
     from tilewright.native.linked import linked  # LLVM, which our own loader does without
@@ -94,7 +94,7 @@ def _own(machine: Machine | None) -> str:
 
 
 @mutable
-class _Image:
+class Image:
     """An object on its way into memory."""
 
     object: Object
@@ -106,6 +106,7 @@ class _Image:
     base: int = 0
 
     def load(self) -> Loaded:
+        """Lay it into memory and fill in its addresses."""
         split, size = self._lay_out()
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.base = ctypes.addressof(ctypes.c_char.from_buffer(memory))

@@ -158,7 +158,8 @@ def test_a_forked_child_does_not_hang(extra: str) -> None:
     code += "sys.modules['tests_threads'] = m = u.module_from_spec(spec); spec.loader.exec_module(m)\n"
     code = FORK.format(extra=f"{extra}\n{code}", path=sys.path, pooled=not extra)
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=60, capture_output=True, text=True)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
+    assert run.returncode == 0, run.stderr
+    assert (run.stdout, run.stderr) == ("done\n", "")
 
 
 def test_an_address_is_kept_and_its_code_made_once() -> None:
