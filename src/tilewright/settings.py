@@ -42,7 +42,7 @@ def autotune() -> bool:
 
 
 def chooses_tiles() -> bool:
-    """Return whether a processor multiplies in tiles of its own choice, from TILEWRIGHT_TILES: chosen unless written."""
+    """Return whether processors multiply in tiles of their choice, from TILEWRIGHT_TILES: chosen unless written."""
     return _choice("TILES", "chosen", ("chosen", "written")) == "chosen"
 
 

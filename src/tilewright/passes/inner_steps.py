@@ -32,10 +32,12 @@ class InnerSteps:
         self.notes: list[str] = []
         self.sums = 0
         """How many sums the loops carry."""
-        for loop in axes.loops.values():
-            if loop.iter_args and _only_sums(loop, axes):
-                self.sums += len(loop.iter_args)
-                self._widen(loop, wanted)
+        carrying = [loop for loop in axes.loops.values() if loop.iter_args]
+        self.is_all = all(_only_sums(loop, axes) for loop in carrying)
+        """Whether no loop carries anything else."""
+        for loop in carrying if self.is_all else ():
+            self.sums += len(loop.iter_args)
+            self._widen(loop, wanted)
 
     def _widen(self, loop: ForStmt, wanted: int) -> None:
         before = self._before(loop)

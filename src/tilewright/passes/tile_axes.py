@@ -13,8 +13,8 @@ from typing import TypeGuard
 
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, MakeTuple, Var
-from tilewright.core.op import Kind
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, YieldStmt
+from tilewright.core.op import Effect, Kind
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import Extent, ScalarType, TensorType, TileType
 from tilewright.core.visitor import bodies, defined, used, variables
 from tilewright.records import mutable, record
@@ -68,6 +68,8 @@ class TileAxes:
         self.made: dict[Var, Call] = {}
         """What makes each tile."""
         self.stores: list[tuple[Cut, ...]] = []
+        self.is_plain = True
+        """Whether the statements only load, compute and store, as often as there are tiles."""
         self._body(body)
 
     def of(self, var: Var, axis: int) -> Class:
@@ -109,6 +111,7 @@ class TileAxes:
         elif isinstance(stmt, ForStmt):
             self._loop(stmt)
         else:
+            self.is_plain &= isinstance(stmt, ReturnStmt) or isinstance(value, (Call, Const)) and bool(defined(stmt))
             self._fix([*used(stmt), *defined(stmt)])
             for inner in bodies(stmt):
                 self._body(inner)
@@ -134,6 +137,7 @@ class TileAxes:
         if spec.name in ("load", "store"):
             self._transfer(var, call)
             return
+        self.is_plain &= spec.effect is not Effect.WRITE
         self._fix(v for v in variables(_scalars(call)) if not _starts(call, v))
         if spec.family in SAME or spec.name in SAME:
             self._same(whole)
@@ -142,6 +146,10 @@ class TileAxes:
         elif spec.name == "transpose_view" and var is not None and len(tiles) == 1:
             self._join((tiles[0], -1), (var, -2))
             self._join((tiles[0], -2), (var, -1))
+        elif spec.family == "reduction" and var is not None and len(tiles) == 1:
+            self._same(whole)
+            pairs = enumerate(zip(_shape(tiles[0]), _shape(var), strict=True))
+            self._fix_axes((tiles[0], axis) for axis, (before, after) in pairs if before != after)
         elif spec.name not in MADE:
             self._fix(whole)
 
@@ -184,8 +192,8 @@ class TileAxes:
     def _same(self, tiles: Iterable[Expr]) -> None:
         """Join the axes of tiles, counted from the last; those of one element are repeated along the others."""
         first: dict[tuple[int, int], Axis] = {}
-        for tile in tiles:
-            for number, size in enumerate(reversed(_shape(tile))) if _is_tile(tile) else ():
+        for tile in filter(_is_tile, tiles):
+            for number, size in enumerate(reversed(_shape(tile))):
                 axis = tile, -1 - number
                 self._join(first.setdefault((number, size), axis), axis)
 

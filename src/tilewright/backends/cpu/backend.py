@@ -67,7 +67,8 @@ class CPU(Backend):
         """
         with timed("compiler"):
             from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
-            from tilewright.passes.widen import Wanted, Widened, widened
+            from tilewright.passes.product_grids import Wanted
+            from tilewright.passes.widen import Widened, widened
 
             options = options or Options.current()
         with timed("emission"):
