@@ -43,13 +43,17 @@ def target_of(stmt: Stmt, stored: Var) -> Target | None:
 
 
 def straight(
-    gather: AssignStmt, body: SeqStmts, may_meet: Callable[[Var, Var], bool], turned: Collection[Var]
+    gather: AssignStmt,
+    body: SeqStmts,
+    may_meet: Callable[[Var, Var], bool],
+    turned: Collection[Var],
+    read_in_place: Collection[Var] = (),
 ) -> tuple[Stmt, Target] | None:
     """Return the statement that a gather writes for, and where: in other memory, along rows, than it reads from."""
     after = next((following for stmt, following in zip(body, body.stmts[1:], strict=False) if stmt is gather), None)
     target = target_of(after, gather.var) if after is not None else None
     if after is None or target is None or target.tensor in turned or not isinstance(gather.value, Call):
         return None
-    read = [arg for arg in gather.value.args if isinstance(arg.type, TensorType)]
+    read = [*read_in_place, *(arg for arg in gather.value.args if isinstance(arg.type, TensorType))]
     apart = all(isinstance(arg, Var) and not may_meet(arg, target.tensor) for arg in read)
     return (after, target) if apart else None

@@ -58,14 +58,21 @@ def _streams(b: Builder, group: Group) -> Value | None:
     if len(wide) != 1:
         return None
     (sink,) = wide
-    tensor, width, size = sink.tensor, static(sink.tile.valid[-1]), sink.tensor.dtype.get_byte()
+    if sink.add or sink.mask is not None:
+        return None
+    return passes_caches(b, sink.tensor, sink.offsets[-1], sink.tile.valid[-1])
+
+
+def passes_caches(b: Builder, tensor: Tensor, column: Value, extent: Value) -> Value | None:
+    """Return whether rows of some extent, from a column of a tensor on, had better pass the caches, None for never."""
+    width, size = static(extent), tensor.dtype.get_byte()
     aligned = width is not None and width * size % LINE == 0 and tensor.dtype.bits == 8 * size
-    if sink.add or sink.mask is not None or not aligned or tensor.strides[-1] != i64(1):
+    if not aligned or tensor.strides[-1] != i64(1):
         return None
     known = [static(extent) for extent in tensor.shape]
     if all(extent is not None for extent in known) and math.prod(e or 0 for e in known) * size < STREAMED:
         return None
-    return _pays(b, tensor, sink.offsets[-1])
+    return _pays(b, tensor, column)
 
 
 def _pays(b: Builder, tensor: Tensor, column: Value) -> Value:

@@ -203,11 +203,16 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -
     if sink.add:
         lane = rounded(read(b, pointer, tensor.dtype, here, stride) + lane, tensor.dtype)
     if streaming and here.mask is None and here.count > 1:
-        b.module.declare("!0 = !{i32 1}")
-        b.module.streams = True
-        b.store(_kept(b, to_memory(lane)), pointer, here.count * tensor.dtype.get_byte(), ", !nontemporal !0")
+        stream(b, to_memory(lane), pointer, here.count * tensor.dtype.get_byte())
         return
     write(b, pointer, lane, here, stride)
+
+
+def stream(b: Builder, value: Value, pointer: Value, nbytes: int) -> None:
+    """Emit a store of so many bytes past the caches, to where that many are aligned."""
+    b.module.declare("!0 = !{i32 1}")
+    b.module.streams = True
+    b.store(_kept(b, value), pointer, nbytes, ", !nontemporal !0")
 
 
 def _kept(b: Builder, value: Value) -> Value:
