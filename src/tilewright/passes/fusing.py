@@ -237,6 +237,19 @@ def _gather(w: Walk, call: Call, given: Given) -> Waiting | None:
     return gathered
 
 
+@_plans("scan")
+def _scan(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let rows be read where they lie, and go where they are stored, unless that is where they lie."""
+    (x,) = w.tiles(given, "x")
+    read: list[Var] = []
+    if x.tensor is not None and x.tensor not in w.turned and _withdraw(w, x):
+        read.append(x.tensor)
+    scanned = _needing(w, call, given)
+    assert scanned is not None
+    w.straighten(scanned.rows, read=read)
+    return scanned
+
+
 @_plans("gather_mask")
 def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let columns of a tensor be loaded instead of all of them."""

@@ -48,6 +48,7 @@ def straight(
     may_meet: Callable[[Var, Var], bool],
     turned: Collection[Var],
     loads: Sequence[Call] = (),
+    read_in_place: Sequence[Var] = (),
 ) -> tuple[Stmt, Target] | None:
     """Return the statement that a gather writes for, and where: in other memory, along rows, than it reads from.
 
@@ -58,7 +59,7 @@ def straight(
     if after is None or target is None or target.tensor in turned or not isinstance(gather.value, Call):
         return None
     calls = [gather.value, *(load for load in loads if not _is_there(load, gather, target))]
-    read = [arg for call in calls for arg in call.args if isinstance(arg.type, TensorType)]
+    read = [*read_in_place, *(arg for call in calls for arg in call.args if isinstance(arg.type, TensorType))]
     apart = all(isinstance(arg, Var) and not may_meet(arg, target.tensor) for arg in read)
     return (after, target) if apart else None
 

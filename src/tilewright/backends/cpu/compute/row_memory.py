@@ -204,12 +204,12 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -
     if sink.add:
         lane = rounded(read(b, pointer, tensor.dtype, here, stride) + lane, tensor.dtype)
     if streaming and here.mask is None and here.count > 1:
-        store_past_caches(b, _kept(b, to_memory(lane)), pointer, here.count * tensor.dtype.get_byte())
+        store_past_caches(b, kept(b, to_memory(lane)), pointer, here.count * tensor.dtype.get_byte())
         return
     write(b, pointer, lane, here, stride)
 
 
-def _kept(b: Builder, value: Value) -> Value:
+def kept(b: Builder, value: Value) -> Value:
     """Return lanes of which LLVM does not know where they come from: one that truncates and stores forgets the hint."""
     if element(value.type) == "half":
         value = b.convert("bitcast", value, vector("i16", lanes(value.type)))
