@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tilewright.backends.cuda.maps import Box, boxes
+from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
 from tilewright.backends.cuda.target import triton_release
 from tilewright.errors import InternalError
@@ -42,6 +43,8 @@ class Binary:
     shared: int
     texts: Mapping[str, str]
     boxes: tuple[Box, ...] = ()
+    takes_turns: bool = False
+    """Whether its blocks take turns at those of its grid, so that there need not be more than run at a time."""
 
 
 @record
@@ -97,9 +100,14 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     backend.load_dialects(context)
     module: Any = _parsed(triton, context, text if schedule.is_specialized else text.replace(SPECIALIZED, "}"))
     makers: dict[str, Any] = {}
-    backend.add_stages(makers, options, *triton.language)
     metadata: dict[str, Any] = {"target": target, **options.__dict__}
     texts: dict[str, str] = {}
+    if schedule.has_roles:
+        backend.add_stages(makers, options, triton.with_layouts)
+        del makers["ttgir"]
+        texts["ttgir"], metadata["tensordesc_meta"] = text, module.get_tensordesc_metadata()
+    else:
+        backend.add_stages(makers, options, triton.language)
     for name, make in makers.items():
         module = make(module, metadata)
         if name in STAGES:
@@ -108,8 +116,12 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
         raise InternalError("a kernel that needs scratch memory of the device")
     if metadata["shared"] > MOST_SHARED:
         raise ValueError(f"{metadata['shared']} bytes of shared memory, and a block has at most {MOST_SHARED}")
+    if schedule.has_roles and Usage.of(bytes(module)).spilled:
+        raise ValueError("registers that are spilled")
     made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
-    return Binary(bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made)
+    return Binary(
+        bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made, schedule.has_roles
+    )
 
 
 def _parsed(triton: Any, context: Any, text: str) -> Any:
@@ -131,19 +143,15 @@ class _Triton:
 
     def __init__(self) -> None:
         from triton._C.libtriton import ir  # pyright: ignore
-        from triton.backends.compiler import GPUTarget  # pyright: ignore
+        from triton.backends.compiler import GPUTarget, Language  # pyright: ignore
         from triton.compiler.compiler import make_backend  # pyright: ignore
 
         self.ir: Any = ir
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
         self.has_wrapped_descriptors = triton_release() < (3, 8)
-        self.language: tuple[Any, ...] = ()
-        try:
-            from triton.backends.compiler import Language  # pyright: ignore
-        except ImportError:
-            return
-        self.language = (Language.TRITON,)  # pyright: ignore
+        self.language: Any = Language.TRITON
+        self.with_layouts: Any = Language.GLUON
 
 
 _loaded: list[_Triton] = []
