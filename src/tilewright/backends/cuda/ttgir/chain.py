@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from tilewright.backends.cuda.ttgir.operations import NAME, Loop, Operation, read
+from tilewright.backends.cuda.ttgir.powers import Powers
 from tilewright.records import entity, record
 
 ROWS, PART = 128, 64
@@ -95,6 +97,9 @@ def chain_of(text: str) -> Chain:
     loop = found[loops[0]]
     assert isinstance(loop, Loop)
     before, after = (_plain(part) for part in (found[: loops[0]], found[loops[0] + 1 :]))
+    powers = Powers(before, loop.body)
+    loop = replace(loop, body=powers.rewritten(loop.body))
+    before = (*before, *powers.constants)
     held, streamed = _loads(before), _loads(loop.body)
     if _loads(after) or any(op.name == "tt.dot" for op in (*before, *after)):
         raise Unfit("blocks outside of the loop")

@@ -16,6 +16,30 @@ def derived(name: str, what: str) -> str:
     return f"%{what}_{name[1:].replace('#', '_')}"
 
 
+_ROUNDS = """
+    %program = tt.get_program_id x : i32
+    %programs = tt.get_num_programs x : i32
+    %count = arith.trunci {count} : i64 to i32
+    %last = arith.subi %count, %one : i32
+    %whole = arith.divui %count, %programs : i32
+    %rest = arith.remui %count, %programs : i32
+    %behind = arith.subi %programs, %program : i32
+    %turned = arith.subi %behind, %one : i32
+    %is_whole_odd = arith.trunci %whole : i32 to i1
+    %place = arith.select %is_whole_odd, %turned, %program : i32
+    %has_more = arith.cmpi ult, %place, %rest : i32
+    %more = arith.extui %has_more : i1 to i32
+    %rounds_made = arith.addi %whole, %more : i32
+    %all_turns = scf.for %round = %zero to %rounds_made step %one iter_args(%turns = %zero) -> (i32) : i32 {{
+    %is_odd = arith.trunci %round : i32 to i1
+    %spot = arith.select %is_odd, %turned, %program : i32
+    %earlier = arith.muli %round, %programs : i32
+    %number = arith.addi %earlier, %spot : i32
+    %block = arith.subi %last, %number : i32
+"""
+"""Which blocks of the grid a program computes."""
+
+
 class Group:
     """The text of a group of warps that has one half of the rows."""
 
@@ -23,7 +47,6 @@ class Group:
         self.chain, self.layouts, self.half = chain, layouts, half
         self.lines: list[str] = []
         self._renamed: dict[str, str] = {}
-        self._place = ' loc("kernel":0:0)'
 
     def name(self, name: str) -> str:
         """Return what a value is called here."""
@@ -53,18 +76,14 @@ class Group:
 
     @contextmanager
     def blocks(self, count: str) -> Generator[Callable[[str], None], None, None]:
-        """Write the loop over what were blocks of the grid; the function that is given ends it, with turns made."""
-        self.say("%first = tt.get_program_id x : i32")
-        self.say("%programs = tt.get_num_programs x : i32")
-        self.say(f"%count = arith.trunci {count} : i64 to i32")
-        self.say("%all_turns, %all_blocks = scf.for %block = %first to %count step %programs "
-                 "iter_args(%turns = %zero, %blocks = %zero) -> (i32, i32) : i32 {")  # fmt: skip
+        """Write the loop over what were blocks of the grid; the function that is given ends it, with turns made.
 
-        def done(turns: str) -> None:
-            self.say("%next_block = arith.addi %blocks, %one : i32")
-            self.say(f"scf.yield {turns}, %next_block : i32, i32")
-
-        yield done
+        Programs take them round by round, every other round in turned order, and the last blocks first: where later
+        ones have more to do, all programs come to about the same, and what is left for the end is short.
+        """
+        for line in _ROUNDS.format(count=count).strip().splitlines():
+            self.say(line.strip())
+        yield lambda turns: self.say(f"scf.yield {turns} : i32")
         self.say("}")
 
     def write(self, ops: Sequence[Operation]) -> None:
@@ -84,7 +103,7 @@ class Group:
     def _effect(self, op: Operation) -> None:
         if op.name == "scf.if" and (op.results or op.types):
             raise Unfit("a branch with tensors")
-        self.say(self._named(op, self.layouts.typed(op.text)) + self._place)
+        self.say(self._named(op, self.layouts.typed(op.text)) + op.place)
 
     def _plain(self, op: Operation) -> None:
         way, text = self.layouts.way(op), op.text
@@ -98,7 +117,7 @@ class Group:
             text = text.replace(f"end = {ROWS} : i32, start = 0 ", f"end = {first + PART} : i32, start = {first} ")
         if op.name == "tt.broadcast":
             text = self._alike(op)
-        self.say(f"{', '.join(op.results)} = {self._named(op, self.layouts.typed(text, way))}{self._place}")
+        self.say(f"{', '.join(op.results)} = {self._named(op, self.layouts.typed(text, way))}{op.place}")
 
     def _alike(self, op: Operation) -> str:
         """Return a broadcast of what lies as its result does, which may take another name for it."""
@@ -118,10 +137,10 @@ class Group:
         columns, name = source[1], op.results[0]
         text = self._named(op, self.layouts.typed(op.text, DOWN, columns))
         if self.layouts.of(columns) == self.layouts.of(1):
-            self.say(f"{name} = {text}{self._place}")
+            self.say(f"{name} = {text}{op.place}")
             return
         own = derived(name, "own")
-        self.say(f"{own} = {text}{self._place}")
+        self.say(f"{own} = {text}{op.place}")
         types = [self.layouts.tensor((ROWS,), element, DOWN, main) for main in (columns, 1)]
         self.say(f"{name} = ttg.convert_layout {own} : {types[0]} -> {types[1]}")
 

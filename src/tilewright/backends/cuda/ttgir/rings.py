@@ -83,17 +83,17 @@ class Rings:
         """Write which place of the rings a turn has, and how often they have gone round."""
         g.say(f"%depth = arith.constant {self.depth} : i32")
         g.say(f"%slot = arith.remui {turn}, %depth : i32")
-        g.say(f"%rounds = arith.divui {turn}, %depth : i32")
-        g.say("%phase = arith.andi %rounds, %one : i32")
+        g.say(f"%gone_round = arith.divui {turn}, %depth : i32")
+        g.say("%phase = arith.andi %gone_round, %one : i32")
         g.say("%other_phase = arith.xori %phase, %one : i32")
 
     def _row_slot(self, g: Group, half: int) -> None:
         g.say(f"%row_places{half} = arith.constant {self.places_of_rows} : i32")
         g.say(f"%half{half} = arith.constant {half} : i32")
-        g.say(f"%row_slot{half} = arith.remui %blocks, %row_places{half} : i32")
+        g.say(f"%row_slot{half} = arith.remui %round, %row_places{half} : i32")
         g.say(f"%row_pair{half} = arith.muli %row_slot{half}, %two : i32")
         g.say(f"%row_place{half} = arith.addi %row_pair{half}, %half{half} : i32")
-        g.say(f"%row_rounds{half} = arith.divui %blocks, %row_places{half} : i32")
+        g.say(f"%row_rounds{half} = arith.divui %round, %row_places{half} : i32")
         g.say(f"%row_phase{half} = arith.andi %row_rounds{half}, %one : i32")
         g.say(f"%row_other{half} = arith.xori %row_phase{half}, %one : i32")
 

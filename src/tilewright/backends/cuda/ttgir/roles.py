@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tilewright.backends.cuda.ttgir.chain import Chain, Load, Unfit, chain_of, sliced
 from tilewright.backends.cuda.ttgir.group import Group
 from tilewright.backends.cuda.ttgir.layouts import Layouts
+from tilewright.backends.cuda.ttgir.masks import Masks
 from tilewright.backends.cuda.ttgir.operations import NAME, Operation
 from tilewright.backends.cuda.ttgir.products import multiply
 from tilewright.backends.cuda.ttgir.rings import Rings
@@ -99,8 +100,14 @@ def _turns(g: Group, rings: Rings, body: Sequence[Operation], held: dict[Load, s
           f"iter_args({pairs}{', ' if pairs else ''}%turn = %turns) -> ({all_types}) : i64 {{")  # fmt: skip
     rings.slot(g, "%turn")
     left = [product.right for product in g.chain.products.values()]
+    masks = Masks(g, body)
     for op in body:
         product = g.chain.products.get(op)
+        if op in masks.found:
+            masks.write(op)
+            continue
+        if op in masks.later:
+            continue
         if product is None:
             g.write([op])
             continue

@@ -121,7 +121,7 @@ class _Uses:
         return is_rough and (name in _SCALED or (name in _ADDED and self.adds_up(call)))
 
     def adds_up(self, call: Call) -> bool:
-        """Return whether a call adds up without losing digits that count: nothing below zero, or a product of halves."""
+        """Return whether a call adds up without losing digits: nothing below zero, or a product of halves."""
         if call.op.name not in _ADDED:
             return False
         terms = [arg for arg in call.args if isinstance(arg, Var)]
