@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from tilewright.backends.cuda.maps import Box, boxes
@@ -105,6 +108,7 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     if schedule.has_roles:
         backend.add_stages(makers, options, triton.with_layouts)
         del makers["ttgir"]
+        makers["cubin"] = lambda ptx, _: _assembled(triton, capability, ptx)  # pyright: ignore
         texts["ttgir"], metadata["tensordesc_meta"] = text, module.get_tensordesc_metadata()
     else:
         backend.add_stages(makers, options, triton.language)
@@ -116,12 +120,34 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
         raise InternalError("a kernel that needs scratch memory of the device")
     if metadata["shared"] > MOST_SHARED:
         raise ValueError(f"{metadata['shared']} bytes of shared memory, and a block has at most {MOST_SHARED}")
-    if schedule.has_roles and Usage.of(bytes(module)).spilled:
-        raise ValueError("registers that are spilled")
     made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
     return Binary(
         bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made, schedule.has_roles
     )
+
+
+def _assembled(triton: _Triton, capability: int, ptx: str) -> bytes:
+    """Return machine code; ValueError where it would wait for each product, or has no registers for what it holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_text(ptx)
+        tool, options = (
+            triton.assembler(capability),
+            ("-lineinfo", "--fmad=false", "-v", f"--gpu-name=sm_{capability}a"),
+        )
+        done = subprocess.run(
+            [tool, *options, str(source), "-o", str(made)], capture_output=True, text=True, check=False
+        )
+        if done.returncode or _SERIALIZED.search(done.stderr):
+            raise ValueError(done.stderr)
+        cubin = made.read_bytes()
+    if Usage.of(cubin).spilled:
+        raise ValueError("registers that are spilled")
+    return cubin
+
+
+_SERIALIZED = re.compile(r"\(C75\d\d\)")
+"""What the assembler says where it does not let products run side by side with anything."""
 
 
 def _parsed(triton: Any, context: Any, text: str) -> Any:
@@ -150,8 +176,13 @@ class _Triton:
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
         self.has_wrapped_descriptors = triton_release() < (3, 8)
-        self.language: Any = Language.TRITON
-        self.with_layouts: Any = Language.GLUON
+        self.language: Any = Language.TRITON  # pyright: ignore
+        self.with_layouts: Any = Language.GLUON  # pyright: ignore
+
+    def assembler(self, capability: int) -> str:
+        """Return where the assembler is that Triton would take."""
+        find: Any = vars(import_module("triton.backends.nvidia.compiler"))["get_ptxas"]
+        return find(capability).path if find.__code__.co_argcount else find().path
 
 
 _loaded: list[_Triton] = []

@@ -88,7 +88,7 @@ class Masks:
     # which conditions
 
     def _condition(self, name: str) -> list[Order | str]:
-        """Return what makes a condition hold everywhere: orders, and conditions that are numbers; nothing if unknown."""
+        """Return what makes a condition hold everywhere, orders and conditions; nothing where that is unknown."""
         op = self._made.get(name)
         if op is None:
             return []

@@ -1,7 +1,7 @@
 """Powers: exponentials of sums whose numbers are scaled once, before the GPU raises two to them.
 
-`exp(a * b + c)` is two to the power of `a * (b * log2(e)) + c * log2(e)`. Where `b` is a constant and `c` one number for
-a row, that is an instruction less for each element.
+`exp(a * b + c)` is two to the power of `a * (b * log2(e)) + c * log2(e)`. Where `b` is a constant and `c` one number
+for a row, that is an instruction less for each element.
 """
 
 from __future__ import annotations

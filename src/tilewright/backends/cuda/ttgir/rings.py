@@ -99,7 +99,7 @@ class Rings:
 
     def _at(self, g: Group, name: str, place: str, own: str) -> str:
         type_ = dict(self.places)[name]
-        head, _, rest = type_.removeprefix("!ttg.memdesc<").partition("x")
+        rest = type_.partition("x")[2]
         one = _BARRIER if name.endswith(("_full", "_empty")) else f"!ttg.memdesc<{rest}"
         g.say(f"{own} = ttg.memdesc_index {name}[{place}] : {type_} -> {one}")
         return one
