@@ -189,7 +189,7 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
         """
         found = saved.read(path_of(directory))
         name = found.platform if platform is None else checked_platform(platform)
-        if target_of(name) != DEFAULT:
+        if target_of(name) != target_of(DEFAULT):
             raise ValueError(f"{str(directory)!r} holds code for the processor, which platform {name!r} does not run")
         made = cls.of(
             found.artifact, name, output_dir=directory, specialized=found.specialized, backend_type=backend_type

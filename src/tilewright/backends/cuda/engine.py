@@ -36,6 +36,14 @@ _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 _lock = Lock()
 
 
+class _TooLarge(ValueError):
+    """Raised for a kernel that does not fit a block."""
+
+    def __init__(self, shared: int) -> None:
+        super().__init__(f"{shared} bytes of shared memory, and a block has at most {MOST_SHARED}")
+        self.shared = shared
+
+
 @record
 class Binary:
     """A kernel as machine code, and how it is launched."""
@@ -77,11 +85,18 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
 
 
 def _fitting(triton: _Triton, job: Job) -> Binary:
-    """Return a kernel by the first of its schedules that Triton can follow and that fits a block."""
+    """Return a kernel by the first of its schedules that Triton can follow and that fits a block.
+
+    What loads ahead grows with its stages: schedules that are hopeless by what another one took are not tried.
+    """
     *first, last = job.tries
+    most: dict[str, int] = {}
     for text, schedule in first:
         try:
-            return _compiled(triton, job.capability, text, schedule)
+            if schedule.stages <= most.get(text, schedule.stages):
+                return _compiled(triton, job.capability, text, schedule)
+        except _TooLarge as error:
+            most[text] = schedule.stages * MOST_SHARED // error.shared
         except _OBJECTIONS:
             continue
     return _compiled(triton, job.capability, *last)
@@ -116,10 +131,10 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
         module = make(module, metadata)
         if name in STAGES:
             texts[name] = str(module)
+        if metadata.get("shared", 0) > MOST_SHARED:  # which is found long before there is machine code
+            raise _TooLarge(metadata["shared"])
     if metadata.get("global_scratch_size"):
         raise InternalError("a kernel that needs scratch memory of the device")
-    if metadata["shared"] > MOST_SHARED:
-        raise ValueError(f"{metadata['shared']} bytes of shared memory, and a block has at most {MOST_SHARED}")
     made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
     return Binary(
         bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made, schedule.has_roles

@@ -15,7 +15,7 @@ from tilewright.settings import PREFIX
 PER_THREAD = 32
 """Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
 OF_PRODUCTS = 128
-"""Elements of products that a thread accumulates; with more it runs out of registers."""
+"""Elements of products, or of a factor, that a thread has; with more it runs out of registers."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
 BAND = 16
@@ -42,7 +42,8 @@ def plain(largest: int, products: Sequence[tuple[int, int]]) -> Schedule:
     """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes."""
     if not products:
         return Schedule(_warps(largest // PER_THREAD, 32), 3)
-    return Schedule(_warps(sum(rows * columns for rows, columns in products) // OF_PRODUCTS, 8), 3)
+    held = max(largest, sum(rows * columns for rows, columns in products))
+    return Schedule(_warps(held // OF_PRODUCTS, 8), 3)
 
 
 def described(largest: int, products: Sequence[tuple[int, int]], loaded: int) -> tuple[Schedule, ...]:

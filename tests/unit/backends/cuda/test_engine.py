@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ops.test_every_op import example, title
+from unit.backends.cuda.test_numbers_of_texts import REPEATED
 from unit.backends.cuda.test_texts import add, matmul, ones
 from unit.backends.cuda.written import written
 
@@ -73,6 +74,12 @@ def test_an_example_of_an_op_compiles(spec: OpSpec) -> None:
         pytest.skip("refused by name")
     jobs = [Job(90, k.tries(90, is_aligned=is_aligned)) for k in unit.kernels for is_aligned in (True, False)]
     assert all(binary.cubin for binary in compiled(jobs))
+
+
+def test_loops_that_look_keep_their_tiles_in_registers() -> None:
+    (found,) = written(REPEATED).kernels
+    (binary,) = compiled([Job(90, found.tries(90, is_aligned=True))])
+    assert binary.texts["ttir"].count("scf.while") == 2
 
 
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
