@@ -19,8 +19,8 @@ from tilewright.backends.cuda.ttir.tiles import of_rank, operand, tile_type, zer
 from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tile, element_of, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import FP32, FP64, INT32, DataType
-from tilewright.ops.matmul import MISSING_ROWS
+from tilewright.dtypes import FP16, FP32, FP64, INT32, DataType
+from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 
 LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
 MOST_STEPS = 1 << 19
@@ -114,7 +114,9 @@ def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
 
 
 def _computed_in(dtype: DataType, length: int) -> DataType:
-    """Return the type that elements are multiplied in."""
+    """Return the type that elements are multiplied in; floats of 8 bits are fp16, too."""
+    if dtype in SMALL_FLOATS:
+        dtype = FP16
     if dtype == FP64 or length >= MATRIX_UNITS.get(dtype, 1 << 20):
         return dtype
     return FP32 if dtype.is_float() else INT32
