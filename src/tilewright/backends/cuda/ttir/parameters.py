@@ -71,8 +71,9 @@ class Parameters:
         """Return the address of the word that errors are noted in."""
         return self.add(pointer_to(I64), None)
 
-    def described(self, plane: Plane, block: tuple[int, int]) -> Value:
-        """Return the descriptor by which blocks of a tensor are loaded."""
+    def described(self, plane: Plane, block: tuple[int, int], element: str) -> Value:
+        """Return the descriptor by which blocks of a tensor are loaded, as elements of another name where there is one."""
+        plane = replace(plane, element=element or plane.element)
         for known in self.maps:
             if (known.plane, known.block) == (plane, block):
                 return known.value
