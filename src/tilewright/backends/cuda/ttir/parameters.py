@@ -72,7 +72,7 @@ class Parameters:
         return self.add(pointer_to(I64), None)
 
     def described(self, plane: Plane, block: tuple[int, int], element: str) -> Value:
-        """Return the descriptor by which blocks of a tensor are loaded, as elements of another name where there is one."""
+        """Return the descriptor by which blocks of a tensor are loaded, of elements that may have another name."""
         plane = replace(plane, element=element or plane.element)
         for known in self.maps:
             if (known.plane, known.block) == (plane, block):
