@@ -12,6 +12,7 @@ from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL
+from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
@@ -323,9 +324,11 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 
 def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:
-    """Return an operand with elements of 32 bits or fewer."""
+    """Return an operand with elements that are multiplied as they are: neither long nor small floats."""
     assert isinstance(expr, Expr) and isinstance(expr.type, TileType)
-    return tile if expr.type.dtype.bits <= 32 else w.map(tile.shape, tile.valid, [tile], alone=False)
+    dtype = expr.type.dtype
+    is_plain = dtype.bits <= 32 and dtype not in SMALL_FLOATS
+    return tile if is_plain else w.map(tile.shape, tile.valid, [tile], alone=False)
 
 
 def _shape(call: Call) -> tuple[int, ...]:
