@@ -39,7 +39,8 @@ class KernelText:
         """Return a kernel that has been written; a text can say how it is to be scheduled."""
         name = spelled(name)
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        plain = schedule.wanted(wanted, schedule.plain(k.facts.largest, k.facts.products))
+        usual = schedule.plain(k.facts.largest, k.facts.products, is_folded=k.t.is_folded)
+        plain = schedule.wanted(wanted, usual)
         if not k.facts.is_described:
             return KernelText(name, aligned, other, plain)
         parameters = params.texts(is_aligned=True, is_described=True)

@@ -79,6 +79,8 @@ class Text:
         self.lines: list[str | Either] = []
         self.span: Span = UNKNOWN
         """What the operations that follow are for."""
+        self.is_folded = False
+        """Whether elements of a tensor meet, so that threads wait for each other."""
         self._numbers = itertools.count()
         self._constants: dict[tuple[str, str, tuple[int, ...]], Value] = {}
         self._head: list[str] = []
