@@ -46,6 +46,10 @@ class NoTorchError(TilewrightError, NotImplementedError):
     """Something that cannot be written down in torch."""
 
 
+class NoPtoError(TilewrightError, NotImplementedError):
+    """Something that cannot be written down as PTO text."""
+
+
 class KernelError(TilewrightError):
     """A mistake in a kernel, shown at the line that holds it."""
 

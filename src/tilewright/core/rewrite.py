@@ -54,6 +54,8 @@ class Rewriter(ExpressionRewriter):
 
     def stmt(self, stmt: Stmt) -> Sequence[Stmt]:
         """Return what stands for a statement: nothing, one or several."""
+        if type(stmt) is AssignStmt:  # as most are
+            return self.assign(stmt)
         return _STATEMENTS[type(stmt)](self, stmt)
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
@@ -108,8 +110,10 @@ class Rewriter(ExpressionRewriter):
 
         What a loop starts without has the type that turns hand on.
         """
-        before = dict(self.replaced)
         types = tuple(_narrower(init, arg.var) for init, arg in zip(inits, args, strict=True))
+        if not any(types) and not any(isinstance(init, Absent) for init in inits):
+            return self._iter_args(args, inits, types), self.body(body)
+        before = dict(self.replaced)
         carried = self._carried(args, inits, types, body) if any(types) else None
         if carried is None:
             self.replaced, types = dict(before), (None,) * len(args)

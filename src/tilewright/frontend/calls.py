@@ -10,7 +10,7 @@ from tilewright.core.build import arguments as op_arguments
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
-from tilewright.core.op import Kind, OpSpec, Role, spec_of
+from tilewright.core.op import Kind, OpSpec, spec_of
 from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
@@ -141,9 +141,9 @@ def _may_be_cut(t: Translator, bound: Mapping[str, Value]) -> bool:
 def _check_attributes(
     t: Translator, spec: OpSpec, bound: Mapping[str, Value], spans: Mapping[str, ast.AST], node: ast.AST
 ) -> None:
-    for p in spec.parameters:
+    for p in spec.options:
         value = bound[p.name]
-        if p.role is Role.ATTRIBUTE and isinstance(value, Expr) and not isinstance(value, Const):
+        if isinstance(value, Expr) and not isinstance(value, Const):
             message = f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}"
             help = "pass a constant, or a Python value from outside the kernel"
             raise t.error(NotStaticError, spans.get(p.name, node), message, help=help)

@@ -237,6 +237,19 @@ def _gather(w: Walk, call: Call, given: Given) -> Waiting | None:
     return gathered
 
 
+@_plans("scan")
+def _scan(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let rows be read where they lie, and go where they are stored, unless that is where they lie."""
+    (x,) = w.tiles(given, "x")
+    read: list[Var] = []
+    if x.tensor is not None and x.tensor not in w.turned and _withdraw(w, x):
+        read.append(x.tensor)
+    scanned = _needing(w, call, given)
+    assert scanned is not None
+    w.straighten(scanned.rows, read=read)
+    return scanned
+
+
 @_plans("gather_mask")
 def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let columns of a tensor be loaded instead of all of them."""
@@ -253,11 +266,23 @@ def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 @_plans("scatter_mask")
 def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let columns be read where they lie, and those between them."""
-    for tile in w.tiles(given, "src", "dst"):
+    """Let columns be read where they lie, and those between them, and be written where a store alone wants them."""
+    tiles = w.tiles(given, "src", "dst")
+    for tile in tiles:
         if tile.tensor not in w.turned:
             _withdraw(w, tile)
-    return _needing(w, call, given)
+    put = _needing(w, call, given)
+    loads = [load for tile in tiles if (load := _read_in_place(w, tile)) is not None and tile.valid == tile.shape]
+    if put is not None and len(loads) == len(tiles):
+        w.straighten(put.rows, loads)
+    return put
+
+
+def _read_in_place(w: Walk, tile: Waiting) -> Call | None:
+    """Return the load that a tile is read by where it lies in its tensor."""
+    stmt = tile.loaded
+    load = stmt.value if isinstance(stmt, AssignStmt) and w.recorder.plan.at(stmt).in_place else None
+    return load if isinstance(load, Call) else None
 
 
 @_plans("atomic")

@@ -145,6 +145,15 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
         tolerances = (loose if rtol is None else rtol, loose if atol is None else atol)
         return validate_ir(subject, tensors, expected, *tolerances)
 
+    def as_pto(self) -> str:
+        """Return the program as PTO text, which `pto.jit(source=...)` reads; NoPtoError for what that cannot say.
+
+        Its function takes the program's parameters, tensors as pointers, and then each named extent as an `index`.
+        """
+        from tilewright.programs.pto_text.export import as_pto
+
+        return as_pto(self.program)
+
     def as_torch_op(self, name: str) -> TorchOp:
         """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""
         from tilewright.programs.torch_op import torch_op
@@ -189,7 +198,7 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
         """
         found = saved.read(path_of(directory))
         name = found.platform if platform is None else checked_platform(platform)
-        if target_of(name) != DEFAULT:
+        if target_of(name) != target_of(DEFAULT):
             raise ValueError(f"{str(directory)!r} holds code for the processor, which platform {name!r} does not run")
         made = cls.of(
             found.artifact, name, output_dir=directory, specialized=found.specialized, backend_type=backend_type
