@@ -6,7 +6,7 @@ import os
 import sys
 
 PREFIX = "TILEWRIGHT_"
-NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS", "AUTOTUNE", "CUDA_SCHEDULE"))
+NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "CUDA_SCHEDULE"))
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
 
@@ -39,6 +39,11 @@ def drift() -> str:
 def autotune() -> bool:
     """Return whether kernels measure their configurations, from TILEWRIGHT_AUTOTUNE: on unless off."""
     return _choice("AUTOTUNE", "on", ("on", "off", "1", "0")) in ("on", "1")
+
+
+def chooses_tiles() -> bool:
+    """Return whether processors multiply in tiles of their choice, from TILEWRIGHT_TILES: chosen unless written."""
+    return _choice("TILES", "chosen", ("chosen", "written")) == "chosen"
 
 
 def cuda_schedule() -> str:

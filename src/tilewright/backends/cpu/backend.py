@@ -22,7 +22,7 @@ class CPU(Backend):
     """Programs as native code of this machine's processor."""
 
     name = "cpu"
-    stages = ("fusion", "llvm", "assembly", "object")
+    stages = ("tiles", "fusion", "llvm", "assembly", "object")
     is_kept = True
 
     def objection(self) -> str:
@@ -63,9 +63,14 @@ class CPU(Backend):
         """
         with timed("compiler"):
             from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
+            from tilewright.passes.product_grids import Wanted
+            from tilewright.passes.widen import Widened, widened
 
-            emitter = ProgramEmitter(program, target or host(), options or Options.current())
+            options = options or Options.current()
         with timed("emission"):
+            tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
+            program = tiles.program
+            emitter = ProgramEmitter(program, target or host(), options)
             functions = program.entries if entries is None else [program[name] for name in entries]
             symbols = {function.name: emitter.entry(function) for function in functions}
             text = emitter.module.text()
@@ -73,7 +78,7 @@ class CPU(Backend):
             made = assemble(text, emitter.target).object
         plans, target = emitter.plans, emitter.target
         code = {"llvm": lambda: text, "assembly": lambda: assembly(text, target), **_texts(made)}
-        texts = {"fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
+        texts = {"tiles": lambda: str(tiles), "fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
         return Code(self, emitter.target, {PROGRAM: made}, symbols, emitter.errors, texts)
 
     def load(self, program: Program, code: Code) -> HostProgram:
