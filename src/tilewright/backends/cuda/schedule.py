@@ -17,6 +17,8 @@ PER_THREAD = 32
 LOADED, LIGHT, MOST = 64, 8, 512
 """Bytes of a tile that a thread loads, and elements where it does little else; threads that are taken for that at most.
 Many that do little keep memory busier, until they wait for each other."""
+TINY = 128
+"""Elements of a tile that one warp has alone."""
 OF_PRODUCTS = 128
 """Elements of products, or of a factor, that a thread has; with more it runs out of registers."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
@@ -46,7 +48,7 @@ def plain(largest: int, products: Sequence[tuple[int, int]], *, loaded: int = 0,
     """
     if not products:
         wide = largest // LIGHT if is_light else loaded // LOADED
-        return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32), 3)
+        return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
     return Schedule(_warps(held // OF_PRODUCTS, 8), 3)
 
@@ -88,5 +90,5 @@ def smaller(schedule: Schedule) -> tuple[Schedule, ...]:
     return tuple(replace(schedule, stages=stages) for stages in range(schedule.stages, 0, -1))
 
 
-def _warps(threads: int, most: int) -> int:
-    return min(max(1 << (max(threads, 1) // 32).bit_length() >> 1, 4), most)
+def _warps(threads: int, most: int, least: int = 4) -> int:
+    return min(max(1 << (max(threads, 1) // 32).bit_length() >> 1, least), most)
