@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import ml_dtypes
@@ -42,7 +43,7 @@ def attend(
         kept = pl.exp((best - highest) * scale)
         total = total * kept + pl.row_sum(weights)
         values = pl.load(v, [first + key, 0], [64, dim])
-        average = pl.matmul_acc(pl.row_expand_mul(average, kept), pl.cast(weights, q.dtype, mode="rint"), values)
+        average = pl.row_expand_mul(average, kept) + pl.matmul(pl.cast(weights, q.dtype, mode="rint"), values)
         best = highest
     return pl.store(pl.cast(pl.row_expand_div(average, total), q.dtype, mode="rint"), [first + row, 0], out)
 
@@ -153,8 +154,20 @@ def test_only_hopper_gets_roles_and_a_setting_keeps_them_away() -> None:
 def test_a_mask_is_only_looked_at_where_it_hides_something() -> None:
     given = inputs(1, 256, 64)
     full, causal = (text_of(each, 1, *given) for each in (attention, causal_attention))
-    assert "scf.if" not in full and causal.count("scf.if %everywhere") == 2  # one for each half of the rows
-    assert full.count("ttng.warp_group_dot ") == 4 and full.count("partition") == 2
+    assert "everywhere" not in full
+    assert len(re.findall(r"scf\.if %\w*everywhere", causal)) == 4  # the first turn and the others, each by two groups
+
+
+def test_the_second_product_of_a_turn_is_beside_the_first_of_the_next() -> None:
+    text = text_of(attention, 1, *inputs(1, 256, 64))
+    half = text.partition("default {")[2].partition("partition0")[0]
+    products = re.findall(
+        r"= (?:ttng\.(warp_group_dot|warp_group_dot_wait) .*?(pendings = \d|isAsync)|(scf.for) %\d)", half
+    )
+    said = [name + kept[-1:] + loop for name, kept, loop in products]
+    wait, begin = "warp_group_dot_wait", "warp_group_dotc"
+    turns = [begin, wait + "0", "scf.for", begin, begin, wait + "1", wait + "0", begin, wait + "0"]
+    assert said == turns
 
 
 def test_what_is_rounded_to_half_precision_is_not_computed_to_eight_digits() -> None:

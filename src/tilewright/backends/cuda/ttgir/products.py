@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from tilewright.backends.cuda.ttgir.chain import PART, ROWS, Load, Product
 from tilewright.backends.cuda.ttgir.group import Group, derived
 from tilewright.backends.cuda.ttgir.rings import Rings
+from tilewright.backends.cuda.ttgir.sums import is_zero
 from tilewright.records import record
-
-_ZERO = re.compile(r"dense<(0x0+|0\.0+e\+00)>")
 
 
 @record
@@ -36,8 +34,7 @@ class Multiplier:
             rows, rows_type = self.held[product.left], self.rings.part_type(product.left)
         else:
             rows, rows_type = self._operand(product, left or product.left, of)
-        known = g.chain.constants.get(product.start)
-        adds = "%false" if known is not None and _ZERO.search(known.text) else "%true"
+        adds = "%false" if is_zero(g.chain.constants.get(product.start)) else "%true"
         said, begun = "{inputPrecision = 0 : i32, isAsync = true}", derived(out, f"{of}begun")
         types = f"{rows_type} * {block_type} -> {self.type_of(product)}"
         given = f"{rows}, {block}, {start or product.start}, {adds}"
