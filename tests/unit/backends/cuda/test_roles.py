@@ -184,3 +184,33 @@ def test_triton_takes_roles_without_spilling() -> None:
     assert "ttg.warp_specialize" in program.stages["ttgir"] and "wgmma.mma_async" in program.stages["ptx"]
     (row,) = program.stages["launches"].splitlines()[1:]
     assert row.split()[-8:-4] == ["384", "168", "0", row.split()[-5]]
+
+
+@pl.jit
+def earlier(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor]):
+    """Scores above zero of all keys in earlier blocks, by their values: the first block has none."""
+    for block in pl.parallel(q.shape[0] // 128):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            queries = pl.load(q, [block * 128, 0], [128, 64])
+            total = pl.tile.full([128, 64], dtype=pl.FP32, value=0.0)
+            for key in pl.range(block * 2):
+                scores = pl.matmul(queries, pl.tile.transpose_view(pl.load(k, [key * 64, 0], [64, 64])))
+                weights = pl.cast(pl.relu(scores), q.dtype, mode="rint")
+                total = pl.matmul_acc(total * 0.5, weights, pl.load(v, [key * 64, 0], [64, 64]))
+            pl.store(total, [block * 128, 0], out)
+    return out
+
+
+def test_blocks_without_turns_leave_what_they_began_with() -> None:
+    q, k, v = inputs(1, 384, 64)
+    out = np.full(q.shape, np.nan, np.float32)
+    text = kernel_of(earlier, q, k, v, out).roles
+    found = run_with_roles(text, [q, k, v, out], 3, programs=2)[3]
+    wanted = np.zeros(q.shape)
+    for block in range(3):
+        rows = slice(128 * block, 128 * block + 128)
+        for key in range(2 * block):
+            keys = slice(64 * key, 64 * key + 64)
+            scores = np.maximum(q[rows].astype(np.float64) @ k[keys].astype(np.float64).T, 0).astype(q.dtype)
+            wanted[rows] = wanted[rows] * 0.5 + scores.astype(np.float64) @ v[keys].astype(np.float64)
+    assert np.linalg.norm(found - wanted) < 5e-3 * np.linalg.norm(wanted) and not found[:128].any()
