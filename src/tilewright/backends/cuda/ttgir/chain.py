@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from tilewright.backends.cuda.ttgir.operations import NAME, Loop, Operation, read
+from tilewright.backends.cuda.ttgir.operations import Loop, Operation, read
 from tilewright.backends.cuda.ttgir.powers import Powers
 from tilewright.backends.cuda.ttgir.sums import accumulated
 from tilewright.records import entity, record
@@ -188,8 +188,3 @@ def _taken(op: Operation, chain: Chain) -> Sequence[str]:
     if product is None:
         return op.operands
     return (product.start,) if isinstance(product.left, Load) else (product.start, product.left)
-
-
-def names_in(text: str) -> list[str]:
-    """Return the values that a text names."""
-    return NAME.findall(text)
