@@ -10,6 +10,7 @@ import pytest
 from gpu.device import from_device, on_device
 from unit.backends.cuda.test_roles import (
     attention,
+    attention_to,
     causal_attention,
     earlier,
     inputs,
@@ -51,6 +52,16 @@ def test_of_lengths_that_leave_something_over_whole_blocks_are_right() -> None:
     wanted = reference([given[0], *(x[:192] for x in given[1:])], 1, causal=False)
     assert np.linalg.norm(found[:128] - wanted[:128]) < 5e-3 * np.linalg.norm(wanted[:128])
     assert np.isnan(found[128:]).all()
+
+
+@pytest.mark.parametrize("keys", [1, 64, 100, 1000])
+def test_keys_that_leave_something_over_are_masked(keys: int) -> None:
+    q, k, v = inputs(1, 1024, 64)
+    given = [on_device(x) for x in (q, k[:keys], v[:keys])]
+    out = torch.full_like(given[0], torch.nan)
+    attention_to(*given, out)
+    found, wanted = from_device(out, q.dtype).astype(np.float64), reference([q, k[:keys], v[:keys]], 1, causal=False)
+    assert np.linalg.norm(found - wanted) < 5e-3 * np.linalg.norm(wanted)
 
 
 def test_a_chain_without_a_second_product() -> None:
