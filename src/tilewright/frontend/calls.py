@@ -14,9 +14,9 @@ from tilewright.core.op import Kind, OpSpec, spec_of
 from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
-from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
+from tilewright.errors import InvalidOperationError, KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
-from tilewright.frontend.arguments import UNREAD, arguments, values_of
+from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.choices import for_all
 from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
@@ -31,6 +31,7 @@ from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
 from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
+from tilewright.frontend.pypto_errors import reworded
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -74,6 +75,13 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    try:
+        return _of_values(t, spec, given, node)
+    except InvalidOperationError as error:
+        raise reworded(error, t.captured.source, spec, given.args, node) from error.__cause__
+
+
+def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
     if (taken := of_tile(t, spec, given, node)) is not None:
         return taken
     if spec is OPS["tensor.full"].spec and "valid_shape" in given.kwargs:

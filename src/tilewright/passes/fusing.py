@@ -307,7 +307,7 @@ def _withdraw(w: Walk, tile: Waiting) -> bool:
 
 @_plans("matmul", "matmul_acc", "matmul_bias", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias")
 def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let a product read its left operand where it lies, and its right one too where there is one row."""
+    """Let a product read its operands where they lie; whether it does is its own affair."""
     lhs, rhs = w.tiles(given, "lhs", "rhs")
     acc = w.tiles(given, "acc")
     valid = (*spans([lhs, rhs, *acc], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
@@ -315,7 +315,7 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
         axes = enumerate(zip(sum_.valid, valid, _shape(call), strict=True))
         valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
-    for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
+    for tile in read[: 1 + (rhs.tensor not in w.turned)]:
         _withdraw(w, tile)
     w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
     if "acc" in given:

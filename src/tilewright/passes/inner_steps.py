@@ -30,13 +30,10 @@ class InnerSteps:
         self.rewritten: dict[Var, ForStmt] = {}
         """The loops with other steps, by their old variables."""
         self.notes: list[str] = []
-        self.sums = 0
-        """How many sums the loops carry."""
         carrying = [loop for loop in axes.loops.values() if loop.iter_args]
         self.is_all = all(_only_sums(loop, axes) for loop in carrying)
         """Whether no loop carries anything else."""
         for loop in carrying if self.is_all else ():
-            self.sums += len(loop.iter_args)
             self._widen(loop, wanted)
 
     def _widen(self, loop: ForStmt, wanted: int) -> None:

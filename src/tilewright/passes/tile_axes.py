@@ -68,9 +68,16 @@ class TileAxes:
         self.made: dict[Var, Call] = {}
         """What makes each tile."""
         self.stores: list[tuple[Cut, ...]] = []
+        self.reads_in_place = True
+        """Whether the right operands of products are tiles as they were loaded."""
         self.is_plain = True
         """Whether the statements only load, compute and store, as often as there are tiles."""
         self._body(body)
+
+    @property
+    def sums(self) -> int:
+        """How many tiles loops carry."""
+        return sum(_is_tile(arg.var) for loop in self.loops.values() for arg in loop.iter_args)
 
     def of(self, var: Var, axis: int) -> Class:
         """Return the class of an axis of a tile."""
@@ -162,6 +169,8 @@ class TileAxes:
             self._fix_axes((tile, axis) for axis in range(len(_shape(tile)) - 2))
         if isinstance(beside, Var):
             self._same([beside, result])
+        source = self.made.get(rhs)
+        self.reads_in_place &= source is not None and source.op.spec.name == "load"
         self.of(lhs, -1).is_summed = True
         self.of(result, -2).roles.add(0)
         self.of(result, -1).roles.add(1)

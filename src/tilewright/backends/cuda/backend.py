@@ -35,6 +35,7 @@ class CUDA(Backend):
     stages = ("ttir", "ttgir", "llir", "ptx", "llvm", "sass", "launches")
     devices = ("cuda",)
     is_kept = True
+    compiles_beside = True
 
     def objection(self) -> str:
         """Return what is missing for compiling; running takes a GPU too, and says so itself."""

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
@@ -71,7 +71,7 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
 
     InternalError shows what Triton objects to, and the text.
     """
-    with _lock, _quiet() as said:
+    with _quiet() as said:
         triton = _triton()
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is spent outside of Python
             found = {job: pool.submit(_fitting, triton, job) for job in dict.fromkeys(jobs)}
@@ -204,29 +204,58 @@ _loaded: list[_Triton] = []
 
 
 def _triton() -> _Triton:
-    if not _loaded:
-        _loaded.append(_Triton())
-    return _loaded[0]
+    with _lock:
+        if not _loaded:
+            _loaded.append(_Triton())
+        return _loaded[0]
+
+
+class _Output:
+    """The process's own output, led into a file: compilers say what is wrong nowhere else."""
+
+    def __init__(self) -> None:
+        self.users = 0
+        self._file = tempfile.TemporaryFile()
+        self._kept = [(number, os.dup(number)) for number in (1, 2)]
+        for number, _ in self._kept:
+            os.dup2(self._file.fileno(), number)
+
+    @property
+    def size(self) -> int:
+        """How much has been written."""
+        return os.fstat(self._file.fileno()).st_size
+
+    def since(self, begin: int) -> str:
+        """Return what has been written from some place on."""
+        return os.pread(self._file.fileno(), self.size - begin, begin).decode(errors="replace")
+
+    def restore(self) -> None:
+        """Let the process have its output again."""
+        for number, copy in self._kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        self._file.close()
+
+
+_outputs: list[_Output] = []
 
 
 @contextmanager
-def _quiet() -> Generator[Any, None, None]:
-    """Keep what compilers write to the process's own output, which is the only place where they say what is wrong."""
-    with tempfile.TemporaryFile() as file:
-        kept = [(number, os.dup(number)) for number in (1, 2)]
-        for number, _ in kept:
-            os.dup2(file.fileno(), number)
-
-        def said() -> str:
-            file.seek(0)
-            return file.read().decode(errors="replace")
-
-        try:
-            yield said
-        finally:
-            for number, copy in kept:
-                os.dup2(copy, number)
-                os.close(copy)
+def _quiet() -> Generator[Callable[[], str], None, None]:
+    """Keep what compilers write to the process's own output; those that run side by side keep it together."""
+    with _lock:
+        if not _outputs:
+            _outputs.append(_Output())
+        output, begin = _outputs[0], _outputs[0].size
+        output.users += 1
+    try:
+        yield lambda: output.since(begin)
+    finally:
+        with _lock:
+            output.users -= 1
+            if not output.users:
+                _outputs.remove(output)
+                output.restore()
 
 
 def _complaint(said: str) -> str:

@@ -12,8 +12,10 @@ from dataclasses import replace
 from tilewright.records import record
 from tilewright.settings import PREFIX
 
-PER_THREAD = 32
-"""Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
+PER_THREAD, MOST_WARPS = 32, 32
+"""Elements of its largest tile that a thread has, where that leaves a block of 4 to so many warps."""
+PER_THREAD_ALONE, MOST_WARPS_ALONE = 8, 16
+"""The same where threads do not wait for each other: then many that do little keep memory busier."""
 OF_PRODUCTS = 128
 """Elements of products, or of a factor, that a thread has; with more it runs out of registers."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
@@ -38,10 +40,15 @@ class Schedule:
     """Whether the kernel's text says itself what its warps do; its blocks take turns at those of the grid."""
 
 
-def plain(largest: int, products: Sequence[tuple[int, int]]) -> Schedule:
-    """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes."""
+def plain(largest: int, products: Sequence[tuple[int, int]], *, is_folded: bool = True) -> Schedule:
+    """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
+
+    Where nothing is folded, elements do not meet.
+    """
+    if not products and not is_folded:
+        return Schedule(_warps(largest // PER_THREAD_ALONE, MOST_WARPS_ALONE), 3)
     if not products:
-        return Schedule(_warps(largest // PER_THREAD, 32), 3)
+        return Schedule(_warps(largest // PER_THREAD, MOST_WARPS), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
     return Schedule(_warps(held // OF_PRODUCTS, 8), 3)
 

@@ -37,6 +37,9 @@ from tilewright.records import record
 PREFETCH = 16
 """How many rows of B ahead a micro-kernel prefetches."""
 
+FORWARD = 256
+"""How many bytes ahead a micro-kernel prefetches that reads each row of B once, from its beginning to its end."""
+
 HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
@@ -46,9 +49,10 @@ class GemmSpec:
     """What one gemm function is made for.
 
     It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
-    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two. One
-    of several `terms` is told how many bytes from the first A and B those of each term lie. A `polled` one takes a
-    context, and returns early where its program is over.
+    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two. A
+    `streamed` one is given a few rows of B at a time, which come from memory. One of several `terms` is told how many
+    bytes from the first A and B those of each term lie. A `polled` one takes a context, and returns early where its
+    program is over.
     """
 
     target: Target
@@ -58,6 +62,7 @@ class GemmSpec:
     n: int | None = None
     n_bound: int | None = None
     paired: bool = False
+    streamed: bool = False
     terms: int = 1
     polled: bool = False
 
@@ -72,7 +77,8 @@ class GemmSpec:
     def family(self) -> str:
         """What the names of the function and of its micro-kernels start with."""
         terms = f".{self.terms}terms" if self.terms > 1 else ""
-        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{'.paired' * self.paired}{terms}"
+        kind = f"{'.paired' * self.paired}{'.streamed' * self.streamed}{terms}"
+        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{kind}"
 
     @property
     def right(self) -> str:
@@ -114,6 +120,7 @@ class Operands(NamedTuple):
 
 M, N, K, ACCUMULATE = Value(I64, "%m"), Value(I64, "%n"), Value(I64, "%k"), Value(I1, "%accumulate")
 CONTEXT, DISTANCES = Value(PTR, "%context"), Value(PTR, "%distances")
+COLUMNS, NEXT_ROWS = Value(I64, "%columns"), Value(I64, "%next_rows")
 
 
 def emit_gemm(module: Module, spec: GemmSpec) -> str:
@@ -148,13 +155,19 @@ def _emit_blocks(
     grid = [[_emit_micro(b.module, spec, replace(shape, rows=count)) for count in heights] for shape in shapes]
     micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
     place = _placed(b, spec, rows.index, columns.index)
-    b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE, *spec.distances)))})")
+    given = (*place, width, K, ACCUMULATE, *spec.distances, *([_to_next_rows(b)] if spec.streamed else []))
+    b.do(f"call void {micro.ref}({', '.join(map(str, given))})")
     if polls is not None:
         polls.count(PIECE)
     rows.step = _largest(b, height, heights, [i64(count) for count in heights])
     b.close_loop(rows)
     columns.step = _largest(b, width, widths, [i64(count) for count in widths])
     b.close_loop(columns)
+
+
+def _to_next_rows(b: Builder) -> Value:
+    """Return how far it is from the end of the rows of B to where those after them begin."""
+    return b.op("sub", b.op("mul", K, Operands().ldb), N)
 
 
 def _largest(b: Builder, left: Value, sizes: Sequence[int], values: Sequence[Value]) -> Value:
@@ -214,11 +227,12 @@ def _emit_micro(module: Module, spec: GemmSpec, block: Block) -> Value:
 
 def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> None:
     """Add a micro-kernel to the module: its parameters are a place, how many columns are left, K and `accumulate`."""
-    columns = Value(I64, "%columns")
-    b = Builder(module, name, (*Operands(), columns, K, ACCUMULATE, *spec.distances), attrs="noinline nounwind")
-    mask = first_lanes(b, columns, block.lanes) if block.masked else None
+    params = (*Operands(), COLUMNS, K, ACCUMULATE, *spec.distances, *[NEXT_ROWS] * spec.streamed)
+    b = Builder(module, name, params, attrs="noinline nounwind")
+    mask = first_lanes(b, COLUMNS, block.lanes) if block.masked else None
     first = _first_sums(b, spec, block, mask)
-    _prefetch_sums(b, block)
+    if not spec.streamed:
+        _prefetch_sums(b, block)
     sums = _emit_terms(b, spec, block, mask, first)
     for pointer, total in zip(_targets(b, block), sums, strict=True):
         store(b, total, pointer, 4, mask)
@@ -263,7 +277,7 @@ def _emit_steps(
     """Emit the loop over K; return the sums it ends with."""
     lhs, rhs = stored_type(spec.lhs, spec.target), spec.right
     a_rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(block.rows)]
-    ahead = b.op("mul", o.ldb, i64(PREFETCH))
+    ahead = _forward(b, spec) if spec.streamed else b.op("mul", o.ldb, i64(PREFETCH))
     loop = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
     along, b_row, *running = loop.values
     places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
@@ -280,6 +294,12 @@ def _emit_steps(
     following = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
     ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
     return ends[2:]
+
+
+def _forward(b: Builder, spec: GemmSpec) -> Value:
+    """Return how far ahead elements of B are read next: in the same row, or in one of those after the last."""
+    ahead = i64(FORWARD // spec.rhs.get_byte())
+    return b.select(b.compare("icmp slt", ahead, COLUMNS), ahead, b.op("add", ahead, NEXT_ROWS))
 
 
 def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:

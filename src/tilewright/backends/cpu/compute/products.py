@@ -31,6 +31,9 @@ from tilewright.records import mutable
 FEW_ROWS = 8
 """Rows of A for which a matrix B is better read as it is."""
 
+STRIP = 8
+"""Rows of B that meet those few at a time."""
+
 
 FEW_PLACES = 1024
 """Bytes from row to row that let rows begin at four places of the cache, or fewer."""
@@ -82,10 +85,8 @@ class Product:
         self.before: Sequence[Product] = ()
         """The products that were put off until this one."""
         self.k = self._depth()
-        may_be_few = lhs.type.shape[-2] == 1 or static(lhs.valid[-2]) is None
-        left = read_in_place(e, lhs)
-        right = read_in_place(e, rhs) if may_be_few and not _is_turned(rhs) else None
-        self.left = left or placed(e, lhs)
+        self.left = read_in_place(e, lhs) or placed(e, lhs)
+        right = read_in_place(e, rhs) if not _is_turned(rhs) and (self._is_few or self._pairs()) else None
         self.right = right or placed(e, rhs if _has_rows(e, rhs) else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
@@ -209,14 +210,34 @@ class Product:
         kinds, width = (self.left.dtype, self.right.dtype), self.type.shape[-1]
         spec = GemmSpec(e.program.target, *kinds, static(m), static(n), width, terms=terms)
         with rows_of(e, self.valid[:-2]) as batch:
-            run_gemm(
-                e, spec, terms * self._work(),
-                self.left.at(e, self.lhs.type.shape, batch), *self.left.strides[-2:],
-                self.right.at(e, self.rhs.type.shape, batch), self.right.strides[-2],
-                target.at(e, self.type.shape, batch), target.strides[-2],
-                m, n, self.k, accumulate, *distances,
-            )  # fmt: skip
+            a = self.left.at(e, self.lhs.type.shape, batch)
+            b = self.right.at(e, self.rhs.type.shape, batch)
+            c = target.at(e, self.type.shape, batch)
+            if self._is_few and terms == 1:
+                self._multiply_few(replace(spec, streamed=True), a, b, (c, target.strides[-2]), accumulate)
+            else:
+                run_gemm(
+                    e, spec, terms * self._work(), a, *self.left.strides[-2:], b, self.right.strides[-2],
+                    c, target.strides[-2], m, n, self.k, accumulate, *distances,
+                )  # fmt: skip
         return result
+
+    @property
+    def _is_few(self) -> bool:
+        """Whether there are so few rows that each row of B had better be read once, one after the other."""
+        return self.lhs.type.shape[-2] <= FEW_ROWS
+
+    def _multiply_few(self, spec: GemmSpec, a: Value, b: Value, c: tuple[Value, Value], accumulate: Value) -> None:
+        """Emit the product of a few rows, some rows of B at a time: those are read once, one after the other."""
+        e, (m, n) = self.e, self.valid[-2:]
+        (a_row, a_k), b_row = self.left.strides[-2:], self.right.strides[-2]
+        some = self.k if static(self.k) else e.b.intrinsic("llvm.smax", self.k, i64(1))  # a sum of nothing is zero
+        with e.b.loop(i64(0), some, i64(STRIP)) as first:
+            left = e.b.offset(a, e.b.op("mul", first, a_k), memory_type(self.left.dtype))
+            right = e.b.offset(b, e.b.op("mul", first, b_row), memory_type(self.right.dtype))
+            depth = e.b.intrinsic("llvm.smin", i64(STRIP), e.b.op("sub", self.k, first))
+            goes_on = e.b.op("or", accumulate, e.b.compare("icmp sgt", first, i64(0)))
+            run_gemm(e, spec, self._work(), left, a_row, a_k, right, b_row, *c, m, n, depth, goes_on)
 
     def _work(self) -> int:
         """Return how much one product of matrices is at most."""
@@ -228,7 +249,7 @@ class Product:
         depth, rows = static(self.k), self.type.shape[-2]
         return (
             can_pair(self.e.program.target)
-            and self.left.dtype == self.right.dtype == BF16
+            and self.lhs.type.dtype == self.rhs.type.dtype == BF16
             and depth is not None
             and depth % 2 == 0
             and rows >= FEW_ROWS

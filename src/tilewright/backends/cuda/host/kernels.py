@@ -47,7 +47,8 @@ class KernelText:
         name = spelled(name)
         roles = _roles(name, k, params, count) if k.facts.is_described and schedule.wants_roles(wanted) else ""
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        plain = schedule.wanted(wanted, schedule.plain(k.facts.largest, k.facts.products))
+        usual = schedule.plain(k.facts.largest, k.facts.products, is_folded=k.t.is_folded)
+        plain = schedule.wanted(wanted, usual)
         if not k.facts.is_described:
             return KernelText(name, aligned, other, plain)
         parameters = params.texts(is_aligned=True, is_described=True)

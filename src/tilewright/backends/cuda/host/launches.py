@@ -37,6 +37,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     scratch = Scratch(params, block, count)
     k.reserve = scratch.reserve
     write(k, params, block)
+    params.align(k.facts.in_rows)
     unit = e.program
     assert isinstance(unit, Kernels)
     text = KernelText.of(name, k, params, unit.schedule, count)

@@ -47,6 +47,8 @@ class Facts:
     """The tensors that it could write to by descriptors."""
     loaded: set[object] = field(default_factory=set[object])
     """The tensors that it reads."""
+    in_rows: set[object] = field(default_factory=set[object])
+    """The tensors of which it moves neighbours, several at once where they are aligned."""
 
     def look(self, program: Program, body: SeqStmts) -> None:
         """Look at statements that are about to be written."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field, replace
 
 from tilewright.backends.cuda.ttir.text import I64, Value, descriptor_of, located, pointer_to
+from tilewright.backends.cuda.ttir.values import ANY
 from tilewright.native import llvm
 from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN
@@ -18,12 +19,13 @@ ALIGNED = 16
 class Parameter:
     """One parameter: its name in the kernel, and the word of the host's that it is given, None for the error word.
 
-    Where it is a multiple of `divisor`, more than one element is moved at a time.
+    Where it is a multiple of `divisor`, more than one element of some tensors is moved at a time: those of `roots`.
     """
 
     value: Value
     word: llvm.Value | None
     divisor: int = 1
+    roots: tuple[object, ...] = ()
 
 
 @record
@@ -54,14 +56,24 @@ class Parameters:
     found: list[Parameter] = field(default_factory=list[Parameter])
     maps: list[Map] = field(default_factory=list[Map])
 
-    def add(self, element: str, word: llvm.Value | None, divisor: int = 1) -> Value:
+    def add(self, element: str, word: llvm.Value | None, divisor: int = 1, roots: tuple[object, ...] = ()) -> Value:
         """Return the parameter that a word is given as."""
-        for known in self.found:
+        for number, known in enumerate(self.found):
             if known.word == word and known.value.element == element:
+                self.found[number] = replace(known, roots=(*known.roots, *roots))
                 return known.value
         value = Value(f"%arg{len(self.found)}", element)
-        self.found.append(Parameter(value, word, divisor))
+        self.found.append(Parameter(value, word, divisor, roots))
         return value
+
+    def align(self, in_rows: Collection[object]) -> None:
+        """Ask alignment of the tensors alone that are moved in rows: others are not to keep these from it."""
+        self.found = [
+            each
+            if ANY in in_rows or not each.roots or any(root in in_rows for root in each.roots)
+            else replace(each, divisor=1)
+            for each in self.found
+        ]
 
     def settle(self, word: llvm.Value, given: llvm.Value) -> None:
         """Let a parameter be given another word than the one that it was added with."""

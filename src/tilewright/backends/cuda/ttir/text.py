@@ -81,6 +81,8 @@ class Text:
         """What the operations that follow are for."""
         self.small: dict[Value, Value] = {}
         """Bytes as the small floats that they are, where blocks are loaded by descriptors, for the matrix units."""
+        self.is_folded = False
+        """Whether elements of a tensor meet, so that threads wait for each other."""
         self._numbers = itertools.count()
         self._constants: dict[tuple[str, str, tuple[int, ...]], Value] = {}
         self._head: list[str] = []
