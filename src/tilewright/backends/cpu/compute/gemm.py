@@ -30,7 +30,7 @@ from tilewright.backends.cpu.compute.storage import (
 from tilewright.backends.cpu.emit.polls import Polls
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import FP32, DataType
-from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
+from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, lanes, vector
 from tilewright.native.target import Target
 from tilewright.records import record
 
@@ -48,11 +48,11 @@ HEIGHTS = (6, 4, 2, 1)
 class GemmSpec:
     """What one gemm function is made for.
 
-    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
-    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two. A
-    `streamed` one is given a few rows of B at a time, which come from memory. One of several `terms` is told how many
-    bytes from the first A and B those of each term lie. A `polled` one takes a context, and returns early where its
-    program is over.
+    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. C is f32 or i32 as A
+    is of floats or integers; an A of floats may meet a B of small integers. A `paired` one is told half of K, and that
+    a step along K is two. A `streamed` one is given a few rows of B at a time, which come from memory. One of several
+    `terms` is told how many bytes from the first A and B those of each term lie. A `polled` one takes a context, and
+    returns early where its program is over.
     """
 
     target: Target
@@ -84,6 +84,11 @@ class GemmSpec:
     def right(self) -> str:
         """The LLVM type of an element of B."""
         return I32 if self.paired else stored_type(self.rhs, self.target)
+
+    @property
+    def total(self) -> str:
+        """The LLVM type of an element of C."""
+        return computed_type(self.lhs)
 
     @property
     def distances(self) -> list[Value]:
@@ -248,7 +253,7 @@ def _targets(b: Builder, block: Block) -> list[Value]:
 
 def _first_sums(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> list[Value]:
     """Return what the block adds to: C if it accumulates, else zero."""
-    type_ = vector(computed_type(spec.rhs), block.lanes)
+    type_ = vector(spec.total, block.lanes)
     before, filled, ready = b.block, b.label("filled"), b.label("ready")
     b.do(f"br {ACCUMULATE}, label %{filled}, label %{ready}")
     b.begin(filled)
@@ -287,7 +292,8 @@ def _emit_steps(
         right = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
         left = [b.splat(b.load(I32, step, 2), block.lanes) for step in steps]
     else:
-        right = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        loaded = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        right = [_summable(b, spec, value) for value in loaded]
         left = [spread_number(b, spec.lhs, spec.target, step, block.lanes) for step in steps]
     multiply = multiply_pairs if spec.paired else _multiply_add
     factors = itertools.product(left, right)
@@ -315,6 +321,13 @@ def _prefetch_sums(b: Builder, block: Block) -> None:
     down = b.op("mul", Operands().ldc, i64(block.rows))
     for pointer in _targets(b, block):
         b.invoke(name, b.offset(pointer, down, F32), i32(1), i32(3), i32(1))
+
+
+def _summable(b: Builder, spec: GemmSpec, value: Value) -> Value:
+    """Return elements of B as elements of C: integers that meet floats are converted."""
+    if element(value.type) == spec.total:
+        return value
+    return b.convert("sitofp" if spec.rhs.is_signed_int() else "uitofp", value, vector(F32, lanes(value.type)))
 
 
 def _multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
