@@ -56,6 +56,11 @@ def native_dispatch() -> bool:
     return _choice("DISPATCH", "native", ("native", "python")) == "native"
 
 
+def own_loader() -> bool:
+    """Return whether objects are mapped by our loader, where it can, from TILEWRIGHT_LOADER: own unless llvm."""
+    return _choice("LOADER", "own", ("own", "llvm")) == "own"
+
+
 def follows_torch() -> bool:
     """Return whether torch decides the number of threads."""
     return not os.environ.get(PREFIX + "NUM_THREADS", "").strip() and "torch" in sys.modules

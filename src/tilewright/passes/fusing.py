@@ -12,6 +12,7 @@ from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL
+from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
@@ -246,7 +247,7 @@ def _scan(w: Walk, call: Call, given: Given) -> Waiting | None:
         read.append(x.tensor)
     scanned = _needing(w, call, given)
     assert scanned is not None
-    w.straighten(scanned.rows, *read)
+    w.straighten(scanned.rows, read=read)
     return scanned
 
 
@@ -266,11 +267,23 @@ def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 @_plans("scatter_mask")
 def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let columns be read where they lie, and those between them."""
-    for tile in w.tiles(given, "src", "dst"):
+    """Let columns be read where they lie, and those between them, and be written where a store alone wants them."""
+    tiles = w.tiles(given, "src", "dst")
+    for tile in tiles:
         if tile.tensor not in w.turned:
             _withdraw(w, tile)
-    return _needing(w, call, given)
+    put = _needing(w, call, given)
+    loads = [load for tile in tiles if (load := _read_in_place(w, tile)) is not None and tile.valid == tile.shape]
+    if put is not None and len(loads) == len(tiles):
+        w.straighten(put.rows, loads)
+    return put
+
+
+def _read_in_place(w: Walk, tile: Waiting) -> Call | None:
+    """Return the load that a tile is read by where it lies in its tensor."""
+    stmt = tile.loaded
+    load = stmt.value if isinstance(stmt, AssignStmt) and w.recorder.plan.at(stmt).in_place else None
+    return load if isinstance(load, Call) else None
 
 
 @_plans("atomic")
@@ -311,9 +324,11 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 
 def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:
-    """Return an operand with elements of 32 bits or fewer."""
+    """Return an operand with elements that are multiplied as they are: neither long nor small floats."""
     assert isinstance(expr, Expr) and isinstance(expr.type, TileType)
-    return tile if expr.type.dtype.bits <= 32 else w.map(tile.shape, tile.valid, [tile], alone=False)
+    dtype = expr.type.dtype
+    is_plain = dtype.bits <= 32 and dtype not in SMALL_FLOATS
+    return tile if is_plain else w.map(tile.shape, tile.valid, [tile], alone=False)
 
 
 def _shape(call: Call) -> tuple[int, ...]:

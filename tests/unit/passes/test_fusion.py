@@ -105,6 +105,22 @@ def test_rows_gathered_for_a_store_go_straight_there() -> None:
     assert ends(text)[-1] == "`y` is where its rows go" and "t = pl.tile.mgather(x, i)\n      pl.tile.store(t" in text
 
 
+def put(dst: str, src: str) -> str:
+    """Return the groups of columns that are put between those of `dst`, and stored to `y` from row 4 on."""
+    pattern = "pl.tile.MaskPattern.P1010"
+    lines = f"d = pl.load({dst}, [4, 40])", f"s = pl.load({src}, [4, 20])", f"r = pl.tile.scatter_mask(d, s, {pattern})"
+    return fused(*lines, "y = pl.store(r, [4, 0], y)")
+
+
+def test_columns_put_for_a_store_go_straight_there_also_where_they_were() -> None:
+    assert all("`y` is where its rows go" in put(dst, "x, [0, 0]") for dst in ("x, [0, 0]", "y, [4, 0]"))
+
+
+def test_columns_put_between_those_of_another_place_that_is_stored_to_are_a_tile() -> None:
+    meeting = ("y, [3, 0]", "x, [0, 0]"), ("x, [0, 0]", "y, [4, 0]"), ("y, [4, 0]", "y, [4, 20]")
+    assert all("is where its rows go" not in put(dst, src) for dst, src in meeting)
+
+
 @pytest.mark.parametrize("source", ["x", "y"])
 def test_a_tile_that_is_filled_row_by_row_to_be_stored_is_none(source: str) -> None:
     row = f"    t = pl.gather_row(t, {source}, [k, 0], [7 - k, 0], [1, 40])"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from platform import machine
 from typing import Any
 
 from tilewright.backends.cpu.host.options import Options
@@ -13,7 +11,7 @@ from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Exported, Texts, Timed
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError
-from tilewright.native import support
+from tilewright.native import machines, support
 from tilewright.native.assemble import assemble, assembly, llvm_version
 from tilewright.native.elf import listing
 from tilewright.native.regions import POOL, SERIAL
@@ -29,9 +27,7 @@ class CPU(Backend):
 
     def objection(self) -> str:
         """Return what this machine is, where native code does not run on it."""
-        if (sys.platform, machine()) == ("linux", "x86_64"):
-            return ""
-        return f"native code runs on Linux and x86-64, not on {sys.platform} and {machine()}"
+        return machines.objection()
 
     def facts(self) -> dict[str, str]:
         """Return what LLVM calls this processor, and its version."""

@@ -23,9 +23,9 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import FP64, INT32, DataType
+from tilewright.dtypes import FP32, FP64, INT32, DataType
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
-from tilewright.ops.matmul import MISSING_ROWS
+from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 from tilewright.records import mutable
 
 FEW_ROWS = 8
@@ -341,10 +341,18 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
 
 
 def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
-    """Return an operand with elements of 32 bits or fewer: more do not change the last 32 of a product."""
-    if tile.type.dtype.bits <= 32 or tile.type.dtype == FP64:
+    """Return an operand with elements that are multiplied as they are.
+
+    More than 32 bits of an integer do not change the last 32 of a product; floats of 8 are multiplied as fp32.
+    """
+    dtype = tile.type.dtype
+    if dtype in SMALL_FLOATS:
+        dtype = FP32
+    elif dtype.bits > 32 and dtype != FP64:
+        dtype = INT32
+    else:
         return tile
-    type_ = TileType(tile.type.shape, INT32, tile.type.valid)
-    result = mapped(e, type_, tile.valid, to_elements(INT32), [tile])
+    type_ = TileType(tile.type.shape, dtype, tile.type.valid)
+    result = mapped(e, type_, tile.valid, to_elements(dtype), [tile])
     result.owners = variables(call.args)
     return result

@@ -6,20 +6,19 @@ What is carried from vector to vector is a double where it is a sum or product o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 
 from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, read_of
 from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type, with_adjacent_rows
-from tilewright.backends.cpu.compute.groups import passes_caches
 from tilewright.backends.cpu.compute.reduce import VECTORS
-from tilewright.backends.cpu.compute.row_memory import stream
+from tilewright.backends.cpu.compute.row_memory import kept
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.straight import gathered
+from tilewright.backends.cpu.compute.streaming import emit_streaming, store_past_caches, streaming_pays
 from tilewright.backends.cpu.compute.traced import Lanes, combine, converted, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type, repeated
-from tilewright.backends.cpu.emit.values import Tensor, Tile
+from tilewright.backends.cpu.emit.values import Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.dtypes import FP64
@@ -43,33 +42,25 @@ def _scan(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     with gathered(e, tile_type(call), known_or(tile_type(call), source.valid)) as (result, made):
         scan = Scan(e, call.op.spec, given, made, bound["reverse"])
         if axis == rank - 1:
-            _rows(e, scan, source.rows)
+            _rows(e, scan, source.rows, made)
         else:
             with rows_of(e, [*source.valid[:axis], *source.valid[axis + 1 : -1]]) as batch:
                 scan.columns(batch, axis)
     return result
 
 
-def _rows(e: FunctionEmitter, scan: Scan, rows: Sequence[Value]) -> None:
+def _rows(e: FunctionEmitter, scan: Scan, rows: Sequence[Value], made: Tensor) -> None:
     """Emit the scan of each row, of which the results pass the caches where that pays."""
-    streams = _streams(e, scan.valid[-1])
-    if streams is not None:
-        with e.b.when(streams):
-            scan.is_streaming = True
-            with rows_of(e, rows) as row:
-                scan.row(row)
-            scan.is_streaming = False
-    with e.b.when(e.negated(streams)) if streams is not None else nullcontext(), rows_of(e, rows) as row:
-        scan.row(row)
-
-
-def _streams(e: FunctionEmitter, width: Value) -> Value | None:
-    """Return whether rows that go straight to a tensor pass the caches, None where they never do."""
     target = e.step.target
     tensor = e.value(target.tensor) if target is not None else None
-    if target is None or not isinstance(tensor, Tensor) or e.lanes < 8:
-        return None
-    return passes_caches(e.b, tensor, e.index(e.scalar(target.offsets.elements[-1])), width)
+    pays = streaming_pays(e, tensor, made.pointer, static(scan.valid[-1])) if isinstance(tensor, Tensor) else None
+
+    def emit(is_streaming: bool) -> None:
+        scan.is_streaming = is_streaming
+        with rows_of(e, rows) as row:
+            scan.row(row)
+
+    emit_streaming(e, pays, emit)
 
 
 class Scan:
@@ -197,6 +188,6 @@ class Scan:
         pointer, size = moved(self.e, self.result, place), self.dtype.get_byte()
         value = to_memory(rounded(Lanes(b, value, self.dtype), self.dtype))
         if self.is_streaming and mask is None:
-            stream(b, value, pointer, size * self.e.lanes)
+            store_past_caches(b, kept(b, value), pointer, size * self.e.lanes)
         else:
             store(b, value, pointer, size, mask)
