@@ -56,7 +56,7 @@ def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> No
     program = ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, platform="cuda", target="sm_90")
     head, row = program.stages["launches"].splitlines()
     assert head.split() == ["kernel", "line", "grid", "threads", "registers", "spilled", "shared", "arguments"]
-    found = re.fullmatch(r"add_incore_0 +test_texts.py:\d+ +row in 0:64:16 +128 +(\d+) +0 +0 +x, y, out", row)
+    found = re.fullmatch(r"add_incore_0 +test_texts.py:\d+ +row in 0:64:16 +256 +(\d+) +0 +0 +x, y, out", row)
     assert found is not None and 10 < int(found[1]) < 256
     assert "LDG.E.128" in program.stages["sass"]
     assert ".loc" in program.stages["ptx"] and '"test_texts.py"' in program.stages["ptx"]
