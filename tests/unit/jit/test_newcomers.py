@@ -79,7 +79,7 @@ def test_numbers_that_run_meet_floats_and_functions() -> None:
             for _ in pl.range(3):
                 count = count * 0.5
             scale = pl.exp(best) / pl.sqrt(pl.mean(t * t) + 1.0)  # pyright: ignore[reportArgumentType]
-            sign = 1.0 if total > 0 else -1
+            sign = np.float32(1.0) if total > 0 else -1
             pl.store(t * scale * sign + total + count, [0, 0], out)
 
     t, total, best, count = X, 0.0, 0.0, 0.0
