@@ -65,7 +65,10 @@ class YieldFrame:
     types: tuple[Type, ...] = ()
     span: Span | None = None
     is_loop: bool = False
-    carries: int = 0
+    carried: tuple[str, ...] = ()
+    """The names of what a loop carries."""
+    yields: bool = True
+    """Whether a turn ends in a yield; else it hands on what the carried names stand for."""
 
 
 @record

@@ -95,8 +95,8 @@ def _yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None
         message = f"{len(names)} name(s) for {len(node.args)} yielded value(s)"
         raise YieldMismatchError(message, spans=[span], help="give each value one name")
     values = tuple(t.expr(t.evaluate(arg), arg, "a yielded value") for arg in node.args)
-    if frame.is_loop and len(values) != frame.carries:
-        message = f"the loop carries {frame.carries} value(s), this yields {len(values)}"
+    if frame.is_loop and len(values) != len(frame.carried):
+        message = f"the loop carries {len(frame.carried)} value(s), this yields {len(values)}"
         raise YieldMismatchError(message, spans=[span], help="yield one value for each of init_values")
     frame.names, frame.types, frame.span = names, tuple(v.type for v in values), span
     t.emit(YieldStmt(values, span))
@@ -260,13 +260,18 @@ def exit_loop(t: Translator, node: ast.Break | ast.Continue) -> None:
     if t.loops and t.loops[-1] == WORD:
         exit_written(t, node, isinstance(node, ast.Break))
     _check_exit(t, node, word)
-    t.emit(kind(_handed_on(t), t.span(node)))
+    t.emit(kind(_handed_on(t, node), t.span(node)))
 
 
-def _handed_on(t: Translator) -> tuple[Expr, ...]:
-    """Return the values of a `pl.yield_(...)` right before an exit: what the loop carries out of it."""
+def _handed_on(t: Translator, node: ast.stmt) -> tuple[Expr, ...]:
+    """Return what a loop carries out of an exit: the values of a `pl.yield_(...)` right before it.
+
+    Where no turn yields it is what the carried names stand for; else, with nothing given, what the turn began with.
+    """
     if not t.stmts or not isinstance(last := t.stmts[-1], YieldStmt):
-        return ()
+        loop = next(frame for frame in reversed(t.yields) if frame.is_loop)
+        bindings = [] if loop.yields else [t.scope.find(name) for name in loop.carried]
+        return tuple(t.expr(binding.value, node) for binding in bindings if binding is not None)
     t.stmts.pop()
     t.yields[-1].names = None
     return last.values
