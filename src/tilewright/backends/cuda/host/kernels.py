@@ -8,7 +8,7 @@ from dataclasses import field, replace
 
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cuda import schedule
-from tilewright.backends.cuda.schedule import Schedule
+from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.native.llvm import spelled
@@ -62,7 +62,8 @@ class KernelText:
         is_described = is_aligned and capability // 10 == DESCRIBED
         quick = [(self.described, each) for each in self.schedules if is_described]
         text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
-        return (*quick, *((text, each) for each in schedule.smaller(usual)))
+        plain = [(text, each) for each in schedule.smaller(usual)]
+        return (*quick, *plain, *((text.replace(AHEAD, "}"), each) for text, each in plain[:1] if AHEAD in text))
 
     @property
     def _spread(self) -> Schedule:
