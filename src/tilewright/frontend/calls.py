@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType
 
 from tilewright.core.build import arguments as op_arguments
@@ -14,11 +15,11 @@ from tilewright.core.op import Kind, OpSpec, spec_of
 from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
-from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
+from tilewright.errors import InvalidOperationError, KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
-from tilewright.frontend.arguments import UNREAD, arguments, values_of
+from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.choices import for_all
-from tilewright.frontend.derived import between_numbers, expanded
+from tilewright.frontend.derived import between_numbers, element_of, expanded, held_number
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.indexed import one_number, one_tile
@@ -31,6 +32,7 @@ from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
 from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
+from tilewright.frontend.pypto_errors import reworded
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -55,7 +57,11 @@ def call(t: Translator, node: ast.Call) -> Value:
             return cat(t, node)
         if spec.name in OF_LANES:
             check_mode(t, spec, node)
-        return _op(t, spec, node)
+        given = values_of(t, node)
+        held = held_number(t, spec, given.args, node)
+        if held is None:
+            return _op(t, spec, given, node)
+        return element_of(t, _op(t, spec, replace(given, args=(held, *given.args[1:])), node), node)
     handler = DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
     if handler is not None:
         return handler(t, node)
@@ -72,8 +78,14 @@ def call(t: Translator, node: ast.Call) -> Value:
     return call_python(t, callee, arguments(t, node), node)
 
 
-def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
-    given = values_of(t, node)
+def _op(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
+    try:
+        return _of_values(t, spec, given, node)
+    except InvalidOperationError as error:
+        raise reworded(error, t.captured.source, spec, given.args, node) from error.__cause__
+
+
+def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
     if (taken := of_tile(t, spec, given, node)) is not None:
         return taken
     if spec is OPS["tensor.full"].spec and "valid_shape" in given.kwargs:

@@ -12,6 +12,7 @@ from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL
+from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
@@ -306,7 +307,7 @@ def _withdraw(w: Walk, tile: Waiting) -> bool:
 
 @_plans("matmul", "matmul_acc", "matmul_bias", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias")
 def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let a product read its left operand where it lies, and its right one too where there is one row."""
+    """Let a product read its operands where they lie; whether it does is its own affair."""
     lhs, rhs = w.tiles(given, "lhs", "rhs")
     acc = w.tiles(given, "acc")
     valid = (*spans([lhs, rhs, *acc], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
@@ -314,7 +315,7 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
         axes = enumerate(zip(sum_.valid, valid, _shape(call), strict=True))
         valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
-    for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
+    for tile in read[: 1 + (rhs.tensor not in w.turned)]:
         _withdraw(w, tile)
     w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
     if "acc" in given:
@@ -323,9 +324,11 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 
 def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:
-    """Return an operand with elements of 32 bits or fewer."""
+    """Return an operand with elements that are multiplied as they are: neither long nor small floats."""
     assert isinstance(expr, Expr) and isinstance(expr.type, TileType)
-    return tile if expr.type.dtype.bits <= 32 else w.map(tile.shape, tile.valid, [tile], alone=False)
+    dtype = expr.type.dtype
+    is_plain = dtype.bits <= 32 and dtype not in SMALL_FLOATS
+    return tile if is_plain else w.map(tile.shape, tile.valid, [tile], alone=False)
 
 
 def _shape(call: Call) -> tuple[int, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from tilewright.core.expr import Const, Invoke, Var, integer
@@ -22,6 +23,8 @@ GRAINS = ((1, 6), (16, 64))
 FEWEST = 8
 """How many turns there are at least for threads to share, as long as tiles are not small."""
 SMALL = 64
+FEW = 8
+"""How many rows a product has for which the right matrix is read as it comes."""
 
 
 @record
@@ -32,6 +35,12 @@ class Wanted:
     columns: int = 128
     depth: int = 256
 
+    def for_few(self, in_place: bool) -> Wanted:
+        """Return the tile for few rows: long rows of the right matrix, as many at a time as fit where they are made."""
+        if in_place:
+            return replace(self, columns=16 * self.columns, depth=4 * self.depth)
+        return replace(self, columns=8 * self.columns, depth=max(2, self.depth // 16))
+
 
 class ProductGrid:
     """Loops over tiles of a product, and the kernels that compute one tile of it."""
@@ -40,19 +49,36 @@ class ProductGrid:
         self.loops, self.calls = loops, calls
         self.functions = [program[each.op.name] for each in calls]
         self.axes = [TileAxes(function.body) for function in self.functions]
-        self.inner = [InnerSteps(axes, wanted.depth) for axes in self.axes]
-        sums = max(1, *(each.sums for each in self.inner))
-        sizes = max(min(SMALL, wanted.rows), wanted.rows // sums), wanted.columns
         self.spans: dict[Var, Span] = {}
         self.steps: dict[Var, int] = {}
-        for loop in loops:
-            classes = [self._classes(number, loop) for number in range(len(calls))]
-            role = _role([found for each in classes for found in each])
-            span = self._span(loop, classes) if all(classes) else None
-            if span is not None and role is not None:
-                self.spans[loop.loop_var] = span
-                self.steps[loop.loop_var] = span.wider(sizes[role], *GRAINS[role])
-        self._leave_enough()
+        roles = {loop.loop_var: self._role_of(loop) for loop in loops}
+        sums = max(1, *(axes.sums for axes in self.axes))
+        self._widen(roles, 0, max(min(SMALL, wanted.rows), wanted.rows // sums))
+        self.is_few, in_place = self._rows(roles) <= FEW, all(axes.reads_in_place for axes in self.axes)
+        wanted = wanted.for_few(in_place) if self.is_few else wanted
+        self._widen(roles, 1, wanted.columns)
+        self.inner = [InnerSteps(axes, wanted.depth, self.is_few and not in_place) for axes in self.axes]
+        self._leave_enough(*((FEWEST, SMALL) if not self.is_few else (2, wanted.columns // 2)))
+
+    def _role_of(self, loop: ForStmt) -> int | None:
+        """Return whether a loop cuts the rows of products, 0, or their columns, 1, and may take other steps."""
+        classes = [self._classes(number, loop) for number in range(len(self.calls))]
+        span = self._span(loop, classes) if all(classes) else None
+        if span is not None:
+            self.spans[loop.loop_var] = span
+        return _role([found for each in classes for found in each]) if span is not None else None
+
+    def _widen(self, roles: Mapping[Var, int | None], role: int, wanted: int) -> None:
+        """Choose the steps of loops over the rows or the columns of products."""
+        for var in (var for var, found in roles.items() if found == role):
+            self.steps[var] = self.spans[var].wider(wanted, *GRAINS[role])
+
+    def _rows(self, roles: Mapping[Var, int | None]) -> int:
+        """Return how many rows tiles of products have at most."""
+        stepped = {param for number in range(len(self.calls)) for param in self.params(number)}
+        every = [found for axes in self.axes for found in axes.classes() if 0 in found.roles]
+        written = [size for found in every if not stepped & {cut.offset for cut in found.cuts} for size in found.sizes]
+        return max([*written, *(self.steps[var] for var, role in roles.items() if role == 0)], default=0)
 
     @property
     def is_changed(self) -> bool:
@@ -84,14 +110,14 @@ class ProductGrid:
         is_padded = any(cut.is_padded for found in classes for each in found for cut in each.cuts)
         return span_of(loop, extents, is_padded)
 
-    def _leave_enough(self) -> None:
-        """Make steps smaller again where too few turns would be left for threads to share."""
-        known = {var: span for var, span in self.spans.items() if span.length is not None}
+    def _leave_enough(self, turns: int, small: int) -> None:
+        """Make steps smaller again, but not too small, where fewer turns would be left for threads to share."""
+        known = {var: span for var, span in self.spans.items() if span.length is not None and var in self.steps}
         while known:
-            turns = prod(span.steps(self.steps[var]) for var, span in known.items())
+            found = prod(span.steps(self.steps[var]) for var, span in known.items())
             var = max(known, key=lambda var: self.steps[var])
             half = known[var].wider(self.steps[var] // 2, *GRAINS[1])
-            if turns >= FEWEST or len(known) < len(self.loops) or self.steps[var] <= SMALL or half >= self.steps[var]:
+            if found >= turns or len(known) < len(self.loops) or self.steps[var] <= small or half >= self.steps[var]:
                 return
             self.steps[var] = half
 
@@ -123,7 +149,8 @@ class ProductGrid:
         names = ", ".join(dict.fromkeys(function.name for function in self.functions))
         steps = [f"{v.name_hint} by {s} instead of {self.spans[v].step}" for v, s in self.steps.items()]
         inner = [line for each in self.inner for line in each.notes]
-        return f"{names}: {', '.join(dict.fromkeys([*steps, *inner]))}"
+        few = " of few rows" * self.is_few
+        return f"{names}{few}: {', '.join(dict.fromkeys([*steps, *inner]))}"
 
 
 def grid_of(program: Program, stmt: ForStmt, wanted: Wanted) -> tuple[ProductGrid, SeqStmts] | None:

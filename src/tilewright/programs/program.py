@@ -18,6 +18,7 @@ from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
+from tilewright.programs.exported import Exported
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.located import Located
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tilewright.programs.config import RunConfig
-    from tilewright.programs.torch_op import TorchOp
 
 
-class CompiledProgram(ChipProgram, Located, Uncopied):
+class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
@@ -144,21 +144,6 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
         loose = None if expected is None else LOOSE
         tolerances = (loose if rtol is None else rtol, loose if atol is None else atol)
         return validate_ir(subject, tensors, expected, *tolerances)
-
-    def as_pto(self) -> str:
-        """Return the program as PTO text, which `pto.jit(source=...)` reads; NoPtoError for what that cannot say.
-
-        Its function takes the program's parameters, tensors as pointers, and then each named extent as an `index`.
-        """
-        from tilewright.programs.pto_text.export import as_pto
-
-        return as_pto(self.program)
-
-    def as_torch_op(self, name: str) -> TorchOp:
-        """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""
-        from tilewright.programs.torch_op import torch_op
-
-        return torch_op(self.declared, self, name)
 
     # kept for later
 

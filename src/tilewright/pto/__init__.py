@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilewright.programs.pto_text.values import NoPtoError
 from tilewright.pto.compiled import CompiledKernelHandle
 from tilewright.pto.declarations import (
     PartitionTensorView,
@@ -100,6 +101,7 @@ __all__ = [
     "MaskPattern",
     "MemorySpace",
     "Module",
+    "NoPtoError",
     "PAT",
     "PartMode",
     "PartitionTensorView",

@@ -11,7 +11,6 @@ import pytest
 
 import tilewright.language as pl
 from tilewright import pto
-from tilewright.errors import NoPtoError
 from tilewright.pto.module import Func
 from tilewright.pto.types import Ptr, Scalar
 from tilewright.pto.verify import verify
@@ -144,7 +143,7 @@ def sorted_rows(x: Rows, out: pl.Out[Rows]):
 def test_what_cannot_be_said_is_named_at_its_line() -> None:
     x = np.ones((16, 64), np.float32)
     out = np.zeros_like(x)
-    with pytest.raises(NoPtoError, match=rf"^{re.escape(__file__)}:\d+:\d+: PTO text has no `pl\.tile\.sort"):
+    with pytest.raises(pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:\d+: PTO text has no `pl\.tile\.sort"):
         sorted_rows.compile(x, out).as_pto()
 
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from tilewright.backends.cuda.maps import Box, boxes
+from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
 from tilewright.backends.cuda.target import triton_release
 from tilewright.errors import InternalError
@@ -50,6 +54,8 @@ class Binary:
     shared: int
     texts: Mapping[str, str]
     boxes: tuple[Box, ...] = ()
+    takes_turns: bool = False
+    """Whether its blocks take turns at those of its grid, so that there need not be more than run at a time."""
 
 
 @record
@@ -112,9 +118,15 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     backend.load_dialects(context)
     module: Any = _parsed(triton, context, text if schedule.is_specialized else text.replace(SPECIALIZED, "}"))
     makers: dict[str, Any] = {}
-    backend.add_stages(makers, options, *triton.language)
     metadata: dict[str, Any] = {"target": target, **options.__dict__}
     texts: dict[str, str] = {}
+    if schedule.has_roles:
+        backend.add_stages(makers, options, triton.with_layouts)
+        del makers["ttgir"]
+        makers["cubin"] = lambda ptx, _: _assembled(triton, capability, ptx)  # pyright: ignore
+        texts["ttgir"], metadata["tensordesc_meta"] = text, module.get_tensordesc_metadata()
+    else:
+        backend.add_stages(makers, options, triton.language)
     for name, make in makers.items():
         module = make(module, metadata)
         if name in STAGES:
@@ -124,7 +136,33 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     if metadata.get("global_scratch_size"):
         raise InternalError("a kernel that needs scratch memory of the device")
     made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
-    return Binary(bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made)
+    return Binary(
+        bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made, schedule.has_roles
+    )
+
+
+def _assembled(triton: _Triton, capability: int, ptx: str) -> bytes:
+    """Return machine code; ValueError where it would wait for each product, or has no registers for what it holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_text(ptx)
+        tool, options = (
+            triton.assembler(capability),
+            ("-lineinfo", "--fmad=false", "-v", f"--gpu-name=sm_{capability}a"),
+        )
+        done = subprocess.run(
+            [tool, *options, str(source), "-o", str(made)], capture_output=True, text=True, check=False
+        )
+        if done.returncode or _SERIALIZED.search(done.stderr):
+            raise ValueError(done.stderr)
+        cubin = made.read_bytes()
+    if Usage.of(cubin).spilled:
+        raise ValueError("registers that are spilled")
+    return cubin
+
+
+_SERIALIZED = re.compile(r"\(C75\d\d\)")
+"""What the assembler says where it does not let products run side by side with anything."""
 
 
 def _parsed(triton: Any, context: Any, text: str) -> Any:
@@ -146,19 +184,20 @@ class _Triton:
 
     def __init__(self) -> None:
         from triton._C.libtriton import ir  # pyright: ignore
-        from triton.backends.compiler import GPUTarget  # pyright: ignore
+        from triton.backends.compiler import GPUTarget, Language  # pyright: ignore
         from triton.compiler.compiler import make_backend  # pyright: ignore
 
         self.ir: Any = ir
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
         self.has_wrapped_descriptors = triton_release() < (3, 8)
-        self.language: tuple[Any, ...] = ()
-        try:
-            from triton.backends.compiler import Language  # pyright: ignore
-        except ImportError:
-            return
-        self.language = (Language.TRITON,)  # pyright: ignore
+        self.language: Any = Language.TRITON  # pyright: ignore
+        self.with_layouts: Any = Language.GLUON  # pyright: ignore
+
+    def assembler(self, capability: int) -> str:
+        """Return where the assembler is that Triton would take."""
+        find: Any = vars(import_module("triton.backends.nvidia.compiler"))["get_ptxas"]
+        return find(capability).path if find.__code__.co_argcount else find().path
 
 
 _loaded: list[_Triton] = []

@@ -41,6 +41,8 @@ class Schedule:
     stages: int
     is_specialized: bool = False
     """Whether some warps load blocks by descriptors while others multiply."""
+    has_roles: bool = False
+    """Whether the kernel's text says itself what its warps do; its blocks take turns at those of the grid."""
 
 
 def plain(largest: int, products: Sequence[tuple[int, int]], *, loaded: int = 0, is_light: bool = False) -> Schedule:
@@ -84,7 +86,12 @@ def wanted(text: str, usual: Schedule) -> Schedule:
     return Schedule(found.get("warps", usual.warps), found.get("stages", usual.stages), is_specialized)
 
 
-_WORDS = {"warps": (1, 2, 4, 8, 16, 32), "stages": tuple(range(1, 9)), "specialized": (0, 1)}
+def wants_roles(text: str) -> bool:
+    """Return whether kernels may have roles: a text can say that they have not, or how Triton is to schedule them."""
+    return not text.split() or "roles=1" in text.split()
+
+
+_WORDS = {"warps": (1, 2, 4, 8, 16, 32), "stages": tuple(range(1, 9)), "specialized": (0, 1), "roles": (0, 1)}
 
 
 def smaller(schedule: Schedule) -> tuple[Schedule, ...]:

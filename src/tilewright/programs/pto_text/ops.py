@@ -14,9 +14,8 @@ from tilewright.core.enums import AtomicType, MemorySpace
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import INDEX
-from tilewright.errors import NoPtoError
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import Number, Tensor, Tile, Value
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value
 from tilewright.programs.pto_text.writer import Writer
 
 Given = dict[str, Any]

@@ -6,8 +6,7 @@ from operator import add, mul, sub
 
 from tilewright import dtypes as dt
 from tilewright.dtypes import DataType
-from tilewright.errors import NoPtoError
-from tilewright.programs.pto_text.values import Number, element
+from tilewright.programs.pto_text.values import NoPtoError, Number, element
 from tilewright.programs.pto_text.writer import Writer
 
 _OPS = {

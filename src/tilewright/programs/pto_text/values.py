@@ -5,8 +5,13 @@ from __future__ import annotations
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
-from tilewright.errors import NoPtoError
+from tilewright.errors import TilewrightError
 from tilewright.records import record
+
+
+class NoPtoError(TilewrightError, NotImplementedError):
+    """Something that cannot be written down as PTO text."""
+
 
 _ELEMENTS = {
     dt.FP32: "f32", dt.FP16: "f16", dt.BF16: "bf16", dt.INT8: "i8", dt.INT16: "i16", dt.INT32: "i32", dt.INT64: "i64",

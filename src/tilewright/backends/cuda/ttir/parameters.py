@@ -83,8 +83,9 @@ class Parameters:
         """Return the address of the word that errors are noted in."""
         return self.add(pointer_to(I64), None)
 
-    def described(self, plane: Plane, block: tuple[int, int]) -> Value:
-        """Return the descriptor by which blocks of a tensor are loaded."""
+    def described(self, plane: Plane, block: tuple[int, int], element: str) -> Value:
+        """Return the descriptor by which blocks of a tensor are loaded, of elements that may have another name."""
+        plane = replace(plane, element=element or plane.element)
         for known in self.maps:
             if (known.plane, known.block) == (plane, block):
                 return known.value
@@ -95,6 +96,15 @@ class Parameters:
     def texts(self, *, is_aligned: bool, is_described: bool = False) -> Sequence[str]:
         """Return the parameters as a kernel declares them, with what is known where all of them are aligned."""
         return [f"{said} {located(UNKNOWN)}" for said in self._said(is_aligned, is_described)]
+
+    def listed(self) -> list[tuple[str, str, str]]:
+        """Return the parameters where all are aligned, with descriptors: names, types, and what is known of them."""
+        found = [(each.value.ref, each.value.element, _said(each, True)) for each in self.found]
+        return [*found, *((each.value.ref, each.value.element, "") for each in self.maps)]
+
+    def copied(self) -> Parameters:
+        """Return the same parameters, to which others can be added."""
+        return Parameters(list(self.found), list(self.maps))
 
     def _said(self, is_aligned: bool, is_described: bool) -> Iterator[str]:
         yield from (f"{p.value}: {p.value.element}{_said(p, is_aligned)}" for p in self.found)
