@@ -184,5 +184,7 @@ def bodies(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
     while waiting:
         yield (inner := waiting.pop())
         for node in inner:
+            if isinstance(node, (ast.Assign, ast.Expr)):  # as most are, and hold none
+                continue
             waiting += (getattr(node, name, ()) for name in ("body", "orelse", "finalbody"))
             waiting += (part.body for name in ("handlers", "cases") for part in getattr(node, name, ()))

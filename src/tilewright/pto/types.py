@@ -7,11 +7,13 @@ Types are plain frozen values: two spellings of one type parse to equal objects,
 from __future__ import annotations
 
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tilewright import dtypes
 from tilewright.dtypes import DataType
+from tilewright.errors import OutsideKernelError
 from tilewright.records import record
+from tilewright.source import calling_line
 
 
 class Space(Enum):
@@ -72,6 +74,12 @@ class Scalar:
         """Whether this is an integer type, `index` and `i1` included."""
         return not self.is_float and self.name in _DTYPES
 
+    def __call__(self, value: Any) -> Any:
+        """Numbers of a type, as `pto.f32(0.5)`, are made inside a kernel only."""
+        message = f"`{self}` makes numbers of a kernel and cannot run as plain Python"
+        help = "use it inside a function decorated with @pto.jit"
+        raise OutsideKernelError(message, spans=[calling_line()], help=help)
+
     def __str__(self) -> str:
         return self.name if self.name in _PLAIN else f"!pto.{self.name}"
 
@@ -83,12 +91,24 @@ _DTYPES = {
     "f16": dtypes.FP16,
     "bf16": dtypes.BF16,
     "f32": dtypes.FP32,
+    "f64": dtypes.FP64,
     "f8E4M3FN": dtypes.FP8E4M3FN,
     "f8E5M2": dtypes.FP8E5M2,
     "index": dtypes.INDEX,
 }
-_PLAIN = frozenset(_DTYPES)
-_STORED = {"hif8": dtypes.UINT8, "hif8x2": dtypes.UINT16, "f4E1M2x2": dtypes.UINT8, "f4E2M1x2": dtypes.UINT8}
+_BUILTIN = {
+    "f8E4M3": dtypes.UINT8,
+    **{f"vector<2x{name}>": dtypes.UINT32 for name in ("f16", "bf16")},
+    "vector<2xf8E4M3FN>": dtypes.UINT16,
+}
+_PLAIN = frozenset(_DTYPES) | _BUILTIN.keys()
+_STORED = {
+    "hif8": dtypes.UINT8,
+    "hif8x2": dtypes.UINT16,
+    "f4E1M2x2": dtypes.UINT8,
+    "f4E2M1x2": dtypes.UINT8,
+    **_BUILTIN,
+}
 PACKED = frozenset(_STORED)
 """Element types that memory holds and copies move, and that everything refuses which computes."""
 

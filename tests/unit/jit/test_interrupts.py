@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from unit.call.subjects import IS_NATIVE
 
-pytestmark = pytest.mark.skipif(not IS_NATIVE, reason="kernels run natively on x86-64 only")
+pytestmark = pytest.mark.skipif(not IS_NATIVE, reason="kernels run natively on Linux only")
 
 WORKER = Path(__file__).with_name("interrupt_worker.py")
 SOON = 2.0  # seconds; 0.1 where nobody else wants the processor

@@ -14,14 +14,21 @@ from tilewright.settings import PREFIX
 
 PER_THREAD = 32
 """Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
+LOADED, LIGHT, MOST = 64, 8, 512
+"""Bytes of a tile that a thread loads, and elements where it does little else; threads that are taken for that at most.
+Many that do little keep memory busier, until they wait for each other."""
+TINY = 128
+"""Elements of a tile that one warp has alone."""
 OF_PRODUCTS = 128
-"""Elements of products that a thread accumulates; with more it runs out of registers."""
+"""Elements of products, or of a factor, that a thread has; with more it runs out of registers."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
 BAND = 16
 """Rows of a product's blocks that neighbours are in."""
 SPECIALIZED = "} {tt.warp_specialize}"
 """The end of a loop that some warps load blocks for while others multiply them."""
+AHEAD = "} {tt.num_stages = 3 : i32}"
+"""The end of a loop that loads two turns ahead, where Triton can do that."""
 SPLIT_ROWS = 128
 """Rows of products that two groups of warps share, with a third that loads for them."""
 
@@ -34,13 +41,20 @@ class Schedule:
     stages: int
     is_specialized: bool = False
     """Whether some warps load blocks by descriptors while others multiply."""
+    has_roles: bool = False
+    """Whether the kernel's text says itself what its warps do; its blocks take turns at those of the grid."""
 
 
-def plain(largest: int, products: Sequence[tuple[int, int]]) -> Schedule:
-    """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes."""
+def plain(largest: int, products: Sequence[tuple[int, int]], *, loaded: int = 0, is_light: bool = False) -> Schedule:
+    """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
+
+    `loaded` is how many bytes it loads at once and folds; one that is light does little more than load and store.
+    """
     if not products:
-        return Schedule(_warps(largest // PER_THREAD, 32), 3)
-    return Schedule(_warps(sum(rows * columns for rows, columns in products) // OF_PRODUCTS, 8), 3)
+        wide = largest // LIGHT if is_light else loaded // LOADED
+        return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
+    held = max(largest, sum(rows * columns for rows, columns in products))
+    return Schedule(_warps(held // OF_PRODUCTS, 8), 3)
 
 
 def described(largest: int, products: Sequence[tuple[int, int]], loaded: int) -> tuple[Schedule, ...]:
@@ -72,7 +86,12 @@ def wanted(text: str, usual: Schedule) -> Schedule:
     return Schedule(found.get("warps", usual.warps), found.get("stages", usual.stages), is_specialized)
 
 
-_WORDS = {"warps": (1, 2, 4, 8, 16, 32), "stages": tuple(range(1, 9)), "specialized": (0, 1)}
+def wants_roles(text: str) -> bool:
+    """Return whether kernels may have roles: a text can say that they have not, or how Triton is to schedule them."""
+    return not text.split() or "roles=1" in text.split()
+
+
+_WORDS = {"warps": (1, 2, 4, 8, 16, 32), "stages": tuple(range(1, 9)), "specialized": (0, 1), "roles": (0, 1)}
 
 
 def smaller(schedule: Schedule) -> tuple[Schedule, ...]:
@@ -80,5 +99,5 @@ def smaller(schedule: Schedule) -> tuple[Schedule, ...]:
     return tuple(replace(schedule, stages=stages) for stages in range(schedule.stages, 0, -1))
 
 
-def _warps(threads: int, most: int) -> int:
-    return min(max(1 << (max(threads, 1) // 32).bit_length() >> 1, 4), most)
+def _warps(threads: int, most: int, least: int = 4) -> int:
+    return min(max(1 << (max(threads, 1) // 32).bit_length() >> 1, least), most)

@@ -4,7 +4,8 @@ C is cut into register blocks of a few rows by a few vectors. One micro-kernel f
 in registers over the whole of K: each step loads the vectors of one row of B and broadcasts one element of A per row.
 Blocks shrink towards the edges, and the last columns are masked. A is read where it lies, through a stride per row and
 one per step of K, so a transposed A costs nothing; rows of B and C are contiguous (`pack` makes them so).
-Where the processor multiplies pairs of bfloat16 numbers, a step takes two of A and a row of `pairs` of B.
+Where the processor multiplies several short numbers at once, a step takes a word of A and a row of `words` of B.
+A sum of several products keeps its blocks in registers over all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tilewright.backends.cpu.compute.pairs import multiply_pairs
 from tilewright.backends.cpu.compute.storage import (
     can_mask,
     computed_type,
@@ -26,15 +26,19 @@ from tilewright.backends.cpu.compute.storage import (
     store,
     stored_type,
 )
+from tilewright.backends.cpu.compute.words import multiply_bytes, multiply_pairs, panel_of, unsigned
 from tilewright.backends.cpu.emit.polls import Polls
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import FP32, DataType
-from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
+from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, lanes, vector
 from tilewright.native.target import Target
 from tilewright.records import record
 
 PREFETCH = 16
 """How many rows of B ahead a micro-kernel prefetches."""
+
+FORWARD = 256
+"""How many bytes ahead a micro-kernel prefetches that reads each row of B once, from its beginning to its end."""
 
 HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
@@ -44,9 +48,11 @@ HEIGHTS = (6, 4, 2, 1)
 class GemmSpec:
     """What one gemm function is made for.
 
-    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
-    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two. A
-    `polled` one takes a context, and returns early where its program is over.
+    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. C is f32 or i32 as A
+    is of floats or integers; an A of floats may meet a B of small integers. One of `words` is told K in words of so
+    many elements. A `streamed` one is given a few rows of B at a time, which come from memory. One of several `terms`
+    is told how many bytes from the first A and B those of each term lie. A `polled` one takes a context, and returns
+    early where its program is over.
     """
 
     target: Target
@@ -55,7 +61,9 @@ class GemmSpec:
     m: int | None = None
     n: int | None = None
     n_bound: int | None = None
-    paired: bool = False
+    words: int = 1
+    streamed: bool = False
+    terms: int = 1
     polled: bool = False
 
     @property
@@ -68,12 +76,25 @@ class GemmSpec:
     @property
     def family(self) -> str:
         """What the names of the function and of its micro-kernels start with."""
-        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{'.paired' * self.paired}"
+        terms = f".{self.terms}terms" if self.terms > 1 else ""
+        words = f".words{self.words}" if self.words > 1 else ""
+        kind = f"{words}{'.streamed' * self.streamed}{terms}"
+        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{kind}"
 
     @property
     def right(self) -> str:
         """The LLVM type of an element of B."""
-        return I32 if self.paired else stored_type(self.rhs, self.target)
+        return I32 if self.words > 1 else stored_type(self.rhs, self.target)
+
+    @property
+    def total(self) -> str:
+        """The LLVM type of an element of C."""
+        return computed_type(self.lhs)
+
+    @property
+    def distances(self) -> list[Value]:
+        """The parameter that says where the terms lie, where there are several."""
+        return [DISTANCES] * (self.terms > 1)
 
 
 @record
@@ -104,17 +125,19 @@ class Operands(NamedTuple):
 
 
 M, N, K, ACCUMULATE = Value(I64, "%m"), Value(I64, "%n"), Value(I64, "%k"), Value(I1, "%accumulate")
-CONTEXT = Value(PTR, "%context")
+CONTEXT, DISTANCES = Value(PTR, "%context"), Value(PTR, "%distances")
+COLUMNS, NEXT_ROWS = Value(I64, "%columns"), Value(I64, "%next_rows")
 
 
 def emit_gemm(module: Module, spec: GemmSpec) -> str:
     """Return the name of a function that computes C = A B, or C += A B, adding it to the module once.
 
     Its parameters are `ptr a, i64 a_row, i64 a_k, ptr b, i64 ldb, ptr c, i64 ldc, i64 m, i64 n, i64 k, i1 accumulate`;
-    an extent that the spec gives must be passed as well, and `ptr context` comes last where it is polled.
+    an extent that the spec gives must be passed as well. `ptr distances` follows where there are several terms, two
+    words for each, and `ptr context` where it is polled.
     """
     if spec.name not in module.defined:
-        params = (*Operands(), M, N, K, ACCUMULATE, *[CONTEXT] * spec.polled)
+        params = (*Operands(), M, N, K, ACCUMULATE, *spec.distances, *[CONTEXT] * spec.polled)
         b = Builder(module, spec.name, params, attrs="noinline nounwind")
         end = b.label("end")
         _emit_blocks(b, spec, _row_counts(spec), _column_blocks(spec), Polls(b, CONTEXT, end) if spec.polled else None)
@@ -138,13 +161,19 @@ def _emit_blocks(
     grid = [[_emit_micro(b.module, spec, replace(shape, rows=count)) for count in heights] for shape in shapes]
     micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
     place = _placed(b, spec, rows.index, columns.index)
-    b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE)))})")
+    given = (*place, width, K, ACCUMULATE, *spec.distances, *([_to_next_rows(b)] if spec.streamed else []))
+    b.do(f"call void {micro.ref}({', '.join(map(str, given))})")
     if polls is not None:
         polls.count(PIECE)
     rows.step = _largest(b, height, heights, [i64(count) for count in heights])
     b.close_loop(rows)
     columns.step = _largest(b, width, widths, [i64(count) for count in widths])
     b.close_loop(columns)
+
+
+def _to_next_rows(b: Builder) -> Value:
+    """Return how far it is from the end of the rows of B to where those after them begin."""
+    return b.op("sub", b.op("mul", K, Operands().ldb), N)
 
 
 def _largest(b: Builder, left: Value, sizes: Sequence[int], values: Sequence[Value]) -> Value:
@@ -160,7 +189,7 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
     o = Operands()
     return o._replace(
         a=b.offset(o.a, b.op("mul", row, o.a_row), stored_type(spec.lhs, spec.target)),
-        b=b.offset(o.b, column, spec.right),
+        b=b.offset(o.b, panel_of(b, spec.words, K, column) if spec.words > 1 else column, spec.right),
         c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), F32),
     )
 
@@ -204,12 +233,13 @@ def _emit_micro(module: Module, spec: GemmSpec, block: Block) -> Value:
 
 def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> None:
     """Add a micro-kernel to the module: its parameters are a place, how many columns are left, K and `accumulate`."""
-    columns = Value(I64, "%columns")
-    b = Builder(module, name, (*Operands(), columns, K, ACCUMULATE), attrs="noinline nounwind")
-    mask = first_lanes(b, columns, block.lanes) if block.masked else None
+    params = (*Operands(), COLUMNS, K, ACCUMULATE, *spec.distances, *[NEXT_ROWS] * spec.streamed)
+    b = Builder(module, name, params, attrs="noinline nounwind")
+    mask = first_lanes(b, COLUMNS, block.lanes) if block.masked else None
     first = _first_sums(b, spec, block, mask)
-    _prefetch_sums(b, block)
-    sums = _emit_steps(b, spec, block, mask, first)
+    if not spec.streamed:
+        _prefetch_sums(b, block)
+    sums = _emit_terms(b, spec, block, mask, first)
     for pointer, total in zip(_targets(b, block), sums, strict=True):
         store(b, total, pointer, 4, mask)
     b.finish()
@@ -224,7 +254,7 @@ def _targets(b: Builder, block: Block) -> list[Value]:
 
 def _first_sums(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> list[Value]:
     """Return what the block adds to: C if it accumulates, else zero."""
-    type_ = vector(computed_type(spec.rhs), block.lanes)
+    type_ = vector(spec.total, block.lanes)
     before, filled, ready = b.block, b.label("filled"), b.label("ready")
     b.do(f"br {ACCUMULATE}, label %{filled}, label %{ready}")
     b.begin(filled)
@@ -235,33 +265,59 @@ def _first_sums(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) ->
     return [b.value(type_, f"phi {type_} [ {zero}, %{before} ], [ {value.ref}, %{filled} ]") for value in old]
 
 
-def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
+def _emit_terms(b: Builder, spec: GemmSpec, block: Block, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
+    """Emit the products that are added up; return the sums they end with."""
+    o = Operands()
+    if spec.terms == 1:
+        return _emit_steps(b, spec, block, mask, o, sums)
+    loop = b.open_loop(i64(0), i64(2 * spec.terms), i64(2), sums)
+    places = [b.offset(DISTANCES, b.op("add", loop.index, i64(operand)), I64) for operand in range(2)]
+    to_a, to_b = (b.load(I64, place, 8) for place in places)
+    here = o._replace(a=b.offset(o.a, to_a, "i8"), b=b.offset(o.b, to_b, "i8"))
+    return b.close_loop(loop, _emit_steps(b, spec, block, mask, here, loop.values))
+
+
+def _emit_steps(
+    b: Builder, spec: GemmSpec, block: Block, mask: Value | None, o: Operands, sums: Sequence[Value]
+) -> Sequence[Value]:
     """Emit the loop over K; return the sums it ends with."""
-    o, lhs, rhs = Operands(), stored_type(spec.lhs, spec.target), spec.right
+    lhs, rhs = stored_type(spec.lhs, spec.target), spec.right
     a_rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(block.rows)]
-    ahead = b.op("mul", o.ldb, i64(PREFETCH))
+    ahead = _forward(b, spec) if spec.streamed else b.op("mul", o.ldb, i64(PREFETCH))
     loop = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
     along, b_row, *running = loop.values
     places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
     _prefetch(b, spec, block, b.offset(b_row, ahead, rhs))
     steps = [b.offset(row, along, lhs) for row in a_rows]
-    if spec.paired:
+    if spec.words > 1:
         right = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
-        left = [b.splat(b.load(I32, step, 2), block.lanes) for step in steps]
+        found = [b.load(I32, step, 4 // spec.words) for step in steps]
+        left = [b.splat(unsigned(b, word) if spec.words == 4 else word, block.lanes) for word in found]
     else:
-        right = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        loaded = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        right = [_summable(b, spec, value) for value in loaded]
         left = [spread_number(b, spec.lhs, spec.target, step, block.lanes) for step in steps]
-    multiply = multiply_pairs if spec.paired else _multiply_add
+    multiply = {1: _multiply_add, 2: multiply_pairs, 4: multiply_bytes}[spec.words]
     factors = itertools.product(left, right)
     following = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
-    ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
-    return ends[2:]
+    _, end, *ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
+    if spec.words < 4:
+        return ends
+    places = [b.offset(end, i64(at * block.lanes), I32) for at in range(block.vectors)]
+    off = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
+    return [b.op("add", total, off[at % block.vectors]) for at, total in enumerate(ends)]
+
+
+def _forward(b: Builder, spec: GemmSpec) -> Value:
+    """Return how far ahead elements of B are read next: in the same row, or in one of those after the last."""
+    ahead = i64(FORWARD // spec.rhs.get_byte())
+    return b.select(b.compare("icmp slt", ahead, COLUMNS), ahead, b.op("add", ahead, NEXT_ROWS))
 
 
 def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:
     """Emit prefetches of one row of a block of B, wherever that is: they never fault."""
     name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
-    for byte in range(0, block.columns * (4 if spec.paired else spec.rhs.get_byte()), 64):
+    for byte in range(0, block.columns * (4 if spec.words > 1 else spec.rhs.get_byte()), 64):
         b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))
 
 
@@ -271,6 +327,13 @@ def _prefetch_sums(b: Builder, block: Block) -> None:
     down = b.op("mul", Operands().ldc, i64(block.rows))
     for pointer in _targets(b, block):
         b.invoke(name, b.offset(pointer, down, F32), i32(1), i32(3), i32(1))
+
+
+def _summable(b: Builder, spec: GemmSpec, value: Value) -> Value:
+    """Return elements of B as elements of C: integers that meet floats are converted."""
+    if element(value.type) == spec.total:
+        return value
+    return b.convert("sitofp" if spec.rhs.is_signed_int() else "uitofp", value, vector(F32, lanes(value.type)))
 
 
 def _multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
