@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from tilewright.backends.cpu.emit.unit import Unit
+from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda import schedule
 from tilewright.backends.cuda.schedule import Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
@@ -38,14 +39,14 @@ class KernelText:
     schedule: Schedule
     described: str = ""
     schedules: tuple[Schedule, ...] = ()
-    roles: str = ""
-    """The text that says itself what its warps do, where it is of a kind that gains from it."""
+    roles: tuple[str, ...] = ()
+    """Texts that say themselves what warps do, the best first, where the kernel is of a kind that gains from it."""
 
     @staticmethod
     def of(name: str, k: Kernel, params: Parameters, wanted: str, count: llvm.Value) -> KernelText:
         """Return a kernel of so many blocks that has been written; a text can say how it is to be scheduled."""
         name = spelled(name)
-        roles = _roles(name, k, params, count) if k.facts.is_described and schedule.wants_roles(wanted) else ""
+        roles = _roles(name, k, params, count) if k.facts.is_described and schedule.wants_roles(wanted) else ()
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
         usual = schedule.plain(k.facts.largest, k.facts.products, is_folded=k.t.is_folded)
         plain = schedule.wanted(wanted, usual)
@@ -62,8 +63,8 @@ class KernelText:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
         is_described = is_aligned and capability // 10 == DESCRIBED
         quick = [(self.described, each) for each in self.schedules if is_described]
-        if self.roles and is_described:
-            quick.insert(0, (self.roles, ROLES))
+        if is_described:
+            quick = [*((each, ROLES) for each in self.roles), *quick]
         text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
         return (*quick, *((text, each) for each in schedule.smaller(usual)))
 
@@ -73,16 +74,18 @@ class KernelText:
         return replace(self.schedule, warps=max(self.schedule.warps, SPREAD)) if self.described else self.schedule
 
 
-def _roles(name: str, k: Kernel, params: Parameters, count: llvm.Value) -> str:
-    """Return the text with roles of a kernel, which then is given how many blocks it has; nothing where it has none."""
-    tried = params.copied()
+def _roles(name: str, k: Kernel, params: Parameters, count: llvm.Value) -> tuple[str, ...]:
+    """Return the texts with roles of a kernel, which then is given how many blocks it has; none where it has none."""
+    tried, text = params.copied(), k.t.module(name, (), is_described=True)
     turns = tried.add(I64, count)
     try:
-        text = written(name, k.t.module(name, (), is_described=True), tried.listed(), str(turns))
+        texts = [
+            written(name, text, tried.listed(), str(turns), static(count), rotates=rotates) for rotates in (True, False)
+        ]
     except Unfit:
-        return ""
+        return ()
     params.found = tried.found
-    return text
+    return tuple(dict.fromkeys(texts))
 
 
 @record
