@@ -46,7 +46,7 @@ class KernelText:
     def of(name: str, k: Kernel, params: Parameters, wanted: str, count: llvm.Value) -> KernelText:
         """Return a kernel of so many blocks that has been written; a text can say how it is to be scheduled."""
         name = spelled(name)
-        roles = _roles(name, k, params, count) if k.facts.is_described and schedule.wants_roles(wanted) else ()
+        roles = _roles(name, k, params, count) if k.facts.can_have_roles and schedule.wants_roles(wanted) else ()
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
         usual = schedule.plain(k.facts.largest, k.facts.products, is_folded=k.t.is_folded)
         plain = schedule.wanted(wanted, usual)

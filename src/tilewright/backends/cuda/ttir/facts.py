@@ -57,6 +57,11 @@ class Facts:
             self.rough.update(rough(body))
 
     @property
+    def can_have_roles(self) -> bool:
+        """Whether groups of its warps can go on by themselves: none reads what another may write."""
+        return self.is_described and ANY not in self.loaded and not self.loaded & self.stored
+
+    @property
     def is_described(self) -> bool:
         """Whether it can load by descriptors."""
         if ANY in self.stored or (self.put and ANY in self.loaded):
