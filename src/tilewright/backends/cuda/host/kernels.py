@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda import schedule
-from tilewright.backends.cuda.schedule import Schedule
+from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
 from tilewright.backends.cuda.ttir.kernel import Kernel
@@ -21,6 +22,9 @@ from tilewright.records import mutable, record
 SPREAD = 8
 """Warps of a block that multiplies what it loads element by element; with 4 Triton takes half as long again."""
 ROLES = Schedule(4, 1, has_roles=True)
+LIGHT_WORK = 16
+"""Operations on floats of a kernel that does little more than load and store."""
+_WORK = re.compile(r"= (?:math\.|arith\.\w+f |tt\.elementwise)")
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
 
@@ -45,16 +49,18 @@ class KernelText:
     @staticmethod
     def of(name: str, k: Kernel, params: Parameters, wanted: str, count: llvm.Value) -> KernelText:
         """Return a kernel of so many blocks that has been written; a text can say how it is to be scheduled."""
-        name = spelled(name)
-        roles = _roles(name, k, params, count) if k.facts.can_have_roles and schedule.wants_roles(wanted) else ()
+        name, facts = spelled(name), k.facts
+        can_have_roles = facts.is_described and facts.is_apart and schedule.wants_roles(wanted)
+        roles = _roles(name, k, params, count) if can_have_roles else ()
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        usual = schedule.plain(k.facts.largest, k.facts.products, is_folded=k.t.is_folded)
+        is_light = not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
+        loaded = facts.loaded_bytes if k.t.is_folded else 0
+        usual = schedule.plain(facts.largest, facts.products, loaded=loaded, is_light=is_light)
         plain = schedule.wanted(wanted, usual)
-        if not k.facts.is_described:
+        if not facts.is_described:
             return KernelText(name, aligned, other, plain)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
-        facts = k.facts
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
         schedules = tuple(schedule.wanted(wanted, each) for each in tried)
         return KernelText(name, aligned, other, plain, described, schedules, roles)
@@ -66,7 +72,8 @@ class KernelText:
         if is_described:
             quick = [*((each, ROLES) for each in self.roles), *quick]
         text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
-        return (*quick, *((text, each) for each in schedule.smaller(usual)))
+        plain = [(text, each) for each in schedule.smaller(usual)]
+        return (*quick, *plain, *((text.replace(AHEAD, "}"), each) for text, each in plain[:1] if AHEAD in text))
 
     @property
     def _spread(self) -> Schedule:
