@@ -169,8 +169,23 @@ def test_other_chains_of_rows_have_roles_too() -> None:
     np.testing.assert_allclose(found, np.maximum(scores, 0).sum(1, keepdims=True), rtol=1e-5)
 
 
+@pl.jit
+def counted(q: pl.Tensor, k: pl.Tensor, count: pl.InOut[pl.Tensor], out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, q.shape[0], 128):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            queries = pl.load(q, [row, 0], [128, 64])
+            total = pl.tile.full([128, 1], dtype=pl.FP32, value=0.0)
+            for key in pl.range(0, k.shape[0], 64):
+                scores = pl.matmul(queries, pl.tile.transpose_view(pl.load(k, [key, 0], [64, 64])))
+                total = total + pl.row_sum(scores)
+                pl.store(pl.tile.full([1, 16], dtype=pl.FP32, value=1.0), [0, 0], count, atomic=pl.AtomicType.Add)
+            pl.store(total, [row, 0], out)
+    return out
+
+
 def test_what_mixes_rows_or_has_other_tiles_is_left_to_triton() -> None:
     q, k, v = inputs(1, 256, 64)
+    assert not kernel_of(counted, q, k, np.zeros((1, 16), np.float32), np.zeros((256, 1), np.float32)).roles
     assert not kernel_of(scaled_by_columns, q, k, np.zeros((2, 64), np.float32)).roles
     assert not text_of(attention, 1, *(x.astype(np.float32) for x in (q, k, v)))
 

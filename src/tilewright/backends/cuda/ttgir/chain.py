@@ -35,6 +35,12 @@ BY_ROW = re.compile(
 """What is done row by row, or with numbers."""
 
 
+_OTHERS = ("tt.descriptor_load", "tt.dot", "tt.trans", "tt.store", "scf.if")
+"""What else a chain may have in it; a branch only stores numbers, which two groups may do as well as one."""
+_TWICE = re.compile(r"atomic|tt\.descriptor_store|tt\.print|tt\.assert|scf\.(for|while)|barrier")
+"""What must not be done by two groups, or be waited for."""
+
+
 class Unfit(Exception):
     """A kernel is no chain, or not one that is scheduled here."""
 
@@ -161,6 +167,9 @@ def _products(
 
 def _check(chain: Chain) -> None:
     """Raise Unfit where a chain has something that cannot be shared out by rows."""
+    for op in chain.operations:
+        if not (BY_ROW.fullmatch(op.name) or op.name in _OTHERS) or (op.name == "scf.if" and _TWICE.search(op.text)):
+            raise Unfit(op.name)
     products = chain.products.values()
     if not any(isinstance(each.left, Load) for each in products):
         raise Unfit("no rows that are held")
