@@ -11,6 +11,7 @@ from tilewright.backends.cuda import schedule
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
+from tilewright.backends.cuda.ttir import cuts
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.text import I64
@@ -42,6 +43,8 @@ class KernelText:
     schedule: Schedule
     described: str = ""
     schedules: tuple[Schedule, ...] = ()
+    parts: int = 1
+    """Blocks that share a turn out."""
     roles: str = ""
     """The text that says itself what its warps do, where it is of a kind that gains from it."""
 
@@ -51,18 +54,23 @@ class KernelText:
         name = spelled(name)
         roles = _roles(name, k, params, count) if k.facts.is_described and schedule.wants_roles(wanted) else ""
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        is_light = not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
-        loaded = k.facts.loaded_bytes if k.t.is_folded else 0
-        usual = schedule.plain(k.facts.largest, k.facts.products, loaded=loaded, is_light=is_light)
+        parts = 1 if k.t.is_folded or k.facts.products else cuts.parts(aligned, str(params.errors_of()))
+        if parts > 1:
+            aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
+        is_light = parts > 1 or not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
+        loaded = k.facts.load if k.t.is_folded else (0, 1)
+        if "scf.for" in aligned:  # which folds again and again
+            loaded = loaded[0], 1
+        usual = schedule.plain(k.facts.largest // parts, k.facts.products, loaded=loaded, is_light=is_light)
         plain = schedule.wanted(wanted, usual)
         if not k.facts.is_described:
-            return KernelText(name, aligned, other, plain)
+            return KernelText(name, aligned, other, plain, parts=parts)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
         facts = k.facts
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
         schedules = tuple(schedule.wanted(wanted, each) for each in tried)
-        return KernelText(name, aligned, other, plain, described, schedules, roles)
+        return KernelText(name, aligned, other, plain, described, schedules, roles=roles)
 
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
