@@ -12,8 +12,8 @@ from tilewright.backends.cpu.compute.copies import copy_elements, known_or, pack
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.compute.nodes import mapped
-from tilewright.backends.cpu.compute.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
+from tilewright.backends.cpu.compute.words import PANEL, elements_of_word, emit_words, room_of_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
@@ -23,7 +23,7 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import BF16, FP32, FP64, INT32, DataType
+from tilewright.dtypes import FP32, FP64, INT32, DataType
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 from tilewright.records import mutable
@@ -86,7 +86,7 @@ class Product:
         """The products that were put off until this one."""
         self.k = self._depth()
         self.left = read_in_place(e, lhs) or placed(e, lhs)
-        right = read_in_place(e, rhs) if not _is_turned(rhs) and (self._is_few or self._pairs()) else None
+        right = read_in_place(e, rhs) if not _is_turned(rhs) and (self._is_few or self._words > 1) else None
         self.right = right or placed(e, rhs if _has_rows(e, rhs) else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
@@ -153,7 +153,7 @@ class Product:
         mine, its = (
             (p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in (self, other)
         )
-        return mine == its and len(self.type.shape) == 2 and self.type.dtype != FP64 and not self._pairs()
+        return mine == its and len(self.type.shape) == 2 and self.type.dtype != FP64 and self._words == 1
 
     def _add_terms(self, terms: Sequence[Product], result: Tile) -> Tile:
         """Emit the sum of some products: where they lie is told as distances from the first."""
@@ -197,8 +197,8 @@ class Product:
         e, (m, n) = self.e, self.valid[-2:]
         assert result.place is not None
         target = placed(e, result)
-        if self._pairs():
-            return self._multiply_pairs(result, target, accumulate)
+        if self._words > 1:
+            return self._multiply_words(result, target, accumulate)
         if self.type.dtype == FP64:
             with rows_of(e, self.valid[:-2]) as batch:
                 a, b, c = (
@@ -244,31 +244,41 @@ class Product:
         rows, columns = self.type.shape[-2:]
         return rows * columns * (static(self.k) or max(self.lhs.type.shape[-2:])) // ELEMENTS
 
-    def _pairs(self) -> bool:
-        """Return whether two products at a time can be added: packing B for that pays for more than a few rows."""
-        depth, rows = static(self.k), self.type.shape[-2]
-        return (
-            can_pair(self.e.program.target)
-            and self.lhs.type.dtype == self.rhs.type.dtype == BF16
-            and depth is not None
-            and depth % 2 == 0
-            and rows >= FEW_ROWS
-            and len(self.type.shape) == 2
-            and static(self.left.strides[-1]) == 1
-        )
+    @property
+    def _words(self) -> int:
+        """How many products are added at a time: making words of B pays for more than a few rows."""
+        is_plain = len(self.type.shape) == 2 and static(self.left.strides[-1]) == 1
+        if not is_plain or self.type.shape[-2] < FEW_ROWS:
+            return 1
+        return elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
 
-    def _multiply_pairs(self, result: Tile, target: Matrix, accumulate: Value) -> Tile:
-        e, (m, n), depth = self.e, self.valid[-2:], static(self.k) or 0
-        scratch = e.arena.take(depth // 2 * self.type.shape[-1] * 4)
-        pairs = e.address(scratch[0])
-        e.b.invoke(emit_pairs(e.b.module), self.right.pointer, self.right.strides[-2], pairs, self.k, n)
-        spec = GemmSpec(e.program.target, BF16, BF16, static(m), static(n), self.type.shape[-1], paired=True)
-        run_gemm(
-            e, spec, self._work(), self.left.pointer, self.left.strides[-2], i64(2), pairs, n,
-            target.pointer, target.strides[-2], m, n, i64(depth // 2), accumulate,
-        )  # fmt: skip
+    def _multiply_words(self, result: Tile, target: Matrix, accumulate: Value) -> Tile:
+        """Emit the product in words, and what is left of K beside them."""
+        e, words, dtype = self.e, self._words, self.left.dtype
+        (m, n), c = self.valid[-2:], (target.pointer, target.strides[-2])
+        whole, steps = self._in_words(words)
+        scratch = e.arena.take(room_of_words(words, self.lhs.type.shape[-1], self.type.shape[-1]))
+        made = e.address(scratch[0])
+        a, a_row, b_row = self.left.pointer, self.left.strides[-2], self.right.strides[-2]
+        e.b.invoke(emit_words(e.b.module, words), self.right.pointer, b_row, made, whole, n)
+        spec = GemmSpec(e.program.target, dtype, dtype, static(m), static(n), self.type.shape[-1])
+        by_words = a, a_row, i64(words), made, i64(PANEL), *c, m, n, steps, accumulate
+        run_gemm(e, replace(spec, words=words), self._work(), *by_words)
+        if whole != self.k:
+            left = e.b.op("sub", self.k, whole)
+            with e.b.when(e.b.compare("icmp sgt", left, i64(0))):
+                a = e.b.offset(a, whole, memory_type(dtype))
+                b = e.b.offset(self.right.pointer, e.b.op("mul", whole, b_row), memory_type(dtype))
+                run_gemm(e, spec, 0, a, a_row, i64(1), b, b_row, *c, m, n, left, TRUE)
         e.arena.give_back(scratch)
         return result
+
+    def _in_words(self, words: int) -> tuple[Value, Value]:
+        """Return how much of K is whole words, and how many they are."""
+        depth = static(self.k)
+        if depth is not None:
+            return i64(depth // words * words), i64(depth // words)
+        return self.e.b.op("and", self.k, i64(-words)), self.e.b.op("udiv", self.k, i64(words))
 
 
 @mutable
