@@ -7,11 +7,24 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 
+from tilewright.pto.elements import table as element_table
+from tilewright.pto.laws import PAIRS
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.usage import usage
 from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.naming import check_known
 from tilewright.tools.pto_example import example
+
+_ELEMENTS = """
+What ops on tiles take, by the architecture that `pto.target_arch` names: `"a5"`, or any other for A2/A3, which is meant
+where neither the text nor a kernel's `target=` says one. An integer stands for its width, with or without a sign. Ops
+that are not listed ask for no more than their form and rules.
+"""
+_LANES = """
+`pto.vcvt` converts these lanes, and has to say how it rounds (`rnd`), whether it saturates (`sat`) and which part of
+wider lanes it reads or writes (`part`), each exactly where it is listed. `s` is an integer that has a sign or does not
+say, `u` one without.
+"""
 
 
 def pto_page() -> str:
@@ -23,6 +36,12 @@ def pto_page() -> str:
         "`tilewright pto explain OP` shows an entry in a terminal, with its rules and a kernel that runs it. "
         "[PTO text](pto.md) has the rest.",
         *(page(f"## {noun.title()}", _heading(noun), _rows(names)) for noun, names in nouns.items()),
+        "## Elements",
+        _ELEMENTS,
+        table(("Ops", "A2/A3", "A5"), _element_rows()),
+        "## Conversions of lanes",
+        _LANES,
+        table(("From", "To", "Says"), [(a, b, ", ".join(_words(needed))) for (a, b), needed in PAIRS.items()]),
     )
 
 
@@ -70,3 +89,15 @@ def _entry(name: str) -> Iterator[str]:
     if text := example(name, declared):
         yield "A kernel that runs it, as in `tilewright pto run example.pto x0=random:8x64 ... out=zeros:8x64`:"
         yield code(text, "mlir")
+
+
+def _element_rows() -> list[tuple[str, str, str]]:
+    """Return the table of elements, ops that take the same in one row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, taken in element_table().items():
+        rows.setdefault((" ".join(taken.a3) or "-", " ".join(taken.a5)), []).append(f"`{name.removeprefix('pto.')}`")
+    return [(" ".join(names), older, newer) for (older, newer), names in rows.items()]
+
+
+def _words(needed: str) -> list[str]:
+    return [{"R": "`rnd`", "S": "`sat`", "P": "`part`"}[letter] for letter in needed]

@@ -15,6 +15,7 @@ from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError
+from tilewright.pto.laws import stored
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
@@ -181,7 +182,7 @@ def _seen_as(view: View, element: Scalar) -> View:
     return replace(view, pointer=replace(view.pointer, element=element))
 
 
-@declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width)
+@declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width, law=stored)
 def _store(m: Machine, op: Op, view: View, source: Tile) -> None:
     """A tile into a window of global memory, added to it where `atomicType` says so."""
     refuse_scaling(op)
