@@ -1,0 +1,103 @@
+"""The PTO reference: every op of the dialect, read off its declaration."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+
+from tilewright.pto.elements import table as element_table
+from tilewright.pto.laws import PAIRS
+from tilewright.pto.ops.registry import OPS
+from tilewright.pto.text.usage import usage
+from tilewright.tools.markdown import code, generated, page, table
+from tilewright.tools.naming import check_known
+from tilewright.tools.pto_example import example
+
+_ELEMENTS = """
+What ops on tiles take, by the architecture that `pto.target_arch` names: `"a5"`, or any other for A2/A3, which is meant
+where neither the text nor a kernel's `target=` says one. An integer stands for its width, with or without a sign. Ops
+that are not listed ask for no more than their form and rules.
+"""
+_LANES = """
+`pto.vcvt` converts these lanes, and has to say how it rounds (`rnd`), whether it saturates (`sat`) and which part of
+wider lanes it reads or writes (`part`), each exactly where it is listed. `s` is an integer that has a sign or does not
+say, `u` one without.
+"""
+
+
+def pto_page() -> str:
+    """Return the whole reference."""
+    nouns = {noun: list(group) for noun, group in groupby(sorted(OPS, key=_order), _noun)}
+    return page(
+        generated("PTO's ops", "the declarations in src/tilewright/pto/ops"),
+        "How each op of PTO text is written after its name, and what it does. What may be left out stands in brackets; "
+        "`tilewright pto explain OP` shows an entry in a terminal, with its rules and a kernel that runs it. "
+        "[PTO text](pto.md) has the rest.",
+        *(page(f"## {noun.title()}", _heading(noun), _rows(names)) for noun, names in nouns.items()),
+        "## Elements",
+        _ELEMENTS,
+        table(("Ops", "A2/A3", "A5"), _element_rows()),
+        "## Conversions of lanes",
+        _LANES,
+        table(("From", "To", "Says"), [(a, b, ", ".join(_words(needed))) for (a, b), needed in PAIRS.items()]),
+    )
+
+
+def _noun(name: str) -> str:
+    """Return the file that declares an op."""
+    return OPS[name].lowering.__module__.rpartition(".")[2].replace("_", " ")
+
+
+def _order(name: str) -> tuple[str, str]:
+    return _noun(name), name
+
+
+def _heading(noun: str) -> str:
+    return inspect.getdoc(sys.modules[f"tilewright.pto.ops.{noun.replace(' ', '_')}"]) or noun
+
+
+def _rows(names: list[str]) -> str:
+    """Return a table of ops, those that are written alike and mean the like in one row."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        alike.setdefault((usage("", OPS[name].form).strip().replace("|", "\\|"), meaning(name)), []).append(name)
+    shown = [(", ".join(f"`{name}`" for name in group), *key) for key, group in alike.items()]
+    return table(("Ops", "Written", "Meaning"), [(ops, f"`{form}`" if form else "", said) for ops, form, said in shown])
+
+
+def meaning(name: str) -> str:
+    """Return what an op does, in a sentence or two."""
+    return " ".join((inspect.getdoc(OPS[name].lowering) or "").split())
+
+
+def explained(name: str) -> str:
+    """Return what there is to say about one op; CommandError, with the nearest name, where there is none."""
+    full = name if name in OPS else f"pto.{name}"
+    check_known(full, OPS, "op of PTO", "docs/pto-reference.md lists them")
+    return page(*_entry(full))
+
+
+def _entry(name: str) -> Iterator[str]:
+    declared = OPS[name]
+    yield f"#### `{name}`"
+    yield code(usage(name, declared.form), "mlir")
+    yield meaning(name)
+    if declared.rule is not None and (said := inspect.getdoc(declared.rule)):
+        yield f"Rule: {said}"
+    if text := example(name, declared):
+        yield "A kernel that runs it, as in `tilewright pto run example.pto x0=random:8x64 ... out=zeros:8x64`:"
+        yield code(text, "mlir")
+
+
+def _element_rows() -> list[tuple[str, str, str]]:
+    """Return the table of elements, ops that take the same in one row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, taken in element_table().items():
+        rows.setdefault((" ".join(taken.a3) or "-", " ".join(taken.a5)), []).append(f"`{name.removeprefix('pto.')}`")
+    return [(" ".join(names), older, newer) for (older, newer), names in rows.items()]
+
+
+def _words(needed: str) -> list[str]:
+    return [{"R": "`rnd`", "S": "`sat`", "P": "`part`"}[letter] for letter in needed]
