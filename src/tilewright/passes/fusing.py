@@ -265,16 +265,17 @@ def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     return taken
 
 
-@_plans("scatter_mask")
-def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let columns be read where they lie, and those between them, and be written where a store alone wants them."""
-    tiles = w.tiles(given, "src", "dst")
+@_plans("scatter_mask", "concat", "fillpad_expand")
+def _put_together(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let parts of a tile be read where they lie, and be written where a store alone wants them."""
+    tiles = w.tiles(given)
     for tile in tiles:
-        if tile.tensor not in w.turned:
+        if tile.tensor not in w.turned and len(tile.shape) == 2 and tile.valid == tile.shape:
             _withdraw(w, tile)
     put = _needing(w, call, given)
     loads = [load for tile in tiles if (load := _read_in_place(w, tile)) is not None and tile.valid == tile.shape]
     if put is not None and len(loads) == len(tiles):
+        w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
         w.straighten(put.rows, loads)
     return put
 

@@ -131,6 +131,8 @@ class Walk:
             self.recorder.end(f"`{name}` works on whole tensors")
         if name == "paged_gather" and not given["is_trans"] and _fills(given["indices"], given["max_indices"]):
             self.straighten((given["max_indices"],))
+        if name in ("gather", "scatter") and is_there(given["mask_pattern"]) and isinstance(call.type, TensorType):
+            self.straighten(call.type.shape[:1])
         if name == "gather_row" and isinstance(given["dst"], Var) and isinstance(given["shapes"], MakeTuple):
             self.recorder.note_rows((number(given["shapes"].elements[0]),), given["dst"])
         if var is not None and self._turns(call.op.spec, given):
