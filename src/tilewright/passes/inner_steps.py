@@ -12,13 +12,16 @@ from dataclasses import replace
 from tilewright.core.build import arguments
 from tilewright.core.expr import Const, Expr, Var, integer
 from tilewright.core.stmt import AssignStmt, ForStmt, YieldStmt
+from tilewright.core.types import TileType
 from tilewright.core.visitor import used, variables
 from tilewright.passes.products import PRODUCTS, SUMS
 from tilewright.passes.spans import Span, span_of
 from tilewright.passes.tile_axes import Axis, Class, TileAxes
 
-EVEN, GRAIN = 4, 16
-"""What steps are multiples of, those that leave no rest and others: some machines take two or four products at once."""
+GRAIN = 16
+"""What steps are multiples of that leave a rest."""
+WORD = 4
+"""How many bytes of neighbours some machines multiply at once: steps are whole words."""
 
 
 class InnerSteps:
@@ -44,24 +47,24 @@ class InnerSteps:
         if span is None:
             return
         least = replace(span, step=min(span.step, wanted)) if self.may_shrink else span
-        size = least.wider(wanted, EVEN, GRAIN)
+        size = least.wider(wanted, max(1, WORD // min(_bytes(axis) for found in classes for axis in found.axes)), GRAIN)
         if size == span.step:
             return
-        start = integer(span.start + size) if before else loop.start
+        start = integer(span.start + size if before else span.start)
         self.rewritten[loop.loop_var] = replace(loop, start=start, stop=span.stop, step=integer(size))
         self.sizes |= {axis: size for found in classes for axis in found.axes}
         self.notes.append(f"{loop.loop_var.name_hint} by {size} instead of {span.step}")
 
     def _span(self, loop: ForStmt, classes: Sequence[Class], begins_before: bool) -> Span | None:
         """Return what a loop sums over, None where it cuts something else as well."""
-        step = loop.step.value if isinstance(loop.step, Const) else None
-        sound = all(c.is_summed and not c.roles and not c.is_fixed and c.sizes == {step} for c in classes)
+        sound = all(c.is_summed and not c.roles and not c.is_fixed for c in classes)
         cuts = [cut for found in classes for cut in found.cuts]
         own = [cut for cut in cuts if cut.offset is loop.loop_var or (begins_before and isinstance(cut.offset, Const))]
         alike = len({cut.is_padded for cut in cuts}) == 1
         if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in self.axes.fixed:
             return None
-        return span_of(loop, [cut.extent for cut in cuts], cuts[0].is_padded, 0 if begins_before else None)
+        span = span_of(loop, cuts, [cut.extent for cut in cuts], 0 if begins_before else None)
+        return span if span is not None and all(c.sizes == {span.step} for c in classes) else None
 
     def _before(self, loop: ForStmt) -> list[Class]:
         """Return the axes over which the first products are summed, where they stand before the loop."""
@@ -77,6 +80,13 @@ class InnerSteps:
             found.append(self.axes.of(lhs, -1))
         starts = all(isinstance(cut.offset, Const) and cut.offset.value == 0 for each in found for cut in each.cuts)
         return list({id(each): each for each in found}.values()) if starts else []
+
+
+def _bytes(axis: Axis) -> int:
+    """Return the size of an element of the tile that an axis belongs to."""
+    type_ = axis[0].type
+    assert isinstance(type_, TileType)
+    return type_.dtype.get_byte()
 
 
 def _only_sums(loop: ForStmt, axes: TileAxes) -> bool:
