@@ -74,11 +74,22 @@ def copy_elements(e: FunctionEmitter, dtype: DataType, source: Place, target: Pl
             inner = _along(e, dtype, source, index), _along(e, dtype, target, index)
             copy_elements(e, dtype, *inner, extents[1:])
         return
-    rows, columns = (i64(1), *extents)[-2:]
-    (across, along), ld = (0, *source.strides)[-2:], (0, *target.strides)[-2]
+    _pack(e, dtype, source, target.pointer, i64((0, *target.strides)[-2]), (i64(1), *extents)[-2:])
+
+
+def copy_rows(e: FunctionEmitter, source: Tile, pointer: Value, ld: Value) -> None:
+    """Emit a copy of a matrix in memory to rows of adjacent elements, so far apart."""
+    place = e.stored(source)
+    _pack(e, source.type.dtype, place, pointer, ld, source.valid)
+
+
+def _pack(
+    e: FunctionEmitter, dtype: DataType, source: Place, pointer: Value, ld: Value, extents: Sequence[Value]
+) -> None:
+    across, along = (0, *source.strides)[-2:]
     turned = across == 1 and along != 1
     name = emit_pack(e.b.module, PackSpec(e.program.target, _BITS[dtype.get_byte()], transposed=turned, raw=True))
-    e.b.invoke(name, source.pointer, i64(across), i64(along), target.pointer, i64(ld), rows, columns)
+    e.b.invoke(name, source.pointer, i64(across), i64(along), pointer, ld, *extents)
 
 
 def _copy_rows(e: FunctionEmitter, source: Place, target: Place, shape: tuple[int, ...]) -> None:
