@@ -12,6 +12,7 @@ from tilewright.backends.cuda import schedule
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
+from tilewright.backends.cuda.ttir import cuts
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.text import I64
@@ -43,6 +44,8 @@ class KernelText:
     schedule: Schedule
     described: str = ""
     schedules: tuple[Schedule, ...] = ()
+    parts: int = 1
+    """Blocks that share a turn out."""
     roles: tuple[str, ...] = ()
     """Texts that say themselves what warps do, the best first, where the kernel is of a kind that gains from it."""
 
@@ -53,17 +56,22 @@ class KernelText:
         can_have_roles = facts.is_described and facts.is_apart and schedule.wants_roles(wanted)
         roles = _roles(name, k, params, count) if can_have_roles else ()
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        is_light = not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
-        loaded = facts.loaded_bytes if k.t.is_folded else 0
-        usual = schedule.plain(facts.largest, facts.products, loaded=loaded, is_light=is_light)
+        parts = 1 if k.t.is_folded or facts.products else cuts.parts(aligned, str(params.errors_of()))
+        if parts > 1:
+            aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
+        is_light = parts > 1 or not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
+        loaded = facts.load if k.t.is_folded else (0, 1)
+        if "scf.for" in aligned:  # which folds again and again
+            loaded = loaded[0], 1
+        usual = schedule.plain(facts.largest // parts, facts.products, loaded=loaded, is_light=is_light)
         plain = schedule.wanted(wanted, usual)
         if not facts.is_described:
-            return KernelText(name, aligned, other, plain)
+            return KernelText(name, aligned, other, plain, parts=parts)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
         schedules = tuple(schedule.wanted(wanted, each) for each in tried)
-        return KernelText(name, aligned, other, plain, described, schedules, roles)
+        return KernelText(name, aligned, other, plain, described, schedules, roles=roles)
 
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
