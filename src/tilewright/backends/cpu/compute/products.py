@@ -77,7 +77,7 @@ class Product:
         """The products that were put off until this one."""
         self.k = self._depth()
         self.left = read_in_place(e, lhs) or placed(e, lhs)
-        right = read_in_place(e, rhs) if not _is_turned(rhs) and (self._is_few or self._words > 1) else None
+        right = read_in_place(e, rhs) if not _is_turned(rhs) and (self._is_few or self.words > 1) else None
         self.right = right or placed(e, rhs if _has_rows(e, rhs) else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
@@ -133,30 +133,10 @@ class Product:
         terms = [*self.before, self]
         for name in (name for term in self.before for name in term.names):
             self.e.uses[name] -= 1
-        if self.before and all(term.can_join(self) for term in terms):
-            return self._add_terms(terms, result)
+        if self.before and _are_alike(terms):
+            return _add_terms(terms, result)
         for term in terms:
             term.multiply(result, accumulate)
-        return result
-
-    def can_join(self, other: Product) -> bool:
-        """Return whether one sum can have this product and another as terms: only where they lie differs."""
-        mine, its = (
-            (p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in (self, other)
-        )
-        return mine == its and len(self.type.shape) == 2 and self.type.dtype != FP64 and self._words == 1
-
-    def _add_terms(self, terms: Sequence[Product], result: Tile) -> Tile:
-        """Emit the sum of some products: where they lie is told as distances from the first."""
-        e, first = self.e, terms[0]
-        scratch = e.arena.take(16 * len(terms))
-        table = e.address(scratch[0])
-        origins = [e.b.value(I64, f"ptrtoint {m.pointer} to i64") for m in (first.left, first.right)]
-        for at, matrix in enumerate(matrix for term in terms for matrix in (term.left, term.right)):
-            here = e.b.value(I64, f"ptrtoint {matrix.pointer} to i64")
-            e.b.store(e.b.op("sub", here, origins[at % 2]), e.b.offset(table, i64(at), I64), 8)
-        first.multiply(result, TRUE, table, terms=len(terms))
-        e.arena.give_back(scratch)
         return result
 
     @property
@@ -197,7 +177,7 @@ class Product:
                 rows, depth = self.lhs.type.shape[-2:]
                 most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
                 sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
-                sums.emit(self._words, distances, terms)
+                sums.emit(self.words, distances, terms)
         return result
 
     @property
@@ -206,12 +186,33 @@ class Product:
         return self.lhs.type.shape[-2] <= FEW_ROWS
 
     @property
-    def _words(self) -> int:
+    def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
         is_plain = len(self.type.shape) == 2 and static(self.left.strides[-1]) == 1
         if not is_plain or self.type.shape[-2] < FEW_ROWS:
             return 1
         return elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+
+
+def _are_alike(terms: Sequence[Product]) -> bool:
+    """Return whether one sum can have some products as its terms: only where they lie differs."""
+    kinds = {(p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in terms}
+    type_ = terms[0].type
+    return len(kinds) == 1 and len(type_.shape) == 2 and type_.dtype != FP64 and terms[0].words == 1
+
+
+def _add_terms(terms: Sequence[Product], result: Tile) -> Tile:
+    """Emit the sum of some products: where they lie is told as distances from the first."""
+    e, first = terms[0].e, terms[0]
+    scratch = e.arena.take(16 * len(terms))
+    table = e.address(scratch[0])
+    origins = [e.b.value(I64, f"ptrtoint {m.pointer} to i64") for m in (first.left, first.right)]
+    for at, matrix in enumerate(matrix for term in terms for matrix in (term.left, term.right)):
+        here = e.b.value(I64, f"ptrtoint {matrix.pointer} to i64")
+        e.b.store(e.b.op("sub", here, origins[at % 2]), e.b.offset(table, i64(at), I64), 8)
+    first.multiply(result, TRUE, table, terms=len(terms))
+    e.arena.give_back(scratch)
+    return result
 
 
 @mutable
