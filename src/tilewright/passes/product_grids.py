@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from tilewright.core.expr import Invoke, Var, integer
+from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
 from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt
@@ -22,6 +23,8 @@ GRAINS = ((1, 6), (16, 64))
 """What rows and columns of a tile are multiples of: those of tiles that leave no rest, and those of others."""
 FEWEST = 8
 """How many turns there are at least for threads to share, as long as tiles are not small."""
+MANY = 1 << 16
+"""How many turns a loop is taken to have of which nobody knows."""
 SMALL = 64
 FEW = 8
 """How many rows a product has for which the right matrix is read as it comes."""
@@ -145,8 +148,15 @@ class ProductGrid:
     @property
     def inside_out(self) -> list[ForStmt]:
         """The loops as they are best nested, the one with most turns, which threads share, last."""
-        turns = {var: span.steps(self.steps[var]) for var, span in self.spans.items()}
-        return sorted(reversed(self.loops), key=lambda loop: turns.get(loop.loop_var, 0))
+
+        def turns(loop: ForStmt) -> int:
+            var, limits = loop.loop_var, [as_extent(x) for x in (loop.start, loop.stop, loop.step)]
+            if var in self.steps:
+                return self.spans[var].steps(self.steps[var])
+            known = [limit for limit in limits if isinstance(limit, int)]
+            return len(range(*known)) if len(known) == 3 and known[2] else MANY
+
+        return sorted(reversed(self.loops), key=turns)
 
     def __str__(self) -> str:
         names = ", ".join(dict.fromkeys(function.name for function in self.functions))
