@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import starmap
 from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
-from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
+from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.compute.words import PANEL, elements_of_word, emit_words, room_of_words
+from tilewright.backends.cpu.compute.words import elements_of_word
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
-from tilewright.backends.cpu.emit.work import ELEMENTS, LONG
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
@@ -27,13 +25,6 @@ from tilewright.dtypes import FP32, FP64, INT32, DataType
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 from tilewright.records import mutable
-
-FEW_ROWS = 8
-"""Rows of A for which a matrix B is better read as it is."""
-
-STRIP = 8
-"""Rows of B that meet those few at a time."""
-
 
 FEW_PLACES = 1024
 """Bytes from row to row that let rows begin at four places of the cache, or fewer."""
@@ -86,7 +77,7 @@ class Product:
         """The products that were put off until this one."""
         self.k = self._depth()
         self.left = read_in_place(e, lhs) or placed(e, lhs)
-        right = read_in_place(e, rhs) if not _is_turned(rhs) and (self._is_few or self._words > 1) else None
+        right = read_in_place(e, rhs) if not _is_turned(rhs) and (self._is_few or self.words > 1) else None
         self.right = right or placed(e, rhs if _has_rows(e, rhs) else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
@@ -142,30 +133,10 @@ class Product:
         terms = [*self.before, self]
         for name in (name for term in self.before for name in term.names):
             self.e.uses[name] -= 1
-        if self.before and all(term.can_join(self) for term in terms):
-            return self._add_terms(terms, result)
+        if self.before and _are_alike(terms):
+            return _add_terms(terms, result)
         for term in terms:
             term.multiply(result, accumulate)
-        return result
-
-    def can_join(self, other: Product) -> bool:
-        """Return whether one sum can have this product and another as terms: only where they lie differs."""
-        mine, its = (
-            (p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in (self, other)
-        )
-        return mine == its and len(self.type.shape) == 2 and self.type.dtype != FP64 and self._words == 1
-
-    def _add_terms(self, terms: Sequence[Product], result: Tile) -> Tile:
-        """Emit the sum of some products: where they lie is told as distances from the first."""
-        e, first = self.e, terms[0]
-        scratch = e.arena.take(16 * len(terms))
-        table = e.address(scratch[0])
-        origins = [e.b.value(I64, f"ptrtoint {m.pointer} to i64") for m in (first.left, first.right)]
-        for at, matrix in enumerate(matrix for term in terms for matrix in (term.left, term.right)):
-            here = e.b.value(I64, f"ptrtoint {matrix.pointer} to i64")
-            e.b.store(e.b.op("sub", here, origins[at % 2]), e.b.offset(table, i64(at), I64), 8)
-        first.multiply(result, TRUE, table, terms=len(terms))
-        e.arena.give_back(scratch)
         return result
 
     @property
@@ -197,29 +168,16 @@ class Product:
         e, (m, n) = self.e, self.valid[-2:]
         assert result.place is not None
         target = placed(e, result)
-        if self._words > 1:
-            return self._multiply_words(result, target, accumulate)
-        if self.type.dtype == FP64:
-            with rows_of(e, self.valid[:-2]) as batch:
-                a, b, c = (
-                    Panel(matrix.at(e, tile.type.shape, batch), *matrix.strides[-2:])
-                    for matrix, tile in ((self.left, self.lhs), (self.right, self.rhs), (target, result))
-                )
-                DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
-            return result
-        kinds, width = (self.left.dtype, self.right.dtype), self.type.shape[-1]
-        spec = GemmSpec(e.program.target, *kinds, static(m), static(n), width, terms=terms)
         with rows_of(e, self.valid[:-2]) as batch:
-            a = self.left.at(e, self.lhs.type.shape, batch)
-            b = self.right.at(e, self.rhs.type.shape, batch)
-            c = target.at(e, self.type.shape, batch)
-            if self._is_few and terms == 1:
-                self._multiply_few(replace(spec, streamed=True), a, b, (c, target.strides[-2]), accumulate)
+            every = ((self.left, self.lhs), (self.right, self.rhs), (target, result))
+            a, b, c = (Panel(matrix.at(e, tile.type.shape, batch), *matrix.strides[-2:]) for matrix, tile in every)
+            if self.type.dtype == FP64:
+                DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
             else:
-                run_gemm(
-                    e, spec, terms * self._work(), a, *self.left.strides[-2:], b, self.right.strides[-2],
-                    c, target.strides[-2], m, n, self.k, accumulate, *distances,
-                )  # fmt: skip
+                rows, depth = self.lhs.type.shape[-2:]
+                most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
+                sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
+                sums.emit(self.words, distances, terms)
         return result
 
     @property
@@ -227,58 +185,34 @@ class Product:
         """Whether there are so few rows that each row of B had better be read once, one after the other."""
         return self.lhs.type.shape[-2] <= FEW_ROWS
 
-    def _multiply_few(self, spec: GemmSpec, a: Value, b: Value, c: tuple[Value, Value], accumulate: Value) -> None:
-        """Emit the product of a few rows, some rows of B at a time: those are read once, one after the other."""
-        e, (m, n) = self.e, self.valid[-2:]
-        (a_row, a_k), b_row = self.left.strides[-2:], self.right.strides[-2]
-        some = self.k if static(self.k) else e.b.intrinsic("llvm.smax", self.k, i64(1))  # a sum of nothing is zero
-        with e.b.loop(i64(0), some, i64(STRIP)) as first:
-            left = e.b.offset(a, e.b.op("mul", first, a_k), memory_type(self.left.dtype))
-            right = e.b.offset(b, e.b.op("mul", first, b_row), memory_type(self.right.dtype))
-            depth = e.b.intrinsic("llvm.smin", i64(STRIP), e.b.op("sub", self.k, first))
-            goes_on = e.b.op("or", accumulate, e.b.compare("icmp sgt", first, i64(0)))
-            run_gemm(e, spec, self._work(), left, a_row, a_k, right, b_row, *c, m, n, depth, goes_on)
-
-    def _work(self) -> int:
-        """Return how much one product of matrices is at most."""
-        rows, columns = self.type.shape[-2:]
-        return rows * columns * (static(self.k) or max(self.lhs.type.shape[-2:])) // ELEMENTS
-
     @property
-    def _words(self) -> int:
+    def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
         is_plain = len(self.type.shape) == 2 and static(self.left.strides[-1]) == 1
         if not is_plain or self.type.shape[-2] < FEW_ROWS:
             return 1
         return elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
 
-    def _multiply_words(self, result: Tile, target: Matrix, accumulate: Value) -> Tile:
-        """Emit the product in words, and what is left of K beside them."""
-        e, words, dtype = self.e, self._words, self.left.dtype
-        (m, n), c = self.valid[-2:], (target.pointer, target.strides[-2])
-        whole, steps = self._in_words(words)
-        scratch = e.arena.take(room_of_words(words, self.lhs.type.shape[-1], self.type.shape[-1]))
-        made = e.address(scratch[0])
-        a, a_row, b_row = self.left.pointer, self.left.strides[-2], self.right.strides[-2]
-        e.b.invoke(emit_words(e.b.module, words), self.right.pointer, b_row, made, whole, n)
-        spec = GemmSpec(e.program.target, dtype, dtype, static(m), static(n), self.type.shape[-1])
-        by_words = a, a_row, i64(words), made, i64(PANEL), *c, m, n, steps, accumulate
-        run_gemm(e, replace(spec, words=words), self._work(), *by_words)
-        if whole != self.k:
-            left = e.b.op("sub", self.k, whole)
-            with e.b.when(e.b.compare("icmp sgt", left, i64(0))):
-                a = e.b.offset(a, whole, memory_type(dtype))
-                b = e.b.offset(self.right.pointer, e.b.op("mul", whole, b_row), memory_type(dtype))
-                run_gemm(e, spec, 0, a, a_row, i64(1), b, b_row, *c, m, n, left, TRUE)
-        e.arena.give_back(scratch)
-        return result
 
-    def _in_words(self, words: int) -> tuple[Value, Value]:
-        """Return how much of K is whole words, and how many they are."""
-        depth = static(self.k)
-        if depth is not None:
-            return i64(depth // words * words), i64(depth // words)
-        return self.e.b.op("and", self.k, i64(-words)), self.e.b.op("udiv", self.k, i64(words))
+def _are_alike(terms: Sequence[Product]) -> bool:
+    """Return whether one sum can have some products as its terms: only where they lie differs."""
+    kinds = {(p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in terms}
+    type_ = terms[0].type
+    return len(kinds) == 1 and len(type_.shape) == 2 and type_.dtype != FP64 and terms[0].words == 1
+
+
+def _add_terms(terms: Sequence[Product], result: Tile) -> Tile:
+    """Emit the sum of some products: where they lie is told as distances from the first."""
+    e, first = terms[0].e, terms[0]
+    scratch = e.arena.take(16 * len(terms))
+    table = e.address(scratch[0])
+    origins = [e.b.value(I64, f"ptrtoint {m.pointer} to i64") for m in (first.left, first.right)]
+    for at, matrix in enumerate(matrix for term in terms for matrix in (term.left, term.right)):
+        here = e.b.value(I64, f"ptrtoint {matrix.pointer} to i64")
+        e.b.store(e.b.op("sub", here, origins[at % 2]), e.b.offset(table, i64(at), I64), 8)
+    first.multiply(result, TRUE, table, terms=len(terms))
+    e.arena.give_back(scratch)
+    return result
 
 
 @mutable
@@ -297,15 +231,6 @@ def least_part(e: FunctionEmitter, a: Sequence[Value], b: Sequence[Value], shape
         return x if static(y) == most else e.b.intrinsic("llvm.smin", x, y)
 
     return tuple(starmap(least, zip(a, b, shape, strict=True)))
-
-
-def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
-    """Emit a product of matrices; one that is much work ends with its program."""
-    polled = e.program.polled and work >= LONG
-    name = emit_gemm(e.b.module, replace(spec, polled=polled))
-    e.b.invoke(name, *args, *[e.context] * polled)
-    if polled:
-        e.leave_after_an_error()
 
 
 def placed(e: FunctionEmitter, tile: Tile) -> Matrix:
