@@ -186,6 +186,68 @@ def filled(op: Op, _: Constants) -> None:
         )
 
 
+def apart(op: Op, constants: Constants) -> None:
+    """Refuse an op on bits that writes what it reads, and tiles that are not valid alike."""
+    if op.ins[0] is op.outs[0]:
+        message = f"{_short(op)}: `%{op.ins[0].name}` is read and written"
+        raise PtoOperandError(message, help="write into another tile")
+    alike(op, constants)
+
+
+def loaded(op: Op, constants: Constants) -> None:
+    """Refuse a load that no pipe from global memory does."""
+    view, tile, arch = op.ins[0].of(TensorView), op.outs[0].of(TileBuf), constants.arch
+    if 0 in (*view.shape, tile.valid_rows, tile.valid_cols):
+        raise PtoValidShapeError("tload: there is nothing to load", help="extents are positive")
+    if arch == A5:
+        if tile.space is Space.VEC and (tile.blayout, tile.slayout) not in _LAYOUTS:
+            message = f"A5 tload takes no tile of blayout={tile.blayout}, slayout={tile.slayout} in vec"
+            raise PtoTypeMismatchError(message, help="load it row-major, and move it with `pto.tmov`")
+        return
+    if tile.space not in (Space.VEC, Space.MAT):
+        message = f"A2/A3 tload fills a tile in vec or mat, `%{op.outs[0].name}` is in {tile.space.loc}"
+        raise PtoOperandError(message, help="load it into mat, and move it with `pto.tmov`")
+
+
+def reduced(op: Op, _: Constants) -> None:
+    """Refuse a reduction whose result does not have one element for each row, or for each column."""
+    source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
+    is_by_rows = op.name.startswith("pto.trow")
+    keeps, folds = ("rows", "cols") if is_by_rows else ("cols", "rows")
+    kept = getattr(source, f"valid_{keeps}"), getattr(target, f"valid_{keeps}")
+    if None not in kept and kept[0] != kept[1]:
+        message = f"{_short(op)}: valid {keeps} must be equal, got {kept[0]} and {kept[1]}"
+        raise PtoValidShapeError(message, help=f"give the result {kept[0]} valid {keeps}")
+    left = getattr(target, f"valid_{folds}")
+    if is_by_rows and left not in (None, 1):
+        message = f"{_short(op)}: the result has one valid column, got {left}"
+        raise PtoValidShapeError(message, help="write v_col=1 in its type")
+    if 0 in (source.valid_rows, source.valid_cols):
+        raise PtoValidShapeError(f"{_short(op)}: there is nothing to reduce", help="extents are positive")
+
+
+def multiplied(op: Op, _: Constants) -> None:
+    """Refuse a product of more rows or columns than the cube counts."""
+    for value in (*op.ins, *op.outs):
+        for extent in (value.of(TileBuf).valid_rows, value.of(TileBuf).valid_cols):
+            if extent is not None and not 1 <= extent <= 4095:
+                message = f"{_short(op)}: valid extents are 1 to 4095, `%{value.name}` has {extent}"
+                raise PtoValidShapeError(message, help="split the product")
+
+
+def counted(op: Op, _: Constants) -> None:
+    """Refuse a row of numbers that no machine counts."""
+    tile, start = op.outs[0].of(TileBuf), op.ins[0].of(Scalar)
+    if _plain(tile.element) not in ("i16", "i32"):
+        message = f"tci takes i16 i32, `%{op.outs[0].name}` holds {tile.element}"
+        raise PtoTypeMismatchError(message, help="count in i32, and convert with `pto.tcvt`")
+    if start != tile.element:
+        message = f"tci starts at {tile.element}, `%{op.ins[0].name}` is {start}"
+        raise PtoTypeMismatchError(message, help=f"make it {tile.element}")
+    if tile.cols == 1:
+        raise PtoTypeMismatchError("tci fills a row of more than one element", help="use `pto.texpands`")
+
+
 # registers
 
 

@@ -7,13 +7,28 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 
-from tilewright.pto.elements import table as element_table
+from tilewright.pto.elements import table as elements
 from tilewright.pto.laws import PAIRS
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.usage import usage
 from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.naming import check_known
 from tilewright.tools.pto_example import example
+
+
+def pto_page() -> str:
+    """Return the whole reference."""
+    nouns = {noun: list(group) for noun, group in groupby(sorted(OPS, key=_order), _noun)}
+    return page(
+        generated("PTO's ops", "the declarations in src/tilewright/pto/ops"),
+        "How each op of PTO text is written after its name, and what it does. What may be left out stands in brackets; "
+        "`tilewright pto explain OP` shows an entry in a terminal, with its rules and a kernel that runs it. "
+        "[PTO text](pto.md) has the rest.",
+        *(page(f"## {noun.title()}", _heading(noun), _rows(names)) for noun, names in nouns.items()),
+        page("## Elements", _ELEMENTS, table(("Ops", "A2/A3", "A5"), _element_rows())),
+        page("## Conversions of lanes", _LANES, table(("From", "To", "Says"), _lane_rows())),
+    )
+
 
 _ELEMENTS = """
 What ops on tiles take, by the architecture that `pto.target_arch` names: `"a5"`, or any other for A2/A3, which is meant
@@ -27,22 +42,17 @@ say, `u` one without.
 """
 
 
-def pto_page() -> str:
-    """Return the whole reference."""
-    nouns = {noun: list(group) for noun, group in groupby(sorted(OPS, key=_order), _noun)}
-    return page(
-        generated("PTO's ops", "the declarations in src/tilewright/pto/ops"),
-        "How each op of PTO text is written after its name, and what it does. What may be left out stands in brackets; "
-        "`tilewright pto explain OP` shows an entry in a terminal, with its rules and a kernel that runs it. "
-        "[PTO text](pto.md) has the rest.",
-        *(page(f"## {noun.title()}", _heading(noun), _rows(names)) for noun, names in nouns.items()),
-        "## Elements",
-        _ELEMENTS,
-        table(("Ops", "A2/A3", "A5"), _element_rows()),
-        "## Conversions of lanes",
-        _LANES,
-        table(("From", "To", "Says"), [(a, b, ", ".join(_words(needed))) for (a, b), needed in PAIRS.items()]),
-    )
+def _element_rows() -> list[tuple[str, str, str]]:
+    """Return the table of elements, ops that take the same in one row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, taken in elements().items():
+        rows.setdefault((" ".join(taken.a3) or "-", " ".join(taken.a5)), []).append(f"`{name}`")
+    return [(", ".join(names), *key) for key, names in rows.items()]
+
+
+def _lane_rows() -> list[tuple[str, str, str]]:
+    words = {"R": "`rnd`", "S": "`sat`", "P": "`part`"}
+    return [(source, to, ", ".join(map(words.__getitem__, needed))) for (source, to), needed in PAIRS.items()]
 
 
 def _noun(name: str) -> str:
@@ -86,18 +96,10 @@ def _entry(name: str) -> Iterator[str]:
     yield meaning(name)
     if declared.rule is not None and (said := inspect.getdoc(declared.rule)):
         yield f"Rule: {said}"
+    if declared.law is not None and (said := inspect.getdoc(declared.law)):
+        yield f"On a machine: {said}"
+    if taken := elements().get(name):
+        yield f"Elements: A2/A3 {' '.join(taken.a3) or 'none'}; A5 {' '.join(taken.a5)}."
     if text := example(name, declared):
         yield "A kernel that runs it, as in `tilewright pto run example.pto x0=random:8x64 ... out=zeros:8x64`:"
         yield code(text, "mlir")
-
-
-def _element_rows() -> list[tuple[str, str, str]]:
-    """Return the table of elements, ops that take the same in one row."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    for name, taken in element_table().items():
-        rows.setdefault((" ".join(taken.a3) or "-", " ".join(taken.a5)), []).append(f"`{name.removeprefix('pto.')}`")
-    return [(" ".join(names), older, newer) for (older, newer), names in rows.items()]
-
-
-def _words(needed: str) -> list[str]:
-    return [{"R": "`rnd`", "S": "`sat`", "P": "`part`"}[letter] for letter in needed]

@@ -7,7 +7,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
-from tilewright.pto.laws import alike, in_vec, rectifiable
+from tilewright.pto.laws import alike, apart, in_vec, rectifiable
 from tilewright.pto.machine.elements import arithmetic, cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise, given, operand, rows_of
@@ -64,7 +64,7 @@ def _function(op: Op) -> str:
 
 
 @declare("pto.tand tor", tile("tt"), rule=reach, law=alike)
-@declare("pto.tands tors", tile("te"), rule=reach)
+@declare("pto.tands tors", tile("te"), rule=reach, law=apart)
 @declare("pto.txor", tile("ttz?"), rule=reach)
 @declare("pto.txors", tile("tez?"), rule=reach)
 @declare("pto.vand vor vxor", register("vvm"))
