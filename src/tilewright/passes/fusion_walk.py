@@ -37,6 +37,8 @@ class Walk:
         self.here = function.body
         """The statements among which the current one stands."""
         self.values: dict[Var, Value] = {}
+        self.on_their_side: frozenset[Var] = frozenset()
+        """The tiles that lie on their side."""
         self.turned = turned
         """The tensors whose neighbours along the last axis may lie apart."""
         every = list(statements(function.body))
@@ -73,6 +75,7 @@ class Walk:
         if isinstance(stmt, AssignStmt):
             self.values[stmt.var] = value = self._action(stmt.value, stmt.var)
             if isinstance(value, Waiting):
+                value.turned = True if stmt.var in self.on_their_side else value.turned
                 value.owners.append(stmt.var)
         elif isinstance(stmt, EvalStmt):
             self._action(stmt.expr, None)
@@ -112,7 +115,8 @@ class Walk:
             return None
         maker = id(self.recorder.stmt if isinstance(expr, Call) else expr)
         new = [(maker, axis) for axis in range(len(expr.type.valid))]
-        return Waiting(expr.type.shape, known(expr.type, unknown or new))
+        turned = None if 1 in expr.type.shape[-2:] or len(expr.type.shape) == 1 else False
+        return Waiting(expr.type.shape, known(expr.type, unknown or new), turned=turned)
 
     def tiles(self, given: Given, *names: str) -> list[Waiting]:
         """Return the operands that are tiles."""

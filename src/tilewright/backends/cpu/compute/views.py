@@ -44,7 +44,8 @@ def _transpose_view(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 
 @lowers("tile.transpose")
 def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    return turned(e, call, bound["x"], bound["axis1"], bound["axis2"])
+    view = turned(e, call, bound["x"], bound["axis1"], bound["axis2"])
+    return packed(e, view) if e.step.packed else view
 
 
 def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:
