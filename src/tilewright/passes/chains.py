@@ -29,7 +29,7 @@ _PRODUCTS = ("matmul", "matmul_acc")
 _TURNS = ("transpose", "transpose_view")
 
 
-def on_their_side(program: Program) -> Program:
+def run(program: Program) -> Program:
     """Return a lowered program whose chains are computed on their side."""
     functions = [_turned(function) for function in program.function_list]
     return program if functions == list(program.function_list) else program.with_functions(functions)

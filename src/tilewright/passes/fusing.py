@@ -18,6 +18,10 @@ from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
 
 
+SHORT = 256
+"""Columns of a right operand that a product reads where it lies: longer rows would fall onto the same cache lines."""
+
+
 def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var] = ()) -> Fusion:
     """Return the groups of a function.
 
@@ -313,12 +317,20 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
         axes = enumerate(zip(sum_.valid, valid, _shape(call), strict=True))
         valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
-    for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
+    right = rhs.tensor not in w.turned and (lhs.shape[-2] == 1 or _has_whole_rows(rhs))
+    for tile in read[: 1 + right]:
         _withdraw(w, tile)
     w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
     if "acc" in given:
         w.recorder.end("a product is added to what is in memory")
     return w.in_memory(call, valid)
+
+
+def _has_whole_rows(tile: Waiting) -> bool:
+    """Return whether the rows of a loaded matrix are all of its tensor's, and short: they follow each other."""
+    if tile.tensor is None or not isinstance(tile.tensor.type, TensorType) or len(tile.shape) != 2:
+        return False
+    return tile.tensor.type.shape[-1] == tile.shape[-1] == tile.valid[-1] and tile.shape[-1] <= SHORT
 
 
 def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:

@@ -146,7 +146,7 @@ class Walk:
         if isinstance(strides, MakeTuple):
             return number(strides.elements[-1]) != 1
         turns = spec.turns and ("layout" not in given or is_there(given["layout"]))
-        return turns or is_there(given.get("drop_dims")) or given.get(spec.alias or "") in self.turned
+        return turns or _drops_last(given) or given.get(spec.alias or "") in self.turned
 
     def straighten(self, rows: tuple[Extent, ...]) -> None:
         """Let rows that are gathered for a store alone be written where that goes."""
@@ -177,6 +177,15 @@ class Walk:
         if any(r.waits(o) and not o.is_column and o.valid[-1] != tile.valid[-1] for o in operands):
             r.end("columns of another extent are read")
         return r.record(tile, operands, may_float=alone and not self.is_copied(r.stmt))
+
+
+def _drops_last(given: Given) -> bool:
+    """Return whether the last axis of a tensor may be among those that are left out."""
+    dropped, sizes = given.get("drop_dims"), given.get("shape")
+    if not is_there(dropped):
+        return False
+    known = isinstance(dropped, tuple) and isinstance(sizes, MakeTuple)
+    return not known or any(axis in (-1, len(sizes.elements) - 1) for axis in dropped)
 
 
 def _fills(indices: Argument, most: Argument) -> bool:

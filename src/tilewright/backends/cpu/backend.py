@@ -68,9 +68,9 @@ class CPU(Backend):
         with timed("compiler"):
             from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
 
-            from tilewright.passes.chains import on_their_side
+            from tilewright.passes import added_products, chains
 
-            program = on_their_side(program)
+            program = chains.run(added_products.run(program))
             emitter = ProgramEmitter(program, target or host(), options or Options.current())
         with timed("emission"):
             functions = program.entries if entries is None else [program[name] for name in entries]

@@ -39,6 +39,9 @@ PREFETCH = 16
 HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
+TALLER = (16, 12, 8, *HEIGHTS[1:])
+"""Rows of those that are narrower, and leave registers for more."""
+
 
 @record
 class GemmSpec:
@@ -117,7 +120,9 @@ def emit_gemm(module: Module, spec: GemmSpec) -> str:
         params = (*Operands(), M, N, K, ACCUMULATE, *[CONTEXT] * spec.polled)
         b = Builder(module, spec.name, params, attrs="noinline nounwind")
         end = b.label("end")
-        _emit_blocks(b, spec, _row_counts(spec), _column_blocks(spec), Polls(b, CONTEXT, end) if spec.polled else None)
+        shapes = _column_blocks(spec)
+        heights = _row_counts(spec, max((shape.vectors for shape in shapes), default=1))
+        _emit_blocks(b, spec, heights, shapes, Polls(b, CONTEXT, end) if spec.polled else None)
         b.do(f"br label %{end}")
         b.begin(end)
         b.finish()
@@ -165,11 +170,13 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
     )
 
 
-def _row_counts(spec: GemmSpec) -> list[int]:
-    """Return the heights of the blocks that cover the rows of C, tallest first."""
+def _row_counts(spec: GemmSpec, vectors: int) -> list[int]:
+    """Return the heights of the blocks that cover the rows of C, tallest first; the widest has so many vectors."""
     if spec.m is None:
         return [HEIGHTS[0], *HEIGHTS[2:]]  # each height takes milliseconds to compile, and two pairs do for four
-    return [HEIGHTS[at] for at in _used(HEIGHTS, spec.m)]
+    most = HEIGHTS[0] * _most_vectors(spec.target) // vectors
+    heights = HEIGHTS if spec.n is None or most == HEIGHTS[0] else [rows for rows in TALLER if rows <= most]
+    return [heights[at] for at in _used(heights, spec.m)]
 
 
 def _column_blocks(spec: GemmSpec) -> list[Block]:
@@ -207,9 +214,8 @@ def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> No
     columns = Value(I64, "%columns")
     b = Builder(module, name, (*Operands(), columns, K, ACCUMULATE), attrs="noinline nounwind")
     mask = first_lanes(b, columns, block.lanes) if block.masked else None
-    first = _first_sums(b, spec, block, mask)
     _prefetch_sums(b, block)
-    sums = _emit_steps(b, spec, block, mask, first)
+    sums = _added(b, block, mask, _emit_steps(b, spec, block, mask))
     for pointer, total in zip(_targets(b, block), sums, strict=True):
         store(b, total, pointer, 4, mask)
     b.finish()
@@ -222,21 +228,26 @@ def _targets(b: Builder, block: Block) -> list[Value]:
     return [b.offset(row, i64(at * block.lanes), F32) for row in rows for at in range(block.vectors)]
 
 
-def _first_sums(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> list[Value]:
-    """Return what the block adds to: C if it accumulates, else zero."""
-    type_ = vector(computed_type(spec.rhs), block.lanes)
+def _added(b: Builder, block: Block, mask: Value | None, sums: Sequence[Value]) -> list[Value]:
+    """Return the sums of a block, added to C if it accumulates: once, so that large sums lose nothing on the way."""
+    type_ = sums[0].type
     before, filled, ready = b.block, b.label("filled"), b.label("ready")
     b.do(f"br {ACCUMULATE}, label %{filled}, label %{ready}")
     b.begin(filled)
+    name = "fadd" if element(type_) == F32 else "add"
     old = [load(b, type_, pointer, 4, mask) for pointer in _targets(b, block)]
+    both = [b.op(name, value, total) for value, total in zip(old, sums, strict=True)]
     b.do(f"br label %{ready}")
     b.begin(ready)
-    zero = "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer"
-    return [b.value(type_, f"phi {type_} [ {zero}, %{before} ], [ {value.ref}, %{filled} ]") for value in old]
+    ways = zip(sums, both, strict=True)
+    return [b.value(type_, f"phi {type_} [ {a.ref}, %{before} ], [ {c.ref}, %{filled} ]") for a, c in ways]
 
 
-def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
+def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> Sequence[Value]:
     """Emit the loop over K; return the sums it ends with."""
+    type_ = vector(computed_type(spec.rhs), block.lanes)
+    zero = Value(type_, "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer")
+    sums = [zero] * (block.rows * block.vectors)
     o, lhs, rhs = Operands(), stored_type(spec.lhs, spec.target), spec.right
     a_rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(block.rows)]
     ahead = b.op("mul", o.ldb, i64(PREFETCH))

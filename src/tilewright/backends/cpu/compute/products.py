@@ -75,9 +75,8 @@ class Product:
         lhs, rhs = (narrowed(e, call, tile) for tile in (lhs, rhs))
         self.lhs, self.rhs = lhs, rhs
         self.k = self._depth()
-        may_be_few = lhs.type.shape[-2] == 1 or static(lhs.valid[-2]) is None
         left = read_in_place(e, lhs)
-        right = read_in_place(e, rhs) if may_be_few and not _is_turned(rhs) else None
+        right = read_in_place(e, rhs) if not _is_turned(rhs) else None
         self.left = left or placed(e, lhs)
         self.right = right or placed(e, packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
