@@ -39,7 +39,7 @@ PREFETCH = 16
 HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
-TALLER = (16, 12, 8, *HEIGHTS[1:])
+TALLER = (16, 8, *HEIGHTS[1:])
 """Rows of those that are narrower, and leave registers for more."""
 
 
@@ -183,7 +183,8 @@ def _column_blocks(spec: GemmSpec) -> list[Block]:
     """Return one-row blocks as wide as those that cover the columns of C, widest first."""
     lanes = spec.target.vector_bits // 32
     last = Block(1, 1, lanes, masked=True) if can_mask(spec.target, spec.rhs.bits) else Block(1, 1, 1)
-    counts = [count for count in (4, 2, 1) if last.columns < count * lanes and count <= _most_vectors(spec.target)]
+    least = 0 if spec.n is not None and spec.n % lanes == 0 else last.columns  # a mask that admits all is none
+    counts = [count for count in (4, 2, 1) if least < count * lanes and count <= _most_vectors(spec.target)]
     whole = [Block(1, count, lanes) for count in counts]
     if spec.n is not None:
         return [[*whole, last][at] for at in _used([*(shape.columns for shape in whole), 1], spec.n)]

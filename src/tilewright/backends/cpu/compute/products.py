@@ -14,6 +14,7 @@ from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
+from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
@@ -78,7 +79,7 @@ class Product:
         left = read_in_place(e, lhs)
         right = read_in_place(e, rhs) if not _is_turned(rhs) else None
         self.left = left or placed(e, lhs)
-        self.right = right or placed(e, packed(e, rhs))
+        self.right = right or placed(e, rhs if self._is_paired() else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
@@ -173,26 +174,44 @@ class Product:
         depth, rows = static(self.k), self.type.shape[-2]
         return (
             can_pair(self.e.program.target)
-            and self.left.dtype == self.right.dtype == BF16
+            and self.left.dtype == self.rhs.type.dtype == BF16
             and depth is not None
             and depth % 2 == 0
             and rows >= FEW_ROWS
             and len(self.type.shape) == 2
-            and static(self.left.strides[-1]) == 1
+            and 1 in [static(stride) for stride in self.left.strides]
         )
+
+    def _is_paired(self) -> bool:
+        """Return whether the right operand lies in pairs already, and is read so."""
+        return self.rhs.pairs is not None and self._pairs()
 
     def _multiply_pairs(self, result: Tile, target: Matrix, accumulate: Value) -> Tile:
         e, (m, n), depth = self.e, self.valid[-2:], static(self.k) or 0
-        scratch = e.arena.take(depth // 2 * self.type.shape[-1] * 4)
-        pairs = e.address(scratch[0])
-        e.b.invoke(emit_pairs(e.b.module), self.right.pointer, self.right.strides[-2], pairs, self.k, n)
+        parts: list[Part] = []
+        pairs, apart = self.rhs.pairs, i64(self.rhs.type.shape[-1])
+        if pairs is None:
+            pairs, apart = self._paired(self.right.pointer, self.right.strides[-2], n, parts), n
+        left, across, along = self.left.pointer, self.left.strides[-2], i64(2)
+        if static(self.left.strides[-1]) != 1:  # a tile that lies on its side: its columns are paired as rows are
+            rows = i64(self.lhs.type.shape[-2])
+            left, across, along = self._paired(left, self.left.strides[-1], rows, parts), i64(2), e.b.op("shl", rows, i64(1))
         spec = GemmSpec(e.program.target, BF16, BF16, static(m), static(n), self.type.shape[-1], paired=True)
         run_gemm(
-            e, spec, self._work(), self.left.pointer, self.left.strides[-2], i64(2), pairs, n,
+            e, spec, self._work(), left, across, along, pairs, apart,
             target.pointer, target.strides[-2], m, n, i64(depth // 2), accumulate,
         )  # fmt: skip
-        e.arena.give_back(scratch)
+        for part in parts:
+            e.arena.give_back(part)
         return result
+
+    def _paired(self, rows: Value, apart: Value, columns: Value, parts: list[Part]) -> Value:
+        """Emit the pairs of neighbouring rows along the inner dimension; return where they lie, in a part of its own."""
+        e, depth = self.e, static(self.k) or 0
+        parts.append(e.arena.take(depth // 2 * max(self.type.shape) * 4))
+        pairs = e.address(parts[-1][0])
+        e.b.invoke(emit_pairs(e.b.module), rows, apart, pairs, self.k, columns)
+        return pairs
 
 
 def least_part(e: FunctionEmitter, a: Sequence[Value], b: Sequence[Value], shape: Sequence[int]) -> tuple[Value, ...]:
