@@ -230,7 +230,7 @@ class Recorder:
 
     def _floats(self, tile: Waiting, operands: Sequence[Waiting]) -> bool:
         """Return whether a tile joins no group: one row that is loaded, or made of such rows beside another group."""
-        if tile.is_column or not tile.rows or any(extent != 1 for extent in tile.rows):
+        if tile.is_column or any(extent != 1 for extent in tile.rows) or (operands and not tile.rows):
             return False
         beside = self.rows is not None and self.rows != tile.rows
         return tile.loaded is not None or (beside and all(not self.waits(o) or o.floats for o in operands))

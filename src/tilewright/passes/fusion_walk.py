@@ -174,7 +174,8 @@ class Walk:
     ) -> Waiting:
         """Let a function of the same element of each operand wait; one of several in a statement never floats."""
         r, tile = self.recorder, Waiting(shape, tuple(valid), depth=1)
-        if any(r.waits(o) and not o.is_column and o.valid[-1] != tile.valid[-1] for o in operands):
+        wide = [o for o in operands if r.waits(o) and not o.is_column and o.valid[-1] != o.shape[-1]]
+        if any(o.valid[-1] != tile.valid[-1] for o in wide):
             r.end("columns of another extent are read")
         return r.record(tile, operands, may_float=alone and not self.is_copied(r.stmt))
 

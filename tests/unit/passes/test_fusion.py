@@ -81,9 +81,11 @@ def test_stores_that_are_apart_share_a_group() -> None:
 
 
 def test_what_only_a_product_reads_is_in_no_group() -> None:
-    product = "y = pl.store(pl.matmul(t, pl.load(x, [0, 0], [8, 40], valid_shape=[8, 40])), [0, 0], y)"
-    text = fused("t = pl.load(x, [0, 0], [8, 8])", product)
-    assert "pl.tile.load(x, [0, 0], [8, 8])" not in text and "pl.tile.load(x, [0, 0], [8, 40]" in text
+    product = "y = pl.store(pl.matmul(t, pl.load(x, [0, 0], [8, {columns}], valid_shape=[8, {columns}])), [0, 0], y)"
+    left = "t = pl.load(x, [0, 0], [8, 8])"
+    text = fused(left, product.format(columns=20))
+    assert "pl.tile.load(x, [0, 0], [8, 8])" not in text and "pl.tile.load(x, [0, 0], [8, 20]" in text
+    assert "load" not in fused(left, product.format(columns=40)), "rows that are whole follow each other in memory"
 
 
 def test_one_row_is_read_by_every_group() -> None:
