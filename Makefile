@@ -5,9 +5,11 @@ ENV := $(VENV)/.installed
 MINUTES ?= 10
 TESTS ?= test
 TRITON ?= 3.9.0
+ON_AARCH64 := $(addprefix tests/unit/backends/cpu/test_,loader.py threads.py) \
+	$(addprefix tests/ops/test_,native.py convert.py reduce.py matmul.py atomics.py barriers.py sort.py draw.py mx.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu test-triton fuzz check format bench docs wheel try release clean
+.PHONY: help demo test test-gpu test-triton test-aarch64 fuzz check format bench docs wheel try release clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +28,11 @@ test-gpu: $(ENV) ## run the numeric tests on an NVIDIA GPU, where there is one
 test-triton: $(ENV) ## compile kernels for GPUs that are not here, with TRITON=3.9.0
 	$(BIN)/python -m pip install --quiet --no-deps triton==$(TRITON)
 	$(BIN)/pytest tests/unit/backends/cuda $(ARGS)
+
+test-aarch64: ## run tests of loading, threads, ops and calls on an emulated aarch64 processor, where there is qemu-user
+	@if command -v qemu-aarch64-static qemu-aarch64 > /dev/null; then test -x build/aarch64/python || .ci/aarch64 build/aarch64; \
+	PYTHONPATH=src TILEWRIGHT_TEST_PYTHON=$(CURDIR)/build/aarch64/python build/aarch64/python -m pytest -q -n 0 -p no:cacheprovider -k "not interpret" $(or $(ARGS),$(ON_AARCH64)); \
+	else echo "test-aarch64: skipped, there is no qemu-user"; fi
 
 fuzz: $(ENV) ## try random and broken programs for MINUTES=10; ARGS="op --jobs 4" picks campaigns and processes
 	PYTHONPATH=tests $(BIN)/python -m property.fuzz --minutes $(MINUTES) $(ARGS)

@@ -1,9 +1,10 @@
-"""The GPU: kernels as a user would write them, beside torch's own, in one interleaved run.
+"""The GPU: kernels as a user would write them, beside torch's own and Triton's, in one interleaved run.
 
-    python bench/gpu.py [--json FILE] [--only WORD] [--rounds N]
+    python bench/gpu.py [--json FILE] [--only WORD] [--rounds N] [--compiled]
 
-Times are of the device, by events around replays of a graph, ours and torch's in random order, each the median of its
-rounds; every result is compared first. The last table is of the host. Where there is no GPU it says so and ends.
+Times are of the device, by events around replays of a graph, ours and the others' in random order, each the median of
+its rounds; ours is compared with torch's first. `--compiled` has torch compile what memory sets the pace of, too. The
+last table is of the host. Where there is no GPU it says so and ends.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gpu_kernels
-import gpu_work
 
 from tilewright.backends.cuda.driver import driver, is_there
 
+if TYPE_CHECKING:
+    import gpu_work
+
 ROUNDS = 15
+OTHERS = ("torch", "compiled", "triton")
 SPAN = 4.0
 """Milliseconds that are timed at once, at least."""
 
@@ -68,14 +72,23 @@ def medians(torch: Any, contenders: dict[str, Callable[[], None]], rounds: int) 
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def measured(torch: Any, work: gpu_work.Work, rounds: int) -> dict[str, Any]:
-    """Return a row: both rates, the distance of the results, how long our first call took; or why there is none."""
-    begin, both = time.perf_counter(), {"ours": work.ours, "torch": work.theirs}
+def contenders_of(torch: Any, work: gpu_work.Work, is_compiled: bool) -> dict[str, Sequence[Callable[[], Any]]]:
+    """Return who does a row's work, ours first."""
+    found = {"ours": work.ours, "torch": work.theirs}
+    if is_compiled and work.unit == "GB/s" and work.is_graph and len(work.theirs) == 1:
+        found["compiled"] = (torch.compile(work.theirs[0], dynamic=False),)
+    return {**found, "triton": (work.triton,)} if work.triton is not None else found
+
+
+def measured(torch: Any, work: gpu_work.Work, rounds: int, is_compiled: bool) -> dict[str, Any]:
+    """Return a row: the rates, the distance of the results, how long our first call took; or why there is none."""
+    begin = time.perf_counter()
     try:
         work.ours[-1]()
         cold = 1e3 * (time.perf_counter() - begin)
         error = compared(work)
-        contenders = {name: repeated(torch, calls, work.is_graph) for name, calls in both.items()}
+        every = contenders_of(torch, work, is_compiled)
+        contenders = {name: repeated(torch, calls, work.is_graph) for name, calls in every.items()}
     except Exception as problem:
         return {"why": str(problem).splitlines()[0]}
     times = medians(torch, contenders, rounds)
@@ -111,11 +124,12 @@ def show(name: str, row: dict[str, Any], allowed: float) -> None:
         print(f"{name:24} not yet: {row['why']}", flush=True)
         return
     wrong = "" if row["error"] <= allowed else f"  WRONG BY {row['error']:.1e}"
-    ratio = row["ours"] / row["torch"]
-    print(
-        f"{name:24} {row['ours']:8.0f} {row['torch']:8.0f} {ratio:6.2f}  {row['unit']:8} {row['cold']:.0f}{wrong}",
-        flush=True,
-    )
+    beside = "".join(f" {_rate(row, other)}" for other in OTHERS)
+    print(f"{name:24} {row['ours']:8.0f}{beside}  {row['unit']:8} {row['cold']:.0f}{wrong}", flush=True)
+
+
+def _rate(row: dict[str, Any], other: str) -> str:
+    return f"{row[other]:8.0f} {row['ours'] / row[other]:6.2f}" if other in row else f"{'-':>8} {'-':>6}"
 
 
 def main() -> None:
@@ -124,18 +138,21 @@ def main() -> None:
     parser.add_argument("--json", help="write the figures to a file, too")
     parser.add_argument("--only", default="", help="rows whose names have this in them")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--compiled", action="store_true", help="beside what torch compiles, too")
     options = parser.parse_args()
     if not is_there():
         print("bench/gpu.py: skipped, there is no NVIDIA GPU")
         return
+    import gpu_work
     import torch
 
     print(f"{driver().device_name(0)}, torch {torch.__version__}")
-    print(f"{'work':24} {'ours':>8} {'torch':>8} {'ratio':>6}  unit     first call, ms")
+    beside = "".join(f" {name:>8}  ratio" for name in OTHERS)
+    print(f"{'work':24} {'ours':>8}{beside}  unit     first call, ms")
     rows: dict[str, dict[str, Any]] = {}
     for work in gpu_work.every(torch):
         if options.only in work.name:
-            rows[work.name] = measured(torch, work, options.rounds)
+            rows[work.name] = measured(torch, work, options.rounds, options.compiled)
             show(work.name, rows[work.name], work.error)
     host = host_times(torch)
     for name, taken in host.items():

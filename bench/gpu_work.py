@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import gpu_kernels as ours
+import gpu_triton as triton
 
 Call = Callable[[], Any]
 ROWS, COLUMNS = 32768, 4096
@@ -30,6 +31,8 @@ class Work(NamedTuple):
     out: Any
     error: float
     is_graph: bool = True
+    triton: Call | None = None
+    """The same as Triton's users write it, where its tutorials have it."""
 
 
 def every(torch: Any) -> Iterator[Work]:
@@ -65,7 +68,8 @@ def _elementwise(torch: Any, kind: Any) -> Iterator[Work]:
     near = 1e-6 if kind == torch.float32 else 1e-2
     copy = _moved(f"copy {name}", 2 * size, out, lambda: ours.convert(x, out), lambda: out.copy_(x), 0)
     yield copy._replace(is_graph=False)  # a copy in a graph is not the kernel that it is outside of one
-    yield _moved(f"add {name}", 3 * size, out, lambda: ours.add(x, y, out), lambda: torch.add(x, y), 0)
+    sums = _moved(f"add {name}", 3 * size, out, lambda: ours.add(x, y, out), lambda: torch.add(x, y), 0)
+    yield sums._replace(triton=triton.add(x, y))
     yield _moved(
         f"gelu(x*w+b) {name}", 2 * size, out, lambda: ours.gelu(x, w, b, out), lambda: f.gelu(x * w + b), near,
     )  # fmt: skip
@@ -90,7 +94,8 @@ def _rows(torch: Any, kind: Any) -> Iterator[Work]:
     out = torch.empty_like(x)
     size = x.numel() * x.element_size()
     near = 1e-6 if kind == torch.float32 else 1e-2
-    yield _moved(f"softmax {name}", 2 * size, out, lambda: ours.softmax(x, out), lambda: torch.softmax(x, -1), near)
+    shares = _moved(f"softmax {name}", 2 * size, out, lambda: ours.softmax(x, out), lambda: torch.softmax(x, -1), near)
+    yield shares._replace(triton=triton.softmax(x))
     yield _moved(
         f"RMS norm {name}", 2 * size, out, lambda: ours.rms_norm(x, w, out),
         lambda: f.rms_norm(x, (COLUMNS,), w[0], 1e-5), near,
@@ -98,7 +103,7 @@ def _rows(torch: Any, kind: Any) -> Iterator[Work]:
     yield _moved(
         f"layer norm {name}", 2 * size, out, lambda: ours.layer_norm(x, w, b, out),
         lambda: f.layer_norm(x, (COLUMNS,), w[0], b[0], 1e-5), near,
-    )  # fmt: skip
+    )._replace(triton=triton.layer_norm(x, w, b))  # fmt: skip
     logits = x.view(-1, WORDS)
     target = torch.randint(WORDS, (len(logits), 1), device="cuda", dtype=torch.int32)
     loss, places = torch.empty(len(logits), 1, device="cuda"), target[:, 0].long()
@@ -113,7 +118,7 @@ def _product(torch: Any, kind: Any, size: int) -> Work:
     out, other = torch.empty_like(a), torch.empty_like(a)
     return Work(
         f"matmul {_name(kind)} {size}", 2 * size**3 / 1e6, "TFLOP/s", (lambda: ours.matmul(a, b, out),),
-        (lambda: torch.mm(a, b, out=other),), out, 1e-2,
+        (lambda: torch.mm(a, b, out=other),), out, 1e-2, triton=triton.matmul(a, b),
     )  # fmt: skip
 
 

@@ -1,7 +1,9 @@
 """Convolutions, 3x3 and with a border of zeros: over all channels, and over each of its own (depthwise).
 
 A tile is loaded with the border around it, which `pad=` fills where the image ends, before its first row and column
-too. The nine products, or nine sums, are of windows into it.
+too. The nine products, or nine sums, are of windows into it. Those of all channels are products of a row's pixels and
+the weights of one place, which are put side by side first: windows and weights are then read where they lie, and the
+nine products become one sum.
 """
 
 from __future__ import annotations
@@ -11,25 +13,29 @@ from timing import show
 
 import tilewright.language as pl
 
-ROWS = 8
+ROWS = 14
 
 
 @pl.jit
 def conv2d(x: pl.Tensor, weight: pl.Tensor, out: pl.Out[pl.Tensor]):
     images, channels, height, width = x.shape
     outputs = weight.shape[0]
+    weights = pl.create_tensor([3, 3, channels, outputs], dtype=pl.FP32)
+    for dy in pl.parallel(3):
+        for dx in pl.parallel(3):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                pl.store(pl.load(weight[:, :, dy, dx], [0, 0], [outputs, channels]).T, [0, 0], weights[dy, dx])
     for image in pl.parallel(images):
         for row in pl.parallel(0, height, ROWS):
             with pl.at(level=pl.Level.CORE_GROUP):
                 t = pl.load(x[image], [0, row - 1, -1], [channels, ROWS + 2, width + 2], pad=0.0)
-                acc = pl.tile.full([outputs, ROWS * width], dtype=pl.FP32, value=0.0)
-                for dy in range(3):
-                    for dx in range(3):
-                        window = pl.reshape(t[:, dy : dy + ROWS, dx : dx + width], [channels, ROWS * width])
-                        w = pl.load(weight[:, :, dy, dx], [0, 0], [outputs, channels])
-                        acc = pl.matmul_acc(acc, w, window)
-                inside = pl.iota([1, ROWS, 1], axis=1) + row < height
-                pl.store(pl.reshape(acc, [outputs, ROWS, width]), [image, 0, row, 0], out, mask=inside)
+                w = pl.load(weights, [0, 0, 0, 0], [3, 3, channels, outputs])
+                for r in pl.range(pl.min(ROWS, height - row)):
+                    acc = pl.zeros([width, outputs])
+                    for dy in range(3):
+                        for dx in range(3):
+                            acc = pl.matmul_acc(acc, t[:, r + dy, dx : dx + width].T, w[dy, dx])
+                    pl.store(acc.T, [0, 0], out[image, :, row + r])
     return out
 
 

@@ -132,6 +132,12 @@ def held_over_forks(lock: Callable[[], AbstractContextManager[Any]]) -> None:
     _OTHERS.append(lock)
 
 
+def after_fork(run: Callable[[], None]) -> None:
+    """Have a function called in every forked child."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=run)
+
+
 def _before() -> None:
     _gate.close()
     for lock in _OTHERS:
@@ -155,4 +161,5 @@ _LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
 _OTHERS: list[Callable[[], AbstractContextManager[Any]]] = []
 _held = ExitStack()
 _gate = _Gate()
-os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

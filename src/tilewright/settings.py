@@ -6,7 +6,7 @@ import os
 import sys
 
 PREFIX = "TILEWRIGHT_"
-NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS", "AUTOTUNE", "CUDA_SCHEDULE"))
+NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "CUDA_SCHEDULE"))
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
 
@@ -41,6 +41,11 @@ def autotune() -> bool:
     return _choice("AUTOTUNE", "on", ("on", "off", "1", "0")) in ("on", "1")
 
 
+def chooses_tiles() -> bool:
+    """Return whether processors multiply in tiles of their choice, from TILEWRIGHT_TILES: chosen unless written."""
+    return _choice("TILES", "chosen", ("chosen", "written")) == "chosen"
+
+
 def cuda_schedule() -> str:
     """Return how kernels on GPUs are scheduled, from TILEWRIGHT_CUDA_SCHEDULE, as in `warps=8 stages=4`: by rules."""
     return " ".join(os.environ.get(PREFIX + "CUDA_SCHEDULE", "").replace(",", " ").lower().split())
@@ -49,6 +54,11 @@ def cuda_schedule() -> str:
 def native_dispatch() -> bool:
     """Return whether calls go through emitted machine code, from TILEWRIGHT_DISPATCH: native unless python."""
     return _choice("DISPATCH", "native", ("native", "python")) == "native"
+
+
+def own_loader() -> bool:
+    """Return whether objects are mapped by our loader, where it can, from TILEWRIGHT_LOADER: own unless llvm."""
+    return _choice("LOADER", "own", ("own", "llvm")) == "own"
 
 
 def follows_torch() -> bool:

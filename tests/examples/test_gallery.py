@@ -22,6 +22,7 @@ from tilewright.runtime import RunConfig
 GALLERY = EXAMPLES / "gallery"
 PAGE = ROOT / "docs" / "gallery.md"
 NAMES = sorted(path.stem for path in GALLERY.glob("*.py") if path.stem != "timing")
+SLOW = {"conv2d", "flash_attention", "moe", "quantized"}
 CLOSE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.int32: 0, torch.int64: 0}
 
 
@@ -45,7 +46,18 @@ def named(module: ModuleType, what: str, kernel: str) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kernel_agrees_with_torch(name: str, target: str) -> None:
-    module = importlib.import_module(name)
+    agree(importlib.import_module(name), target)
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - SLOW))
+def test_kernels_agree_where_llvm_loads_and_python_calls(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_LOADER", "llvm")
+    monkeypatch.setenv("TILEWRIGHT_DISPATCH", "python")
+    agree(importlib.reload(importlib.import_module(name)), "cpu")
+
+
+def agree(module: ModuleType, target: str) -> None:
+    """Check every kernel of a file against its reference."""
     for kernel, run in kernels(module).items():
         inputs = named(module, "make_inputs", kernel)(1)
         make_output = named(module, "make_output", kernel)

@@ -313,6 +313,21 @@ def test_rows_that_go_straight_to_their_store_are_those_of_a_tile(gather: str) -
     assert all("store" in message for message in outside)
 
 
+def test_rows_of_a_large_tensor_are_written_past_the_caches_where_they_are_aligned() -> None:
+    x, index = bits((40, 1088), pl.FP32), RNG.integers(0, 40, (1, 8)).astype(np.int32)
+    table = RNG.permutation(10).astype(np.int32)
+    body = (
+        "i = pl.load(index, [0, 0], [1, 8])\nout = pl.store(pl.mgather(x, i), [4, column], out)\n"
+        "rows = pl.paged_gather(x, index, table, 4, 1088, 8)\nout = pl.assemble(out, rows, [20, column])"
+    )
+    held, places = np.zeros((960, 1104), np.float32), index[0]
+    for column in (0, 4, 8, 12, 5):  # wherever the memory begins, one of them is aligned
+        want = held.copy()
+        want[4:12, column : column + 1088] = x[places]
+        want[20:28, column : column + 1088] = x[table[places // 4] * 4 + places % 4]
+        same(computed(body, x=x, index=index, table=table, out=held, column=column), want)
+
+
 def test_rows_gathered_from_what_they_are_stored_to_are_read_first() -> None:
     x, index = bits((8, 40), pl.FP32), np.arange(8, dtype=np.int32)[::-1].reshape(1, 8).copy()
     body = "i = pl.load(index, [0, 0], [1, 8])\nout = pl.store(pl.mgather(out, i), [0, 0], out)"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ops.along import VALID, Uses, sample
 from ops.kernels import Array, kernel, out, scalar, tensor
+from ops.launched import launched
 from ops.native import Native, assert_same
 
 import tilewright.language as pl
@@ -52,6 +53,54 @@ def test_long_rows_are_summed_as_exactly_as_they_are_stored() -> None:
         give(uses, "cumprod", "cut", -1, is_reverse)
         give(uses, "cummax", "part", -1, is_reverse)
     uses.check()
+
+
+def test_rows_are_scanned_where_they_lie_and_go_where_they_are_stored() -> None:
+    native = Native(
+        kernel(
+            """
+            early = pl.load(y, [0, 0], [6, 33])
+            t = pl.load(x, [0, 3], [6, 33], valid_shape=[n, m])
+            x = pl.store(pl.cumsum(t, axis=1), [0, 1], x)
+            y = pl.store(pl.cummax(pl.load(x, [0, 0], [6, 33]), axis=0, reverse=True), [0, 2], y)
+            summed = pl.cumsum(early, axis=-1)
+            out = pl.store(summed, [0, 0], out)
+            out = pl.store(pl.cumsum(pl.load(out, [1, 0], [2, 33]), axis=1), [0, 3], out)
+            more = pl.store(pl.cumsum(pl.load(y, [n, 1], [1, 35]), axis=1), [5, 0], more)
+            """,
+            x=tensor(pl.FP32, 6, 36),
+            y=tensor(pl.FP32, 6, 36),
+            n=scalar(pl.INDEX),
+            m=scalar(pl.INDEX),
+            out=out(pl.FP32, 6, 36),
+            more=out(pl.FP32, 6, 36),
+        )  # fmt: skip
+    )
+    rng = np.random.default_rng(2)
+    for n, m in ((5, 33), (2, 17), (0, 4)):
+        arrays = [rng.integers(-9, 9, (6, 36)).astype(np.float32) for _ in range(4)]
+        for got, want in native.run([*arrays[:2], n, m, *arrays[2:]]):
+            assert_same(got, want)
+
+
+def test_long_results_pass_the_caches() -> None:
+    native = Native(
+        kernel(
+            """
+            for i in pl.range(0, 70, 2):
+                out = pl.store(pl.cumsum(pl.load(x, [i, 0], [2, 16384]), axis=1), [i, 0], out)
+            """,
+            x=tensor(pl.FP32, 70, 16384),
+            out=out(pl.FP32, 70, 16384),
+        )
+    )
+    x = np.random.default_rng(3).integers(-9, 9, (70, 16384)).astype(np.float32)
+    room = np.full(x.size + 32, 7, np.float32)
+    first = 16 + -room.ctypes.data // 4 % 16
+    aligned = room[first : first + x.size].reshape(x.shape)
+    launched(native.native, native.name, [x, aligned])
+    assert_same(aligned, np.cumsum(x, axis=1))
+    assert np.all(room[:first] == 7) and np.all(room[first + x.size :] == 7)
 
 
 def test_nan_stays_and_columns_of_one_are_themselves() -> None:

@@ -75,6 +75,20 @@ def test_a_pattern_puts_columns_and_keeps_the_others(pattern: str, dtype: DataTy
             same(computed(body, x=x, d=held, out=np.zeros(size, x.dtype), rows=rows, columns=live), partly)
 
 
+@pytest.mark.parametrize("row", [4, 5, 3])
+def test_columns_put_into_what_they_are_stored_to_are_those_of_a_tile(row: int) -> None:
+    x, held = sample(RNG, pl.FP32, 4, 20), sample(RNG, pl.FP32, 9, 40)
+    for columns, source in (("x, [0, 0]", x), (f"out, [{row}, 7]", held[row : row + 4, 7:27])):
+        body = (
+            f"d = pl.load(out, [{row}, 0], [4, 40])\ns = pl.load({columns}, [4, 20])\n"
+            "d = pl.tile.scatter_mask(d, s, pl.tile.MaskPattern.P0101)\nout = pl.store(d, [4, 0], out)"
+        )
+        want = held.copy()
+        want[4:8] = held[row : row + 4]
+        want[4:8, ::2] = source
+        same(computed(body, x=x, out=held), want)
+
+
 @pytest.mark.parametrize("dtype", PUT, ids=str)
 def test_a_tile_takes_elements_by_number(dtype: DataType) -> None:
     x, src = sample(RNG, dtype, 5, 9), sample(RNG, dtype, 3, 30)

@@ -15,6 +15,7 @@ from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
 from tilewright.native.context import INDEX, INTERRUPTED
 from tilewright.native.interrupts import raise_interrupt
+from tilewright.native.libraries import c_library
 from tilewright.native.loader import load
 from tilewright.native.support import carried
 
@@ -76,6 +77,6 @@ def free_block(address: int) -> None:
 
 @cache
 def _libc_free() -> Callable[[int], None]:
-    function = ctypes.CDLL(None).free
+    function = c_library().free
     function.argtypes, function.restype = [ctypes.c_void_p], None
     return function

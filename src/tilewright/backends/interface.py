@@ -107,6 +107,8 @@ class Backend(ABC):
     """The kinds of devices whose memory its programs take, as torch calls them."""
     is_kept = False
     """Whether its code is bytes that another process can run."""
+    compiles_beside = False
+    """Whether its compiler leaves Python alone, so that several programs are compiled at once in as many threads."""
 
     def objection(self) -> str:
         """Return why its programs cannot run on this machine, or nothing."""

@@ -115,7 +115,7 @@ def _taken(param: Var, value: Any, described: Mapping[str, Argument]) -> Any:
     assert isinstance(param.type, TensorType)
     name, rank = param.name_hint, len(param.type.shape)
     argument = described.get(name) or _argument(value, name)
-    if argument.dtype.numpy != param.type.dtype.numpy:
+    if argument.dtype.numpy_name != param.type.dtype.numpy_name:
         raise TypeError(f"`{name}` expects dtype {param.type.dtype}, got {argument.dtype}")
     if len(argument.shape) != rank:
         raise ValueError(f"`{name}` expects rank {rank}, got {len(argument.shape)}")

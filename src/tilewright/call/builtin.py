@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +16,8 @@ from tilewright.keep.fingerprint import toolchain
 from tilewright.keep.store import configured
 from tilewright.native.assemble import assemble
 from tilewright.native.loader import Loaded, load
-from tilewright.native.target import PRESETS, llvm_files
+from tilewright.native.machines import here
+from tilewright.native.target import llvm_files, own_baseline
 
 FASTCALL_WITH_KEYWORDS = 0x82
 DISPATCHER = "dispatcher"
@@ -35,7 +35,8 @@ class _MethodDef(ctypes.Structure):
 @cache
 def is_available() -> bool:
     """Return whether this Python lays its objects out as the dispatcher's code expects."""
-    if sys.implementation.name != "cpython" or sys.platform != "linux" or os.uname().machine != "x86_64":
+    machine = here()
+    if sys.implementation.name != "cpython" or machine is None or not machine.is_linux:
         return False
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
@@ -66,7 +67,7 @@ def _object() -> bytes:
 def _assembled() -> bytes:
     from tilewright.call.machine_code import dispatcher  # code that was kept does without
 
-    return assemble(dispatcher(), PRESETS["x86-64"]).object
+    return assemble(dispatcher(), own_baseline()).object
 
 
 _PYTHON = tuple(name for name, _, _ in PYTHON)

@@ -54,6 +54,8 @@ class Arithmetic:
     def __or__(self, other: object) -> Any: return Maybe(self) if other is None else outside_kernel("|")
     def __xor__(self: Self, other: object) -> Self: outside_kernel("^")
     def __matmul__(self: Self, other: object) -> Self: outside_kernel("@")
+    def __pow__(self: Self, other: object) -> Self: outside_kernel("**")
+    def __rpow__(self: Self, other: object) -> Self: outside_kernel("**")
     def __invert__(self: Self) -> Self: outside_kernel("~")
     def __neg__(self: Self) -> Self: outside_kernel("-")
     def __lt__(self, other: object) -> Any: outside_kernel("<")
@@ -74,7 +76,19 @@ class Maybe:
 
 
 class Indexable(Arithmetic):
-    """Subscripts of values inside a kernel."""
+    """Subscripts of values inside a kernel, and what can be asked about them."""
+
+    # fmt: off
+    @property
+    def ndim(self) -> int: outside_kernel(".ndim")
+    @property
+    def T(self: Self) -> Self: outside_kernel(".T")
+    @property
+    def mT(self: Self) -> Self: outside_kernel(".mT")
+    def size(self, axis: int | None = None) -> Any: outside_kernel(".size()")
+    def dim(self) -> int: outside_kernel(".dim()")
+    def numel(self) -> Any: outside_kernel(".numel()")
+    # fmt: on
 
     def __getitem__(self, index: object) -> Any:
         raise NotImplementedError("subscripts of tensors and tiles only mean something inside a kernel")

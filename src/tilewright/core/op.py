@@ -32,6 +32,8 @@ class Kind(Enum):
     SYSTEM = "system"
     PREFETCH = "prefetch"
 
+    __hash__ = object.__hash__  # each is only equal to itself
+
     @property
     def is_data(self) -> bool:
         """Whether its ops compute; the others have a namespace of their own and no name in `pl`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from tilewright.core.expr import (
     ABSENT,
@@ -50,13 +50,14 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
             message = f"`{spec.name}` got `{name}` twice"
             raise ArgumentCountError(message, blame=[given_name], help=usage(spec))
         bound[name] = value
+    given: dict[str, Argument] = {}
     for p in spec.parameters:
-        if p.name not in bound and p.default is REQUIRED:
+        value = bound.get(p.name, p.default)
+        if value is REQUIRED:
             raise ArgumentCountError(f"`{spec.name}` is missing its argument `{p.name}`", help=usage(spec))
-    given = {p.name: bound.get(p.name, p.default) for p in spec.parameters}
-    for p in spec.parameters:
-        if p.is_dtype and p.name in bound and not isinstance(given[p.name], DataType):
-            given[p.name] = _element_type(spec, p, given[p.name])
+        if p.is_dtype and p.name in bound and not isinstance(value, DataType):
+            value = _element_type(spec, p, value)
+        given[p.name] = value
     return given
 
 
@@ -117,8 +118,7 @@ def kind_of(spec: OpSpec, bound: Bound) -> Kind:
     if len(spec.kinds) == 1:
         return spec.kinds[0]
     deciding = [spec.alias] if spec.alias else [p.name for p in spec.operands]
-    types = [type(v.type) for name in deciding if isinstance(v := bound[name], Expr)]
-    found = {_KINDS[t] for t in types if t in _KINDS}
+    found = {_KINDS[type(v.type)] for name in deciding if is_shaped(v := bound[name])}
     if len(found) > 1:
         raise MixedKindsError(
             f"`{spec.name}` cannot mix Tensor and Tile arguments",
@@ -128,7 +128,7 @@ def kind_of(spec: OpSpec, bound: Bound) -> Kind:
     return kind if kind in spec.kinds else spec.kinds[0]
 
 
-def is_shaped(value: Argument) -> bool:
+def is_shaped(value: Argument) -> TypeGuard[Expr]:
     """Return whether an argument is a tensor or a tile."""
     return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
 

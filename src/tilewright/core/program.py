@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role, SplitMode
-from tilewright.core.expr import Attribute, GlobalVar, Invoke, Submit, Symbol, Var
+from tilewright.core.expr import Attribute, GlobalVar, Symbol, Var
 from tilewright.core.extents import symbols_in
 from tilewright.core.node import node
 from tilewright.core.printer import INDENT, Printable, Printer
 from tilewright.core.solving import Solution, located, solved
 from tilewright.core.stmt import EMPTY, Attributes, SeqStmts
 from tilewright.core.types import TensorType, TileType, Type
-from tilewright.core.visitor import expressions, statements, types_of
+from tilewright.core.visitor import expressions, invocations, statements, types_of
 from tilewright.source import UNKNOWN, Span
 
 
@@ -176,10 +176,9 @@ class Program(Printable):
         def add(function: Function, active: frozenset[str]) -> None:
             if function.name in found or function.name in active:
                 return
-            for stmt in statements(function.body):
-                for expr in expressions(stmt):
-                    if isinstance(expr, (Invoke, Submit)) and (callee := self.get_function(expr.op.name)) is not None:
-                        add(callee, active | {function.name})
+            for call in invocations(function.body):
+                if (callee := self.get_function(call.op.name)) is not None:
+                    add(callee, active | {function.name})
             found[function.name] = function
 
         for function in self.function_list:

@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from tilewright.core.expr import Absent, Const, Expr, Symbol, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, Symbol, Var
 from tilewright.core.extents import bounds
+from tilewright.core.op import Interval
 from tilewright.core.rewrite_expressions import ExpressionRewriter
 from tilewright.core.stmt import (
     EMPTY,
@@ -54,6 +55,8 @@ class Rewriter(ExpressionRewriter):
 
     def stmt(self, stmt: Stmt) -> Sequence[Stmt]:
         """Return what stands for a statement: nothing, one or several."""
+        if type(stmt) is AssignStmt:  # as most are
+            return self.assign(stmt)
         return _STATEMENTS[type(stmt)](self, stmt)
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
@@ -66,8 +69,8 @@ class Rewriter(ExpressionRewriter):
         var = self.define(stmt.var, None if unchanged else _kept_place(stmt.var.type, value.type))
         if unchanged and var is stmt.var:
             return (stmt,)
-        if isinstance(var.type, ScalarType) and var is not stmt.var:
-            var.bounds = bounds(value) or stmt.var.bounds
+        if isinstance(var.type, ScalarType) and (reach := bounds(value) or stmt.var.bounds):
+            var = self._bounded(stmt.var, var, reach)
         return (AssignStmt(var, value, stmt.span),)
 
     def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
@@ -91,7 +94,7 @@ class Rewriter(ExpressionRewriter):
         return (replace(bounded, iter_args=iter_args, body=body, return_vars=results),)
 
     def _bounded(self, old: Var, var: Var, reach: tuple[int, int]) -> Var:
-        """Return a loop variable that knows its bounds, once they have become known."""
+        """Return a variable that knows its bounds, once they have become known."""
         if var.bounds == reach:
             return var
         if var is not old:
@@ -108,8 +111,10 @@ class Rewriter(ExpressionRewriter):
 
         What a loop starts without has the type that turns hand on.
         """
-        before = dict(self.replaced)
         types = tuple(_narrower(init, arg.var) for init, arg in zip(inits, args, strict=True))
+        if not any(types) and not any(isinstance(init, Absent) for init in inits):
+            return self._iter_args(args, inits, types), self.body(body)
+        before = dict(self.replaced)
         carried = self._carried(args, inits, types, body) if any(types) else None
         if carried is None:
             self.replaced, types = dict(before), (None,) * len(args)
@@ -289,8 +294,20 @@ def loop_bounds(start: Expr, stop: Expr, step: Expr) -> tuple[int, int] | None:
         return exact
     if first is None or last is None or not isinstance(step, Const) or step.value == 0:
         return None
-    low, high = (first[0], last[1] - 1) if step.value > 0 else (last[0] + 1, first[1])
+    if step.value < 0:
+        low, high = last[0] + 1, first[1]
+    else:
+        low, high = first[0], min(last[1] - 1, _last_turn(start, stop, int(step.value), first, last))
     return (low, high) if low <= high else None
+
+
+def _last_turn(start: Expr, stop: Expr, step: int, first: Interval, last: Interval) -> int:
+    """Return what a loop that counts up has at most in its last turn; which that is steps tell from a number on."""
+    if isinstance(start, Const):
+        return first[0] + (last[1] - 1 - first[0]) // step * step
+    is_apart = isinstance(stop, Call) and stop.op.spec.name == "add" and stop.args[0] is start
+    length = bounds(stop.args[1]) if isinstance(stop, Call) and is_apart else None
+    return first[1] + (length[1] - 1) // step * step if length else last[1] - 1
 
 
 def _kept_place(old: Type, new: Type) -> Type:

@@ -41,6 +41,8 @@ class ExpressionRewriter:
         if isinstance(expr, Const):
             return expr
         if isinstance(expr, Call):
+            if not self.changes_names():
+                return expr
             args = self.exprs(expr.args)
             if args is expr.args:
                 return expr
@@ -48,6 +50,10 @@ class ExpressionRewriter:
                 return Call(expr.op, args, expr.attributes, expr.type, expr.span)
             return _rebuilt(expr, args)
         return self._other(expr)
+
+    def changes_names(self) -> bool:
+        """Return whether any variable or symbol may stand for something else."""
+        return self.fresh or bool(self.replaced) or bool(self.symbols)
 
     def exprs(self, exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return expressions rewritten; the same tuple when nothing changed."""

@@ -27,7 +27,7 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.core.types import ScalarType, TensorType, TileType, TupleType, Type, join, unplaced
-from tilewright.core.visitor import bodies, defined, expressions, statements, subexpressions, used, variables
+from tilewright.core.visitor import bodies, defined, invocations, subexpressions, used, variables
 from tilewright.dtypes import BOOL
 from tilewright.errors import KernelError, VerificationError
 from tilewright.source import Span
@@ -61,10 +61,8 @@ def _check_recursion(functions: dict[str, Function]) -> None:
             raise VerificationError(f"`{name}` calls itself: {' -> '.join((*active[active.index(name) :], name))}")
         if name in done or name not in functions:
             return
-        for stmt in statements(functions[name].body):
-            for expr in expressions(stmt):
-                if isinstance(expr, (Invoke, Submit)):
-                    walk(expr.op.name, (*active, name))
+        for invoked in invocations(functions[name].body):
+            walk(invoked.op.name, (*active, name))
         done.add(name)
 
     for name in functions:

@@ -37,12 +37,15 @@ _PLAIN = frozenset((AssignStmt, EvalStmt))
 """What most statements are, and holds no body."""
 
 
-def statements(body: SeqStmts) -> Iterator[Stmt]:
-    """Yield every statement of a body, outer before inner."""
-    for stmt in body:
-        yield stmt
-        for inner in bodies(stmt):
-            yield from statements(inner)
+def statements(body: SeqStmts) -> list[Stmt]:
+    """Return every statement of a body, outer before inner."""
+    found: list[Stmt] = []
+    for stmt in body.stmts:
+        found.append(stmt)
+        if type(stmt) not in _PLAIN:
+            for inner in bodies(stmt):
+                found += statements(inner)
+    return found
 
 
 def used(stmt: Stmt) -> tuple[Expr, ...]:
@@ -101,31 +104,42 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return ()
 
 
-def subexpressions(expr: Expr) -> Iterator[Expr]:
-    """Yield an expression and everything in it."""
-    yield expr
-    for child in children(expr):
-        yield from subexpressions(child)
+def subexpressions(*exprs: Expr) -> list[Expr]:
+    """Return expressions and everything in them, each before its operands."""
+    found: list[Expr] = []
+    for expr in exprs:
+        found.append(expr)
+        if type(expr) not in _LEAVES:
+            found += subexpressions(*children(expr))
+    return found
 
 
-def expressions(stmt: Stmt) -> Iterator[Expr]:
-    """Yield every expression a statement itself evaluates, with everything in them."""
-    for expr in used(stmt):
-        yield from subexpressions(expr)
+_LEAVES = frozenset((Var, ConstInt))
+"""What most operands are, and have none themselves."""
+
+
+def expressions(stmt: Stmt) -> list[Expr]:
+    """Return every expression a statement itself evaluates, with everything in them."""
+    return subexpressions(*used(stmt))
 
 
 def variables(exprs: Iterable[Expr]) -> list[Var]:
     """Return every variable that expressions read, in order, as often as they read it."""
     found: list[Var] = []
-    pending = [*exprs][::-1]
-    while pending:
-        expr = pending.pop()
+    for expr in exprs:
         if type(expr) is Var:
             found.append(expr)
-        elif type(expr) is Call:
-            pending.extend(expr.args[::-1])
-        elif type(expr) is not ConstInt:
-            pending.extend(children(expr)[::-1])
+        elif type(expr) not in _LEAVES:
+            found += variables(children(expr))
+    return found
+
+
+def invocations(body: SeqStmts) -> list[Invoke | Submit]:
+    """Return the calls and tasks of a body, in order."""
+    found: list[Invoke | Submit] = []
+    for expr in (expr for stmt in statements(body) for expr in used(stmt)):
+        if type(expr) is not Call:  # whose operands are scalars, tensors and tiles
+            found += [part for part in subexpressions(expr) if isinstance(part, (Invoke, Submit))]
     return found
 
 

@@ -32,12 +32,13 @@ UNREAD = ("attrs", "device")
 def arguments(t: Translator, node: ast.Call, unread: Collection[str] = ()) -> Arguments:
     """Return the evaluated arguments of a call, in order; those by name that are left `unread` are only located."""
     parts = [(value, arg) for arg in node.args for value in spread(t, arg)]
+    values, nodes = zip(*parts, strict=True) if parts else ((), ())
     keyword_nodes = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     kwargs = {name: t.operand(value) for name, value in keyword_nodes.items() if name not in unread}
     for keyword in node.keywords:
         for name, value in _options(t, keyword, kwargs).items() if keyword.arg is None else ():
             kwargs[name], keyword_nodes[name] = value, keyword.value
-    return Arguments(tuple(value for value, _ in parts), kwargs, tuple(arg for _, arg in parts), keyword_nodes)
+    return Arguments(values, kwargs, nodes, keyword_nodes)
 
 
 def _options(t: Translator, keyword: ast.keyword, given: Collection[str]) -> Mapping[str, Value]:

@@ -10,13 +10,13 @@ from tilewright.core.build import arguments as op_arguments
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
-from tilewright.core.op import Kind, OpSpec, Role, spec_of
+from tilewright.core.op import Kind, OpSpec, spec_of
 from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
-from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
+from tilewright.errors import InvalidOperationError, KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
-from tilewright.frontend.arguments import UNREAD, arguments, values_of
+from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.choices import for_all
 from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
@@ -31,6 +31,7 @@ from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
 from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
+from tilewright.frontend.pypto_errors import reworded
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -74,6 +75,13 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    try:
+        return _of_values(t, spec, given, node)
+    except InvalidOperationError as error:
+        raise reworded(error, t.captured.source, spec, given.args, node) from error.__cause__
+
+
+def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
     if (taken := of_tile(t, spec, given, node)) is not None:
         return taken
     if spec is OPS["tensor.full"].spec and "valid_shape" in given.kwargs:
@@ -141,9 +149,9 @@ def _may_be_cut(t: Translator, bound: Mapping[str, Value]) -> bool:
 def _check_attributes(
     t: Translator, spec: OpSpec, bound: Mapping[str, Value], spans: Mapping[str, ast.AST], node: ast.AST
 ) -> None:
-    for p in spec.parameters:
+    for p in spec.options:
         value = bound[p.name]
-        if p.role is Role.ATTRIBUTE and isinstance(value, Expr) and not isinstance(value, Const):
+        if isinstance(value, Expr) and not isinstance(value, Const):
             message = f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}"
             help = "pass a constant, or a Python value from outside the kernel"
             raise t.error(NotStaticError, spans.get(p.name, node), message, help=help)

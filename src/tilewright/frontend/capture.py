@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from inspect import isasyncgenfunction, iscoroutinefunction
 from types import CodeType
 from types import FunctionType as PythonFunction
@@ -120,15 +121,23 @@ def _file(filename: str, function: PythonFunction) -> _File:
     known = _FILES.get(filename)
     if known is None or known.lines is not lines:
         source = Source(filename, tuple(lines))
-        known = remember(lines, source, parse_text("".join(lines), source))
+        known = _FILES[filename] = _read(lines, source, parse_text("".join(lines), source))
     return known
 
 
-def remember(lines: list[str], source: Source, tree: ast.Module) -> _File:
-    """Keep a file's syntax for as long as its text stays the same object."""
+def _read(lines: list[str], source: Source, tree: ast.Module) -> _File:
     functions = {(_first_line(node), node.name): (node, beside) for node, beside in _functions(tree.body)}
-    _FILES[source.filename] = _File(lines, source, functions)
-    return _FILES[source.filename]
+    return _File(lines, source, functions)
+
+
+@contextmanager
+def remembered(lines: list[str], source: Source, tree: ast.Module) -> Generator[None]:
+    """Keep the syntax of a text while it runs: there is no end to texts, and a tree is a hundred times its text."""
+    _FILES[source.filename] = _read(lines, source, tree)
+    try:
+        yield
+    finally:
+        _FILES.pop(source.filename, None)
 
 
 def _unavailable(function: PythonFunction, reason: str, help: str = "") -> SourceUnavailableError:
@@ -175,5 +184,7 @@ def bodies(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
     while waiting:
         yield (inner := waiting.pop())
         for node in inner:
+            if isinstance(node, (ast.Assign, ast.Expr)):  # as most are, and hold none
+                continue
             waiting += (getattr(node, name, ()) for name in ("body", "orelse", "finalbody"))
             waiting += (part.body for name in ("handlers", "cases") for part in getattr(node, name, ()))

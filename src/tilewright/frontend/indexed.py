@@ -32,7 +32,7 @@ def one_tile(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST) 
 
 
 def _takes_places(spec: OpSpec) -> bool:
-    return {"x", "indices", "mask", "axis"} <= {*spec.names}
+    return "indices" in spec.names and {"x", "mask", "axis"} <= {*spec.names}
 
 
 def one_number(t: Translator, spec: OpSpec, indices: Value, result: Expr, node: ast.AST) -> Expr:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 from tilewright.core.build import call, locate, scalar
 from tilewright.core.expr import Const, Expr, constant
@@ -60,24 +59,22 @@ COMPARE: Mapping[type[ast.cmpop], str] = {
 
 def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Expr:
     """Return an op applied to operands, with any mistake shown at the operands it is about."""
-    with _located(t, bound, node, spans):
-        try:
-            result = call(spec, bound, t.span(node))
-            check_meeting(t, result, bound, node)
-            return result
-        except NotStaticError as error:
-            error.message = f"`{spec.name}` needs to know its sizes before the program runs: {error.message}"
-            raise
-
-
-@contextmanager
-def _located(t: Translator, bound: Mapping[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Generator[None]:
-    """Show a mistake made inside at the operands it is about."""
     try:
-        yield
+        result = call(spec, bound, t.span(node))
+        check_meeting(t, result, bound, node)
+        return result
     except KernelError as error:
-        locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
+        if isinstance(error, NotStaticError):
+            error.message = f"`{spec.name}` needs to know its sizes before the program runs: {error.message}"
+        _locate(error, t, bound, node, spans)
         raise
+
+
+def _locate(
+    error: KernelError, t: Translator, bound: Mapping[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]
+) -> None:
+    """Show a mistake at the operands it is about."""
+    locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
 
 
 def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Value:
@@ -96,8 +93,11 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
     spec = _spec(t, node, BINARY[type(operator)], is_shaped)
     _check_operands(t, node, lhs, rhs)
     if is_shaped:
-        with _located(t, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.right}):
+        try:
             lhs, rhs = met(operator, lhs, rhs, lambda value, dtype: _cast(t, value, dtype, node))
+        except KernelError as error:
+            _locate(error, t, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.right})
+            raise
     spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
     try:
         return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)

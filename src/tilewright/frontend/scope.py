@@ -58,7 +58,10 @@ class Scope:
 
     def find(self, name: str) -> ScopedBinding | None:
         """Return what a name stands for here, or None."""
-        return next((frame[name] for frame in reversed(self.frames) if name in frame), None)
+        for frame in reversed(self.frames):
+            if name in frame:
+                return frame[name]
+        return None
 
     def bind(self, name: str, value: Any, span: Span) -> None:
         """Let `name` stand for `value` from here to the end of the block."""

@@ -178,8 +178,9 @@ class Translation(Walker):
             return self.extent(value, node)
         if not is_action(value):
             return value
-        var = Var(_hint(value), value.type, self.span(node))
-        self.emit(AssignStmt(var, value, self.span(node)))
+        span = self.span(node)
+        var = Var(_hint(value), value.type, span)
+        self.emit(AssignStmt(var, value, span))
         return var
 
     def computes(self, value: Value) -> bool:

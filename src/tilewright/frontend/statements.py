@@ -137,7 +137,7 @@ def _not_unpacked(t: Translator, source: ast.expr) -> DirectiveError:
 
 
 def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
-    if isinstance(value, Expr) and value.type == TupleType():
+    if isinstance(value, Expr) and isinstance(value.type, TupleType) and not value.type.elements:
         help = "write it on a line of its own, or let the function return something"
         raise t.error(OperandError, source, "this has no result to bind", help=help)
     return value

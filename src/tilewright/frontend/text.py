@@ -18,7 +18,7 @@ from tilewright.core.annotations import dynamic
 from tilewright.core.program import Function, Program
 from tilewright.errors import DroppedWriteWarning, InternalError, KernelError, ResultCountError, TextExecutionError
 from tilewright.frontend.brief import brief
-from tilewright.frontend.capture import bodies, not_python, parse_text, remember
+from tilewright.frontend.capture import bodies, not_python, parse_text, remembered
 from tilewright.source import Source, Span
 
 _COUNTER = itertools.count()
@@ -45,8 +45,7 @@ def executed(code: str, names: Mapping[str, Any], filename: str) -> tuple[dict[s
     module.update(names)
     module.update({name: dynamic(name) for name in _free_annotation_names(tree, module)})
     linecache.cache[unique] = (len(code), None, lines, unique)
-    remember(lines, source, tree)
-    with _findable(holder):
+    with remembered(lines, source, tree), _findable(holder):
         _run(tree, module, source)
     return module, source
 

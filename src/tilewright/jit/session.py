@@ -54,6 +54,8 @@ class Session:
         self._uncounted = 0
         """How many calls did without the session when programs were forgotten."""
         self.lock = Lock()
+        self._makers: dict[object, Lock] = {}
+        """Held by those who compile, by what their programs are found by."""
         self.detours = Detours()
 
     @property
@@ -146,6 +148,8 @@ class Session:
         if found is not None:
             return found
         with self.lock:
+            maker = self._makers.setdefault(kinds, Lock())
+        with maker:
             found = self._found(kinds, call)
             return found if found is not None else self._made(kinds, call, config)
 
@@ -196,7 +200,8 @@ class Session:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
             made = Remade(program.loaded.code.backend, lambda: specialized(self.kernel, call).program, strategy)
             program.stages = program.stages.joined(made)
-        self.store.add(kinds, compiled.dynamic, call.extents, compiled)
+        with self.lock:
+            self.store.add(kinds, compiled.dynamic, call.extents, compiled)
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
         from tilewright.programs.compiler import compile

@@ -12,20 +12,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tilewright.errors import ArtifactError
+from tilewright.native.relocations import Rules, rules_of
 from tilewright.records import record
 
-RELOCATABLE, X86_64 = 1, 62
+RELOCATABLE = 1
 SYMBOLS, RELOCATIONS, NOBITS, UNWIND = 2, 4, 8, 0x70000001
 WRITE, ALLOC, EXECUTE = 1, 2, 4
 ABSOLUTE = 0xFFF1
 LISTED_SYMBOLS = (0, 1, 2)  # names, data and functions; the others stand for sections and files
-
-R_64, R_PC32, R_PLT32, R_32, R_32S, R_PC64 = 1, 2, 4, 10, 11, 24
-R_SLOT = (9, 41, 42, 43)  # GOTPCREL and its relaxable kinds, which are right unrelaxed too
-RELOCATION_NAMES = {
-    **{R_64: "64", R_PC32: "PC32", R_PLT32: "PLT32", R_32: "32", R_32S: "32S", R_PC64: "PC64"},
-    **dict(zip(R_SLOT, ("GOTPCREL", "GOTPCRELX", "REX_GOTPCRELX", "CODE_4_GOTPCRELX"), strict=True)),
-}
 
 
 @record
@@ -69,11 +63,6 @@ class Relocation(NamedTuple):
     symbol: Symbol
     addend: int
 
-    @property
-    def is_call_outside(self) -> bool:
-        """Whether it is a call of something this object does not define."""
-        return self.kind == R_PLT32 and self.symbol.section == 0
-
 
 @record
 class Object:
@@ -86,6 +75,16 @@ class Object:
     sections: list[Section]
     symbols: list[Symbol]
     relocations: list[Relocation]
+
+    @property
+    def rules(self) -> Rules | None:
+        """What loading it takes, None for a machine that nothing is loaded on."""
+        return rules_of(self.machine)
+
+    @property
+    def undefined(self) -> list[Symbol]:
+        """The symbols that come from outside."""
+        return [symbol for symbol in self.symbols if symbol.section == 0 and symbol.name]
 
     def content(self, section: Section) -> bytes:
         """Return the bytes of a section."""
@@ -161,7 +160,7 @@ def _slice(data: bytes, start: int, size: int) -> bytes:
 def listing(data: bytes) -> str:
     """Return an object's loaded sections, its symbols and its relocations as a text."""
     found = read(data)
-    machine = "x86-64" if found.machine == X86_64 else f"machine {found.machine}"
+    machine = found.rules.name if found.rules else f"machine {found.machine}"
     return "\n".join(
         [
             f"relocatable object for {machine}, {len(data)} bytes",
@@ -197,6 +196,6 @@ def _symbol(found: Object, symbol: Symbol) -> str:
 
 def _relocation(found: Object, relocation: Relocation) -> str:
     place = f"{found.section_name(relocation.section)}+{relocation.offset:#x}"
-    kinds = RELOCATION_NAMES if found.machine == X86_64 else {}
+    kind = found.rules.kinds.get(relocation.kind) if found.rules else None
     target = relocation.symbol.name or found.section_name(relocation.symbol.section)
-    return f"{place:<28} {kinds.get(relocation.kind, relocation.kind):<16} {target}{relocation.addend:+#x}"
+    return f"{place:<28} {kind.name if kind else relocation.kind:<20} {target}{relocation.addend:+#x}"

@@ -13,13 +13,14 @@ for the interpreter's lock as often.
 from __future__ import annotations
 
 import ctypes
-import os
+import sys
 import threading
 from typing import NoReturn
 
-from tilewright.forks import Lock
+from tilewright.forks import Lock, after_fork
 from tilewright.native.context import INTERRUPTED, Context
 from tilewright.native.loader import Loaded, load
+from tilewright.native.machines import System
 from tilewright.native.threads import Emit, emitted
 
 PERIOD = 40
@@ -111,8 +112,8 @@ done:
 
 
 def look_address(emit: Emit = emitted) -> int:
-    """Return the address of a C function `void (context)`, good for the life of the process."""
-    return _code(emit).address("look")
+    """Return the address of a C function `void (context)`, good for the life of the process; 0 where there is none."""
+    return 0 if sys.platform == System.WINDOWS.value else _code(emit).address("look")
 
 
 def raise_interrupt() -> NoReturn:
@@ -143,4 +144,4 @@ def _name_main_thread() -> None:
 
 _lock = Lock()
 _loaded: list[Loaded] = []
-os.register_at_fork(after_in_child=_name_main_thread)  # a forked child's only thread is its main one
+after_fork(_name_main_thread)  # a forked child's only thread is its main one

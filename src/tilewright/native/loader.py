@@ -1,57 +1,40 @@
 """Loading: object code made callable in this process, without a linker or LLVM.
 
 An object's sections are laid into one mapping: code, constants and what relocation adds first, then, from a page of
-their own, the sections that are written to. Calls that leave the object go through a stub `jmp *[rip]` next to the
-code, addresses of outside data through a slot, since the outside may be further away than 32 bits reach. The first part
-ends readable and executable, the second readable and writable; nothing is ever both.
+their own, the sections that are written to. Calls that leave the object go through a stub next to the code, addresses
+of outside data through a slot, since the outside may be further away than an instruction reaches. The first part ends
+readable and executable, the second readable and writable; nothing is ever both. (Where a page becomes executable,
+Linux sees to it that no processor has older instructions of it.)
+
+Where the system is not Linux, or the settings say so, LLVM does all that.
 """
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-import platform
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import cache
 from typing import Any
 
+from tilewright import settings
 from tilewright.errors import ArtifactError
-from tilewright.native.elf import (
-    ABSOLUTE,
-    NOBITS,
-    R_32,
-    R_32S,
-    R_64,
-    R_PC32,
-    R_PC64,
-    R_PLT32,
-    R_SLOT,
-    WRITE,
-    X86_64,
-    Object,
-    Relocation,
-    Symbol,
-    read,
-)
+from tilewright.native.elf import ABSOLUTE, NOBITS, WRITE, Object, Relocation, Symbol, read
+from tilewright.native.libraries import library, library_symbol
+from tilewright.native.machines import Machine, here
+from tilewright.native.relocations import RULES, OutOfReach, Refers, Rules
 from tilewright.records import entity, mutable
 
 PAGE = mmap.PAGESIZE
 LIMIT = 1 << 30  # bytes an object may take; more says that its headers are broken
-FORMS = {  # how each kind of relocation is written
-    kind: struct.Struct(form)
-    for form, kinds in {"<Q": (R_64,), "<q": (R_PC64,), "<I": (R_32,), "<i": (R_PC32, R_PLT32, R_32S, *R_SLOT)}.items()
-    for kind in kinds
-}
-STUB = b"\xff\x25\x00\x00\x00\x00"  # jmp *[rip + 0], the address follows
 
 
 @entity
 class Loaded:
     """Code in memory; it is unmapped with this object, which must outlive every call into it."""
 
-    memory: mmap.mmap
+    memory: object
     addresses: Mapping[str, int]
 
     def address(self, name: str) -> int:
@@ -71,24 +54,51 @@ class Loaded:
 
 
 def load(data: bytes, symbols: Mapping[str, int] | None = None) -> Loaded:
-    """Map a relocatable x86-64 ELF object; undefined names are looked up in `symbols`, then in libc and libm.
+    """Map a relocatable ELF object; undefined names are looked up in `symbols`, then in the system's C library.
 
     ArtifactError says what is wrong with the object, or which names nobody defines.
     """
-    found = read(data)
-    if found.machine != X86_64 or platform.machine() != "x86_64":
-        raise ArtifactError(f"cannot load an object for machine {found.machine}: only x86-64 objects, on x86-64")
-    try:
-        return _Image(found, symbols or {}).load()
-    except struct.error as error:
-        raise ArtifactError(f"broken object: {error}") from error
+    found, machine = read(data), here()
+    rules = found.rules if machine is not None else None
+    if machine is None or rules is None or rules is not RULES[machine.processor]:
+        raise ArtifactError(f"cannot load an object for {_called(found)} on {_own(machine)}")
+    for relocation in found.relocations:
+        if relocation.kind not in rules.kinds:
+            name = relocation.symbol.name
+            raise ArtifactError(f"cannot load: relocation type {relocation.kind} of `{name}` is not supported")
+    if settings.own_loader() and machine.is_linux:
+        try:
+            return Image(found, rules, symbols or {}).load()
+        except struct.error as error:
+            raise ArtifactError(f"broken object: {error}") from error
+    from tilewright.native.linked import linked  # LLVM, which our own loader does without
+
+    outside = {symbol.name: external(symbol.name, symbols or {}) for symbol in found.undefined}
+    return Loaded(*linked(found, outside))
+
+
+def external(name: str, symbols: Mapping[str, int]) -> int:
+    """Return where a name lies that an object does not define; ArtifactError where nobody does."""
+    address = symbols.get(name) or library_symbol(name)
+    if not address:
+        raise ArtifactError(f"cannot load: nobody defines `{name}`")
+    return address
+
+
+def _called(found: Object) -> str:
+    return found.rules.name if found.rules else f"machine {found.machine}"
+
+
+def _own(machine: Machine | None) -> str:
+    return RULES[machine.processor].name if machine else "a machine without native code"
 
 
 @mutable
-class _Image:
+class Image:
     """An object on its way into memory."""
 
     object: Object
+    rules: Rules
     outside: Mapping[str, int]
     places: dict[int, int] = field(default_factory=dict[int, int])  # section number -> offset in memory
     stubs: dict[str, int] = field(default_factory=dict[str, int])
@@ -96,6 +106,7 @@ class _Image:
     base: int = 0
 
     def load(self) -> Loaded:
+        """Lay it into memory and fill in its addresses."""
         split, size = self._lay_out()
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -104,7 +115,7 @@ class _Image:
             if section.kind != NOBITS:
                 memory[place : place + section.size] = self.object.content(section)
         for name, place in self.stubs.items():
-            memory[place : place + 16] = STUB + struct.pack("<Qxx", self._external(name))
+            memory[place : place + 16] = self.rules.stub_to(external(name, self.outside))
         for symbol, place in self.slots.items():
             struct.pack_into("<Q", memory, place, self._address(symbol))
         for relocation in self.object.relocations:
@@ -117,10 +128,12 @@ class _Image:
         """Give every loaded section, stub and slot its place; return where writable memory starts and all ends."""
         end = self._place(0, writable=False)
         end = -(-end // 16) * 16
-        for called in dict.fromkeys(r.symbol.name for r in self.object.relocations if r.is_call_outside):
-            self.stubs[called], end = end, end + 16
-        for symbol in dict.fromkeys(r.symbol for r in self.object.relocations if r.kind in R_SLOT):
-            self.slots[symbol], end = end, end + 8
+        for relocation in self.object.relocations:
+            if self._needs_stub(relocation) and relocation.symbol.name not in self.stubs:
+                self.stubs[relocation.symbol.name], end = end, end + 16
+        for relocation in self.object.relocations:
+            if self._refers(relocation) is Refers.SLOT and relocation.symbol not in self.slots:
+                self.slots[relocation.symbol], end = end, end + 8
         split = -(-max(end, 1) // PAGE) * PAGE
         return split, -(-self._place(split, writable=True) // PAGE) * PAGE
 
@@ -135,60 +148,43 @@ class _Image:
                 raise ArtifactError(f"broken object: section {number} has size {section.size} and alignment {align}")
         return end
 
+    def _refers(self, relocation: Relocation) -> Refers:
+        return self.rules.kinds[relocation.kind].refers
+
+    def _needs_stub(self, relocation: Relocation) -> bool:
+        return self._refers(relocation) is Refers.CALL and relocation.symbol.section == 0
+
     def _apply(self, relocation: Relocation, memory: mmap.mmap) -> None:
-        section, offset, kind, symbol, addend = relocation
-        form = FORMS.get(kind)
-        if form is None:
-            raise ArtifactError(f"cannot load: relocation type {kind} of `{symbol.name}` is not supported")
-        if offset + form.size > self.object.sections[section].size:
+        section, offset, number, symbol, addend = relocation
+        kind = self.rules.kinds[number]
+        if offset + kind.size > self.object.sections[section].size:
             raise ArtifactError(f"broken object: relocation of `{symbol.name}` outside section {section}")
         place = self.places[section] + offset
-        if kind in R_SLOT:
+        if kind.refers is Refers.SLOT:
             target = self.base + self.slots[symbol]
-        elif relocation.is_call_outside:
+        elif self._needs_stub(relocation):
             target = self.base + self.stubs[symbol.name]
         else:
             target = self._address(symbol)
-        value = target + addend - (0 if kind in (R_64, R_32, R_32S) else self.base + place)
+        span = slice(place, place + kind.size)
         try:
-            form.pack_into(memory, place, value % (1 << 64) if kind == R_64 else value)
-        except struct.error:
-            raise ArtifactError(f"cannot load: `{symbol.name}` is out of reach of relocation type {kind}") from None
+            written = kind.write(int.from_bytes(memory[span], "little"), target + addend, self.base + place)
+        except OutOfReach:
+            raise ArtifactError(f"cannot load: `{symbol.name}` is out of reach of relocation type {number}") from None
+        memory[span] = written.to_bytes(kind.size, "little")
 
     def _address(self, symbol: Symbol) -> int:
         if symbol.section == ABSOLUTE:
             return symbol.value
         if symbol.section == 0:
-            return self._external(symbol.name)
+            return external(symbol.name, self.outside)
         if symbol.section not in self.places:
             raise ArtifactError(f"broken object: `{symbol.name}` lies in section {symbol.section}, which is not loaded")
         return self.base + self.places[symbol.section] + symbol.value
 
-    def _external(self, name: str) -> int:
-        found = self.outside.get(name) or library_symbol(name)
-        if not found:
-            raise ArtifactError(f"cannot load: nobody defines `{name}`")
-        return found
-
-
-@cache
-def library_symbol(name: str) -> int:
-    """Return the address of a function or variable of libc or libm, or 0."""
-    for library in (None, "libm.so.6"):
-        try:
-            return ctypes.addressof(ctypes.c_char.in_dll(_library(library), name))
-        except (ValueError, OSError):
-            continue
-    return 0
-
-
-@cache
-def _library(name: str | None) -> ctypes.CDLL:
-    return ctypes.CDLL(name, use_errno=True)
-
 
 def _protect(address: int, size: int) -> None:
-    mprotect = _library(None).mprotect
+    mprotect = library(None).mprotect
     mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     if mprotect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "cannot make kernel code executable: the system forbids new executable pages")

@@ -1,13 +1,14 @@
 """Regions: the code that runs `fn(data, chunk)` for every chunk of a kernel, as LLVM IR.
 
 Each text defines `void @parallel(ptr fn, ptr data, i64 chunks, ptr context)` (the first, which the others build on,
-`@serial`), for x86-64 and Linux. They hold no address of any process, so that their object code can be kept. Whoever
-began a region and waits for its last chunks looks for signals meanwhile, the way its context says. A region inside
-another, and one that finds the pool busy, runs serially: nobody ever waits for a worker that has not started, so a
-forked child, where there is none, drains all its chunks alone.
+`@serial`); how they wait is the machine's own. They hold no address of any process, so that their object code can be
+kept. Whoever began a region and waits for its last chunks looks for signals meanwhile, the way its context says. A
+region inside another, and one that finds the pool busy, runs serially: nobody ever waits for a worker that has not
+started, so a forked child, where there is none, drains all its chunks alone.
 """
 
 from tilewright.native.context import Context
+from tilewright.native.machines import here
 
 SPINS = 1 << 14  # pauses before a worker sleeps: 0.2 to 0.7 ms
 
@@ -27,9 +28,11 @@ done:
 }
 """
 
-_WAIT = f"""
+WAITING = found.waiting if (found := here()) else ""
+"""How code waits on this machine."""
+
+_WAIT = f"""{WAITING}
 declare i32 @sched_yield()
-declare void @llvm.x86.sse2.pause()
 
 define internal void @wait(ptr %done, i64 %chunks, ptr %context) nounwind {{  ; until so many chunks are done
 entry:
@@ -40,7 +43,7 @@ check:
   %all = icmp sge i64 %ran, %chunks
   br i1 %all, label %end, label %pause
 pause:
-  call void @llvm.x86.sse2.pause()
+  call void @relax()
   %spins = add i64 %spun, 1
   %long = icmp sgt i64 %spins, 1000
   br i1 %long, label %tired, label %check
@@ -154,7 +157,6 @@ POOL = f"""{_WAIT}
 @started = internal global i64 0, align 8
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
-declare i64 @syscall(i64, ...)
 
 define internal void @work() nounwind {{  ; run chunks until none is left to claim
 entry:
@@ -194,7 +196,7 @@ spin:
   %some = icmp ne i64 %left, 0
   br i1 %some, label %busy, label %again
 again:
-  call void @llvm.x86.sse2.pause()
+  call void @relax()
   %spins = add i64 %spun, 1
   %tired = icmp sgt i64 %spins, {SPINS}
   br i1 %tired, label %sleep, label %spin
@@ -204,11 +206,11 @@ sleep:
   %rest = and i64 %last, 4294967295
   %idle = icmp eq i64 %rest, 0
   br i1 %idle, label %wait, label %wake
-wait:  ; futex 202, FUTEX_WAIT | FUTEX_PRIVATE: unless another region has begun
+wait:  ; unless another region has begun
   %high = lshr i64 %last, 32
   %epoch = trunc i64 %high to i32
   %futex = getelementptr i8, ptr @state, i64 4
-  %slept = call i64 (i64, ...) @syscall(i64 202, ptr %futex, i32 128, i32 %epoch, ptr null, ptr null, i32 0)
+  call void @sleep.while(ptr %futex, i32 %epoch)
   br label %wake
 wake:
   %down = atomicrmw sub ptr @sleepers, i64 1 seq_cst
@@ -272,9 +274,9 @@ publish:
   %asleep = load atomic i64, ptr @sleepers seq_cst, align 8
   %quiet = icmp eq i64 %asleep, 0
   br i1 %quiet, label %drain, label %wake
-wake:  ; FUTEX_WAKE | FUTEX_PRIVATE
+wake:
   %futex = getelementptr i8, ptr @state, i64 4
-  %woken = call i64 (i64, ...) @syscall(i64 202, ptr %futex, i32 129, i32 2147483647, ptr null, ptr null, i32 0)
+  call void @wake.all(ptr %futex)
   br label %drain
 drain:
   call void @work()

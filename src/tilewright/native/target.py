@@ -10,11 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import sys
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 from tilewright.forks import held_over_forks
+from tilewright.native.machines import Machine, Processor, System, here, processor_called
 from tilewright.records import record
 
 CPUINFO = "/proc/cpuinfo"
@@ -38,6 +41,7 @@ ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more th
         "fullfp16": "asimdhp",
         "lse": "atomics",
         "neon": "asimd",
+        "rand": "rng",
     },
 }
 MARKS = str.maketrans("", "", "._-")
@@ -62,7 +66,7 @@ class Target:
     @property
     def machine(self) -> str:
         """The architecture, as in `x86_64` or `aarch64`."""
-        return self.triple.partition("-")[0]
+        return _architecture(self.triple.partition("-")[0])
 
     @property
     def vector_bits(self) -> int:
@@ -85,6 +89,12 @@ class Target:
         return self.has("avx512bf16")
 
 
+def _architecture(name: str) -> str:
+    """Return what LLVM calls a processor, by any of its names."""
+    found = processor_called(name)
+    return found.value[0] if found else name
+
+
 def normalized(features: dict[str, bool]) -> str:
     """Return features as LLVM reads them, in an order that equal sets share."""
     return ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(features.items()))
@@ -100,6 +110,28 @@ PRESETS = {
     "x86-64-v4": _preset("x86_64", "x86-64-v4", *V4),
     "aarch64": _preset("aarch64", "generic", "neon"),
 }
+_BASELINES = {Processor.X86_64: PRESETS["x86-64"], Processor.AARCH64: PRESETS["aarch64"]}
+
+
+def baseline(machine: Machine) -> Target:
+    """Return the least processor of a machine's kind under its system: what runs on it runs on all others."""
+    target = _BASELINES[machine.processor]
+    return replace(target, triple=f"{target.machine}-{_SYSTEMS[machine.system]}")
+
+
+def own_baseline() -> Target:
+    """Return the least processor of this machine's kind."""
+    machine = here()
+    assert machine is not None, "whoever makes native code has asked whether there is any"
+    return baseline(machine)
+
+
+_SYSTEMS = {
+    System.LINUX: "unknown-linux-gnu",
+    System.MACOS: "apple-macosx11.0.0-elf",
+    System.WINDOWS: "pc-windows-msvc-elf",
+}
+"""The rest of a triple: all code is made as ELF objects, which every loader of LLVM's reads."""
 
 
 @cache
@@ -130,7 +162,13 @@ def host() -> Target:
     features: dict[str, bool] = llvm().get_host_cpu_features()
     flags = _flags()
     usable = {name: on and (not flags or _flag(name) in flags) for name, on in features.items()}
-    return Target(llvm().get_process_triple(), llvm().get_host_cpu_name(), normalized(usable), _l2_bytes())
+    return Target(_host_triple(), llvm().get_host_cpu_name(), normalized(usable), _l2_bytes())
+
+
+def _host_triple() -> str:
+    machine = here()
+    is_foreign = machine is not None and not machine.is_linux
+    return baseline(machine).triple if machine and is_foreign else llvm().get_process_triple()
 
 
 def by_name(name: str) -> Target:
@@ -144,8 +182,9 @@ def by_name(name: str) -> Target:
 
 def missing_features(target: Target) -> list[str]:
     """Return why code for `target` cannot run here: another architecture, or the features this processor lacks."""
-    if target.machine != platform.machine():
-        return [f"{target.machine} (this processor is {platform.machine()})"]
+    own = _architecture(platform.machine())
+    if target.machine != own:
+        return [f"{target.machine} (this processor is {own})"]
     flags = _flags()
     wanted = [feature[1:] for feature in target.features.split(",") if feature.startswith("+")]
     return [name for name in wanted if flags and _flag(name) not in flags]
@@ -155,7 +194,8 @@ def missing_features(target: Target) -> list[str]:
 def fingerprint() -> str:
     """Return a text that changes whenever `host()` may, without loading LLVM: a key for what was made for the host."""
     keys = ("vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part")
-    facts = [platform.machine(), *(_cpuinfo().get(key, "") for key in keys), *sorted(_flags())]
+    named = "" if _cpuinfo() else f"{sys.platform} {platform.processor()}"
+    facts = [platform.machine(), *(_cpuinfo().get(key, "") for key in keys), *sorted(_flags()), *named.split()]
     return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:16]
 
 
@@ -170,8 +210,8 @@ def _plain(name: str) -> str:
 @cache
 def _flags() -> frozenset[str]:
     """Return what the kernel says may be used, or nothing where it does not say."""
-    info = _cpuinfo()
-    return frozenset(_plain(info.get("flags") or info.get("Features", "")).split())
+    key = "flags" if _architecture(platform.machine()) == "x86_64" else "Features"
+    return frozenset(_plain(_cpuinfo().get(key, "")).split())
 
 
 @cache

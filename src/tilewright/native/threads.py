@@ -17,11 +17,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from tilewright.forks import Lock
+from tilewright.forks import Lock, after_fork
 from tilewright.native.assemble import SOON, assemble
 from tilewright.native.loader import Loaded, load
+from tilewright.native.machines import here
 from tilewright.native.regions import POOL, SERIAL, TEAM
-from tilewright.native.target import PRESETS
+from tilewright.native.target import own_baseline
 
 Emit = Callable[[str], bytes]
 MAPS = "/proc/self/maps"
@@ -39,7 +40,7 @@ class OpenMP(NamedTuple):
 
 def emitted(text: str) -> bytes:
     """Return the object code of a region's text, which waits more than it computes; who keeps code passes their own."""
-    return assemble(text, PRESETS["x86-64"], SOON).object
+    return assemble(text, own_baseline(), SOON).object
 
 
 def parallel_address(threads: int, emit: Emit = emitted) -> int:
@@ -49,6 +50,8 @@ def parallel_address(threads: int, emit: Emit = emitted) -> int:
     """
     if threads < 1:
         raise ValueError(f"kernels need at least one thread, got {threads}")
+    machine = here()
+    threads = threads if machine is None or machine.has_pool else 1
     runtime = openmp("torch" in sys.modules) if threads > 1 else None
     with _lock:
         key = (threads, runtime)
@@ -97,4 +100,4 @@ def _forget_workers() -> None:
                 ctypes.c_int64.from_address(loaded.address(word)).value = 0
 
 
-os.register_at_fork(after_in_child=_forget_workers)
+after_fork(_forget_workers)

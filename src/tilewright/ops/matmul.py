@@ -12,7 +12,7 @@ from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, reshaped, show_shape, static_shape
-from tilewright.dtypes import FP32, FP64, INT32, DataType, promote, round_to
+from tilewright.dtypes import FP8E4M3FN, FP8E5M2, FP32, FP64, INT32, DataType, promote, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
 from tilewright.ops.families import broadcast, check_dtype, common_shape, shaped
@@ -21,7 +21,9 @@ __all__ = [
     "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias", "matmul", "matmul_acc", "matmul_bias",
 ]  # fmt: skip
 
-SUPPORTED = FLOATS | INTEGERS
+SMALL_FLOATS = frozenset((FP8E4M3FN, FP8E5M2))
+"""Floats that are multiplied as longer ones, which hold their products exactly."""
+SUPPORTED = FLOATS | INTEGERS | SMALL_FLOATS
 
 
 def accumulator(dtype: DataType) -> DataType:

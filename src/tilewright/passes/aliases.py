@@ -138,7 +138,7 @@ class Aliases(Flow):
     def _operation(self, call: Call) -> Iterator[tuple[Access, Owners]]:
         """A write reads what else it is given, and its target too where it adds to it; a view reads nothing."""
         spec = call.op.spec
-        if spec.alias is not None and spec.writes is None:
+        if (spec.alias is not None and spec.writes is None) or not any(map(_holds_tensors, call.args)):
             return
         given = arguments(call)
         target = given[spec.writes] if spec.writes is not None else None

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from tilewright.core.expr import Call, ConstInt, Expr, Invoke, Submit
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import SeqStmts, SpmdScopeStmt
-from tilewright.core.visitor import expressions, statements
+from tilewright.core.visitor import expressions, invocations, statements
 from tilewright.errors import AttributeValueError
 
 Functions: TypeAlias = Mapping[str, Function] | Program
@@ -23,7 +23,8 @@ def run(program: Program) -> Program:
         for stmt in statements(function.body):
             if isinstance(stmt, SpmdScopeStmt):
                 _check(program, stmt.body, stmt.core_num, function.name)
-            for call in (e for e in expressions(stmt) if isinstance(e, Submit) and e.core_num is not None):
+        for call in invocations(function.body):
+            if isinstance(call, Submit) and call.core_num is not None:
                 _check(program, program[call.op.name].body, call.core_num, function.name)
     return program
 

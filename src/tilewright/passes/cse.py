@@ -53,7 +53,7 @@ class _Merger(Rewriter):
         key = self._key(kept.value)
         if key is None:
             return result
-        known = next((scope[key] for scope in reversed(self.scopes) if key in scope), None)
+        known = next(filter(None, (scope.get(key) for scope in reversed(self.scopes))), None)
         if known is not None and known.type == kept.var.type:
             self.replaced[stmt.var] = known
             return ()
@@ -91,17 +91,16 @@ class _Merger(Rewriter):
         return result
 
     def _key(self, value: Expr) -> Hashable | None:
-        self._note(value)
-        if not isinstance(value, Call):
-            return None
-        effect = effect_of(value)
-        if effect in (Effect.WRITE, Effect.ALLOCATE) or _is_new_tensor(value):
+        effect = self._note(value)
+        changes = effect is Effect.WRITE or effect is Effect.ALLOCATE
+        if changes or not isinstance(value, Call) or _is_new_tensor(value):
             return None
         return value.op, value.args, _exact(value.attributes), self.epoch if effect is Effect.READ else None
 
-    def _note(self, value: Expr) -> None:
-        if effect_of(value) is Effect.WRITE:
-            self.epoch += 1
+    def _note(self, value: Expr) -> Effect:
+        effect = effect_of(value)
+        self.epoch += effect is Effect.WRITE
+        return effect
 
 
 def _is_new_tensor(value: Call) -> bool:

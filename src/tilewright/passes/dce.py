@@ -80,8 +80,6 @@ class _Marks:
             match stmt:
                 case AssignStmt() | EvalStmt():
                     value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr
-                    if isinstance(stmt, AssignStmt):
-                        self._needs[stmt.var] = [value]
                     if effect_of(value) is Effect.WRITE and not self._is_local_write(value, stmt):
                         yield stmt
                 case ReturnStmt():

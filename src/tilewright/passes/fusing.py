@@ -12,14 +12,11 @@ from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL
+from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.chains import tiles_on_their_side
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
-
-
-SHORT = 256
-"""Columns of a right operand that a product reads where it lies: longer rows would fall onto the same cache lines."""
 
 
 def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var] = ()) -> Fusion:
@@ -250,6 +247,19 @@ def _gather(w: Walk, call: Call, given: Given) -> Waiting | None:
     return gathered
 
 
+@_plans("scan")
+def _scan(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let rows be read where they lie, and go where they are stored, unless that is where they lie."""
+    (x,) = w.tiles(given, "x")
+    read: list[Var] = []
+    if x.tensor is not None and x.tensor not in w.turned and _withdraw(w, x):
+        read.append(x.tensor)
+    scanned = _needing(w, call, given)
+    assert scanned is not None
+    w.straighten(scanned.rows, read=read)
+    return scanned
+
+
 @_plans("gather_mask")
 def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let columns of a tensor be loaded instead of all of them."""
@@ -266,11 +276,23 @@ def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 @_plans("scatter_mask")
 def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let columns be read where they lie, and those between them."""
-    for tile in w.tiles(given, "src", "dst"):
+    """Let columns be read where they lie, and those between them, and be written where a store alone wants them."""
+    tiles = w.tiles(given, "src", "dst")
+    for tile in tiles:
         if tile.tensor not in w.turned:
             _withdraw(w, tile)
-    return _needing(w, call, given)
+    put = _needing(w, call, given)
+    loads = [load for tile in tiles if (load := _read_in_place(w, tile)) is not None and tile.valid == tile.shape]
+    if put is not None and len(loads) == len(tiles):
+        w.straighten(put.rows, loads)
+    return put
+
+
+def _read_in_place(w: Walk, tile: Waiting) -> Call | None:
+    """Return the load that a tile is read by where it lies in its tensor."""
+    stmt = tile.loaded
+    load = stmt.value if isinstance(stmt, AssignStmt) and w.recorder.plan.at(stmt).in_place else None
+    return load if isinstance(load, Call) else None
 
 
 @_plans("atomic")
@@ -309,7 +331,7 @@ def _is_product(stmt: Stmt) -> bool:
 
 @_plans("matmul", "matmul_acc", "matmul_bias", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias")
 def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let a product read its left operand where it lies, and its right one too where there is one row."""
+    """Let a product read its operands where they lie; whether it does is its own affair."""
     lhs, rhs = w.tiles(given, "lhs", "rhs")
     acc = w.tiles(given, "acc")
     valid = (*spans([lhs, rhs, *acc], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
@@ -317,8 +339,7 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
         axes = enumerate(zip(sum_.valid, valid, _shape(call), strict=True))
         valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
-    right = rhs.tensor not in w.turned and (lhs.shape[-2] == 1 or _has_whole_rows(rhs))
-    for tile in read[: 1 + right]:
+    for tile in read[: 1 + (rhs.tensor not in w.turned)]:
         _withdraw(w, tile)
     w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
     if "acc" in given:
@@ -326,17 +347,12 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call, valid)
 
 
-def _has_whole_rows(tile: Waiting) -> bool:
-    """Return whether the rows of a loaded matrix are all of its tensor's, and short: they follow each other."""
-    if tile.tensor is None or not isinstance(tile.tensor.type, TensorType) or len(tile.shape) != 2:
-        return False
-    return tile.tensor.type.shape[-1] == tile.shape[-1] == tile.valid[-1] and tile.shape[-1] <= SHORT
-
-
 def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:
-    """Return an operand with elements of 32 bits or fewer."""
+    """Return an operand with elements that are multiplied as they are: neither long nor small floats."""
     assert isinstance(expr, Expr) and isinstance(expr.type, TileType)
-    return tile if expr.type.dtype.bits <= 32 else w.map(tile.shape, tile.valid, [tile], alone=False)
+    dtype = expr.type.dtype
+    is_plain = dtype.bits <= 32 and dtype not in SMALL_FLOATS
+    return tile if is_plain else w.map(tile.shape, tile.valid, [tile], alone=False)
 
 
 def _shape(call: Call) -> tuple[int, ...]:

@@ -148,12 +148,15 @@ class Walk:
         turns = spec.turns and ("layout" not in given or is_there(given["layout"]))
         return turns or _drops_last(given) or given.get(spec.alias or "") in self.turned
 
-    def straighten(self, rows: tuple[Extent, ...]) -> None:
-        """Let rows that are gathered for a store alone be written where that goes."""
+    def straighten(self, rows: tuple[Extent, ...], loads: Sequence[Call] = (), read: Sequence[Var] = ()) -> None:
+        """Let rows that are gathered, some from loads read in place, for a store alone be written where that goes.
+
+        `read` are tensors that it must not write to.
+        """
         gather, recorder = self.recorder.stmt, self.recorder
         if not isinstance(gather, AssignStmt) or self.is_copied(gather) or self.uses.get(gather.var) != 1:
             return
-        found = straight(gather, self.here, recorder.may_meet, self.turned)
+        found = straight(gather, self.here, recorder.may_meet, self.turned, loads, read)
         if found is not None and not self.is_copied(found[0]):
             recorder.straighten(*found, rows)
 

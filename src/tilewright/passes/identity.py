@@ -24,20 +24,29 @@ Returned: TypeAlias = Mapping[str, tuple[int | None, ...]]
 
 def returned_parameters(functions: Sequence[Function]) -> Returned:
     """Return which results of each function are the very tensors it was given."""
-    found: dict[str, tuple[int | None, ...]] = {}
-    while True:
-        before = dict(found)
-        for function in functions:
-            found[function.name] = _returned(function, found)
-        if found == before:
-            return found
+    known = identities(functions)
+    return {function.name: _returned(function, known[function.name]) for function in functions}
 
 
-def _returned(function: Function, known: Returned) -> tuple[int | None, ...]:
+def identities(functions: Sequence[Function]) -> Mapping[str, Identities]:
+    """Return what the variables of each function are always equal to, knowing what the functions it calls give back."""
+    found: dict[str, Identities] = {}
+    returned: dict[str, tuple[int | None, ...]] = {}
+    pending = [*functions]
+    while pending:
+        function = pending.pop(0)
+        known = found[function.name] = Identities(function.body, returned)
+        gives = _returned(function, known)
+        if gives != returned.get(function.name, (None,) * len(gives)):  # those who were told otherwise look again
+            pending += [f for f in functions if f.name in found and f not in pending and found[f.name].asks(function)]
+        returned[function.name] = gives
+    return found
+
+
+def _returned(function: Function, identities: Identities) -> tuple[int | None, ...]:
     returns = [s for s in statements(function.body) if isinstance(s, ReturnStmt)]
     if not returns:
         return (None,) * len(function.return_types)
-    identities = Identities(function.body, known)
     positions: dict[Expr, int] = {p: i for i, p in enumerate(function.params) if isinstance(p.type, TensorType)}
     given = [[positions.get(identities.root(value)) for value in stmt.values] for stmt in returns]
     return tuple(each[0] if len(set(each)) == 1 else None for each in zip(*given, strict=True))
@@ -63,6 +72,10 @@ class Identities(Flow):
         self.same = {v: root for v, root in sole.items() if root is not v and isinstance(root, (Var, Const, Symbol))}
         carrying = (stmt for stmt in statements(body) if isinstance(stmt, (ForStmt, WhileStmt, IfStmt)))
         self.kept = {id(stmt): kept for stmt in carrying if (kept := self._kept(stmt)) is not None}
+
+    def asks(self, function: Function) -> bool:
+        """Return whether what a function gives back matters here."""
+        return any(call.op.name == function.name for call in self.calls.values())
 
     def root(self, expr: Expr) -> Expr:
         """Return the oldest name of a value."""

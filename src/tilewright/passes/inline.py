@@ -14,7 +14,7 @@ from tilewright.core.rewrite import Rewriter
 from tilewright.core.signature import symbol_extents
 from tilewright.core.solving import GIVEN
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, Stmt
-from tilewright.core.visitor import expressions, statements
+from tilewright.core.visitor import invocations, statements
 from tilewright.ops.registry import OPS
 from tilewright.source import Span
 
@@ -38,8 +38,7 @@ def run(program: Program) -> Program:
 
 def _submitted(program: Program) -> set[str]:
     """Return the names of the functions that are dispatched as tasks."""
-    bodies = [f.body for f in program.function_list]
-    return {e.op.name for body in bodies for s in statements(body) for e in expressions(s) if isinstance(e, Submit)}
+    return {e.op.name for f in program.function_list for e in invocations(f.body) if isinstance(e, Submit)}
 
 
 def _returns_once(function: Function) -> bool:

@@ -57,6 +57,7 @@ class Liveness:
         self._count = 0
         self._assignments: Counter[Var] = Counter(function.params)
         self._inside: dict[int, Variables] = {}
+        self._read: dict[int, Variables] = {}
         self._find(function.body, [0])
         self.tracked: Variables = frozenset(self._multiple)
         self._after: dict[int, Variables] = {}
@@ -85,7 +86,8 @@ class Liveness:
     def _find(self, body: SeqStmts, regions: list[int]) -> None:
         """Note each variable's region; one that is assigned again or read outside it is tracked."""
         for stmt in body:
-            for var in variables(used(stmt)):
+            self._read[id(stmt)] = frozenset(variables(used(stmt)))
+            for var in self._read[id(stmt)]:
                 if self._regions.get(var, 0) not in regions:
                     self._multiple.add(var)
             for var in assigned(stmt):
@@ -165,7 +167,7 @@ class Liveness:
         return self._inside[id(stmt)]
 
     def _reads(self, stmt: Stmt) -> Variables:
-        return frozenset(variables(used(stmt))) & self.tracked
+        return self._read[id(stmt)] & self.tracked
 
 
 def _surely_turns(stmt: ForStmt | WhileStmt) -> bool:

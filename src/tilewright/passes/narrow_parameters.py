@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.core.enums import FunctionType
-from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
+from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Interval
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.types import ScalarType
-from tilewright.core.visitor import children, statements, used
+from tilewright.core.visitor import invocations
 
 
 def run(program: Program) -> Program:
@@ -25,24 +25,9 @@ def run(program: Program) -> Program:
     calls: dict[str, list[tuple[Expr, ...]]] = {}
     for name in callers_first(known):
         function = known[name] = _narrowed(known[name], calls.get(name, ()))
-        for call in calls_in(function):
+        for call in invocations(function.body):
             calls.setdefault(call.op.name, []).append(call.args)
     return program.with_functions([known[function.name] for function in program.function_list])
-
-
-def calls_in(function: Function) -> list[Invoke | Submit]:
-    """Return the calls and tasks of a function."""
-    found: list[Invoke | Submit] = []
-    pending = [expr for stmt in statements(function.body) for expr in used(stmt)]
-    while pending:
-        expr = pending.pop()
-        if type(expr) is Call:  # nearly all are, and what they take seldom holds anything
-            pending.extend(arg for arg in expr.args if type(arg) is not Var)
-        elif type(expr) is not Var:
-            pending.extend(children(expr))
-            if isinstance(expr, (Invoke, Submit)):
-                found.append(expr)
-    return found[::-1]
 
 
 def callers_first(functions: Mapping[str, Function]) -> list[str]:
@@ -52,7 +37,7 @@ def callers_first(functions: Mapping[str, Function]) -> list[str]:
     def visit(name: str) -> None:
         if name in order:
             return
-        for call in calls_in(functions[name]):
+        for call in invocations(functions[name].body):
             visit(call.op.name)
         order.append(name)
 

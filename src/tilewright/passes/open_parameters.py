@@ -18,7 +18,8 @@ from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import Extent, TensorType
-from tilewright.passes.narrow_parameters import callers_first, calls_in
+from tilewright.core.visitor import invocations
+from tilewright.passes.narrow_parameters import callers_first
 
 
 def run(program: Program) -> Program:
@@ -27,7 +28,7 @@ def run(program: Program) -> Program:
     calls: dict[str, list[tuple[Expr, ...]]] = {}
     for name in callers_first(known):
         function = known[name] = _opened(known[name], calls.get(name, ()))
-        for invoked in calls_in(function):
+        for invoked in invocations(function.body):
             calls.setdefault(invoked.op.name, []).append(invoked.args)
     return program.with_functions([known[function.name] for function in program.function_list])
 

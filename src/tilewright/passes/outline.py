@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -32,7 +33,7 @@ from tilewright.core.stmt import (
     Stmt,
 )
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
-from tilewright.core.visitor import defined, expressions, statements, used, variables
+from tilewright.core.visitor import defined, expressions, statements
 from tilewright.dtypes import INDEX, TASK_ID
 from tilewright.ops.registry import OPS
 from tilewright.passes.aliases import directions
@@ -106,7 +107,8 @@ class _Outliner(Rewriter):
         predicate: Expr | None = None,
     ) -> Sequence[Stmt]:
         """Make the kernel and return the statements that call it."""
-        interface = self._interface(body, reads(stmt.body))
+        before = reads(stmt.body)
+        interface = self._interface(body, before, before if body is stmt.body else reads(body))
         kernel = self._kernel(stmt, body, interface, kind, word)
         self.kernels.append(kernel)
         args = (*interface.inputs, *(Symbol(name) for name in interface.symbols))
@@ -130,12 +132,11 @@ class _Outliner(Rewriter):
         flags = ((name, stmt.attrs[name]) for name in ("allow_early_resolve", "sync_start") if name in stmt.attrs)
         return tuple(value for value in dumps if value in args), tuple(flags)
 
-    def _interface(self, body: SeqStmts, uses: dict[Var, int]) -> _Interface:
-        """Return what a body needs and gives; `uses` counts its reads before kernels inside it were taken out."""
-        inside = [var for stmt in statements(body) for var in defined(stmt)]
-        own = set(inside)
-        read = dict.fromkeys(var for stmt in statements(body) for var in variables(used(stmt)) if var not in own)
-        outputs = tuple(var for var in dict.fromkeys(inside) if self.uses.get(var, 0) > uses.get(var, 0))
+    def _interface(self, body: SeqStmts, before: Counter[Var], now: Counter[Var]) -> _Interface:
+        """Return what a body needs and gives; of its reads, those before kernels inside it were taken out count too."""
+        own = dict.fromkeys(var for stmt in statements(body) for var in defined(stmt))
+        read = [var for var in now if var not in own]
+        outputs = tuple(var for var in own if self.uses[var] > before[var])
         tensors = [var.type for var in read if isinstance(var.type, TensorType)]
         carried = {extent.name for type_ in tensors for extent in type_.shape if isinstance(extent, Symbol)}
         mentioned = sorted(_symbols(body) - carried)

@@ -8,7 +8,7 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt
-from tilewright.core.visitor import expressions, statements
+from tilewright.core.visitor import statements, used
 from tilewright.errors import AttributeValueError
 from tilewright.ops.pipes import number_of
 
@@ -64,7 +64,7 @@ def _is_one(value: Expr, names: tuple[str, ...]) -> bool:
 
 def _calls(function: Function, names: tuple[str, ...]) -> Iterator[Call]:
     for stmt in statements(function.body):
-        yield from (e for e in expressions(stmt) if isinstance(e, Call) and e.op.spec.name in names)
+        yield from (e for e in used(stmt) if isinstance(e, Call) and e.op.spec.name in names)
 
 
 def _mistake(function: Function, call: Call, message: str, help: str) -> AttributeValueError:

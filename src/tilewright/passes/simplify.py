@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, Var
-from tilewright.core.program import Function, Program
+from tilewright.core.program import Program
 from tilewright.core.rewrite import is_trivial
 from tilewright.core.stmt import (
     AssignStmt,
@@ -19,18 +19,14 @@ from tilewright.core.stmt import (
     WhileStmt,
 )
 from tilewright.core.visitor import bodies
-from tilewright.passes.identity import Identities, Returned, returned_parameters
+from tilewright.passes.identity import Identities, identities
 from tilewright.passes.narrow import Narrower
 
 
 def run(program: Program) -> Program:
     """Simplify every function."""
-    returned = returned_parameters(program.function_list)
-    return program.with_functions([_simplified(function, returned) for function in program.function_list])
-
-
-def _simplified(function: Function, returned: Returned) -> Function:
-    return function.with_body(_Simplifier(Identities(function.body, returned)).body(function.body))
+    known = identities(program.function_list)
+    return program.with_functions([f.with_body(_Simplifier(known[f.name]).body(f.body)) for f in program.function_list])
 
 
 class _Simplifier(Narrower):
@@ -44,6 +40,10 @@ class _Simplifier(Narrower):
             root = self.identities.root(expr)
             return self.replaced.get(root, root) if isinstance(root, Var) else root
         return super().expr(expr)
+
+    def changes_names(self) -> bool:
+        """Return whether any variable may stand for something else, its oldest name among them."""
+        return bool(self.identities.same) or super().changes_names()
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Keep a write for its effect alone: its result goes by the tensor's name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
@@ -43,13 +43,32 @@ def target_of(stmt: Stmt, stored: Var) -> Target | None:
 
 
 def straight(
-    gather: AssignStmt, body: SeqStmts, may_meet: Callable[[Var, Var], bool], turned: Collection[Var]
+    gather: AssignStmt,
+    body: SeqStmts,
+    may_meet: Callable[[Var, Var], bool],
+    turned: Collection[Var],
+    loads: Sequence[Call] = (),
+    read_in_place: Sequence[Var] = (),
 ) -> tuple[Stmt, Target] | None:
-    """Return the statement that a gather writes for, and where: in other memory, along rows, than it reads from."""
+    """Return the statement that a gather writes for, and where: in other memory, along rows, than it reads from.
+
+    Of `loads` that it reads in place, one of the very elements that are stored may be among them.
+    """
     after = next((following for stmt, following in zip(body, body.stmts[1:], strict=False) if stmt is gather), None)
     target = target_of(after, gather.var) if after is not None else None
     if after is None or target is None or target.tensor in turned or not isinstance(gather.value, Call):
         return None
-    read = [arg for arg in gather.value.args if isinstance(arg.type, TensorType)]
+    calls = [gather.value, *(load for load in loads if not _is_there(load, gather, target))]
+    read = [*read_in_place, *(arg for call in calls for arg in call.args if isinstance(arg.type, TensorType))]
     apart = all(isinstance(arg, Var) and not may_meet(arg, target.tensor) for arg in read)
     return (after, target) if apart else None
+
+
+def _is_there(load: Call, gather: AssignStmt, target: Target) -> bool:
+    """Return whether a load reads the very elements that are stored."""
+    given = arguments(load)
+    return (
+        shaped(load).shape == shaped(gather.var).shape
+        and given["tensor"] is target.tensor
+        and given["offsets"] == target.offsets
+    )

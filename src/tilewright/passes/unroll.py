@@ -1,8 +1,8 @@
 """Unrolling: loops written out, one copy of the body per turn.
 
 `pl.unroll` asks for it. A short loop that carries tiles and does nothing but simple arithmetic with them, as the sum
-over the nine places of a 3x3 stencil, is written out too: its turns are then fused, and what it carries stays in
-registers.
+over the nine places of a 3x3 stencil, or adds products of windows up, is written out too: its turns are then fused,
+and what it carries stays in registers.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SHORT = 64
 _FUSED = frozenset(("elementwise", "expansion", "mapped"))
 _READING = frozenset(("full", "load", "read"))
 """The families, and the other ops, of which a group of row-by-row ops is made."""
+_SUMMED = frozenset(("matmul_acc",))
+"""What keeps in registers what the turns carry, too."""
 
 
 def run(program: Program) -> Program:
@@ -73,13 +75,13 @@ def _turns(*limits: Expr) -> range | None:
 
 
 def _is_simple(value: Expr) -> bool:
-    """Return whether a value is a number, a view, or what a group of row-by-row ops computes in an instruction."""
+    """Return whether a value is a number, a view, a product, or what a group computes in an instruction."""
     if not isinstance(value, Call) or value.op.kind is Kind.SCALAR:
         return isinstance(value.type, ScalarType)
     spec = value.op.spec
     if not _is_whole(value.type) or (spec.name == "load" and _has(value, "pad", "mask")):
         return False
-    return spec.is_view or spec.name in _READING or (spec.family in _FUSED and not spec.ulp)
+    return spec.is_view or spec.name in _READING | _SUMMED or (spec.family in _FUSED and not spec.ulp)
 
 
 def _is_whole(type_: Type) -> bool:

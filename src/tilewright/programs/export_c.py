@@ -20,7 +20,7 @@ from tilewright.core.types import TensorType
 from tilewright.errors import ExecutionError, ExportError
 from tilewright.native.context import INDEX
 from tilewright.native.elf import read
-from tilewright.native.loader import library_symbol
+from tilewright.native.libraries import library_symbol
 from tilewright.passes.aliases import actual_directions
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.c_function import CFunction

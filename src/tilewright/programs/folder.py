@@ -35,6 +35,7 @@ DUMPS = "passes_dump"
 FILES = {
     "program": "program.py",
     "ir": "ir.py",
+    "tiles": "tiles.txt",
     "fusion": "fusion.txt",
     "llvm": "program.ll",
     "assembly": "program.s",

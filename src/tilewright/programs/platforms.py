@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import Enum
+from functools import cache
 
 from tilewright.backends.interface import Backend, backend_names, find, serving, takes
+from tilewright.native.machines import objection
 
 DEFAULT, INTERPRETER = "cpu", "interpret"
 NPUS = ("a2a3sim", "a2a3", "a5sim", "a5")
@@ -32,13 +35,31 @@ def checked_platform(name: object) -> str:
 
 
 def target_of(platform: str) -> str:
-    """Return the back end that really runs a platform's programs: the PTO family's names stand for the processor."""
-    return DEFAULT if platform in NPUS else platform
+    """Return the back end that really runs a platform's programs.
+
+    The PTO family's names stand for the processor, and the interpreter for one that no native code runs on.
+    """
+    if platform != DEFAULT and platform not in NPUS:
+        return platform
+    return INTERPRETER if objection() else DEFAULT
 
 
 def backend_for(platform: str) -> Backend:
-    """Return what compiles and runs a platform's programs."""
-    return find(target_of(platform))
+    """Return what compiles and runs a platform's programs; a warning says, once, that this is no native code."""
+    target = target_of(platform)
+    if target == INTERPRETER != platform:
+        _warn(objection())
+    return find(target)
+
+
+class InterpretedWarning(RuntimeWarning):
+    """Kernels run on the interpreter, since there is no native code for this machine."""
+
+
+@cache
+def _warn(reason: str) -> None:
+    message = f"{reason}: kernels run on the interpreter, which is right and slow"
+    warnings.warn(message, InterpretedWarning, stacklevel=3)
 
 
 def platform_for(device: str, platform: str = DEFAULT) -> str:

@@ -18,6 +18,7 @@ from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
+from tilewright.programs.exported import Exported
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.located import Located
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tilewright.programs.config import RunConfig
-    from tilewright.programs.torch_op import TorchOp
 
 
-class CompiledProgram(ChipProgram, Located, Uncopied):
+class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
@@ -145,12 +145,6 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
         tolerances = (loose if rtol is None else rtol, loose if atol is None else atol)
         return validate_ir(subject, tensors, expected, *tolerances)
 
-    def as_torch_op(self, name: str) -> TorchOp:
-        """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""
-        from tilewright.programs.torch_op import torch_op
-
-        return torch_op(self.declared, self, name)
-
     # kept for later
 
     def __reduce__(self) -> Any:
@@ -189,7 +183,7 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
         """
         found = saved.read(path_of(directory))
         name = found.platform if platform is None else checked_platform(platform)
-        if target_of(name) != DEFAULT:
+        if target_of(name) != target_of(DEFAULT):
             raise ValueError(f"{str(directory)!r} holds code for the processor, which platform {name!r} does not run")
         made = cls.of(
             found.artifact, name, output_dir=directory, specialized=found.specialized, backend_type=backend_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.pto.types import SCALARS, SPACES, Ptr, Scalar
+from tilewright.pto.types import SCALARS, SPACES, Mask, Ptr, Scalar, Space, VReg
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Marker:
         return str(self)
 
 
-const_expr = Marker("const_expr")
+constexpr = const_expr = Marker("const_expr")
 """A value that the kernel is compiled for, as in `*, rows: pto.const_expr = 16`."""
 
 Tile, TensorView, PartitionTensorView = map(Marker, ("Tile", "TensorView", "PartitionTensorView"))
@@ -42,6 +42,28 @@ def ptr(dtype: Scalar, space: str = "ub") -> Ptr:
     if found is None:
         raise ValueError(f"pto.ptr knows no memory space {space!r}; it knows {', '.join(SPACES)}")
     return Ptr(dtype, found)
+
+
+def gm_ptr(dtype: Scalar) -> Ptr:
+    """Return the type of an address in global memory."""
+    return ptr(dtype, Space.GM.value)
+
+
+def vreg_type(lanes: int, dtype: Scalar) -> VReg:
+    """Return the type of a register; ValueError unless it has 256 bytes."""
+    if lanes * dtype.bits != 2048:
+        raise ValueError(f"a register of {dtype} has {2048 // dtype.bits} lanes, got {lanes}")
+    return VReg(lanes, dtype)
+
+
+def mask_type(width: str) -> Mask:
+    """Return the type of a mask: `"b8"`, `"b16"` or `"b32"`."""
+    if width not in _WIDTHS:
+        raise ValueError(f"a mask is {', '.join(_WIDTHS)}, got {width!r}")
+    return Mask(_WIDTHS[width])
+
+
+_WIDTHS = {f"b{bits}": bits for bits in (8, 16, 32)}
 
 
 def tensor_spec(*_: Any, **__: Any) -> Marker:
@@ -70,3 +92,6 @@ si8, si16, si32, si64 = (SCALARS[f"si{bits}"] for bits in (8, 16, 32, 64))
 ui8, ui16, ui32, ui64 = (SCALARS[f"ui{bits}"] for bits in (8, 16, 32, 64))
 f16, bf16, f32 = (SCALARS[name] for name in ("f16", "bf16", "f32"))
 f8e4m3, f8e5m2, hif8 = (SCALARS[name] for name in ("f8E4M3FN", "f8E5M2", "hif8"))
+float16, float32 = f16, f32
+int1, int8, int16, int32, int64 = i1, i8, i16, i32, i64
+mask_b8, mask_b16, mask_b32 = map(mask_type, _WIDTHS)

@@ -7,11 +7,13 @@ Types are plain frozen values: two spellings of one type parse to equal objects,
 from __future__ import annotations
 
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tilewright import dtypes
 from tilewright.dtypes import DataType
+from tilewright.errors import OutsideKernelError
 from tilewright.records import record
+from tilewright.source import calling_line
 
 
 class Space(Enum):
@@ -71,6 +73,12 @@ class Scalar:
     def is_integer(self) -> bool:
         """Whether this is an integer type, `index` and `i1` included."""
         return not self.is_float and self.name in _DTYPES
+
+    def __call__(self, value: Any) -> Any:
+        """Numbers of a type, as `pto.f32(0.5)`, are made inside a kernel only."""
+        message = f"`{self}` makes numbers of a kernel and cannot run as plain Python"
+        help = "use it inside a function decorated with @pto.jit"
+        raise OutsideKernelError(message, spans=[calling_line()], help=help)
 
     def __str__(self) -> str:
         return self.name if self.name in _PLAIN else f"!pto.{self.name}"

@@ -26,6 +26,7 @@ EPILOG = """examples:
   tilewright show kernel.py --pass OutlineScopes  the program after one pass
   tilewright show kernel.py --all                 the program after every pass that changed it
   tilewright show kernel.py --launches            what runs side by side, in which order
+  tilewright show kernel.py --pto                 as PTO text, which `tilewright pto run` takes
   tilewright show kernel.py --types               with the type of every local
   tilewright show kernels.py --kernel softmax     one of several @pl.jit kernels
   tilewright ops                                  the ops of the language
@@ -88,6 +89,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     stage.add_argument(
         "--launches", action="store_true", help="what it starts, in order, and what each reads and writes"
     )
+    stage.add_argument("--pto", action="store_true", help="as PTO text, where that can say it")
     show.add_argument("--types", action="store_true", help="write the type of every local")
     show.set_defaults(command=_show)
     ops = commands.add_parser("ops", help="list ops, or explain one", description="List ops, or explain one.")
@@ -114,7 +116,11 @@ def _show(options: argparse.Namespace) -> None:
     if options.file.endswith(".pto"):
         raise CommandError(f"{options.file} is PTO text\n    help: tilewright pto check --show {options.file}")
     program = program_in(options.file, options.kernel)
-    if options.launches:
+    if options.pto:
+        from tilewright.programs.pto_text.export import as_pto
+
+        print(as_pto(program), end="")
+    elif options.launches:
         _launches(stages(program)[-1].after)
     elif options.all:
         screen.titled("front end", "what was read", _text(program, options))

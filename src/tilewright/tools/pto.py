@@ -1,4 +1,4 @@
-"""The PTO commands: `tilewright pto` checks files of PTO text and runs their functions."""
+"""The PTO commands: `tilewright pto` checks files of PTO text and runs their functions; `pto_texts` has the others."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ from tilewright.core.program import Program
 from tilewright.dtypes import round_scalar
 from tilewright.pto.module import Func, Module, Value
 from tilewright.pto.types import I1, Ptr, Scalar
-from tilewright.tools import screen
+from tilewright.tools import pto_texts, screen
 from tilewright.tools.naming import CommandError, check_known
+from tilewright.tools.pto_texts import module_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-ABOUT = "Check files of PTO text, or run a function of one."
+ABOUT = "Check, lay out and compare files of PTO text, or run a function of one."
 EPILOG = """examples:
   tilewright pto check kernel.pto                                   parse, verify and lower every function
   tilewright pto run kernel.pto a=random:64x64 b=x.npy out=zeros:64x64 rows=64
   tilewright pto run kernel.pto --entry vec_add --grid 4 --save results a=random:4096 out=zeros:4096
   tilewright pto run kernel.pto --compare a=random:4096 out=zeros:4096   the interpreter must agree
+  tilewright pto fmt kernel.pto                                     put its blanks in order
+  tilewright pto lint kernel.pto                                    what is legal and can hardly be meant
+  tilewright pto diff before.pto after.pto                          what they say differently
 
 Arguments are given by the names the function has for them. A pointer takes a .npy file, or random, zeros, ones or
 arange with a shape; a scalar takes a number.
@@ -69,11 +73,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--seed", type=int, default=0, help="of random buffers (default: 0)")
     run.add_argument("--save", metavar="DIR", type=Path, help="write every buffer as it is afterwards to NAME.npy")
     run.set_defaults(command=_run)
+    pto_texts.configure(commands)
 
 
 def _check(options: argparse.Namespace) -> None:
     for path in options.files:
-        module = _module(path)
+        module = module_in(path)
         launchable = [func for func in module.funcs() if func.body is not None and _is_launchable(func)]
         for func in launchable:
             program = _lowered(module, func, options.target)
@@ -81,19 +86,6 @@ def _check(options: argparse.Namespace) -> None:
                 screen.titled(f"{path} @{func.name}", "as tile IR", program.as_python(concise=True))
         names = ", ".join(f"@{func.name}" for func in launchable)
         print(f"{path}: {f'{names} can be launched' if names else 'nothing to launch'}")
-
-
-def _module(path: Path) -> Module:
-    from tilewright.pto.text.parser import parse
-    from tilewright.pto.verify import verify
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path}: not UTF-8: {error}") from None
-    module = parse(text, str(path))
-    verify(module)
-    return module
 
 
 def _is_launchable(func: Func) -> bool:
@@ -107,7 +99,7 @@ def _lowered(module: Module, func: Func, target: str) -> Program:
 
 
 def _run(options: argparse.Namespace) -> None:
-    module = _module(options.file)
+    module = module_in(options.file)
     func = _entry(module, options.entry)
     if options.grid < 1:
         raise CommandError(f"--grid must be 1 or more, got {options.grid}")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tilewright.call.thread_limit import on_threads
@@ -34,10 +38,18 @@ class Tried:
     compiled: Callable[[], Compiled]
 
 
-def measured(name: str, configs: Sequence[Config], attempt: Callable[[Config], Tried]) -> Choice:
-    """Return which configuration is fastest; TuningError where none can be run."""
-    with shown(name) as progress:
-        runs, failures = _runs(configs, attempt, progress)
+Attempt = Callable[[Config], Tried]
+
+
+def measured(name: str, configs: Sequence[Config], attempt: Attempt, *, is_beside: bool = False) -> Choice:
+    """Return which configuration is fastest, TuningError where none can be run; they may be compiled side by side."""
+    with shown(name) as progress, ThreadPoolExecutor(os.cpu_count()) as pool:
+        begun = [pool.submit(copy_context().run, _made, attempt, config).result for config in configs if is_beside]
+        compiled = begun or [partial(_made, attempt, config) for config in configs]
+        try:
+            runs, failures = _runs(configs, compiled, progress)
+        finally:
+            pool.shutdown(cancel_futures=True)
         if not runs:
             raise _all_failed(name, configs, failures)
         with paused_collection():
@@ -52,8 +64,13 @@ def measured(name: str, configs: Sequence[Config], attempt: Callable[[Config], T
 Runs = dict[int, tuple[Timed, Compiled]]
 
 
+def _made(attempt: Attempt, config: Config) -> tuple[Tried, Compiled]:
+    tried = attempt(config)
+    return tried, tried.compiled()
+
+
 def _runs(
-    configs: Sequence[Config], attempt: Callable[[Config], Tried], progress: Progress
+    configs: Sequence[Config], made: Sequence[Callable[[], tuple[Tried, Compiled]]], progress: Progress
 ) -> tuple[Runs, dict[int, Exception]]:
     """Return what times a run of each configuration, by its number, and why the others cannot be run."""
     runs: Runs = {}
@@ -61,8 +78,7 @@ def _runs(
     for number, config in enumerate(configs):
         progress.compiling(config, number + 1, len(configs))
         try:
-            tried = attempt(config)
-            compiled = tried.compiled()
+            tried, compiled = made[number]()
             with on_threads(tried.threads):
                 runs[number] = _timed(tried.call, compiled), compiled
         except (DriftError, RunOnlyError, InternalError):

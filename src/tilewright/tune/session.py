@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
+from tilewright.backends.interface import find
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.thread_limit import on_threads
 from tilewright.frontend.kernels import Kernel
@@ -96,12 +97,12 @@ class TunedSession(Session):
             known = self.choices.find(place, self._refuse)
             if known is None:
                 attempt = partial(self._tried, args, kwargs, config)
-                known = self.choices.made(place, lambda: self._measured(values, attempt))
+                known = self.choices.made(place, lambda: self._measured(values, attempt, place.target))
             return known.outcome
 
-    def _measured(self, values: Mapping[str, Any], attempt: Callable[[Config], Tried]) -> Choice:
+    def _measured(self, values: Mapping[str, Any], attempt: Callable[[Config], Tried], target: str) -> Choice:
         configs = self.plan.worthwhile(values)
-        return measured(self.kernel.name, configs, attempt)
+        return measured(self.kernel.name, configs, attempt, is_beside=find(target).compiles_beside)
 
     def _known(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Config:
         """Return the best configuration that is known for a call, or the first of all."""

@@ -3,7 +3,6 @@
 # pyright: basic, reportInvalidTypeForm=false
 from __future__ import annotations
 
-import platform
 import sys
 import types
 from collections.abc import Callable
@@ -19,9 +18,10 @@ from unit.pto.jit.kernels import ADD
 import tilewright.language as pl
 from tilewright import ir, pto
 from tilewright.core.program import Program
+from tilewright.native.machines import here
 from tilewright.runtime import CompiledProgram
 
-IS_NATIVE = (sys.implementation.name, sys.platform, platform.machine()) == ("cpython", "linux", "x86_64")
+IS_NATIVE = sys.implementation.name == "cpython" and (machine := here()) is not None and machine.is_linux
 """Whether machine code dispatches calls here."""
 
 SHAPE = (8, 16)

@@ -1,6 +1,6 @@
-"""A process that is sent signals while kernels run: `python interrupt_worker.py case` prints what became of it.
+"""A process that is sent signals while kernels run: `python interrupt_worker.py case...` prints what became of each.
 
-It prints the seconds between the signal and the exception, then the exception, then what the next call gives.
+It prints the case, the seconds between the signal and the exception, then the exception; the next call must be right.
 """
 
 # pyright: basic, reportInvalidTypeForm=false, reportArgumentType=false, reportOperatorIssue=false
@@ -18,7 +18,9 @@ import numpy as np
 
 import tilewright.language as pl
 
-if "torch" in sys.argv:
+CASE, *GIVEN = sys.argv[1:]
+
+if "torch" in GIVEN:
     import torch
 
     torch.ones(1 << 20).exp()
@@ -91,15 +93,15 @@ def words(limit: int, count: int = 64) -> np.ndarray:
     return np.full(count, limit, np.int64)
 
 
-def signalled(number: str, *, delay: float = 0.4) -> subprocess.Popen[bytes]:
+def signalled(number: str, delay: float) -> subprocess.Popen[bytes]:
     """Return a process that soon sends this one a signal, and prints when."""
     script = f"sleep {delay}; date +%s.%N; kill -{number} {os.getpid()}"
     return subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE)
 
 
-def report(call: Callable[[], object], number: str = "INT") -> None:
+def report(call: Callable[[], object], number: str = "INT", *, delay: float = 0.1) -> None:
     """Print what becomes of a call during which a signal comes."""
-    sender = signalled(number)
+    sender = signalled(number, delay)
     try:
         call()
         raised = "nothing"
@@ -124,7 +126,7 @@ def kernel_case(kernel: Callable[..., object], count: int = 64) -> None:
 
 
 def the_first_call() -> None:
-    report(lambda: endless(words(FOREVER), words(0)))
+    report(lambda: endless(words(FOREVER), words(0)), delay=0.4)  # compiled by then
 
 
 def a_large_tensor() -> None:
@@ -151,8 +153,8 @@ def a_compiled_program() -> None:
 def a_saved_program() -> None:
     from tilewright.programs.program import CompiledProgram
 
-    counted.compile(words(1), words(1)).save(sys.argv[2])
-    kernel_case(CompiledProgram.load(sys.argv[2]))
+    counted.compile(words(1), words(1)).save(GIVEN[0])
+    kernel_case(CompiledProgram.load(GIVEN[0]))
 
 
 def the_plain_path() -> None:
@@ -241,7 +243,7 @@ def a_handler_that_does_not() -> None:
     signal.signal(signal.SIGINT, lambda number, frame: ran.append(time.monotonic()))
     endless(words(10), words(0))
     out, begun = words(0), time.monotonic()
-    sender = signalled("INT", delay=0.1)
+    sender = signalled("INT", 0.1)
     endless(words(1_500_000_000), out)
     ended = time.monotonic()
     sender.wait()
@@ -284,4 +286,8 @@ CASES = {
 }  # fmt: skip
 
 if __name__ == "__main__":
-    CASES[sys.argv[1]]()
+    for case in CASE.split(","):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        print(case, end=" ", flush=True)
+        CASES[case]()
+        sys.stdout.flush()

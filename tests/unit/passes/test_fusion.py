@@ -81,11 +81,9 @@ def test_stores_that_are_apart_share_a_group() -> None:
 
 
 def test_what_only_a_product_reads_is_in_no_group() -> None:
-    product = "y = pl.store(pl.matmul(t, pl.load(x, [0, 0], [8, {columns}], valid_shape=[8, {columns}])), [0, 0], y)"
-    left = "t = pl.load(x, [0, 0], [8, 8])"
-    text = fused(left, product.format(columns=20))
-    assert "pl.tile.load(x, [0, 0], [8, 8])" not in text and "pl.tile.load(x, [0, 0], [8, 20]" in text
-    assert "load" not in fused(left, product.format(columns=40)), "rows that are whole follow each other in memory"
+    product = "y = pl.store(pl.matmul(t, pl.load(x, [0, 0], [8, 40], valid_shape=[8, 40])), [0, 0], y)"
+    text = fused("t = pl.load(x, [0, 0], [8, 8])", product)
+    assert "pl.tile.load" not in text and "pl.tile.store" in text
 
 
 def test_one_row_is_read_by_every_group() -> None:
@@ -105,6 +103,22 @@ ROWS = ("i = pl.tile.ci(0, [1, 8], dtype=pl.INT32)", "t = pl.mgather(x, i)")
 def test_rows_gathered_for_a_store_go_straight_there() -> None:
     text = fused(*ROWS, "y = pl.store(t, [0, 0], y)")
     assert ends(text)[-1] == "`y` is where its rows go" and "t = pl.tile.mgather(x, i)\n      pl.tile.store(t" in text
+
+
+def put(dst: str, src: str) -> str:
+    """Return the groups of columns that are put between those of `dst`, and stored to `y` from row 4 on."""
+    pattern = "pl.tile.MaskPattern.P1010"
+    lines = f"d = pl.load({dst}, [4, 40])", f"s = pl.load({src}, [4, 20])", f"r = pl.tile.scatter_mask(d, s, {pattern})"
+    return fused(*lines, "y = pl.store(r, [4, 0], y)")
+
+
+def test_columns_put_for_a_store_go_straight_there_also_where_they_were() -> None:
+    assert all("`y` is where its rows go" in put(dst, "x, [0, 0]") for dst in ("x, [0, 0]", "y, [4, 0]"))
+
+
+def test_columns_put_between_those_of_another_place_that_is_stored_to_are_a_tile() -> None:
+    meeting = ("y, [3, 0]", "x, [0, 0]"), ("x, [0, 0]", "y, [4, 0]"), ("y, [4, 0]", "y, [4, 20]")
+    assert all("is where its rows go" not in put(dst, src) for dst, src in meeting)
 
 
 @pytest.mark.parametrize("source", ["x", "y"])

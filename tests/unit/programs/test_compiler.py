@@ -67,6 +67,7 @@ def test_every_stage_can_be_read() -> None:
         "00_frontend": "with pl.at(",
         stage_after("CheckDefined"): "pl.tile.load(",
         "ir": "pl.tile.load(",
+        "tiles": "every tile is as it was written",
         "fusion": "ends: nothing follows",
         "llvm": "define ",
         "assembly": ".globl\tentry_main",

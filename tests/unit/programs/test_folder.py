@@ -20,7 +20,7 @@ from tilewright.ir.passes import CallbackInstrument
 from tilewright.programs.folder import publish
 
 OURS = {
-    *("program.py", "ir.py", "fusion.txt", "program.ll", "program.s", "object.txt", "run.py"),
+    *("program.py", "ir.py", "tiles.txt", "fusion.txt", "program.ll", "program.s", "object.txt", "run.py"),
     *("compiled_meta.json", "program.twar", "passes_dump", "report"),
 }
 
@@ -129,6 +129,7 @@ def test_a_folder_appears_whole_or_not_at_all(here: Path) -> None:
 def test_the_interpreter_has_a_folder_without_code(here: Path) -> None:
     folder = Path(ir.compile(program_of(HALVES), output_dir="out", platform="interpret"))
     assert {path.name for path in folder.iterdir()} == OURS - {
+        "tiles.txt",
         "fusion.txt",
         "program.ll",
         "program.s",

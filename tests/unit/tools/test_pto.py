@@ -118,3 +118,34 @@ def test_run_says_what_is_wrong(
 ) -> None:
     assert main(["pto", "run", file, *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_fmt_lays_files_out_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "untidy.pto"
+    path.write_text(SCALE.replace("    ", " "))
+    with pytest.raises(SystemExit, match="1"):
+        main(["pto", "fmt", "--check", str(path)])
+    assert "would be laid out anew" in capsys.readouterr().out and path.read_text() != SCALE
+    assert main(["pto", "fmt", str(path)]) == 0 and path.read_text() == SCALE
+    assert main(["pto", "fmt", "--check", str(path)]) == 0
+
+
+def test_lint_shows_findings_and_ends_with_one(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pto", "lint", file]) == 0
+    wanting = tmp_path / "wanting.pto"
+    wanting.write_text(SCALE.replace("    return", "    %c9 = arith.constant 9 : index\n    return"))
+    with pytest.raises(SystemExit, match="1"):
+        main(["pto", "lint", str(wanting)])
+    assert capsys.readouterr().out.startswith(f"{wanting}:15:11: nothing uses `%c9`")
+    assert main(["pto", "lint", "--list"]) == 0 and "unused-value" in capsys.readouterr().out
+
+
+def test_diff_is_by_structure(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.pto"
+    other.write_text(SCALE.replace("%t", "%tile"))
+    assert main(["pto", "diff", file, str(other)]) == 0 and capsys.readouterr().out == ""
+    other.write_text(SCALE.replace("tmuls", "tadds"))
+    with pytest.raises(SystemExit, match="1"):
+        main(["pto", "diff", "--context", "0", file, str(other)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[2:]] == [["-", "pto.tmuls"], ["+", "pto.tadds"]]

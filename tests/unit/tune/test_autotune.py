@@ -13,8 +13,10 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import tilewright.language as pl
+from tilewright.backends.cpu.backend import BACKEND
 from tilewright.call import launch, memo, tables
 from tilewright.errors import DriftError, TuningError
+from tilewright.jit.session import Session
 from tilewright.native.threads import parallel_address
 from tilewright.runtime import RunConfig
 from tilewright.tune import measuring
@@ -179,6 +181,23 @@ def test_another_session_finds_what_was_kept(clock: Measured, monkeypatch: pytes
         again(x)
     assert tuned().best_config(x)["BLOCK"] == 2 and clock.count == 6
     monkeypatch.undo()
+
+
+def test_candidates_are_compiled_at_once_where_that_leaves_python_alone(
+    clock: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, made = threading.Barrier(3, timeout=60), Session._made
+
+    def waiting(self: Session, *args: Any) -> Any:
+        together.wait()
+        return made(self, *args)
+
+    monkeypatch.setattr(BACKEND, "compiles_beside", True, raising=False)
+    monkeypatch.setattr(Session, "_made", waiting)
+    monkeypatch.setattr(measuring.os, "cpu_count", lambda: 3)
+    kernel = tuned()
+    assert (kernel(ones()) == 5.0).all() and kernel.best_config(ones()) == {"BLOCK": 4}
+    assert kernel.cache_info().misses == 3
 
 
 def test_what_cannot_be_run_is_left_out(clock: Measured) -> None:

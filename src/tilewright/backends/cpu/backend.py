@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from platform import machine
 from typing import Any
 
 from tilewright.backends.cpu.host.options import Options
@@ -13,7 +11,7 @@ from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Exported, Texts, Timed
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError
-from tilewright.native import support
+from tilewright.native import machines, support
 from tilewright.native.assemble import assemble, assembly, llvm_version
 from tilewright.native.elf import listing
 from tilewright.native.regions import POOL, SERIAL
@@ -24,14 +22,12 @@ class CPU(Backend):
     """Programs as native code of this machine's processor."""
 
     name = "cpu"
-    stages = ("fusion", "llvm", "assembly", "object")
+    stages = ("tiles", "fusion", "llvm", "assembly", "object")
     is_kept = True
 
     def objection(self) -> str:
         """Return what this machine is, where native code does not run on it."""
-        if (sys.platform, machine()) == ("linux", "x86_64"):
-            return ""
-        return f"native code runs on Linux and x86-64, not on {sys.platform} and {machine()}"
+        return machines.objection()
 
     def facts(self) -> dict[str, str]:
         """Return what LLVM calls this processor, and its version."""
@@ -67,12 +63,16 @@ class CPU(Backend):
         """
         with timed("compiler"):
             from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
-
             from tilewright.passes import added_products, chains
+            from tilewright.passes.product_grids import Wanted
+            from tilewright.passes.widen import Widened, widened
 
-            program = chains.run(added_products.run(program))
-            emitter = ProgramEmitter(program, target or host(), options or Options.current())
+            options = options or Options.current()
         with timed("emission"):
+            program = added_products.run(program)
+            tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
+            program = chains.run(tiles.program)
+            emitter = ProgramEmitter(program, target or host(), options)
             functions = program.entries if entries is None else [program[name] for name in entries]
             symbols = {function.name: emitter.entry(function) for function in functions}
             text = emitter.module.text()
@@ -80,7 +80,7 @@ class CPU(Backend):
             made = assemble(text, emitter.target).object
         plans, target = emitter.plans, emitter.target
         code = {"llvm": lambda: text, "assembly": lambda: assembly(text, target), **_texts(made)}
-        texts = {"fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
+        texts = {"tiles": lambda: str(tiles), "fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
         return Code(self, emitter.target, {PROGRAM: made}, symbols, emitter.errors, texts)
 
     def load(self, program: Program, code: Code) -> HostProgram:

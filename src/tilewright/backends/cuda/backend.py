@@ -35,6 +35,7 @@ class CUDA(Backend):
     stages = ("ttir", "ttgir", "llir", "ptx", "llvm", "sass", "launches")
     devices = ("cuda",)
     is_kept = True
+    compiles_beside = True
 
     def objection(self) -> str:
         """Return what is missing for compiling; running takes a GPU too, and says so itself."""
@@ -151,6 +152,7 @@ def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str,
             "name": binary.name,
             "threads": binary.threads,
             "shared": binary.shared,
+            "takes_turns": binary.takes_turns,
             "boxes": [word for box in binary.boxes for word in (box.rows, box.columns, box.swizzle)],
         }  # fmt: skip
         for name, binary in zip(names, binaries, strict=True)

@@ -16,6 +16,7 @@ from tilewright.errors import ExecutionError
 
 LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
+_MULTIPROCESSORS = 16
 _MOST_SHARED = 8  # attribute of a function: how much shared memory it may ask for
 _RELAXED = 2  # a thread's own calls are none that a capture may object to
 _PAGE = 4096
@@ -70,6 +71,10 @@ class Driver:
         """Return the compute capability of a GPU, times ten."""
         major, minor = (self._number("cuDeviceGetAttribute", kind, device) for kind in (_MAJOR, _MINOR))
         return 10 * major + minor
+
+    def multiprocessors(self, device: int) -> int:
+        """Return how many blocks that fill a multiprocessor run on a GPU at a time."""
+        return self._number("cuDeviceGetAttribute", _MULTIPROCESSORS, device)
 
     def device_name(self, device: int) -> str:
         """Return what a GPU is called."""

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from tilewright.backends.cuda.maps import Box, boxes
+from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
 from tilewright.backends.cuda.target import triton_release
 from tilewright.errors import InternalError
@@ -32,6 +36,14 @@ _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 _lock = Lock()
 
 
+class _TooLarge(ValueError):
+    """Raised for a kernel that does not fit a block."""
+
+    def __init__(self, shared: int) -> None:
+        super().__init__(f"{shared} bytes of shared memory, and a block has at most {MOST_SHARED}")
+        self.shared = shared
+
+
 @record
 class Binary:
     """A kernel as machine code, and how it is launched."""
@@ -42,6 +54,8 @@ class Binary:
     shared: int
     texts: Mapping[str, str]
     boxes: tuple[Box, ...] = ()
+    takes_turns: bool = False
+    """Whether its blocks take turns at those of its grid, so that there need not be more than run at a time."""
 
 
 @record
@@ -57,7 +71,7 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
 
     InternalError shows what Triton objects to, and the text.
     """
-    with _lock, _quiet() as said:
+    with _quiet() as said:
         triton = _triton()
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is spent outside of Python
             found = {job: pool.submit(_fitting, triton, job) for job in dict.fromkeys(jobs)}
@@ -71,11 +85,18 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
 
 
 def _fitting(triton: _Triton, job: Job) -> Binary:
-    """Return a kernel by the first of its schedules that Triton can follow and that fits a block."""
+    """Return a kernel by the first of its schedules that Triton can follow and that fits a block.
+
+    What loads ahead grows with its stages: schedules that are hopeless by what another one took are not tried.
+    """
     *first, last = job.tries
+    most: dict[str, int] = {}
     for text, schedule in first:
         try:
-            return _compiled(triton, job.capability, text, schedule)
+            if schedule.stages <= most.get(text, schedule.stages):
+                return _compiled(triton, job.capability, text, schedule)
+        except _TooLarge as error:
+            most[text] = schedule.stages * MOST_SHARED // error.shared
         except _OBJECTIONS:
             continue
     return _compiled(triton, job.capability, *last)
@@ -97,19 +118,51 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     backend.load_dialects(context)
     module: Any = _parsed(triton, context, text if schedule.is_specialized else text.replace(SPECIALIZED, "}"))
     makers: dict[str, Any] = {}
-    backend.add_stages(makers, options, *triton.language)
     metadata: dict[str, Any] = {"target": target, **options.__dict__}
     texts: dict[str, str] = {}
+    if schedule.has_roles:
+        backend.add_stages(makers, options, triton.with_layouts)
+        del makers["ttgir"]
+        makers["cubin"] = lambda ptx, _: _assembled(triton, capability, ptx)  # pyright: ignore
+        texts["ttgir"], metadata["tensordesc_meta"] = text, module.get_tensordesc_metadata()
+    else:
+        backend.add_stages(makers, options, triton.language)
     for name, make in makers.items():
         module = make(module, metadata)
         if name in STAGES:
             texts[name] = str(module)
+        if metadata.get("shared", 0) > MOST_SHARED:  # which is found long before there is machine code
+            raise _TooLarge(metadata["shared"])
     if metadata.get("global_scratch_size"):
         raise InternalError("a kernel that needs scratch memory of the device")
-    if metadata["shared"] > MOST_SHARED:
-        raise ValueError(f"{metadata['shared']} bytes of shared memory, and a block has at most {MOST_SHARED}")
     made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
-    return Binary(bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made)
+    return Binary(
+        bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made, schedule.has_roles
+    )
+
+
+def _assembled(triton: _Triton, capability: int, ptx: str) -> bytes:
+    """Return machine code; ValueError where it would wait for each product, or has no registers for what it holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_text(ptx)
+        tool, options = (
+            triton.assembler(capability),
+            ("-lineinfo", "--fmad=false", "-v", f"--gpu-name=sm_{capability}a"),
+        )
+        done = subprocess.run(
+            [tool, *options, str(source), "-o", str(made)], capture_output=True, text=True, check=False
+        )
+        if done.returncode or _SERIALIZED.search(done.stderr):
+            raise ValueError(done.stderr)
+        cubin = made.read_bytes()
+    if Usage.of(cubin).spilled:
+        raise ValueError("registers that are spilled")
+    return cubin
+
+
+_SERIALIZED = re.compile(r"\(C75\d\d\)")
+"""What the assembler says where it does not let products run side by side with anything."""
 
 
 def _parsed(triton: Any, context: Any, text: str) -> Any:
@@ -131,48 +184,78 @@ class _Triton:
 
     def __init__(self) -> None:
         from triton._C.libtriton import ir  # pyright: ignore
-        from triton.backends.compiler import GPUTarget  # pyright: ignore
+        from triton.backends.compiler import GPUTarget, Language  # pyright: ignore
         from triton.compiler.compiler import make_backend  # pyright: ignore
 
         self.ir: Any = ir
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
         self.has_wrapped_descriptors = triton_release() < (3, 8)
-        self.language: tuple[Any, ...] = ()
-        try:
-            from triton.backends.compiler import Language  # pyright: ignore
-        except ImportError:
-            return
-        self.language = (Language.TRITON,)  # pyright: ignore
+        self.language: Any = Language.TRITON  # pyright: ignore
+        self.with_layouts: Any = Language.GLUON  # pyright: ignore
+
+    def assembler(self, capability: int) -> str:
+        """Return where the assembler is that Triton would take."""
+        find: Any = vars(import_module("triton.backends.nvidia.compiler"))["get_ptxas"]
+        return find(capability).path if find.__code__.co_argcount else find().path
 
 
 _loaded: list[_Triton] = []
 
 
 def _triton() -> _Triton:
-    if not _loaded:
-        _loaded.append(_Triton())
-    return _loaded[0]
+    with _lock:
+        if not _loaded:
+            _loaded.append(_Triton())
+        return _loaded[0]
+
+
+class _Output:
+    """The process's own output, led into a file: compilers say what is wrong nowhere else."""
+
+    def __init__(self) -> None:
+        self.users = 0
+        self._file = tempfile.TemporaryFile()
+        self._kept = [(number, os.dup(number)) for number in (1, 2)]
+        for number, _ in self._kept:
+            os.dup2(self._file.fileno(), number)
+
+    @property
+    def size(self) -> int:
+        """How much has been written."""
+        return os.fstat(self._file.fileno()).st_size
+
+    def since(self, begin: int) -> str:
+        """Return what has been written from some place on."""
+        return os.pread(self._file.fileno(), self.size - begin, begin).decode(errors="replace")
+
+    def restore(self) -> None:
+        """Let the process have its output again."""
+        for number, copy in self._kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        self._file.close()
+
+
+_outputs: list[_Output] = []
 
 
 @contextmanager
-def _quiet() -> Generator[Any, None, None]:
-    """Keep what compilers write to the process's own output, which is the only place where they say what is wrong."""
-    with tempfile.TemporaryFile() as file:
-        kept = [(number, os.dup(number)) for number in (1, 2)]
-        for number, _ in kept:
-            os.dup2(file.fileno(), number)
-
-        def said() -> str:
-            file.seek(0)
-            return file.read().decode(errors="replace")
-
-        try:
-            yield said
-        finally:
-            for number, copy in kept:
-                os.dup2(copy, number)
-                os.close(copy)
+def _quiet() -> Generator[Callable[[], str], None, None]:
+    """Keep what compilers write to the process's own output; those that run side by side keep it together."""
+    with _lock:
+        if not _outputs:
+            _outputs.append(_Output())
+        output, begin = _outputs[0], _outputs[0].size
+        output.users += 1
+    try:
+        yield lambda: output.since(begin)
+    finally:
+        with _lock:
+            output.users -= 1
+            if not output.users:
+                _outputs.remove(output)
+                output.restore()
 
 
 def _complaint(said: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from tilewright.backends.cuda.driver import DriverError, current_stream, driver, number_of, stream_function
 from tilewright.backends.cuda.host import element_code, map_code
 from tilewright.backends.cuda.host.graph_words import ENTRY_WORDS, STATE_WORDS, STATES, STREAMS, TRIES
-from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, STREAM, TABLE, Table
+from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, STREAM, TABLE, TOO_MANY, Table
 from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
@@ -64,7 +64,8 @@ class PlacedProgram(HostProgram):
         kernels: list[dict[str, Any]] = listed["kernels"]
         words: list[int] = [found.context(self.device), self.device, *found.shared_word(self.device)]
         for kernel in kernels:
-            words += [0, kernel["threads"], kernel["shared"], self._held(kernel.get("boxes", ()))]
+            most = found.multiprocessors(self.device) if kernel.get("takes_turns") else TOO_MANY
+            words += [0, kernel["threads"], kernel["shared"], self._held(kernel.get("boxes", ())), most]
         self._table = (ctypes.c_uint64 * len(words))(*words)
         self._graphs = (ctypes.c_uint64 * (ENTRY_WORDS * len(code.symbols)))()
         if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":  # which nobody promises of graphs

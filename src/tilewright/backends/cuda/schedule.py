@@ -12,10 +12,12 @@ from dataclasses import replace
 from tilewright.records import record
 from tilewright.settings import PREFIX
 
-PER_THREAD = 32
-"""Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
+PER_THREAD, MOST_WARPS = 32, 32
+"""Elements of its largest tile that a thread has, where that leaves a block of 4 to so many warps."""
+PER_THREAD_ALONE, MOST_WARPS_ALONE = 8, 16
+"""The same where threads do not wait for each other: then many that do little keep memory busier."""
 OF_PRODUCTS = 128
-"""Elements of products that a thread accumulates; with more it runs out of registers."""
+"""Elements of products, or of a factor, that a thread has; with more it runs out of registers."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
 BAND = 16
@@ -34,13 +36,21 @@ class Schedule:
     stages: int
     is_specialized: bool = False
     """Whether some warps load blocks by descriptors while others multiply."""
+    has_roles: bool = False
+    """Whether the kernel's text says itself what its warps do; its blocks take turns at those of the grid."""
 
 
-def plain(largest: int, products: Sequence[tuple[int, int]]) -> Schedule:
-    """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes."""
+def plain(largest: int, products: Sequence[tuple[int, int]], *, is_folded: bool = True) -> Schedule:
+    """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
+
+    Where nothing is folded, elements do not meet.
+    """
+    if not products and not is_folded:
+        return Schedule(_warps(largest // PER_THREAD_ALONE, MOST_WARPS_ALONE), 3)
     if not products:
-        return Schedule(_warps(largest // PER_THREAD, 32), 3)
-    return Schedule(_warps(sum(rows * columns for rows, columns in products) // OF_PRODUCTS, 8), 3)
+        return Schedule(_warps(largest // PER_THREAD, MOST_WARPS), 3)
+    held = max(largest, sum(rows * columns for rows, columns in products))
+    return Schedule(_warps(held // OF_PRODUCTS, 8), 3)
 
 
 def described(largest: int, products: Sequence[tuple[int, int]], loaded: int) -> tuple[Schedule, ...]:
@@ -72,7 +82,12 @@ def wanted(text: str, usual: Schedule) -> Schedule:
     return Schedule(found.get("warps", usual.warps), found.get("stages", usual.stages), is_specialized)
 
 
-_WORDS = {"warps": (1, 2, 4, 8, 16, 32), "stages": tuple(range(1, 9)), "specialized": (0, 1)}
+def wants_roles(text: str) -> bool:
+    """Return whether kernels may have roles: a text can say that they have not, or how Triton is to schedule them."""
+    return not text.split() or "roles=1" in text.split()
+
+
+_WORDS = {"warps": (1, 2, 4, 8, 16, 32), "stages": tuple(range(1, 9)), "specialized": (0, 1), "roles": (0, 1)}
 
 
 def smaller(schedule: Schedule) -> tuple[Schedule, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.errors import ArgumentCountError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.names import nearest
 from tilewright.pto.traced.enumerations import Word
+from tilewright.pto.traced.places import Place
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
 from tilewright.pto.types import Scalar
@@ -44,7 +45,9 @@ class Arguments:
                 parts = t.evaluate(arg.value)
                 given.args += [Argument(part, arg.value) for part in _spread(t, parts, arg)]
             else:
-                given.args.append(Argument(_plain(t.evaluate(arg)), arg))
+                value = t.evaluate(arg)
+                parts = (value.pointer, value.offset) if isinstance(value, Place) else (_plain(value),)
+                given.args += [Argument(part, arg) for part in parts]
         for keyword in node.keywords:
             if keyword.arg is None:
                 help = "write the keywords out"

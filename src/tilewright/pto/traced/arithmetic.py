@@ -1,7 +1,7 @@
 """Arithmetic: Python's operators on scalars, as `arith` ops.
 
 The two sides have one type. A Python number takes the type of the other side; an integer meeting an `index` becomes
-one. `//` and `%` round down, as Python's do.
+one, and of two integers the narrower becomes as the wider. `//` and `%` round down, as Python's do.
 """
 
 from __future__ import annotations
@@ -99,8 +99,7 @@ def _paired(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> tuple[Value, 
     for value in (lhs, rhs):
         _check_scalar(t, value, node)
     types = [value.type for value in (lhs, rhs) if isinstance(value, Value)]
-    common = INDEX if INDEX in types and I1 not in types else types[0]
-    assert isinstance(common, Scalar)
+    common = _common([each for each in types if isinstance(each, Scalar)])
     left, right = (_as(t, value, common, node) for value in (lhs, rhs))
     if left.type != right.type:
         help = "convert one of them with pto.cast"
@@ -113,8 +112,16 @@ def _as(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     if not isinstance(value, Value):
         return constant(t, value, type, node)
     have = value.type
-    is_integer = isinstance(have, Scalar) and have.is_integer and have != I1
-    return convert(t, value, type, t.span(node)) if is_integer and type == INDEX else value
+    is_integer = isinstance(have, Scalar) and have.is_integer and have != I1 and type.is_integer and type != I1
+    is_narrower = isinstance(have, Scalar) and (type == INDEX or have.bits < type.bits)
+    return convert(t, value, type, t.span(node)) if is_integer and is_narrower else value
+
+
+def _common(types: list[Scalar]) -> Scalar:
+    """Return the type that both sides are brought to: `index`, or the widest integer; the first where neither is."""
+    if any(not type.is_integer or type == I1 for type in types):
+        return types[0]
+    return INDEX if INDEX in types else max(types, key=lambda type: type.bits)
 
 
 def _check_scalar(t: Tracer, value: object, node: ast.AST) -> None:

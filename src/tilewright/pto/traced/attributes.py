@@ -45,6 +45,7 @@ def _known(owner: Value) -> dict[str, Any]:
                 "dtype": tile.element,
                 "memory_space": tile.space.loc,
                 "as_ptr": Method(owner, "as_ptr"),
+                "fill": Method(owner, "fill"),
             }
         case TensorView() as view:
             return {"shape": view.shape, "dtype": view.element}
@@ -56,9 +57,9 @@ def _known(owner: Value) -> dict[str, Any]:
             return {}
 
 
-def call_method(t: Tracer, method: Method, node: ast.Call) -> Value:
+def address(t: Tracer, owner: Value, node: ast.expr) -> Value:
     """Return what `tile.as_ptr()` is: the address of the tile's first element."""
-    tile = method.owner.type
+    tile = owner.type
     assert isinstance(tile, TileBuf)
     space = tile.space if tile.space is not Space.GM else Space.VEC
-    return t.writer.value("pto.tile_buf_addr", [method.owner], Ptr(tile.element, space), t.span(node))
+    return t.writer.value("pto.tile_buf_addr", [owner], Ptr(tile.element, space), t.span(node))

@@ -14,10 +14,10 @@ from tilewright.frontend.walk.expressions import EXPRESSIONS
 from tilewright.frontend.walk.statements import STATEMENTS
 from tilewright.frontend.walk.walker import Handler
 from tilewright.pto.module import Value
-from tilewright.pto.traced import arithmetic, attributes, branches, calls, loops, statements
+from tilewright.pto.traced import arithmetic, attributes, branches, calls, loops, places, scopes, statements
 from tilewright.pto.traced.namespace import Operations, operations
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.traced.values import is_runtime
 
 
 @dataclass(eq=False, kw_only=True)
@@ -33,7 +33,7 @@ class BodyBuilder(Tracer):
         ast.For: loops.loop,
         ast.Return: statements.return_,
         ast.While: loops.repeat,
-        ast.With: statements.with_,
+        ast.With: scopes.with_,
     }
     namespaces: ClassVar[tuple[type, ...]] = (ModuleType, Operations)
     bind = statements.bind
@@ -57,10 +57,15 @@ class BodyBuilder(Tracer):
             raise self.error(SubscriptError, node, message, help=help)
         return value
 
-    def subscript(self, owner: Value, node: ast.Subscript) -> Any:
-        """Raise: elements are read by ops."""
-        help = "pto.load_scalar(tile.as_ptr(), i) reads one element, pto.subview a window"
-        raise self.error(SubscriptError, node, f"{describe(owner)} has no items", help=help)
+    subscript = places.place
+
+    def takes(self, node: ast.Assign | ast.Expr) -> bool:
+        """Do an assignment to an attribute, which a tile has one of; return whether it was one."""
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not isinstance(target, ast.Attribute):
+            return False
+        places.resize(self, target, self.evaluate(node.value), node.value)
+        return True
 
     def missing(self, owner: object, node: ast.Attribute) -> str:
         """Return the op whose name is nearest."""

@@ -8,19 +8,24 @@ from functools import reduce
 from types import FunctionType
 from typing import Any
 
-from tilewright.errors import ArgumentCountError, KernelError, UncallableError
+from tilewright.errors import ArgumentCountError, KernelError, ReturnMismatchError, UncallableError
 from tilewright.frontend.names import defaults_of
 from tilewright.frontend.walk.known import FUNCTIONS, called, is_mathematical
-from tilewright.pto.declarations import const_expr, ptr
+from tilewright.pto.declarations import const_expr, gm_ptr, mask_type, ptr, vreg_type
+from tilewright.pto.module import Op, Value
 from tilewright.pto.traced import arithmetic, ops
-from tilewright.pto.traced.arguments import Arguments
-from tilewright.pto.traced.attributes import Method, call_method
+from tilewright.pto.traced.arguments import Argument, Arguments
+from tilewright.pto.traced.attributes import Method, address
 from tilewright.pto.traced.callees import Callee, call_function
-from tilewright.pto.traced.namespace import Operation
+from tilewright.pto.traced.handles import method_of
+from tilewright.pto.traced.namespace import Operation, Scope
+from tilewright.pto.traced.scalars import literal
+from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func
 from tilewright.pto.traced.tracer import Tracer, text_of
 from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.types import Scalar
 
-_STATIC = (*FUNCTIONS, range, sorted, any, all, ptr)
+_STATIC = (*FUNCTIONS, range, sorted, any, all, ptr, gm_ptr, mask_type, vreg_type)
 """What Python computes while a body is traced, on values that it knows."""
 
 
@@ -31,15 +36,34 @@ def call(t: Tracer, node: ast.Call) -> Any:
     if isinstance(callee, Operation):
         return ops.call(t, callee, given)
     if isinstance(callee, Method):
-        given.bind(t)
-        return call_method(t, callee, node)
+        return _method(t, callee, given)
     if isinstance(callee, Callee):
         return call_function(t, callee, given)
-    if isinstance(callee, FunctionType) and callee is not ptr:
+    if isinstance(callee, SubKernelKind):
+        given.bind(t)
+        return Scope(callee.scope)
+    if isinstance(callee, SubKernel):
+        return _sub_kernel(t, callee, given)
+    if method_of(callee):
+        return callee(t, given)
+    if isinstance(callee, FunctionType) and callee not in _STATIC:
         return _inlined(t, callee, given)
+    if isinstance(callee, Scalar):
+        argument = given.bind(t, "value")["value"]
+        return literal(t, argument.value, callee, argument.node)
     if callee is const_expr:
         return given.bind(t, "value")["value"].value
     return _python(t, callee, given)
+
+
+def _method(t: Tracer, method: Method, given: Arguments) -> Value | None:
+    """Return what a method of a tile gives."""
+    if method.name == "as_ptr":
+        given.bind(t)
+        return address(t, method.owner, given.node)
+    number = given.bind(t, "value")["value"]
+    given = Arguments(given.name, given.node, args=[number, Argument(method.owner, given.node)])
+    return ops.emit(t, "pto.texpands", given)
 
 
 def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
@@ -75,6 +99,23 @@ def _inlined(t: Tracer, function: FunctionType, given: Arguments) -> Any:
         inner.let(name, value, node)
     inner.execute(captured.node.body)
     return None if inner.returned is None else inner.returned.value
+
+
+def _sub_kernel(t: Tracer, callee: SubKernel, given: Arguments) -> Any:
+    """Write a sub-kernel out, inside a scope where vectors run it; only helpers return something."""
+    if callee.kind is func:
+        return _inlined(t, callee.function, given)
+    with t.writer.region() as region:
+        returned = _inlined(t, callee.function, given)
+    if returned is not None:
+        help = "write it to a tile or to memory"
+        message = f"a pto.{callee.kind.name} function returns nothing, got {describe(returned)}"
+        raise t.error(ReturnMismatchError, given.node, message, help=help)
+    if callee.kind is cube or any(op.name.startswith(CUBE_OPS) for outer in region.ops for op in outer.walk()):
+        t.writer.ops += region.ops  # a function has one section of the cube, and may call many of these
+    else:
+        t.writer.emit(Op(callee.kind.scope, regions=(region,), span=t.span(given.node)))
+    return None
 
 
 def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -> dict[str, Any]:

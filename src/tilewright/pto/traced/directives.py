@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.errors import ArgumentCountError
+from tilewright.errors import ArgumentCountError, OperandError
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
-from tilewright.pto.traced.arguments import Arguments, scalar_type
+from tilewright.pto.traced.arguments import Argument, Arguments, scalar_type
 from tilewright.pto.traced.inference import register
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.ops import emit, handles
-from tilewright.pto.traced.scalars import cast, static_int
+from tilewright.pto.traced.scalars import as_integer, cast, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import natural
-from tilewright.pto.types import INDEX
+from tilewright.pto.types import INDEX, SCALARS, Scalar
 
 
 @handles("const", "cast")
@@ -28,20 +28,36 @@ def _cast(t: Tracer, given: Arguments) -> Value:
     return cast(t, value.value, natural(value.value) if known else INDEX, value.node)
 
 
-@handles("min", "max")
+@handles("min", "max", "scalar.min", "scalar.max")
 def _extreme(t: Tracer, given: Arguments) -> Any:
     bound = given.bind(t, "lhs", "rhs")
     function = min if given.word == "min" else max
     return arithmetic.extreme(t, function, bound["lhs"].value, bound["rhs"].value, given.node)
 
 
-@handles("select")
+@handles("select", "scalar.select")
 def _select(t: Tracer, given: Arguments) -> Any:
     bound = given.bind(t, "condition", "lhs", "rhs")
     condition = bound["condition"].value
     if not isinstance(condition, Value):
         return bound["lhs" if condition else "rhs"].value
     return arithmetic.select(t, condition, bound["lhs"].value, bound["rhs"].value, given.node)
+
+
+@handles("make_mask")
+def _make_mask(t: Tracer, given: Arguments) -> Any:
+    """Return the mask of a pattern, or the mask of the lanes that a count leaves, with what is left after them."""
+    bound = given.bind(t, "dtype", "value")
+    width, value = scalar_type(t, bound["dtype"]).bits, bound["value"]
+    if width not in (8, 16, 32):
+        message = f"masks are of elements of 8, 16 or 32 bits, got {width}"
+        raise t.error(OperandError, bound["dtype"].node, message, help="pto.f32, pto.f16 or pto.i8")
+    if isinstance(value.value, str):
+        return emit(t, f"pto.pset_b{width}", Arguments(given.name, given.node, args=[value]))
+    lanes = Argument(as_integer(t, value.value, SCALARS["i32"], value.node), value.node)
+    mask, rest = emit(t, f"pto.plt_b{width}", Arguments(given.name, given.node, args=[lanes]))
+    given_type = value.value.type if isinstance(value.value, Value) else None
+    return mask, as_integer(t, rest, given_type, value.node) if isinstance(given_type, Scalar) else rest
 
 
 @handles("static_range")

@@ -17,11 +17,21 @@ from tilewright.pto.text.form import Form, Syntax
 from tilewright.source import calling_line
 
 DIRECTIVES = (
-    *("bytewidth", "cast", "const", "elements_per_vreg", "max", "min", "select", "static_range"),
-    *("mte_load", "mte_store", "pipe_barrier"),
+    *("bytewidth", "cast", "const", "elements_per_vreg", "for_", "if_", "make_mask", "max", "min", "select"),
+    "static_range",
+    *(
+        f"scalar.{word}"
+        for word in ("abs", "addi", "index_cast", "load", "max", "min", "muli", "select", "store", "subi")
+    ),
 )
 """The names that are no op of their own."""
-_ALIASES = {"mte_load": "pto.mte_gm_ub", "mte_store": "pto.mte_ub_gm", "pipe_barrier": "pto.barrier"}
+_BITS = [f"{word}{form}" for word in ("and", "or", "xor", "shl", "shr") for form in ("", "s")]
+_ALIASES = {
+    **{"mte_load": "pto.mte_gm_ub", "mte_store": "pto.mte_ub_gm", "pipe_barrier": "pto.barrier"},
+    **{f"tile.bit_{word}": f"pto.t{word}" for word in (*_BITS, "not")},
+    **{word: f"pto.{word}" for word in ("tsort32", "tmrgsort", "tgather", "tscatter")},
+}
+"""Other names of ops."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ class Operations:
         return f"pto.{self._prefix}"
 
 
-tile, section, sync = Operations("tile"), Operations("section"), Operations("sync")
+tile, section, sync, scalar = map(Operations, ("tile", "section", "sync", "scalar"))
 
 
 def operation(name: str) -> Operation | None:
@@ -100,7 +110,8 @@ def operations() -> dict[str, Operation]:
     """Return every op and directive by its Python name."""
     from tilewright.pto.ops.registry import OPS
 
-    words = {name: Operation(name, _ALIASES.get(name, "")) for name in DIRECTIVES}
+    words = {name: Operation(name) for name in DIRECTIVES}
+    words |= {name: Operation(name, op) for name, op in _ALIASES.items()}
     forms = ((op, declared.form) for op, declared in OPS.items() if op.startswith("pto."))
     spelled = ((_spelling(op, form), op) for op, form in forms if form.syntax in (Syntax.PLAIN, Syntax.REGION))
     return words | {name: Operation(name, op) for name, op in spelled}

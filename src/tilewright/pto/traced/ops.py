@@ -95,13 +95,15 @@ class Operands:
         self._check()
 
     def _tile(self) -> None:
-        """Let the last arguments be what the op writes, as many as the inputs leave."""
+        """Let the last arguments be what the op writes, as many as the inputs leave; `tmp=` is the last input."""
         args, words = self.given.args, self.form.words
         cut = len(args)
+        scratch = self.given.kwargs.pop("tmp", None) if words["ins"].kinds.endswith("z?") else None
         if "outs" in words:
             fewest, most = signature(words["outs"].kinds).count
             cut -= min(max(len(args) - signature(words["ins"].kinds).count[1], fewest), most)
-        self.words.append(("ins", args[: max(cut, 0)]))
+        used = [] if scratch is None or scratch.value is None else [scratch]
+        self.words.append(("ins", [*args[: max(cut, 0)], *used]))
         if "outs" in words:
             self.words.append(("outs", args[max(cut, 0) :]))
 

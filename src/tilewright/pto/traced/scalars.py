@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 
+from tilewright.arrays import np
 from tilewright.dtypes import objection, round_scalar, show_number
 from tilewright.errors import DTypeMismatchError, NotStaticError, OperandError
 from tilewright.pto.module import Value
@@ -28,6 +30,33 @@ def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     if not _fits(value, type):
         raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help="use a wider type")
     return t.writer.constant(bool(value) if type == I1 else int(value), type, span)
+
+
+def literal(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
+    """Return `pto.f32(value)`: of a number, a scalar, a word such as `"-inf"`, or the bits of one as in `"0xFC00"`."""
+    if type.is_packed:
+        message = f"{type} has no numbers of its own"
+        raise t.error(OperandError, node, message, help="load elements of it from memory")
+    if not isinstance(value, str):
+        return cast(t, value, type, node)
+    number = _spelled(value, type)
+    if number is None:
+        help = '"inf", "-inf" and "nan" are floats, and "0x7F800000" the bits of a number'
+        raise t.error(OperandError, node, f"{value!r} is no {type}", help=help)
+    return t.writer.constant(number, type, t.span(node)) if type.is_float else constant(t, number, type, node)
+
+
+def _spelled(word: str, type: Scalar) -> int | float | None:
+    """Return the number that a word is, or that has the bits it says; None for other words."""
+    if re.fullmatch("0[xX][0-9a-fA-F]+", word) is None:
+        return _NUMBERS.get(word) if type.is_float else None
+    bits = int(word, 16)
+    if bits >> type.bits:
+        return None
+    return float(np.frombuffer(bits.to_bytes(type.nbytes, "little"), type.dtype.numpy)[0]) if type.is_float else bits
+
+
+_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def _fits(value: int, type: Scalar) -> bool:

@@ -1,4 +1,4 @@
-"""Statements: assignments, calls for their effect, assertions, returns and scopes."""
+"""Statements: assignments, calls for their effect, assertions and returns."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from tilewright.errors import (
     NotStaticError,
     OperandError,
     StaticAssertionError,
-    UncallableError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend.walk.bindings import Binding
 from tilewright.frontend.walk.statements import bind_target
-from tilewright.pto.module import Op, Value
-from tilewright.pto.traced.liveness import assigned_in
-from tilewright.pto.traced.namespace import Scope
+from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Returned, Tracer
-from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.traced.values import describe
 
 
 def bind(t: Tracer, target: ast.Name, value: object, source: ast.expr) -> None:
@@ -54,32 +50,3 @@ def return_(t: Tracer, node: ast.Return) -> None:
         raise t.error(UnsupportedFeatureError, node, message, help=help)
     value = None if node.value is None else t.evaluate(node.value)
     t.returned = Returned(value, t.span(node))
-
-
-def with_(t: Tracer, node: ast.With) -> None:
-    """Trace a scope."""
-    if len(node.items) != 1 or node.items[0].optional_vars is not None:
-        help = "write one `with` for each scope, without `as`"
-        raise t.error(UnsupportedFeatureError, node.items[0].context_expr, "a `with` opens one scope here", help=help)
-    opened = t.evaluate(node.items[0].context_expr)
-    if not isinstance(opened, Scope):
-        help = "scopes are pto.vecscope(), pto.section.vector() and pto.section.cube()"
-        raise t.error(UncallableError, node.items[0].context_expr, f"{describe(opened)} is no scope", help=help)
-    _scope(t, opened, node)
-
-
-def _scope(t: Tracer, scope: Scope, node: ast.With) -> None:
-    """Trace a region that runs where it stands; what it binds ends with it."""
-    before = dict(t.names)
-    t.region_depth += 1
-    with t.writer.region() as region:
-        t.execute(node.body)
-    t.region_depth -= 1
-    t.writer.emit(Op(scope.op, regions=(region,), span=t.span(node.items[0].context_expr)))
-    for name in assigned_in(node.body):
-        binding = t.names.get(name)
-        if binding is not None and before.get(name) is not binding and is_runtime(binding.value):
-            problem = f"'{name}' was bound inside the scope of line {node.lineno}, and values do not leave it"
-            t.names[name] = Binding(
-                None, binding.span, problem, "store it to memory inside, or bind it before the scope"
-            )

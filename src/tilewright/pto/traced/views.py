@@ -15,6 +15,7 @@ from tilewright.pto.module import Attribute, Clause, Enumerated, Value
 from tilewright.pto.text.typetext import CHOICES
 from tilewright.pto.traced.arguments import Argument, Arguments, listed, scalar_type
 from tilewright.pto.traced.ops import emit, handles
+from tilewright.pto.traced.places import is_resized
 from tilewright.pto.traced.scalars import as_index, as_integer, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
@@ -103,24 +104,25 @@ def _alloc_tile(t: Tracer, given: Arguments) -> Value:
     clauses: list[Clause] = []
     if "addr" in bound:
         clauses.append(Clause("addr", (as_integer(t, bound["addr"].value, I64, bound["addr"].node),)))
-    type_, valid = _validity(t, type_, bound)
+    type_, valid = _validity(t, type_, bound, is_resized(t, given.node))
     return t.writer.value("pto.alloc_tile", (), type_, t.span(given.node), clauses=(*clauses, *valid))
 
 
-def _validity(t: Tracer, type_: TileBuf, bound: dict[str, Argument]) -> tuple[TileBuf, list[Clause]]:
-    """Return a tile type with its valid region, and the operands that say it where it is not known."""
+def _validity(t: Tracer, type_: TileBuf, bound: dict[str, Argument], is_open: bool) -> tuple[TileBuf, list[Clause]]:
+    """Return a tile type with its valid region, and the operands that say it where it is not known, or changes."""
     if "valid_shape" in bound:
-        _check_rank(t, bound["valid_shape"], listed(bound["valid_shape"]), 2)
-    rows, cols = listed(bound["valid_shape"]) if "valid_shape" in bound else (None, None)
+        _check_rank(t, bound["valid_shape"], listed(bound["valid_shape"]), len(listed(bound["shape"])))
+    rows, cols = (None, None, *(listed(bound["valid_shape"]) if "valid_shape" in bound else ()))[-2:]
     extents: list[int | None] = []
     clauses: list[Clause] = []
     for word, part, full in (("valid_row", rows, type_.rows), ("valid_col", cols, type_.cols)):
         argument = bound.get(word) or part
-        if argument is None or (isinstance(argument.value, int) and not isinstance(argument.value, bool)):
-            extents.append(full if argument is None else _within(t, argument, full))
-            continue
-        extents.append(None)
-        clauses.append(Clause(word, (as_index(t, argument.value, argument.node),)))
+        value, node = (full, bound["shape"].node) if argument is None else (argument.value, argument.node)
+        is_known = isinstance(value, int) and not isinstance(value, bool)
+        extent = _within(t, Argument(value, node), full) if is_known else None
+        extents.append(None if is_open else extent)
+        if is_open or extent is None:
+            clauses.append(Clause(word, (as_index(t, value, node),)))
     return replace(type_, valid_rows=extents[0], valid_cols=extents[1]), clauses
 
 
@@ -180,10 +182,10 @@ def _space(t: Tracer, argument: Argument | None) -> Space:
 
 def _shape(t: Tracer, argument: Argument) -> tuple[int, int]:
     sizes = [static_int(t, part.value, part.node, "the size of a tile") for part in listed(argument)]
-    if len(sizes) != 2 or min(sizes, default=0) <= 0:
-        message = f"a tile has two sizes above zero, got {describe(argument.value)}"
-        raise t.error(OperandError, argument.node, message, help="shape=[rows, cols]")
-    return sizes[0], sizes[1]
+    if len(sizes) not in (1, 2) or min(sizes, default=0) <= 0:
+        message = f"a tile has one or two sizes above zero, got {describe(argument.value)}"
+        raise t.error(OperandError, argument.node, message, help="shape=[rows, cols], or shape=[cols] for one row")
+    return (sizes[0], sizes[1]) if len(sizes) == 2 else (1, sizes[0])
 
 
 @handles("tile.reshape")

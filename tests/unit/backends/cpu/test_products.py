@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from ops.kernels import Array, kernel, out, scalar, tensor
@@ -12,6 +14,7 @@ from tilewright.dtypes import DataType
 from tilewright.ops.matmul import SUPPORTED, accumulator
 
 M, K, N = 7, 19, 37
+F32 = pl.FP32
 
 
 def matrix(dtype: DataType, *shape: int, seed: int = 0) -> Array:
@@ -74,6 +77,22 @@ BODIES = {
     "loop over a view":
         "p = pl.neg(acc)\nfor k in pl.range(i):\n    v = pl.set_validshape(acc, 7, 30)\n"
         "    q = pl.matmul_acc(pl.set_validshape(v, 7, 37), a, b)\n    p = pl.add(p, q)",
+    "sum of windows": "p = acc\n"
+    f"for k in range(3):\n    p = pl.matmul_acc(p, wide[k:{M}+k, i:{K}+i], wide[k+i:{K}+k+i, k:{N}+k])",
+    "sum and what it began with":
+        "q = pl.matmul_acc(acc, a, b)\nr = pl.matmul_acc(q, a, b)\np = pl.add(pl.matmul_acc(r, pl.neg(a), b), acc)",
+    "sum of which a part is read": "q = pl.matmul_acc(acc, a, b)\nr = pl.matmul_acc(q, a, b)\np = pl.sub(r, q)",
+    "sum of unlike products":
+        "q = pl.matmul_acc(acc, a, b)\nr = pl.matmul_acc(q, pl.transpose(at, 0, 1), b)\n"
+        f"s = pl.matmul_acc(r, a, wide[0:{K}, 0:{N}])\n"
+        f"p = pl.matmul_acc(s, wide[0:{M}, 0:5], wide[0:5, 1:{N}+1])",
+    "sum of a tensor that changes":
+        "q = pl.matmul_acc(acc, a, b)\nz = pl.store(q, [0, 0], z)\n"
+        f"r = pl.matmul_acc(acc, pl.load(z, [0, 0], [{M}, {K}]), b)\nz = pl.store(r, [0, 0], z)\n"
+        f"p = pl.matmul_acc(r, pl.load(z, [0, 0], [{M}, {K}]), b)",
+    "sum of parts":
+        "q = pl.matmul_acc(acc, pl.set_validshape(a, i, j), pl.set_validshape(b, j, 30))\n"
+        "p = pl.matmul_acc(q, pl.set_validshape(a, i, j), pl.set_validshape(b, j, 30))",
 }  # fmt: skip
 
 
@@ -107,6 +126,22 @@ column = pl.load(yt, [0, 2], [{N}, 1])
     arrays = [matrix(pl.FP32, *shape, seed=seed) for seed, shape in enumerate(shapes)]
     for i, j in ((2, 3), (5, 17), (3, 0)):
         agree(native, *arrays, i, j, np.full((M, N), 7, np.float32), depth=K * 64)
+
+
+def test_a_loop_that_adds_products_of_windows_is_one_sum() -> None:
+    @pl.jit
+    def windows(x: pl.Tensor[[8, 24], pl.FP32], y: pl.Tensor[[16, 32], pl.FP32], out: pl.Out[pl.Tensor[[8, 32], F32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            a, b = pl.load(x, [0, 0], [8, 24]), pl.load(y, [0, 0], [16, 32])
+            acc = pl.zeros([8, 32])
+            for i in range(3):
+                acc = pl.matmul_acc(acc, a[:, 4 * i : 4 * i + 16], b)
+            pl.store(acc, [0, 0], out)
+        return out
+
+    called = re.findall(r"call void @gemm(\S+)\(", str(windows.compile().stages["llvm"]))
+    assert len([name for name in called if ".micro" not in name]) == 1
+    assert all("3terms" in name for name in called)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,8 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "shli": lambda a, n: _shift(a, n, np.left_shift, 0),
     "shrsi": lambda a, n: _shift(a, n, np.right_shift, a >> (a.dtype.itemsize * 8 - 1)),
     "shrui": lambda a, n: _shift(a, n, lambda x, c: (unsigned(x) >> unsigned(c)).view(x.dtype), 0),
-    "remsi": np.fmod, "divsi": lambda a, b: (a - np.fmod(a, b)) // b,
+    "remsi": np.fmod, "divsi": lambda a, b: (a - np.fmod(a, b)) // b, "remui": np.fmod, "divui": np.floor_divide,
+    "exp": np.exp, "exp2": np.exp2, "absf": np.abs,
 }  # fmt: skip
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
@@ -145,7 +146,8 @@ class Operations:
         return [np.asarray(0, np.int32)]
 
     def _tt_make_range(self, line: Line, text: str) -> list[Value]:
-        return [np.arange(typed(text.rpartition(" : ")[2])[0][0], dtype=np.int32)]
+        start = int(text.partition("start = ")[2].partition(" ")[0])
+        return [start + np.arange(typed(text.rpartition(" : ")[2])[0][0], dtype=np.int32)]
 
     def _shaped(self, line: Line, text: str) -> list[Value]:
         name, (x, *_) = text.partition(" ")[0], self.named(text.partition(" : ")[0])
@@ -303,7 +305,7 @@ class Machine(Operations):
     _tt_reduce = _tt_scan = _fold
 
     def _carried(self, text: str) -> tuple[list[str], list[Value]]:
-        pairs = re.findall(r"(%\d+) = (%[\w#]+)", text)
+        pairs = re.findall(r"(%\w+) = (%[\w#]+)", text)
         return [name for name, _ in pairs], [self.values[start] for _, start in pairs]
 
     def _scf_for(self, line: Line, text: str) -> list[Value]:

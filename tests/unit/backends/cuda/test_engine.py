@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ops.test_every_op import example, title
+from unit.backends.cuda.test_numbers_of_texts import REPEATED
 from unit.backends.cuda.test_texts import add, matmul, ones
 from unit.backends.cuda.written import written
 
@@ -55,7 +56,7 @@ def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> No
     program = ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, platform="cuda", target="sm_90")
     head, row = program.stages["launches"].splitlines()
     assert head.split() == ["kernel", "line", "grid", "threads", "registers", "spilled", "shared", "arguments"]
-    found = re.fullmatch(r"add_incore_0 +test_texts.py:\d+ +row in 0:64:16 +128 +(\d+) +0 +0 +x, y, out", row)
+    found = re.fullmatch(r"add_incore_0 +test_texts.py:\d+ +row in 0:64:16 +256 +(\d+) +0 +0 +x, y, out", row)
     assert found is not None and 10 < int(found[1]) < 256
     assert "LDG.E.128" in program.stages["sass"]
     assert ".loc" in program.stages["ptx"] and '"test_texts.py"' in program.stages["ptx"]
@@ -73,6 +74,12 @@ def test_an_example_of_an_op_compiles(spec: OpSpec) -> None:
         pytest.skip("refused by name")
     jobs = [Job(90, k.tries(90, is_aligned=is_aligned)) for k in unit.kernels for is_aligned in (True, False)]
     assert all(binary.cubin for binary in compiled(jobs))
+
+
+def test_loops_that_look_keep_their_tiles_in_registers() -> None:
+    (found,) = written(REPEATED).kernels
+    (binary,) = compiled([Job(90, found.tries(90, is_aligned=True))])
+    assert binary.texts["ttir"].count("scf.while") == 2
 
 
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:

@@ -268,6 +268,21 @@ def test_a_row_or_an_address_that_is_not_aligned_takes_the_other_kernel(recorder
     assert [kernel for kernel, *_ in recorder.launches] == [1, 1, 0]
 
 
+@pl.jit
+def added_up(x: pl.Tensor, out: pl.Out[pl.Tensor[[40, 1], pl.FP32]]):
+    for row in pl.parallel(0, x.shape[0], 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.row_sum(pl.load(x, [row, 0], [8, 64])), [row, 0], out)
+    return out
+
+
+def test_what_is_moved_one_by_one_need_not_be_aligned(recorder: Recorder) -> None:
+    run = entry_of(recorder, added_up, ONES)
+    run(X, 40, 64, 64, 1, Y + 4, 40, 1, 1, 1)
+    run(X + 4, 40, 64, 64, 1, Y, 40, 1, 1, 1)
+    assert [kernel for kernel, *_ in recorder.launches] == [0, 1]
+
+
 def test_a_launch_that_is_refused_names_the_drivers_error(recorder: Recorder) -> None:
     recorder.code = 700
     with pytest.raises(ExecutionError, match="the driver's error 700"):

@@ -83,3 +83,29 @@ def test_loops_choose_tensors_and_bind_names_and_are_left() -> None:
         a[0, 0] = 1
         for got, want in held(function, [a, b, np.zeros((1, 8), np.float32)]):
             assert_same(got, want)
+
+
+REPEATED = kernel(
+    "turn = pl.read(turns, [0])\nt = pl.cast(pl.load(a, [0, 0], [16, 64]), pl.FP32)\ncount = 0\n"
+    "while turn > 0:\n"
+    "    count = count + 1\n"
+    "    if count == 2:\n        continue\n"
+    "    t = pl.row_expand_sub(t, pl.row_sum(t) * 0.015625)\n"
+    "    b = pl.store(t, [0, 0], b)\n"
+    "    turn = pl.read(turns, [count])\n"
+    "while True:\n"
+    "    t = pl.row_expand_add(t * 2.0, pl.row_max(t))\n"
+    "    b = pl.store(t, [16, 0], b)\n"
+    "    if pl.read(b, [16, 63]) > 40.0:\n        break\n"
+    "c = pl.store(t, [0, 0], c)",
+    turns=inout(pl.INT32, 8), a=inout(pl.FP16, 16, 64), b=inout(pl.FP32, 32, 64), c=inout(pl.FP32, 16, 64),
+)  # fmt: skip
+"""Loops of tiles in the layouts of their ops, and of numbers that only the way on goes by."""
+
+
+def test_loops_that_look_run_as_often_as_they_have_to() -> None:
+    for last in (0, 1, 6):
+        turns = np.array([1] * last + [0] * (8 - last), np.int32)
+        a = (np.arange(1024, dtype=np.float16) / 64).reshape(16, 64)
+        for got, want in held(REPEATED, [turns, a, np.zeros((32, 64), np.float32), np.zeros((16, 64), np.float32)]):
+            assert_same(got, want, 4)

@@ -333,3 +333,53 @@ def misspelt_attribute(u: Any) -> Any:
 @raises(errors.AttributeValueError)
 def attribute_of_a_value(u: Any, n: Any) -> Any:
     pto.vlds(u, 0, dist=n)
+
+
+@pto.simd
+def returns_a_register(p: Any) -> Any:
+    return pto.vlds(p, 0)
+
+
+@raises(errors.ReturnMismatchError)
+def sub_kernel_returns(u: Any) -> Any:
+    returns_a_register(u)
+
+
+@raises(errors.ArgumentCountError)
+def loop_that_forgets_a_name(n: Any, x: Any) -> Any:
+    loop = pto.for_(0, n).carry(total=x, count=0)
+    with loop:
+        loop.update(total=loop.total + x)
+
+
+@raises(errors.UnsupportedFeatureError)
+def loop_without_an_update(n: Any, x: Any) -> Any:
+    loop = pto.for_(0, n).carry(total=x)
+    with loop:
+        pto.barrier("ALL")
+
+
+@raises(errors.OperandError)
+def sides_that_differ(flag: Any, x: Any) -> Any:
+    with pto.if_(flag) as branch:
+        with branch.then_:
+            branch.assign(value=x)
+        with branch.else_:
+            branch.assign(other=x)
+
+
+@raises(errors.OperandError)
+def word_that_is_no_number(n: Any) -> Any:
+    return pto.f16("0x1FC00")
+
+
+@raises(errors.SubscriptError)
+def place_with_an_end(n: Any) -> Any:
+    tile = pto.alloc_tile(shape=[8, 64], dtype=pto.f32)
+    return pto.vlds(tile[n, 0:64])
+
+
+@raises(errors.UnsupportedFeatureError)
+def attribute_assigned(n: Any) -> Any:
+    tile = pto.alloc_tile(shape=[8, 64], dtype=pto.f32)
+    tile.shape = [n, 64]

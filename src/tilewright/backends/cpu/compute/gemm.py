@@ -5,6 +5,7 @@ in registers over the whole of K: each step loads the vectors of one row of B an
 Blocks shrink towards the edges, and the last columns are masked. A is read where it lies, through a stride per row and
 one per step of K, so a transposed A costs nothing; rows of B and C are contiguous (`pack` makes them so).
 Where the processor multiplies pairs of bfloat16 numbers, a step takes two of A and a row of `pairs` of B.
+A sum of several products keeps its blocks in registers over all of them.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ from tilewright.records import record
 PREFETCH = 16
 """How many rows of B ahead a micro-kernel prefetches."""
 
+FORWARD = 256
+"""How many bytes ahead a micro-kernel prefetches that reads each row of B once, from its beginning to its end."""
+
 HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
@@ -49,7 +53,9 @@ class GemmSpec:
 
     It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
     floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two. A
-    `polled` one takes a context, and returns early where its program is over.
+    `streamed` one is given a few rows of B at a time, which come from memory. One of several `terms` is told how many
+    bytes from the first A and B those of each term lie. A `polled` one takes a context, and returns early where its
+    program is over.
     """
 
     target: Target
@@ -59,6 +65,8 @@ class GemmSpec:
     n: int | None = None
     n_bound: int | None = None
     paired: bool = False
+    streamed: bool = False
+    terms: int = 1
     polled: bool = False
 
     @property
@@ -71,12 +79,19 @@ class GemmSpec:
     @property
     def family(self) -> str:
         """What the names of the function and of its micro-kernels start with."""
-        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{'.paired' * self.paired}"
+        terms = f".{self.terms}terms" if self.terms > 1 else ""
+        kind = f"{'.paired' * self.paired}{'.streamed' * self.streamed}{terms}"
+        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{kind}"
 
     @property
     def right(self) -> str:
         """The LLVM type of an element of B."""
         return I32 if self.paired else stored_type(self.rhs, self.target)
+
+    @property
+    def distances(self) -> list[Value]:
+        """The parameter that says where the terms lie, where there are several."""
+        return [DISTANCES] * (self.terms > 1)
 
 
 @record
@@ -107,17 +122,19 @@ class Operands(NamedTuple):
 
 
 M, N, K, ACCUMULATE = Value(I64, "%m"), Value(I64, "%n"), Value(I64, "%k"), Value(I1, "%accumulate")
-CONTEXT = Value(PTR, "%context")
+CONTEXT, DISTANCES = Value(PTR, "%context"), Value(PTR, "%distances")
+COLUMNS, NEXT_ROWS = Value(I64, "%columns"), Value(I64, "%next_rows")
 
 
 def emit_gemm(module: Module, spec: GemmSpec) -> str:
     """Return the name of a function that computes C = A B, or C += A B, adding it to the module once.
 
     Its parameters are `ptr a, i64 a_row, i64 a_k, ptr b, i64 ldb, ptr c, i64 ldc, i64 m, i64 n, i64 k, i1 accumulate`;
-    an extent that the spec gives must be passed as well, and `ptr context` comes last where it is polled.
+    an extent that the spec gives must be passed as well. `ptr distances` follows where there are several terms, two
+    words for each, and `ptr context` where it is polled.
     """
     if spec.name not in module.defined:
-        params = (*Operands(), M, N, K, ACCUMULATE, *[CONTEXT] * spec.polled)
+        params = (*Operands(), M, N, K, ACCUMULATE, *spec.distances, *[CONTEXT] * spec.polled)
         b = Builder(module, spec.name, params, attrs="noinline nounwind")
         end = b.label("end")
         shapes = _column_blocks(spec)
@@ -143,13 +160,19 @@ def _emit_blocks(
     grid = [[_emit_micro(b.module, spec, replace(shape, rows=count)) for count in heights] for shape in shapes]
     micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
     place = _placed(b, spec, rows.index, columns.index)
-    b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE)))})")
+    given = (*place, width, K, ACCUMULATE, *spec.distances, *([_to_next_rows(b)] if spec.streamed else []))
+    b.do(f"call void {micro.ref}({', '.join(map(str, given))})")
     if polls is not None:
         polls.count(PIECE)
     rows.step = _largest(b, height, heights, [i64(count) for count in heights])
     b.close_loop(rows)
     columns.step = _largest(b, width, widths, [i64(count) for count in widths])
     b.close_loop(columns)
+
+
+def _to_next_rows(b: Builder) -> Value:
+    """Return how far it is from the end of the rows of B to where those after them begin."""
+    return b.op("sub", b.op("mul", K, Operands().ldb), N)
 
 
 def _largest(b: Builder, left: Value, sizes: Sequence[int], values: Sequence[Value]) -> Value:
@@ -212,11 +235,12 @@ def _emit_micro(module: Module, spec: GemmSpec, block: Block) -> Value:
 
 def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> None:
     """Add a micro-kernel to the module: its parameters are a place, how many columns are left, K and `accumulate`."""
-    columns = Value(I64, "%columns")
-    b = Builder(module, name, (*Operands(), columns, K, ACCUMULATE), attrs="noinline nounwind")
-    mask = first_lanes(b, columns, block.lanes) if block.masked else None
-    _prefetch_sums(b, block)
-    sums = _added(b, block, mask, _emit_steps(b, spec, block, mask))
+    params = (*Operands(), COLUMNS, K, ACCUMULATE, *spec.distances, *[NEXT_ROWS] * spec.streamed)
+    b = Builder(module, name, params, attrs="noinline nounwind")
+    mask = first_lanes(b, COLUMNS, block.lanes) if block.masked else None
+    if not spec.streamed:
+        _prefetch_sums(b, block)
+    sums = _added(b, block, mask, _emit_terms(b, spec, block, mask))
     for pointer, total in zip(_targets(b, block), sums, strict=True):
         store(b, total, pointer, 4, mask)
     b.finish()
@@ -244,14 +268,27 @@ def _added(b: Builder, block: Block, mask: Value | None, sums: Sequence[Value]) 
     return [b.value(type_, f"phi {type_} [ {a.ref}, %{before} ], [ {c.ref}, %{filled} ]") for a, c in ways]
 
 
-def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> Sequence[Value]:
-    """Emit the loop over K; return the sums it ends with."""
-    type_ = vector(computed_type(spec.rhs), block.lanes)
+def _emit_terms(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> Sequence[Value]:
+    """Emit the products that are added up; return the sums they end with."""
+    o, type_ = Operands(), vector(computed_type(spec.rhs), block.lanes)
     zero = Value(type_, "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer")
     sums = [zero] * (block.rows * block.vectors)
-    o, lhs, rhs = Operands(), stored_type(spec.lhs, spec.target), spec.right
+    if spec.terms == 1:
+        return _emit_steps(b, spec, block, mask, o, sums)
+    loop = b.open_loop(i64(0), i64(2 * spec.terms), i64(2), sums)
+    places = [b.offset(DISTANCES, b.op("add", loop.index, i64(operand)), I64) for operand in range(2)]
+    to_a, to_b = (b.load(I64, place, 8) for place in places)
+    here = o._replace(a=b.offset(o.a, to_a, "i8"), b=b.offset(o.b, to_b, "i8"))
+    return b.close_loop(loop, _emit_steps(b, spec, block, mask, here, loop.values))
+
+
+def _emit_steps(
+    b: Builder, spec: GemmSpec, block: Block, mask: Value | None, o: Operands, sums: Sequence[Value]
+) -> Sequence[Value]:
+    """Emit the loop over K; return the sums it ends with."""
+    lhs, rhs = stored_type(spec.lhs, spec.target), spec.right
     a_rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(block.rows)]
-    ahead = b.op("mul", o.ldb, i64(PREFETCH))
+    ahead = _forward(b, spec) if spec.streamed else b.op("mul", o.ldb, i64(PREFETCH))
     loop = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
     along, b_row, *running = loop.values
     places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
@@ -268,6 +305,12 @@ def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) ->
     following = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
     ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
     return ends[2:]
+
+
+def _forward(b: Builder, spec: GemmSpec) -> Value:
+    """Return how far ahead elements of B are read next: in the same row, or in one of those after the last."""
+    ahead = i64(FORWARD // spec.rhs.get_byte())
+    return b.select(b.compare("icmp slt", ahead, COLUMNS), ahead, b.op("add", ahead, NEXT_ROWS))
 
 
 def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:

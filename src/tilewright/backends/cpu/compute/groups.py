@@ -15,17 +15,15 @@ from tilewright.backends.cpu.compute.columns import Columns, Fold, computed, dra
 from tilewright.backends.cpu.compute.nodes import ReduceNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
+from tilewright.backends.cpu.compute.streaming import emit_streaming, streaming_pays
 from tilewright.backends.cpu.compute.turned import TurnedColumns, down
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.groups import Group, SaveSink, Sink, StoreSink, level_of, operands_of
-from tilewright.backends.cpu.emit.values import LoadNode, Place, Tensor, Tile, static
+from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, static
 from tilewright.backends.cpu.emit.work import ELEMENTS, LONG, PIECE
 from tilewright.native.llvm import Builder, Value, i64
-
-LINE = 64
-STREAMED = 4 << 20
-"""Bytes from which on an output is written past the caches: it would only push out what is read again."""
 
 
 @emits(Group)
@@ -33,14 +31,7 @@ def _group(e: FunctionEmitter, group: Group) -> None:
     """Emit a group; what outlives it has its place afterwards, and no node any more."""
     loop = TurnedLoop(e, group) if group.turned else RowLoop(e, group)
     with _guarded(e.b, group):
-        streams = _streams(e.b, group) if e.lanes >= 8 else None
-        if streams is None:
-            loop.emit(streaming=False)
-        else:  # writing past the caches where that pays, and plainly
-            with e.b.when(streams):
-                loop.emit(streaming=True)
-            with e.b.when(e.negated(streams)):
-                loop.emit(streaming=False)
+        emit_streaming(e, _streams(e, group), lambda streaming: loop.emit(streaming=streaming))
     for tile, place in group.places.items():
         tile.place, tile.node = place, None
     for part in loop.parts:
@@ -53,32 +44,17 @@ def _guarded(b: Builder, group: Group) -> AbstractContextManager[None]:
     return b.when(reduce(lambda x, y: b.op("and", x, y), guards)) if guards else nullcontext()
 
 
-def _streams(b: Builder, group: Group) -> Value | None:
+def _streams(e: FunctionEmitter, group: Group) -> Value | None:
     """Return whether the group's only store of rows is large and aligned enough to pass the caches, None for never."""
     wide = [sink for sink in group.stores if not sink.tile.is_column]
     if len(wide) != 1:
         return None
     (sink,) = wide
-    tensor, width, size = sink.tensor, static(sink.tile.valid[-1]), sink.tensor.dtype.get_byte()
-    aligned = width is not None and width * size % LINE == 0 and tensor.dtype.bits == 8 * size
-    if sink.add or sink.mask is not None or not aligned or tensor.strides[-1] != i64(1):
+    tensor, column = sink.tensor, sink.offsets[-1]
+    if sink.add or sink.mask is not None:
         return None
-    known = [static(extent) for extent in tensor.shape]
-    if all(extent is not None for extent in known) and math.prod(e or 0 for e in known) * size < STREAMED:
-        return None
-    return _pays(b, tensor, sink.offsets[-1])
-
-
-def _pays(b: Builder, tensor: Tensor, column: Value) -> Value:
-    size = i64(tensor.dtype.get_byte())
-    count: Value = size
-    for extent in tensor.shape:
-        count = b.op("mul", count, extent)
-    bits = b.value("i64", f"ptrtoint {tensor.pointer} to i64")
-    for stride in (*tensor.strides[:-1], column):
-        bits = b.op("or", bits, b.op("mul", stride, size))
-    aligned = b.compare("icmp eq", b.op("and", bits, i64(LINE - 1)), i64(0))
-    return b.op("and", aligned, b.compare("icmp sge", count, i64(STREAMED)))
+    begin = e.b.offset(tensor.pointer, column, memory_type(tensor.dtype))
+    return streaming_pays(e, tensor, begin, static(sink.tile.valid[-1]))
 
 
 class RowLoop:

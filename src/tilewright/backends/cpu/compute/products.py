@@ -24,12 +24,23 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import BF16, FP64, INT32, DataType
-from tilewright.native.llvm import FALSE, TRUE, Value, i64
-from tilewright.ops.matmul import MISSING_ROWS
+from tilewright.dtypes import BF16, FP32, FP64, INT32, DataType
+from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
+from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
+from tilewright.records import mutable
 
 FEW_ROWS = 8
 """Rows of A for which a matrix B is better read as it is."""
+
+SHORT = 256
+"""Columns of B up to which whole rows of a tensor are read where they lie; longer ones meet in the same cache lines."""
+
+STRIP = 8
+"""Rows of B that meet those few at a time."""
+
+
+FEW_PLACES = 1024
+"""Bytes from row to row that let rows begin at four places of the cache, or fewer."""
 
 
 class Matrix(NamedTuple):
@@ -75,11 +86,13 @@ class Product:
         self.e, self.call, self.type = e, call, tile_type(call)
         lhs, rhs = (narrowed(e, call, tile) for tile in (lhs, rhs))
         self.lhs, self.rhs = lhs, rhs
+        self.before: Sequence[Product] = ()
+        """The products that were put off until this one."""
         self.k = self._depth()
-        left = read_in_place(e, lhs)
-        right = read_in_place(e, rhs) if not _is_turned(rhs) else None
-        self.left = left or placed(e, lhs)
-        self.right = right or placed(e, rhs if self._is_paired() else packed(e, rhs))
+        self.left = read_in_place(e, lhs) or placed(e, lhs)
+        near = not _is_turned(rhs) and (self._is_few or self._pairs() or _has_whole_rows(rhs))
+        right = read_in_place(e, rhs) if near else None
+        self.right = right or placed(e, rhs if self._is_paired() or _has_rows(e, rhs) else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
@@ -103,23 +116,68 @@ class Product:
     def alone(self) -> Tile:
         """Emit the product itself."""
         result = self.e.fresh(self.type, self.valid)
-        return self._multiply(result, FALSE)
+        return self.multiply(result, FALSE)
 
     def onto(self, acc: Tile, name: Var | None, accumulate: Value) -> Tile:
         """Emit the product added to a tile, in its own memory if nothing else reads it."""
         e = self.e
         e.look(self.call, "acc", acc, self.valid, self._starts_anew(accumulate))
         place = e.stored(acc)
+        if isinstance(acc, Unfinished):
+            self.before = acc.terms
+        if id(self.call) in e.summed_later and acc.valid == self.valid and acc.defined is None:
+            return self._put_off(acc)
         e.flush()  # what is recorded may read it as it is
         if name is not None and place.strides == contiguous(self.type.shape) and self._ends(acc, name):
-            same = (
-                acc.valid == self.valid and acc.type == self.type and acc.defined is None
-            )  # all of the sum holds data
-            return self._multiply(acc if same else Tile(self.type, self.valid, place, None, acc.owners), accumulate)
+            same = acc.valid == self.valid and acc.type == self.type and acc.defined is None and not self.before
+            return self._add_up(acc if same else Tile(self.type, self.valid, place, None, acc.owners), accumulate)
         result = e.fresh(self.type, self.valid)
         assert result.place is not None
         copy_elements(e, self.type.dtype, place, result.place, self.valid)
-        return self._multiply(result, accumulate)
+        return self._add_up(result, accumulate)
+
+    def _put_off(self, acc: Tile) -> Tile:
+        """Let the next product, which takes over the accumulator, add this one too; what it reads stays until then."""
+        for name in self.names:
+            self.e.uses[name] += 1
+        return Unfinished(self.type, self.valid, acc.place, owners=acc.owners, terms=[*self.before, self])
+
+    def _add_up(self, result: Tile, accumulate: Value) -> Tile:
+        """Emit what was put off and this: as one sum where they are alike, else one product after the other."""
+        terms = [*self.before, self]
+        for name in (name for term in self.before for name in term.names):
+            self.e.uses[name] -= 1
+        if self.before and all(term.can_join(self) for term in terms):
+            return self._add_terms(terms, result)
+        for term in terms:
+            term.multiply(result, accumulate)
+        return result
+
+    def can_join(self, other: Product) -> bool:
+        """Return whether one sum can have this product and another as terms: only where they lie differs."""
+        mine, its = (
+            (p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in (self, other)
+        )
+        return mine == its and len(self.type.shape) == 2 and self.type.dtype != FP64 and not self._pairs()
+
+    def _add_terms(self, terms: Sequence[Product], result: Tile) -> Tile:
+        """Emit the sum of some products: where they lie is told as distances from the first."""
+        e, first = self.e, terms[0]
+        scratch = e.arena.take(16 * len(terms))
+        table = e.address(scratch[0])
+        origins = [e.b.value(I64, f"ptrtoint {m.pointer} to i64") for m in (first.left, first.right)]
+        for at, matrix in enumerate(matrix for term in terms for matrix in (term.left, term.right)):
+            here = e.b.value(I64, f"ptrtoint {matrix.pointer} to i64")
+            e.b.store(e.b.op("sub", here, origins[at % 2]), e.b.offset(table, i64(at), I64), 8)
+        first.multiply(result, TRUE, table, terms=len(terms))
+        e.arena.give_back(scratch)
+        return result
+
+    @property
+    def names(self) -> list[Var]:
+        """The tiles that it reads, beside what it adds to."""
+        given = arguments(self.call)
+        return [operand for operand in (given["lhs"], given["rhs"]) if isinstance(operand, Var)]
 
     def _ends(self, acc: Tile, name: Var) -> bool:
         """Return whether this is the last to read an accumulator that the same body made or was handed."""
@@ -137,9 +195,10 @@ class Product:
         assert result.place is not None
         every_row = Place(place.pointer, (0, place.strides[-1]))
         copy_elements(self.e, self.type.dtype, every_row, result.place, self.valid)
-        return self._multiply(result, TRUE)
+        return self.multiply(result, TRUE)
 
-    def _multiply(self, result: Tile, accumulate: Value) -> Tile:
+    def multiply(self, result: Tile, accumulate: Value, *distances: Value, terms: int = 1) -> Tile:
+        """Emit the product into a tile, or the sum of as many terms as lie at some distances from it."""
         e, (m, n) = self.e, self.valid[-2:]
         assert result.place is not None
         target = placed(e, result)
@@ -153,16 +212,37 @@ class Product:
                 )
                 DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
             return result
-        spec = GemmSpec(e.program.target, self.left.dtype, self.right.dtype, static(m), static(n), self.type.shape[-1])
+        kinds, width = (self.left.dtype, self.right.dtype), self.type.shape[-1]
+        spec = GemmSpec(e.program.target, *kinds, static(m), static(n), width, terms=terms)
         with rows_of(e, self.valid[:-2]) as batch:
-            run_gemm(
-                e, spec, self._work(),
-                self.left.at(e, self.lhs.type.shape, batch), *self.left.strides[-2:],
-                self.right.at(e, self.rhs.type.shape, batch), self.right.strides[-2],
-                target.at(e, self.type.shape, batch), target.strides[-2],
-                m, n, self.k, accumulate,
-            )  # fmt: skip
+            a = self.left.at(e, self.lhs.type.shape, batch)
+            b = self.right.at(e, self.rhs.type.shape, batch)
+            c = target.at(e, self.type.shape, batch)
+            if self._is_few and terms == 1:
+                self._multiply_few(replace(spec, streamed=True), a, b, (c, target.strides[-2]), accumulate)
+            else:
+                run_gemm(
+                    e, spec, terms * self._work(), a, *self.left.strides[-2:], b, self.right.strides[-2],
+                    c, target.strides[-2], m, n, self.k, accumulate, *distances,
+                )  # fmt: skip
         return result
+
+    @property
+    def _is_few(self) -> bool:
+        """Whether there are so few rows that each row of B had better be read once, one after the other."""
+        return self.lhs.type.shape[-2] <= FEW_ROWS
+
+    def _multiply_few(self, spec: GemmSpec, a: Value, b: Value, c: tuple[Value, Value], accumulate: Value) -> None:
+        """Emit the product of a few rows, some rows of B at a time: those are read once, one after the other."""
+        e, (m, n) = self.e, self.valid[-2:]
+        (a_row, a_k), b_row = self.left.strides[-2:], self.right.strides[-2]
+        some = self.k if static(self.k) else e.b.intrinsic("llvm.smax", self.k, i64(1))  # a sum of nothing is zero
+        with e.b.loop(i64(0), some, i64(STRIP)) as first:
+            left = e.b.offset(a, e.b.op("mul", first, a_k), memory_type(self.left.dtype))
+            right = e.b.offset(b, e.b.op("mul", first, b_row), memory_type(self.right.dtype))
+            depth = e.b.intrinsic("llvm.smin", i64(STRIP), e.b.op("sub", self.k, first))
+            goes_on = e.b.op("or", accumulate, e.b.compare("icmp sgt", first, i64(0)))
+            run_gemm(e, spec, self._work(), left, a_row, a_k, right, b_row, *c, m, n, depth, goes_on)
 
     def _work(self) -> int:
         """Return how much one product of matrices is at most."""
@@ -214,6 +294,13 @@ class Product:
         return pairs
 
 
+@mutable
+class Unfinished(Tile):
+    """A sum to which some products have not been added yet; only the next product reads it."""
+
+    terms: Sequence[Product] = ()
+
+
 def least_part(e: FunctionEmitter, a: Sequence[Value], b: Sequence[Value], shape: Sequence[int]) -> tuple[Value, ...]:
     """Return where two tiles of a shape are both valid."""
 
@@ -240,6 +327,23 @@ def placed(e: FunctionEmitter, tile: Tile) -> Matrix:
     return Matrix(place.pointer, tuple(i64(stride) for stride in place.strides), tile.type.dtype)
 
 
+def _has_rows(e: FunctionEmitter, tile: Tile) -> bool:
+    """Return whether a tile in memory is one matrix whose rows a product reads as they lie.
+
+    Rows of a window that all begin at the same few places of the cache drive each other out of it.
+    """
+    strides = e.stored(tile).strides
+    return len(strides) == 2 and strides[-1] == 1 and strides[0] * tile.type.dtype.get_byte() % FEW_PLACES != 0
+
+
+def _has_whole_rows(tile: Tile) -> bool:
+    """Return whether the rows of a loaded matrix are all of its tensor's, and short: they follow each other."""
+    if not isinstance(tile.node, LoadNode):
+        return False
+    width = static(tile.valid[-1])
+    return width is not None and width <= SHORT and tile.node.tensor.shape[-1] == tile.valid[-1]
+
+
 def _is_turned(tile: Tile) -> bool:
     """Return whether neighbours along the last axis are not known to be adjacent."""
     return not isinstance(tile.node, LoadNode) or tile.node.tensor.strides[-1] != i64(1)
@@ -258,10 +362,18 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
 
 
 def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
-    """Return an operand with elements of 32 bits or fewer: more do not change the last 32 of a product."""
-    if tile.type.dtype.bits <= 32 or tile.type.dtype == FP64:
+    """Return an operand with elements that are multiplied as they are.
+
+    More than 32 bits of an integer do not change the last 32 of a product; floats of 8 are multiplied as fp32.
+    """
+    dtype = tile.type.dtype
+    if dtype in SMALL_FLOATS:
+        dtype = FP32
+    elif dtype.bits > 32 and dtype != FP64:
+        dtype = INT32
+    else:
         return tile
-    type_ = TileType(tile.type.shape, INT32, tile.type.valid)
-    result = mapped(e, type_, tile.valid, to_elements(INT32), [tile])
+    type_ = TileType(tile.type.shape, dtype, tile.type.valid)
+    result = mapped(e, type_, tile.valid, to_elements(dtype), [tile])
     result.owners = variables(call.args)
     return result

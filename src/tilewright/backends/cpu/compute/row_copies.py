@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tilewright.backends.cpu.compute.addresses import moved, times
 from tilewright.backends.cpu.compute.copies import inside, misfit
 from tilewright.backends.cpu.compute.indexed import at_column, raw_type, single
+from tilewright.backends.cpu.compute.streaming import LINE, store_past_caches
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
@@ -18,8 +19,6 @@ from tilewright.ops.row_gather import FIT
 
 SHORT = 2048
 """Bytes up to which a row is copied in place of a call."""
-LINE = 64
-"""Bytes of a cache line."""
 
 
 class Row(NamedTuple):
@@ -29,11 +28,11 @@ class Row(NamedTuple):
     stride: Value
 
 
-def copy_row(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value) -> None:
-    """Emit a copy of so many elements; adjacent ones are copied as bytes."""
+def copy_row(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value, *, streaming: bool = False) -> None:
+    """Emit a copy of so many elements; adjacent ones are copied as bytes, past the caches if asked."""
     unsure = [row.stride for row in (come, go) if static(row.stride) != 1]
     if not unsure:
-        _bytes(e, dtype, come, go, count)
+        _bytes(e, dtype, come, go, count, streaming)
         return
     if any(static(stride) is not None for stride in unsure):
         _elements(e, dtype, come, go, count)
@@ -42,28 +41,32 @@ def copy_row(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Val
     for stride in unsure:
         adjacent = e.b.op("and", adjacent, e.b.compare("icmp eq", stride, i64(1)))
     with e.b.when(adjacent):
-        _bytes(e, dtype, come, go, count)
+        _bytes(e, dtype, come, go, count, streaming)
     with e.b.when(e.negated(adjacent)):
         _elements(e, dtype, come, go, count)
 
 
-def _bytes(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value) -> None:
+def _bytes(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value, streaming: bool) -> None:
     known, width = static(count), e.program.target.vector_bits // 8
-    if known is not None and known * dtype.get_byte() <= SHORT and known * dtype.get_byte() % (4 * width) == 0:
-        _vectors(e, come.pointer, go.pointer, known * dtype.get_byte(), width)
+    nbytes = None if known is None else known * dtype.get_byte()
+    if nbytes is not None and (nbytes <= SHORT or streaming) and nbytes % (4 * width) == 0:
+        _vectors(e, come.pointer, go.pointer, nbytes, width, streaming)
         return
     name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
     e.b.invoke(name, go.pointer, come.pointer, times(e, count, i64(dtype.get_byte())), FALSE)
 
 
-def _vectors(e: FunctionEmitter, come: Value, go: Value, nbytes: int, width: int) -> None:
+def _vectors(e: FunctionEmitter, come: Value, go: Value, nbytes: int, width: int, streaming: bool) -> None:
     """Emit a copy of vectors, four in a turn."""
     type_ = vector(I8, width)
     with e.b.loop(i64(0), i64(nbytes), i64(4 * width)) as at:
         places = [e.b.op("add", at, i64(step * width)) for step in range(4)]
         taken = [e.b.load(type_, e.b.offset(come, place, I8), 1) for place in places]
         for value, place in zip(taken, places, strict=True):
-            e.b.store(value, e.b.offset(go, place, I8), 1)
+            if streaming:
+                store_past_caches(e.b, value, e.b.offset(go, place, I8), width)
+            else:
+                e.b.store(value, e.b.offset(go, place, I8), 1)
 
 
 def _elements(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value) -> None:

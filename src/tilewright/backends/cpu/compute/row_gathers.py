@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from tilewright.backends.cpu.compute.addresses import counted, product, times, view_of
 from tilewright.backends.cpu.compute.copies import known_or, tile_type
 from tilewright.backends.cpu.compute.element_gathers import Elements, adjacent, bounded
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, pointing_outside, raw_type
 from tilewright.backends.cpu.compute.row_copies import Row, clear_row, copy_row, copy_window, fetch_ahead
-from tilewright.backends.cpu.compute.straight import gathered
+from tilewright.backends.cpu.compute.straight import fill_rows, gathered
 from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -66,18 +68,20 @@ def _rows(e: FunctionEmitter, call: Call, mem: Tensor, places: Tensor, mode: str
         index, there = bounded(e, found, limit, mode)
         return e.b.offset(mem.pointer, counted(e, index, mem, axes), raw_type(mem.dtype)), there
 
-    with gathered(e, type_, known_or(type_, (n, columns))) as (result, made), e.b.loop(i64(0), n, i64(1)) as k:
-        later = e.b.intrinsic("llvm.smin", e.b.op("add", k, i64(AHEAD)), e.b.op("sub", n, i64(1)))
-        fetch_ahead(e, row_at(later)[0], type_.shape[1] * type_.dtype.get_byte())
-        come, there = row_at(k)
-        go = at_column(e, made.pointer, k, made.strides[0], type_.dtype)
-        if there is None:
-            copy_row(e, type_.dtype, Row(come, mem.strides[-1]), Row(go, i64(1)), columns)
-        else:
-            with e.b.when(there):
-                copy_row(e, type_.dtype, Row(come, mem.strides[-1]), Row(go, i64(1)), columns)
-            with e.b.when(e.negated(there)):
-                clear_row(e, go, nbytes)
+    def copied(made: Tensor, streaming: bool) -> None:
+        with e.b.loop(i64(0), n, i64(1)) as k:
+            later = e.b.intrinsic("llvm.smin", e.b.op("add", k, i64(AHEAD)), e.b.op("sub", n, i64(1)))
+            fetch_ahead(e, row_at(later)[0], type_.shape[1] * type_.dtype.get_byte())
+            come, there = row_at(k)
+            go = at_column(e, made.pointer, k, made.strides[0], type_.dtype)
+            with nullcontext() if there is None else e.b.when(there):
+                copy_row(e, type_.dtype, Row(come, mem.strides[-1]), Row(go, i64(1)), columns, streaming=streaming)
+            if there is not None:
+                with e.b.when(e.negated(there)):
+                    clear_row(e, go, nbytes)
+
+    with gathered(e, type_, known_or(type_, (n, columns))) as (result, made):
+        fill_rows(e, made, columns, lambda streaming: copied(made, streaming))
     return result
 
 

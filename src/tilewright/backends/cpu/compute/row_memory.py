@@ -7,6 +7,7 @@ from dataclasses import field
 
 from tilewright.backends.cpu.compute.atomics import add_each
 from tilewright.backends.cpu.compute.storage import load, store
+from tilewright.backends.cpu.compute.streaming import store_past_caches
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.groups import SaveSink, Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import memory_type, repeated
@@ -206,14 +207,12 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -
     if sink.add:
         lane = rounded(read(b, pointer, tensor.dtype, here, stride) + lane, tensor.dtype)
     if streaming and here.mask is None and here.count > 1:
-        b.module.declare("!0 = !{i32 1}")
-        b.module.streams = True
-        b.store(_kept(b, to_memory(lane)), pointer, here.count * tensor.dtype.get_byte(), ", !nontemporal !0")
+        store_past_caches(b, kept(b, to_memory(lane)), pointer, here.count * tensor.dtype.get_byte())
         return
     write(b, pointer, lane, here, stride)
 
 
-def _kept(b: Builder, value: Value) -> Value:
+def kept(b: Builder, value: Value) -> Value:
     """Return lanes of which LLVM does not know where they come from: one that truncates and stores forgets the hint."""
     if element(value.type) == "half":
         value = b.convert("bitcast", value, vector("i16", lanes(value.type)))

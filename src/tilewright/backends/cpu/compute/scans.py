@@ -5,14 +5,20 @@ What is carried from vector to vector is a double where it is a sum or product o
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
-from tilewright.backends.cpu.compute.reduce import VECTORS, loaded_lanes
-from tilewright.backends.cpu.compute.storage import first_lanes, store
-from tilewright.backends.cpu.compute.traced import Lanes, combine, converted, rounded, to_memory
+from collections.abc import Sequence
+
+from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, read_of
+from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.reduce import VECTORS
+from tilewright.backends.cpu.compute.row_memory import kept
+from tilewright.backends.cpu.compute.storage import first_lanes, load, store
+from tilewright.backends.cpu.compute.straight import gathered
+from tilewright.backends.cpu.compute.streaming import emit_streaming, store_past_caches, streaming_pays
+from tilewright.backends.cpu.compute.traced import Lanes, combine, converted, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
-from tilewright.backends.cpu.emit.values import Tile
+from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type, repeated
+from tilewright.backends.cpu.emit.values import Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.dtypes import FP64
@@ -26,28 +32,45 @@ DOUBLES = {"add": "fadd", "multiply": "fmul"}
 @lowers("tile:scan")
 def _scan(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     source: Tile = bound["x"]
-    e.stored(source)
-    source = with_adjacent_rows(e, source) if not source.is_column else source
-    result = e.fresh(tile_type(call), known_or(tile_type(call), source.valid))
-    scan, rank = Scan(e, call.op.spec, source, result, bound["reverse"]), len(source.valid)
+    rank = len(source.valid)
     axis = bound["axis"] % rank
-    if axis == rank - 1:
-        with rows_of(e, source.rows) as row:
-            scan.row(row)
-    else:
-        with rows_of(e, [*source.valid[:axis], *source.valid[axis + 1 : -1]]) as batch:
-            scan.columns(batch, axis)
+    if not is_read_in_place(e, source):
+        e.stored(source)
+        source = with_adjacent_rows(e, source) if not source.is_column else source
+    given = read_of(e, source)
+    e.flush()  # what is recorded may read where the result goes
+    with gathered(e, tile_type(call), known_or(tile_type(call), source.valid)) as (result, made):
+        scan = Scan(e, call.op.spec, given, made, bound["reverse"])
+        if axis == rank - 1:
+            _rows(e, scan, source.rows, made)
+        else:
+            with rows_of(e, [*source.valid[:axis], *source.valid[axis + 1 : -1]]) as batch:
+                scan.columns(batch, axis)
     return result
 
 
-class Scan:
-    """One scan being emitted: the tile it goes over, and the one it goes to."""
+def _rows(e: FunctionEmitter, scan: Scan, rows: Sequence[Value], made: Tensor) -> None:
+    """Emit the scan of each row, of which the results pass the caches where that pays."""
+    target = e.step.target
+    tensor = e.value(target.tensor) if target is not None else None
+    pays = streaming_pays(e, tensor, made.pointer, static(scan.valid[-1])) if isinstance(tensor, Tensor) else None
 
-    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, result: Tile, is_reverse: bool) -> None:
-        assert spec.start is not None and source.place is not None and result.place is not None
-        self.e, self.b, self.dtype, self.valid = e, e.b, result.type.dtype, source.valid
-        self.given = source.type.dtype
-        self.source, self.result, self.is_reverse = source.place, result.place, is_reverse
+    def emit(is_streaming: bool) -> None:
+        scan.is_streaming = is_streaming
+        with rows_of(e, rows) as row:
+            scan.row(row)
+
+    emit_streaming(e, pays, emit)
+
+
+class Scan:
+    """One scan being emitted: what it goes over, and where its results go."""
+
+    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tensor, result: Tensor, is_reverse: bool) -> None:
+        assert spec.start is not None
+        self.e, self.b, self.dtype, self.valid = e, e.b, result.dtype, source.valid
+        self.source, self.result, self.is_reverse = source, result, is_reverse
+        self.is_streaming = False
         self.combine = combine(spec.combine)
         self.wide = DOUBLES.get(spec.combine, "") if self.dtype.is_float() and self.dtype != FP64 else ""
         self.start = spec.start(self.dtype)
@@ -141,7 +164,9 @@ class Scan:
 
     def _loaded(self, place: tuple[Value, ...], mask: Value | None) -> Lanes:
         """Emit the loading of one vector; elements of a mask count."""
-        return converted(loaded_lanes(self.e, self.given, self.source, place, mask), self.dtype)
+        b, dtype = self.b, self.source.dtype
+        type_, pointer = vector(memory_type(dtype), self.e.lanes), moved(self.e, self.source, place)
+        return converted(from_memory(b, load(b, type_, pointer, dtype.get_byte(), mask), dtype), self.dtype)
 
     def _first(self, count: int) -> Value:
         """Return what nothing has been folded into."""
@@ -160,5 +185,9 @@ class Scan:
         value = carried
         if self.wide and element(carried.type) == DOUBLE:
             value = b.convert("fptrunc", carried, vector(F32, lanes(carried.type)))
-        pointer = element_at(self.e, self.dtype, self.result, place)
-        store(b, to_memory(rounded(Lanes(b, value, self.dtype), self.dtype)), pointer, self.dtype.get_byte(), mask)
+        pointer, size = moved(self.e, self.result, place), self.dtype.get_byte()
+        value = to_memory(rounded(Lanes(b, value, self.dtype), self.dtype))
+        if self.is_streaming and mask is None:
+            store_past_caches(b, kept(b, value), pointer, size * self.e.lanes)
+        else:
+            store(b, value, pointer, size, mask)

@@ -17,6 +17,7 @@ from tilewright.backends.cpu.compute.copies import (
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type, single, strips
 from tilewright.backends.cpu.compute.row_copies import clear_row
 from tilewright.backends.cpu.compute.storage import load
+from tilewright.backends.cpu.compute.straight import gathered
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory
 from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -174,8 +175,9 @@ def columns_taken(e: FunctionEmitter, columns: Value, pattern: MaskPattern) -> V
 def _scatter_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     source, dst, pattern = read_of(e, bound["src"]), bound["dst"], pattern_of(bound["mask_pattern"])
     if is_read_in_place(e, dst) and _is_whole(dst) and _is_whole(bound["src"]):
-        held, result = read_of(e, dst), e.fresh(dst.type, dst.valid)
-        put_columns(e, source, view_of(e, result), pattern, held)
+        held = read_of(e, dst)
+        with gathered(e, dst.type, dst.valid) as (result, made):
+            put_columns(e, source, made, pattern, held)
         return result
     result = changing(e, call, dst)
     put_columns(e, source, view_of(e, result), pattern)

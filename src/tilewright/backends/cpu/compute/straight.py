@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from tilewright.backends.cpu.compute.addresses import moved, view_of
+from tilewright.backends.cpu.compute.streaming import emit_streaming, streaming_pays
 from tilewright.backends.cpu.compute.tiles import fitting
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cpu.emit.values import Tensor, Tile
+from tilewright.backends.cpu.emit.values import Tensor, Tile, static
 from tilewright.core.types import TileType
 from tilewright.native.llvm import Value, i64
 from tilewright.passes.straight import Target
@@ -39,3 +40,10 @@ def stored_at(
     pointer, strides = moved(e, tensor, e.indices(offsets)), tensor.strides[-len(shape) :]
     with nullcontext() if fits is None else e.b.when(fits):
         yield Tensor(pointer, tuple(shape), strides, tuple(valid), tensor.dtype, tensor.root)
+
+
+def fill_rows(e: FunctionEmitter, made: Tensor, width: Value, emit: Callable[[bool], None]) -> None:
+    """Emit what fills memory with rows: past the caches where it is part of a large tensor, plainly elsewhere."""
+    tensor = None if e.step.target is None else e.value(e.step.target.tensor)
+    pays = streaming_pays(e, tensor, made.pointer, static(width)) if isinstance(tensor, Tensor) else None
+    emit_streaming(e, pays, emit)

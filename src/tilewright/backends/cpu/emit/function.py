@@ -33,6 +33,7 @@ from tilewright.passes.defined import Defined, looks_at
 from tilewright.passes.fusion import Fusion
 from tilewright.passes.last_use import LastUse
 from tilewright.passes.outline import author_of
+from tilewright.passes.product_sums import summed_later
 
 
 class Region:
@@ -78,6 +79,8 @@ class FunctionEmitter(Recording):
         """The tiles of which it is followed where they hold data."""
         self.accumulators = accumulators(function) if self.checked else {}
         self.last_use = LastUse(function.body)
+        self.summed_later = summed_later(function)
+        """The products that the next one adds together with its own, by identity."""
 
     @property
     def lanes(self) -> int:

@@ -16,10 +16,13 @@ class Options:
     polled: bool = True
     """Whether loops end once the program has failed or was interrupted; without, to measure what that costs."""
 
+    chosen_tiles: bool = True
+    """Whether matrices are multiplied in tiles as the machine wants them, or as the program has them."""
+
     schedule: str = ""
     """How kernels on a GPU are scheduled, where rules are not to say that."""
 
     @staticmethod
     def current() -> Options:
         """Return what the settings say now."""
-        return Options(checked=settings.checked(), schedule=settings.cuda_schedule())
+        return Options(settings.checked(), chosen_tiles=settings.chooses_tiles(), schedule=settings.cuda_schedule())

@@ -11,7 +11,7 @@ from tilewright.backends.cpu.compute.element_gathers import Taking
 from tilewright.backends.cpu.compute.indexed import Largest, at_column, check, number, pointing_outside
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row, copy_window, fetch_ahead
 from tilewright.backends.cpu.compute.selections import find_matches, take_columns
-from tilewright.backends.cpu.compute.straight import stored_at
+from tilewright.backends.cpu.compute.straight import fill_rows, stored_at
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
@@ -116,20 +116,21 @@ def _paged_gather(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         held = number(e, at_column(e, table.pointer, page, table.strides[0], table.dtype), table.dtype)
         return e.b.op("add", e.b.op("mul", held, block), rest)
 
-    with (
-        _made(e, call, shape, source.dtype, clear=static(count) != bound["max_indices"]) as made,
-        e.b.loop(i64(0), count, i64(1)) as position,
-    ):
+    def copied(made: Tensor, streaming: bool) -> None:
         across, along = made.strides[::-1] if bound["is_trans"] else made.strides
-        row = row_of(position)
-        exact = pointing_outside("block_table", row, source.shape[0])
-        e.stop(e.b.compare("icmp uge", row, source.shape[0]), outside("block_table"), call, exact)
-        later = e.b.intrinsic("llvm.smin", e.b.op("add", position, i64(AHEAD)), e.b.op("sub", count, i64(1)))
-        ahead = at_column(e, start, row_of(later), source.strides[0], source.dtype)
-        fetch_ahead(e, ahead, bound["size"] * source.dtype.get_byte())
-        come = at_column(e, start, row, source.strides[0], source.dtype)
-        go = at_column(e, made.pointer, position, across, source.dtype)
-        copy_row(e, source.dtype, Row(come, source.strides[1]), Row(go, along), size)
+        with e.b.loop(i64(0), count, i64(1)) as position:
+            row = row_of(position)
+            exact = pointing_outside("block_table", row, source.shape[0])
+            e.stop(e.b.compare("icmp uge", row, source.shape[0]), outside("block_table"), call, exact)
+            later = e.b.intrinsic("llvm.smin", e.b.op("add", position, i64(AHEAD)), e.b.op("sub", count, i64(1)))
+            ahead = at_column(e, start, row_of(later), source.strides[0], source.dtype)
+            fetch_ahead(e, ahead, bound["size"] * source.dtype.get_byte())
+            come = at_column(e, start, row, source.strides[0], source.dtype)
+            go = at_column(e, made.pointer, position, across, source.dtype)
+            copy_row(e, source.dtype, Row(come, source.strides[1]), Row(go, along), size, streaming=streaming)
+
+    with _made(e, call, shape, source.dtype, clear=static(count) != bound["max_indices"]) as made:
+        fill_rows(e, made, size, lambda streaming: copied(made, streaming))
     return made
 
 

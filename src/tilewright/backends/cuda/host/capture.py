@@ -46,12 +46,12 @@ def _scalar(k: Kernel, params: Parameters, scalar: host.Scalar) -> Scalar:
 
 
 def _tensor(params: Parameters, tensor: host.Tensor) -> Tensor:
-    element = memory_element(tensor.dtype)
+    element, roots = memory_element(tensor.dtype), (tensor.root,)
     several = max(1, ALIGNED // tensor.dtype.get_byte())
-    pointer = params.add(pointer_to(element), tensor.pointer, ALIGNED)
-    strides = extents(params, tensor.strides, several)
-    shape = _along_rows(params, tensor.shape, several)
-    valid = shape if tensor.valid == tensor.shape else _along_rows(params, tensor.valid, several)
+    pointer = params.add(pointer_to(element), tensor.pointer, ALIGNED, roots)
+    strides = extents(params, tensor.strides, several, roots)
+    shape = _along_rows(params, tensor.shape, several, roots)
+    valid = shape if tensor.valid == tensor.shape else _along_rows(params, tensor.valid, several, roots)
     return Tensor(pointer, shape, strides, valid, tensor.dtype, tensor.root, _described(params, tensor))
 
 
@@ -63,12 +63,16 @@ def _described(params: Parameters, tensor: host.Tensor) -> Described | None:
     return partial(params.described, Plane(tensor.pointer, rows, columns, tensor.strides[0], element, size))
 
 
-def _along_rows(params: Parameters, words: Sequence[llvm.Value], divisor: int) -> tuple[Extent, ...]:
+def _along_rows(
+    params: Parameters, words: Sequence[llvm.Value], divisor: int, roots: tuple[object, ...]
+) -> tuple[Extent, ...]:
     """Return extents, of which the last says where rows end."""
-    return (*extents(params, words[:-1]), *extents(params, words[-1:], divisor))
+    return (*extents(params, words[:-1]), *extents(params, words[-1:], divisor, roots))
 
 
-def extents(params: Parameters, words: Sequence[llvm.Value], divisor: int = 1) -> tuple[Extent, ...]:
-    """Return numbers of the host's as extents."""
+def extents(
+    params: Parameters, words: Sequence[llvm.Value], divisor: int = 1, roots: tuple[object, ...] = ()
+) -> tuple[Extent, ...]:
+    """Return numbers of the host's as extents, those of tensors with their roots."""
     found = ((word, static(word)) for word in words)
-    return tuple(params.add(I64, word, divisor) if known is None else known for word, known in found)
+    return tuple(params.add(I64, word, divisor, roots) if known is None else known for word, known in found)

@@ -16,7 +16,7 @@ from tilewright.backends.cuda.host.regions import name_of, nest
 from tilewright.backends.cuda.schedule import BAND
 from tilewright.backends.cuda.ttir import extents as between
 from tilewright.backends.cuda.ttir.control import write_turn
-from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT, factors
+from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import recipe_of, refused
@@ -50,7 +50,7 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         k.symbols = {symbol: extents(params, [word])[0] for symbol, word in e.symbols.items()}
         for var in outside:
             k.bindings[var] = captured(k, params, e.bindings[var])
-        k.facts.factors.update(factors(k.program, loops[-1].body))
+        k.facts.look(k.program, loops[-1].body)
         turns = _turns(k, block, extents(params, counts))
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])

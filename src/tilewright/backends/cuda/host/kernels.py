@@ -8,13 +8,18 @@ from dataclasses import field, replace
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cuda import schedule
 from tilewright.backends.cuda.schedule import Schedule
+from tilewright.backends.cuda.ttgir.chain import Unfit
+from tilewright.backends.cuda.ttgir.roles import written
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
+from tilewright.backends.cuda.ttir.text import I64
+from tilewright.native import llvm
 from tilewright.native.llvm import spelled
 from tilewright.records import mutable, record
 
 SPREAD = 8
 """Warps of a block that multiplies what it loads element by element; with 4 Triton takes half as long again."""
+ROLES = Schedule(4, 1, has_roles=True)
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
 
@@ -33,27 +38,32 @@ class KernelText:
     schedule: Schedule
     described: str = ""
     schedules: tuple[Schedule, ...] = ()
+    roles: str = ""
+    """The text that says itself what its warps do, where it is of a kind that gains from it."""
 
     @staticmethod
-    def of(name: str, k: Kernel, params: Parameters, wanted: str) -> KernelText:
-        """Return a kernel that has been written; a text can say how it is to be scheduled."""
+    def of(name: str, k: Kernel, params: Parameters, wanted: str, count: llvm.Value) -> KernelText:
+        """Return a kernel of so many blocks that has been written; a text can say how it is to be scheduled."""
         name = spelled(name)
+        roles = _roles(name, k, params, count) if k.facts.is_described and schedule.wants_roles(wanted) else ""
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        plain = schedule.wanted(wanted, schedule.plain(k.facts.largest, k.facts.products))
+        usual = schedule.plain(k.facts.largest, k.facts.products, is_folded=k.t.is_folded)
+        plain = schedule.wanted(wanted, usual)
         if not k.facts.is_described:
             return KernelText(name, aligned, other, plain)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
         facts = k.facts
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
-        return KernelText(
-            name, aligned, other, plain, described, tuple(schedule.wanted(wanted, each) for each in tried)
-        )
+        schedules = tuple(schedule.wanted(wanted, each) for each in tried)
+        return KernelText(name, aligned, other, plain, described, schedules, roles)
 
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
         is_described = is_aligned and capability // 10 == DESCRIBED
         quick = [(self.described, each) for each in self.schedules if is_described]
+        if self.roles and is_described:
+            quick.insert(0, (self.roles, ROLES))
         text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
         return (*quick, *((text, each) for each in schedule.smaller(usual)))
 
@@ -61,6 +71,18 @@ class KernelText:
     def _spread(self) -> Schedule:
         """How blocks are run that load factors element by element: by more threads, so that each loads fewer."""
         return replace(self.schedule, warps=max(self.schedule.warps, SPREAD)) if self.described else self.schedule
+
+
+def _roles(name: str, k: Kernel, params: Parameters, count: llvm.Value) -> str:
+    """Return the text with roles of a kernel, which then is given how many blocks it has; nothing where it has none."""
+    tried = params.copied()
+    turns = tried.add(I64, count)
+    try:
+        text = written(name, k.t.module(name, (), is_described=True), tried.listed(), str(turns))
+    except Unfit:
+        return ""
+    params.found = tried.found
+    return text
 
 
 @record

@@ -4,7 +4,8 @@ What they need of the driver and of the framework are symbols, and handles are i
 it is loaded on a device: so the object can be kept.
 
     table := context, device, error word of the host's, its address on the device, then a row for each kernel
-    row   := function, nothing before its first launch; threads; bytes of shared memory; boxes of its descriptors
+    row   := function, nothing before its first launch; threads; bytes of shared memory; boxes of its descriptors;
+             how many blocks it has at most
 
 An entry is run between `begin` and `end`, which `started` writes around it: they find the stream once, and give memory
 back. What launches share lies behind the words of the context that the entry is called with.
@@ -27,6 +28,10 @@ LOAD = "tilewright_cuda_load"
 """The function that loads a kernel and writes it into its row: `i32 (i64 number)`."""
 
 
+TOO_MANY = 2**31
+"""Blocks that no grid has."""
+
+
 class Table(IntEnum):
     """The words at the beginning of the table, and how many a kernel has."""
 
@@ -35,7 +40,7 @@ class Table(IntEnum):
     ERROR_WORD = 2
     ERROR_ADDRESS = 3
     KERNELS = 4
-    ROW = 4
+    ROW = 5
 
 
 class Shared(IntEnum):
@@ -206,7 +211,11 @@ ready:
   %threads = load i32, ptr %second, align 8
   %third = getelementptr i64, ptr %row, i64 2
   %shared = load i32, ptr %third, align 8
-  %most = call i64 @llvm.umin.i64(i64 %count, i64 2147483648)
+  %fourth = getelementptr i64, ptr %row, i64 4
+  %limit = load i64, ptr %fourth, align 8
+  %few = call i64 @llvm.umin.i64(i64 %count, i64 %limit)
+  %fits = icmp ult i64 %count, {TOO_MANY}
+  %most = select i1 %fits, i64 %few, i64 {TOO_MANY}
   %blocks = trunc i64 %most to i32
   %graph = getelementptr i64, ptr %context, i64 {Shared.END}
   %taken = call i1 @graph_takes(ptr %graph, ptr %stream, {_KERNEL})

@@ -37,9 +37,10 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     scratch = Scratch(params, block, count)
     k.reserve = scratch.reserve
     write(k, params, block)
+    params.align(k.facts.in_rows)
     unit = e.program
     assert isinstance(unit, Kernels)
-    text = KernelText.of(name, k, params, unit.schedule)
+    text = KernelText.of(name, k, params, unit.schedule, count)
     number, maps = unit.kernel(text), params.maps if text.described else []
     unit.launches.append(Launch(number, f"{Path(e.at.span.filename).name}:{e.at.span.line}", grid, arguments))
     scratch.settle(e)

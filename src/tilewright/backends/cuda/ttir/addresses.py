@@ -30,6 +30,8 @@ def place(k: Kernel, tensor: Tensor, offsets: Sequence[Extent]) -> Value:
 def places(k: Kernel, tensor: Tensor, shape: Sequence[int], offsets: Sequence[Extent]) -> Value:
     """Return the address of each element of a shape, the first at some offsets."""
     t, apart = k.t, None
+    if shape and shape[-1] > 1:
+        k.facts.in_rows.add(tensor.root)
     for axis, stride in enumerate(tensor.strides):
         if shape[axis] == 1:
             continue

@@ -34,7 +34,7 @@ def _expansion(k: Kernel, call: Call, bound: Bound) -> Tile:
     x, vector, spec, type_ = bound["x"], bound["vec"], call.op.spec, tile_type(call)
     if spec.name.startswith("row") and vector.type.shape[-1] != 1:
         vector = _repeated(k, vector, type_.shape[-1])
-    return mapped(k, spec, type_, [x, vector])
+    return mapped(k, call, type_, [x, vector])
 
 
 def _repeated(k: Kernel, vector: Tile, width: int) -> Tile:
@@ -51,7 +51,7 @@ def _repeated(k: Kernel, vector: Tile, width: int) -> Tile:
 def _partial(k: Kernel, call: Call, bound: Bound) -> Tile:
     """Write an op of two tiles where the second is valid, and the first one elsewhere."""
     lhs, rhs, type_ = bound["lhs"], bound["rhs"], tile_type(call)
-    both = mapped(k, call.op.spec, type_, [lhs, rhs])
+    both = mapped(k, call, type_, [lhs, rhs])
     rank, shape = len(type_.shape), padded(type_.shape)
     wanted: list[Extent] = [*shape[: rank - len(rhs.valid)], *rhs.valid]
     for axis in range(rank - len(rhs.valid), rank):

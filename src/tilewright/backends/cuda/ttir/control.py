@@ -45,6 +45,9 @@ Write: TypeAlias = "Callable[[], list[Value]]"
 GONE = ReturnStmt()
 """The end of a path behind a loop in which the function has returned."""
 
+LEFT, RETURNED = -1, -2
+"""Stand for the next turn of a loop that has none: it was left, or the function returned in it."""
+
 COPIES = 64
 """How often what follows branches is written at most."""
 
@@ -257,19 +260,20 @@ def turns(k: Kernel, start: Extent, stop: Extent, step: Extent, span: Span) -> E
 
 
 def _left(k: Kernel, stmt: LoopStmt) -> Value:
-    """Write a loop that looks before each turn whether there is one; return whether the function returned in it.
+    """Write a loop that carries which turn is next, LEFT or RETURNED; return whether the function returned in it.
 
-    How many turns it has made, whether it was left, and whether the function returned come before what it carries.
+    Whether there is a next turn is found at the end of each: a loop that hands its turns fewer values than it looks at
+    is more than Triton's layouts follow.
     """
     t, handed = k.t, Handed.around(k, stmt.iter_args)
-    zero, never, ever = t.integer(0), t.constant("false", I1), t.constant("true", I1)
     start: Extent = 0
     step: Extent = 1
     count: Extent = 0
     if isinstance(stmt, ForStmt):
         start, stop, step = _ends(k, stmt)
         count = turns(k, start, stop, step, stmt.span)
-    starts = [zero, never, never, *handed.values([arg.init for arg in stmt.iter_args])]
+    begun = handed.values([arg.init for arg in stmt.iter_args])
+    starts = [_next(k, stmt, handed, begun, t.integer(0), count), *begun]
     looked, inside, outside = ([t.fresh(each.element, each.shape) for each in starts] for _ in range(3))
     pairs = ", ".join(f"{now} = {first}" for now, first in zip(looked, starts, strict=True))
     types = _types(looked)
@@ -278,28 +282,36 @@ def _left(k: Kernel, stmt: LoopStmt) -> Value:
         if isinstance(exit, ReturnStmt):
             if exit is not GONE and k.returned(exit):
                 raise refused("a return of what a kernel computes, out of a loop", stmt.span)
-            return [ever, ever, *inside[3:]]
-        return [ever if isinstance(exit, BreakStmt) else never, never, *_on(handed, exit)]
+            return [t.integer(RETURNED), *inside[1:]]
+        given = _on(handed, exit)
+        if isinstance(exit, BreakStmt):
+            return [t.integer(LEFT), *given]
+        return [_next(k, stmt, handed, given, t.simple("arith.addi", inside[0], t.integer(1)), count), *given]
 
     with t.block(f"{_named(outside)}scf.while ({pairs}) : ({types}) -> ({types}) {{"), _turn(k, stmt):
-        handed.bind(handed.vars, looked[3:])
-        more = _either(k, looked[1], [never], [lambda: [never], lambda: [_more(k, stmt, looked[0], count)]])
-        t.do(f"scf.condition({more[0]}) {', '.join(map(str, looked))} : {types}")
+        more = t.compare("cmpi sge", looked[0], t.integer(0))
+        t.do(f"scf.condition({more}) {', '.join(map(str, looked))} : {types}")
         t.between("} do {")
         t.between(f"^bb0({', '.join(f'{each}: {each.type}' for each in inside)}):")
         if isinstance(stmt, ForStmt):
             k.bindings[stmt.loop_var] = k.counted(extents.plus(t, start, extents.times(t, inside[0], step)))
-        handed.bind(handed.vars, inside[3:])
-        following = t.simple("arith.addi", inside[0], t.integer(1))
-        _hand_on(k, [following, *_path(k, tuple(stmt.body), Way(inside[1:], end))])
-    handed.bind(stmt.return_vars, outside[3:])
-    return outside[2]
+        handed.bind(handed.vars, inside[1:])
+        _hand_on(k, _path(k, tuple(stmt.body), Way(inside, end)))
+    handed.bind(stmt.return_vars, outside[1:])
+    return t.compare("cmpi eq", outside[0], t.integer(RETURNED))
 
 
-def _more(k: Kernel, stmt: LoopStmt, turn: Value, count: Extent) -> Value:
+def _next(k: Kernel, stmt: LoopStmt, handed: Handed, given: Sequence[Value], turn: Value, count: Extent) -> Value:
+    """Return a turn of a loop if there is one, and LEFT if not, with what it would be handed."""
+    kept = k.bindings, k.missing
+    k.bindings, k.missing = dict(k.bindings), dict(k.missing)
+    handed.bind(handed.vars, given)
     if isinstance(stmt, WhileStmt):
-        return k.scalar(stmt.condition).value
-    return k.t.compare("cmpi slt", turn, extents.held(k.t, count))
+        more = k.scalar(stmt.condition).value
+    else:
+        more = k.t.compare("cmpi slt", turn, extents.held(k.t, count))
+    k.bindings, k.missing = kept
+    return k.t.select(more, turn, k.t.integer(LEFT))
 
 
 def _hand_on(k: Kernel, found: Sequence[Value]) -> None:

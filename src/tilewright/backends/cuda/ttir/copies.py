@@ -79,6 +79,7 @@ def _copied(
         raise refused("a copy of a tensor into itself", call.span)
     k.reads(given)
     k.writes(into)
+    k.facts.in_rows |= {given.root, into.root}
     count: Extent = 1
     for size in sizes:
         count = extents.times(t, count, size)

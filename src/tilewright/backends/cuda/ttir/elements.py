@@ -367,8 +367,8 @@ _FUNCTIONS: dict[str, Written] = {
 }
 
 
-def computed(t: Text, value: Value, dtype: DataType, is_rough: bool = False) -> Elements:
+def computed(t: Text, value: Value, dtype: DataType) -> Elements:
     """Return elements as they are computed with: half floats as fp32."""
     if value.element in ("f16", "bf16"):
         value = t.convert("arith.extf", value, F32)
-    return Elements(t, value, working(dtype), is_rough=is_rough)
+    return Elements(t, value, working(dtype))

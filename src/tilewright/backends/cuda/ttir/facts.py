@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
+from tilewright.backends.cuda.ttir.needs import rough
 from tilewright.backends.cuda.ttir.values import ANY
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
@@ -34,6 +35,8 @@ class Facts:
     """The rows and columns of its matrix products."""
     factors: set[Call] = field(default_factory=set[Call])
     """Loads whose tiles are multiplied."""
+    rough: set[Call] = field(default_factory=set[Call])
+    """Calls beside products whose results need not be exact to fp32."""
     block_bytes: int = 0
     """How much is loaded by descriptors, if each is used once."""
     described: set[object] = field(default_factory=set[object])
@@ -44,6 +47,14 @@ class Facts:
     """The tensors that it could write to by descriptors."""
     loaded: set[object] = field(default_factory=set[object])
     """The tensors that it reads."""
+    in_rows: set[object] = field(default_factory=set[object])
+    """The tensors of which it moves neighbours, several at once where they are aligned."""
+
+    def look(self, program: Program, body: SeqStmts) -> None:
+        """Look at statements that are about to be written."""
+        self.factors.update(factors(program, body))
+        if self.factors:
+            self.rough.update(rough(body))
 
     @property
     def is_described(self) -> bool:

@@ -26,6 +26,7 @@ def scanned(t: Text, values: Sequence[Value], axis: int, is_reverse: bool, combi
 def _written(
     t: Text, name: str, said: str, values: Sequence[Value], shape: Sequence[int], combine: Combine
 ) -> list[Value]:
+    t.is_folded = True
     made = t.several([value.element for value in values], shape)
     firsts, seconds = ([t.fresh(value.element) for value in values] for _ in range(2))
     given = ", ".join(value.type for value in values)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.facts import factors
 from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, declined, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
@@ -96,7 +95,7 @@ class Kernel(Accesses):
 
     def call(self, function: Function, args: Sequence[Binding]) -> tuple[Binding, ...]:
         """Write a function in place of a call of it; return its results."""
-        self.facts.factors.update(factors(self.program, function.body))
+        self.facts.look(self.program, function.body)
         for param, arg in zip(function.params, args, strict=True):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)

@@ -15,6 +15,7 @@ from tilewright.backends.cuda.ttir.text import I32, I64, Value, type_of
 from tilewright.backends.cuda.ttir.tiles import in_memory, operand, spread_to, tile_type, zeros
 from tilewright.backends.cuda.ttir.values import (
     MATRIX_UNITS,
+    SMALL_FLOATS,
     Extent,
     Scalar,
     Tensor,
@@ -72,8 +73,9 @@ def _block(k: Kernel, call: Call, tensor: Tensor, offsets: Sequence[Extent], val
         places.append(k.t.convert("arith.trunci", spot, I32))
     k.facts.described.add(tensor.root)
     k.facts.block_bytes += prod(type_.shape) * type_.dtype.get_byte()
-    found, (rows, columns) = tensor.described((type_.shape[0], type_.shape[1])), places
-    loaded = type_of(memory_element(tensor.dtype), type_.shape)
+    small, (rows, columns) = SMALL_FLOATS.get(tensor.dtype, ""), places
+    found = tensor.described((type_.shape[0], type_.shape[1]), small)
+    loaded = type_of(small or memory_element(tensor.dtype), type_.shape)
     return f"tt.descriptor_load {found}[{rows}, {columns}] : {found.element} -> {loaded}"
 
 
@@ -177,7 +179,14 @@ def _fetched(
         if filling is not None:
             other = in_memory(k, operand(k, filling, type_), tensor.dtype)
         masked = f", {mask}, {other}"
-    value = k.t.op(f"tt.load {found}{masked} : {found.type}", element, shape, described)
+    plain = f"tt.load {found}{masked} : {found.type}"
+    small = SMALL_FLOATS.get(tensor.dtype)
+    if small and described:
+        floats = k.t.described(described, small, shape)
+        value = k.t.op(plain, element, shape, f"tt.bitcast {floats} : {floats.type} -> {type_of(element, shape)}")
+        k.t.small[value] = floats
+        return value
+    value = k.t.op(plain, element, shape, described)
     return k.t.compare("cmpi ne", value, zeros(k, value)) if tensor.dtype == BOOL else value
 
 

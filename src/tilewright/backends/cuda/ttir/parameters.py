@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field, replace
 
 from tilewright.backends.cuda.ttir.text import I64, Value, descriptor_of, located, pointer_to
+from tilewright.backends.cuda.ttir.values import ANY
 from tilewright.native import llvm
 from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN
@@ -18,12 +19,13 @@ ALIGNED = 16
 class Parameter:
     """One parameter: its name in the kernel, and the word of the host's that it is given, None for the error word.
 
-    Where it is a multiple of `divisor`, more than one element is moved at a time.
+    Where it is a multiple of `divisor`, more than one element of some tensors is moved at a time: those of `roots`.
     """
 
     value: Value
     word: llvm.Value | None
     divisor: int = 1
+    roots: tuple[object, ...] = ()
 
 
 @record
@@ -54,14 +56,24 @@ class Parameters:
     found: list[Parameter] = field(default_factory=list[Parameter])
     maps: list[Map] = field(default_factory=list[Map])
 
-    def add(self, element: str, word: llvm.Value | None, divisor: int = 1) -> Value:
+    def add(self, element: str, word: llvm.Value | None, divisor: int = 1, roots: tuple[object, ...] = ()) -> Value:
         """Return the parameter that a word is given as."""
-        for known in self.found:
+        for number, known in enumerate(self.found):
             if known.word == word and known.value.element == element:
+                self.found[number] = replace(known, roots=(*known.roots, *roots))
                 return known.value
         value = Value(f"%arg{len(self.found)}", element)
-        self.found.append(Parameter(value, word, divisor))
+        self.found.append(Parameter(value, word, divisor, roots))
         return value
+
+    def align(self, in_rows: Collection[object]) -> None:
+        """Ask alignment of the tensors alone that are moved in rows: others are not to keep these from it."""
+        self.found = [
+            each
+            if ANY in in_rows or not each.roots or any(root in in_rows for root in each.roots)
+            else replace(each, divisor=1)
+            for each in self.found
+        ]
 
     def settle(self, word: llvm.Value, given: llvm.Value) -> None:
         """Let a parameter be given another word than the one that it was added with."""
@@ -71,8 +83,9 @@ class Parameters:
         """Return the address of the word that errors are noted in."""
         return self.add(pointer_to(I64), None)
 
-    def described(self, plane: Plane, block: tuple[int, int]) -> Value:
-        """Return the descriptor by which blocks of a tensor are loaded."""
+    def described(self, plane: Plane, block: tuple[int, int], element: str) -> Value:
+        """Return the descriptor by which blocks of a tensor are loaded, of elements that may have another name."""
+        plane = replace(plane, element=element or plane.element)
         for known in self.maps:
             if (known.plane, known.block) == (plane, block):
                 return known.value
@@ -83,6 +96,15 @@ class Parameters:
     def texts(self, *, is_aligned: bool, is_described: bool = False) -> Sequence[str]:
         """Return the parameters as a kernel declares them, with what is known where all of them are aligned."""
         return [f"{said} {located(UNKNOWN)}" for said in self._said(is_aligned, is_described)]
+
+    def listed(self) -> list[tuple[str, str, str]]:
+        """Return the parameters where all are aligned, with descriptors: names, types, and what is known of them."""
+        found = [(each.value.ref, each.value.element, _said(each, True)) for each in self.found]
+        return [*found, *((each.value.ref, each.value.element, "") for each in self.maps)]
+
+    def copied(self) -> Parameters:
+        """Return the same parameters, to which others can be added."""
+        return Parameters(list(self.found), list(self.maps))
 
     def _said(self, is_aligned: bool, is_described: bool) -> Iterator[str]:
         yield from (f"{p.value}: {p.value.element}{_said(p, is_aligned)}" for p in self.found)

@@ -123,6 +123,7 @@ def row_addresses(k: Kernel, tensor: Tensor, numbers: Value, shape: Sequence[int
 def addresses(k: Kernel, tensor: Tensor, places: Sequence[Value]) -> Value:
     """Return the addresses of elements that lie at some places along the axes of a tensor."""
     t, shape, apart = k.t, places[0].shape, None
+    k.facts.in_rows.add(tensor.root)
     for count, stride in zip(places, tensor.strides, strict=True):
         far = count if stride == 1 else t.simple("arith.muli", count, t.splat(extents.held(t, stride), shape))
         apart = far if apart is None else t.simple("arith.addi", apart, far)

@@ -19,10 +19,12 @@ from tilewright.backends.cuda.ttir.tiles import of_rank, operand, tile_type, zer
 from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tile, element_of, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import FP32, FP64, INT32, DataType
-from tilewright.ops.matmul import MISSING_ROWS
+from tilewright.dtypes import FP16, FP32, FP64, INT32, DataType
+from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 
 LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
+TOGETHER = 32
+"""Products of floats of 8 bits that the matrix units add up by themselves; sums of those are added in fp32."""
 MOST_STEPS = 1 << 19
 """Multiplications of a product of fp32 that are written out; compilers take minutes for more."""
 
@@ -57,6 +59,7 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     type_, common = tile_type(call), lhs.valid[-1]
     _check_rows(k, call, common, rhs.valid[-2])
     a, b = cut(k, lhs, -1, common), cut(k, rhs, -2, common)
+    small = [k.t.small[each] for each in (a, b) if each in k.t.small]
     dtype = _computed_in(lhs.type.dtype, a.shape[-1])
     a, b = (_batched(k, _as(k, each, lhs.type.dtype, dtype), type_) for each in (a, b))
     if dtype == FP64:
@@ -65,9 +68,15 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
     precision = f", inputPrecision = {_precision(prod(shape), a.shape[-1])}" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
-    value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape)
+    described = _of_small(*small, start) if len(small) == len((a, b)) else ""
+    value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape, described)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
     return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
+
+
+def _of_small(a: Value, b: Value, start: Value) -> str:
+    """Return a product of floats of 8 bits on the matrix units, which add up a few of them less exactly than fp32."""
+    return f"tt.dot {a}, {b}, {start} {{maxNumImpreciseAcc = {TOGETHER} : i32}} : {a.type} * {b.type} -> {start.type}"
 
 
 def _precision(count: int, length: int) -> str:
@@ -114,7 +123,9 @@ def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
 
 
 def _computed_in(dtype: DataType, length: int) -> DataType:
-    """Return the type that elements are multiplied in."""
+    """Return the type that elements are multiplied in; floats of 8 bits are fp16, too."""
+    if dtype in SMALL_FLOATS:
+        dtype = FP16
     if dtype == FP64 or length >= MATRIX_UNITS.get(dtype, 1 << 20):
         return dtype
     return FP32 if dtype.is_float() else INT32

@@ -14,7 +14,7 @@ from tilewright.backends.cuda.ttir.folds import reduced
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.picks import picked, stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.sums import summed
+from tilewright.backends.cuda.ttir.sums import added, summed
 from tilewright.backends.cuda.ttir.text import F32, I64, Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, tile_type
 from tilewright.backends.cuda.ttir.values import Tile, working
@@ -32,7 +32,7 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     if dtype in spec.stepwise or of_doubles:
         in_turn = _in_pairs if bound["tmp_tile"] is not None and not of_doubles else _in_order
         return k.tile(in_turn(k, source, axis, spec), type_, valid)
-    value = _summed(k, source, axis, spec, dtype)
+    value = _summed(k, call, source, axis, dtype)
     if value is None:
         given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
         value = fold(k, given, axis, spec.combine)
@@ -42,11 +42,14 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     return k.tile(kept(k, value, source.value.shape, axis), type_, valid)
 
 
-def _summed(k: Kernel, source: Tile, axis: int, spec: OpSpec, dtype: DataType) -> Value | None:
+def _summed(k: Kernel, call: Call, source: Tile, axis: int, dtype: DataType) -> Value | None:
     """Return the sums of rows of floats, None for what is folded otherwise."""
+    spec = call.op.spec
     if spec.combine != "add" or working(dtype) != FP32 or axis != len(source.type.shape) - 1:
         return None
     given = filled(k, computed(k.t, source.value, dtype), source, spec, dtype).value
+    if call in k.facts.rough:
+        return as_element(k.t, added(k.t, given, axis), FP32, dtype)
     total = summed(k.t, given, axis, is_quick=bool(k.facts.factors))
     return as_element(k.t, k.t.simple("arith.addf", total, literal(k.t, 0, total)), FP32, dtype)
 

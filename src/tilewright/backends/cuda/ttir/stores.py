@@ -75,7 +75,7 @@ def _block(k: Kernel, tensor: Tensor, value: Value, offsets: Sequence[Extent]) -
     if columns * size < LEAST_ROW:
         return ""
     places = (k.t.convert("arith.trunci", extents.held(k.t, offset), I32) for offset in offsets)
-    found = tensor.described((rows, columns))
+    found = tensor.described((rows, columns), "")
     k.facts.put.add(tensor.root)
     return f"tt.descriptor_store {found}[{', '.join(map(str, places))}], {value} : {found.element}, {value.type}"
 

@@ -3,7 +3,7 @@
 Making doubles of floats takes as long as eight additions. So the neighbours of a single row are summed in groups, in
 fp32, and these in fp64. Where rows are shared out between threads, they are summed in pairs of floats, the second with
 what rounding has taken from the first. Where a sum is not finite then, its parts may have been too large for fp32, and
-all is summed in fp64 again; beside products there is no time for that.
+all is summed in fp64 again; beside products there is no time for that, and none for pairs where little depends on it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def summed(t: Text, given: Value, axis: int, *, is_quick: bool) -> Value:
     count = given.shape[axis]
     if prod(given.shape) > count or count < 2 * GROUP:
         return _checked(t, given, axis, _in_pairs(t, given, axis))
-    groups = _added(t, t.shaped("tt.reshape", given, (count // GROUP, GROUP)), 1)
+    groups = added(t, t.shaped("tt.reshape", given, (count // GROUP, GROUP)), 1)
     return _checked(t, flat(t, given), 0, _in_doubles(t, groups, 0))
 
 
@@ -43,7 +43,7 @@ def _checked(t: Text, given: Value, axis: int, found: Value) -> Value:
 
 
 def _in_doubles(t: Text, given: Value, axis: int) -> Value:
-    total = _added(t, t.convert("arith.extf", given, F64), axis)
+    total = added(t, t.convert("arith.extf", given, F64), axis)
     return t.convert("arith.truncf", total, F32)
 
 
@@ -66,7 +66,8 @@ def _in_pairs(t: Text, given: Value, axis: int) -> Value:
     return t.select(is_finite, t.simple("arith.addf", high, low), high)
 
 
-def _added(t: Text, given: Value, axis: int) -> Value:
+def added(t: Text, given: Value, axis: int) -> Value:
+    """Return an axis of floats summed as they come."""
     return reduced(t, [given], axis, lambda a, b: [t.simple("arith.addf", a[0], b[0])])[0]
 
 

@@ -79,6 +79,10 @@ class Text:
         self.lines: list[str | Either] = []
         self.span: Span = UNKNOWN
         """What the operations that follow are for."""
+        self.small: dict[Value, Value] = {}
+        """Bytes as the small floats that they are, where blocks are loaded by descriptors, for the matrix units."""
+        self.is_folded = False
+        """Whether elements of a tensor meet, so that threads wait for each other."""
         self._numbers = itertools.count()
         self._constants: dict[tuple[str, str, tuple[int, ...]], Value] = {}
         self._head: list[str] = []
@@ -101,13 +105,19 @@ class Text:
 
     def do(self, text: str, described: str = "") -> None:
         """Write an operation without a result, and the one in its place where blocks are loaded by descriptors."""
-        plain, other = (f"{'  ' * self._depth}{each} {located(self.span)}" for each in (text, described))
+        plain, other = (each and f"{'  ' * self._depth}{each} {located(self.span)}" for each in (text, described))
         self.lines.append(Either(plain, other) if described else plain)
 
     def op(self, text: str, element: str, shape: Sequence[int] = (), described: str = "") -> Value:
         """Write an operation and return its result."""
         result = self.fresh(element, shape)
         self.do(f"{result.ref} = {text}", described and f"{result.ref} = {described}")
+        return result
+
+    def described(self, text: str, element: str, shape: Sequence[int]) -> Value:
+        """Write an operation that is only there where blocks are loaded by descriptors, and return its result."""
+        result = self.fresh(element, shape)
+        self.do("", f"{result.ref} = {text}")
         return result
 
     def simple(self, name: str, *operands: Value) -> Value:
@@ -135,7 +145,12 @@ class Text:
     def turned(self, value: Value, order: Sequence[int]) -> Value:
         """Write elements with their axes in another order."""
         said = f" {{order = array<i32: {', '.join(map(str, order))}>}}"
-        return self.shaped("tt.trans", value, [value.shape[axis] for axis in order], said)
+        result = self.shaped("tt.trans", value, [value.shape[axis] for axis in order], said)
+        if value in self.small:
+            small = self.small[value]
+            types = f"{small.type} -> {type_of(small.element, result.shape)}"
+            self.small[result] = self.described(f"tt.trans {small}{said} : {types}", small.element, result.shape)
+        return result
 
     def joined(self, first: Value, second: Value) -> Value:
         """Write the elements of two side by side, along a new last axis of two."""
@@ -216,6 +231,7 @@ class Text:
     def module(self, name: str, params: Sequence[str], *, is_described: bool = False) -> str:
         """Return the whole kernel."""
         lines = [line if isinstance(line, str) else line[is_described] for line in self.lines]
+        lines = [line for line in lines if line]
         head = f"  tt.func public @{name}({', '.join(params)}) attributes {{noinline = false}} {{"
         body = [*self._head, *lines, f"    tt.return {located(self.span)}"]
         return "\n".join(["module {", head, *body, f"  }} {located(self.span)}", '} loc("kernel":0:0)', ""])

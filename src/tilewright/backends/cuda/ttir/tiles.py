@@ -13,7 +13,6 @@ from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import Text, Value
 from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile, computes, element_of, padded, working
 from tilewright.core.expr import Call
-from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TileType
 from tilewright.dtypes import BF16, BOOL, FP16, DataType
 from tilewright.ops.convert import round_mode
@@ -30,21 +29,23 @@ def _elementwise(k: Kernel, call: Call, bound: Bound) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     given = [bound[name] for name in spec.data if bound[name] is not None]
     if not spec.chained:
-        return mapped(k, spec, type_, given)
-    result = mapped(k, spec, type_, given[:2])
+        return mapped(k, call, type_, given)
+    result = mapped(k, call, type_, given[:2])
     for operand in given[2:]:
-        result = mapped(k, spec, type_, [result, operand])
+        result = mapped(k, call, type_, [result, operand])
     return result
 
 
-def mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Scalar]) -> Tile:
-    """Return what an op's NumPy meaning gives for operands, which are converted as it says first."""
+def mapped(k: Kernel, call: Call, type_: TileType, given: Sequence[Tile | Scalar]) -> Tile:
+    """Return what the NumPy meaning of a call's op gives for operands, which are converted as it says first."""
+    spec, is_rough = call.op.spec, type_.dtype in (FP16, BF16) or call in k.facts.rough
     own = [each.type.dtype if isinstance(each, Tile) else ScalarType(each.dtype) for each in given]
     types = spec.element_types(type_.dtype, own)
     for dtype in (type_.dtype, *types):
         arithmetic(k, dtype)
     operands = [
-        _repeated(k, each, replace(type_, dtype=dtype), type_.dtype) for each, dtype in zip(given, types, strict=True)
+        replace(_repeated(k, each, replace(type_, dtype=dtype), type_.dtype), is_rough=is_rough)
+        for each, dtype in zip(given, types, strict=True)
     ]
     assert spec.reference is not None
     result: Elements = spec.reference(*operands)
@@ -54,8 +55,7 @@ def mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Scal
 
 def _repeated(k: Kernel, given: Tile | Scalar, type_: TileType, result: DataType) -> Elements:
     """Return an operand as its elements are computed with: in the shape of what they are computed for."""
-    is_rough = result in (FP16, BF16)
-    found = computed(k.t, operand(k, given, type_), type_.dtype, is_rough)
+    found = computed(k.t, operand(k, given, type_), type_.dtype)
     if isinstance(given, Scalar) or not result.is_float() or padded(given.type.shape) == padded(type_.shape):
         return found
     few = of_rank(k, as_element(k.t, given.value, given.type.dtype, type_.dtype), len(type_.shape))

@@ -11,14 +11,15 @@ from typing import TypeAlias
 
 from tilewright.backends.cuda.ttir.text import Value
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, INT8, DataType
+from tilewright.dtypes import BF16, BOOL, FP8E4M3FN, FP8E5M2, FP16, FP32, FP64, INT8, DataType
 from tilewright.records import entity, record
 
 Extent: TypeAlias = "int | Value"
 """How many there are: a number, or a scalar of the running kernel."""
 
 
-Described: TypeAlias = "Callable[[tuple[int, int]], Value]"
+Described: TypeAlias = "Callable[[tuple[int, int], str], Value]"
+"""Gives the descriptor for blocks of a shape, of elements as they lie in memory or of others of that size."""
 
 
 @record
@@ -69,8 +70,11 @@ class Mask:
 
 Binding: TypeAlias = "Scalar | Tensor | Tile | Mask | tuple[Binding, ...]"
 
-MATRIX_UNITS = {FP16: 16, BF16: 16, INT8: 32}
+MATRIX_UNITS = {FP16: 16, BF16: 16, INT8: 32, FP8E4M3FN: 32, FP8E5M2: 32}
 """How long the common axis of a product has to be on the matrix units, by what is multiplied."""
+
+SMALL_FLOATS = {FP8E4M3FN: "f8E4M3FN", FP8E5M2: "f8E5M2"}
+"""Floats that the matrix units of Hopper take, as they are called there; they are bytes to everybody else."""
 
 _FLOATS = {FP64: "f64", FP32: "f32", FP16: "f16", BF16: "bf16"}
 

@@ -1,0 +1,110 @@
+"""Inner steps: loops that only sum products over an inner dimension, and the steps that they could take instead.
+
+Such a loop carries sums. Each turn adds a product to them, of operands that the loop cuts along the axis that is summed
+over, and does nothing else with either. The first product may stand before the loop: what the sum starts with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilewright.core.build import arguments
+from tilewright.core.expr import Const, Expr, Var, integer
+from tilewright.core.stmt import AssignStmt, ForStmt, YieldStmt
+from tilewright.core.visitor import used, variables
+from tilewright.passes.spans import Span, span_of
+from tilewright.passes.tile_axes import PRODUCTS, SUMS, Axis, Class, TileAxes
+
+EVEN, GRAIN = 2, 16
+"""What steps are multiples of, those that leave no rest and others: some machines take two or four products at once."""
+
+
+class InnerSteps:
+    """The inner loops of a kernel that may take other steps of about a wanted size, and what changes then."""
+
+    def __init__(self, axes: TileAxes, wanted: int) -> None:
+        self.axes = axes
+        self.sizes: dict[Axis, int] = {}
+        """The axes of tiles that become longer."""
+        self.rewritten: dict[Var, ForStmt] = {}
+        """The loops with other steps, by their old variables."""
+        self.notes: list[str] = []
+        carrying = [loop for loop in axes.loops.values() if loop.iter_args]
+        self.is_all = all(_only_sums(loop, axes) for loop in carrying)
+        """Whether no loop carries anything else."""
+        for loop in carrying if self.is_all else ():
+            self._widen(loop, wanted)
+
+    def _widen(self, loop: ForStmt, wanted: int) -> None:
+        before = self._before(loop)
+        classes = [*self.axes.cut_by(loop.loop_var), *before]
+        span = self._span(loop, classes, bool(before))
+        size = span.wider(wanted, EVEN, GRAIN) if span is not None else 0
+        if span is None or size <= span.step:
+            return
+        start = integer(span.start + size) if before else loop.start
+        self.rewritten[loop.loop_var] = replace(loop, start=start, stop=span.stop, step=integer(size))
+        self.sizes |= {axis: size for found in classes for axis in found.axes}
+        self.notes.append(f"{loop.loop_var.name_hint} by {size} instead of {span.step}")
+
+    def _span(self, loop: ForStmt, classes: Sequence[Class], begins_before: bool) -> Span | None:
+        """Return what a loop sums over, None where it cuts something else as well."""
+        step = loop.step.value if isinstance(loop.step, Const) else None
+        sound = all(c.is_summed and not c.roles and not c.is_fixed and c.sizes == {step} for c in classes)
+        cuts = [cut for found in classes for cut in found.cuts]
+        own = [cut for cut in cuts if cut.offset is loop.loop_var or (begins_before and isinstance(cut.offset, Const))]
+        alike = len({cut.is_padded for cut in cuts}) == 1
+        if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in self.axes.fixed:
+            return None
+        return span_of(loop, [cut.extent for cut in cuts], cuts[0].is_padded, 0 if begins_before else None)
+
+    def _before(self, loop: ForStmt) -> list[Class]:
+        """Return the axes over which the first products are summed, where they stand before the loop."""
+        if not isinstance(loop.start, Const) or loop.start != loop.step:
+            return []
+        first = [self.axes.made.get(arg.init) if isinstance(arg.init, Var) else None for arg in loop.iter_args]
+        found: list[Class] = []
+        for product in first:
+            if product is None or product.op.spec.name not in PRODUCTS:
+                return []
+            lhs = arguments(product)["lhs"]
+            assert isinstance(lhs, Var)
+            found.append(self.axes.of(lhs, -1))
+        starts = all(isinstance(cut.offset, Const) and cut.offset.value == 0 for each in found for cut in each.cuts)
+        return list({id(each): each for each in found}.values()) if starts else []
+
+
+def _only_sums(loop: ForStmt, axes: TileAxes) -> bool:
+    """Return whether a loop adds products to what it carries, and does nothing else with that."""
+    *stmts, last = loop.body.stmts or (None,)
+    if not isinstance(last, YieldStmt) or not all(isinstance(stmt, AssignStmt) for stmt in stmts):
+        return False
+    body = [stmt for stmt in stmts if isinstance(stmt, AssignStmt)]
+    reads = variables(expr for stmt in loop.body for expr in used(stmt))
+    return all(
+        _is_summed(arg.var, value, body, axes, reads) for arg, value in zip(loop.iter_args, last.values, strict=True)
+    )
+
+
+def _is_summed(held: Var, end: Expr, body: Sequence[AssignStmt], axes: TileAxes, reads: Sequence[Var]) -> bool:
+    """Return whether products are added to a value, one after the other, up to what is handed on."""
+    while held is not end:
+        adding = [stmt for stmt in body if held in variables([stmt.value])]
+        if len(adding) != 1 or reads.count(held) != 1 or not _adds(axes, adding[0].var, held):
+            return False
+        held = adding[0].var
+    return reads.count(held) == 1
+
+
+def _adds(axes: TileAxes, made: Var, held: Var) -> bool:
+    """Return whether a tile is a sum of another and a product."""
+    call = axes.made.get(made)
+    if call is None:
+        return False
+    given = arguments(call)
+    if call.op.spec.name in SUMS:
+        return given["acc"] is held
+    others = [x for x in call.args if x is not held]
+    product = axes.made.get(others[0]) if len(others) == 1 and isinstance(others[0], Var) else None
+    return call.op.spec.name == "add" and product is not None and product.op.spec.name in PRODUCTS

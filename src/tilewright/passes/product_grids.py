@@ -1,0 +1,185 @@
+"""Product grids: loops over the tiles of a product, what they cut, and the steps that they could take instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from tilewright.core.expr import Const, Invoke, Var, integer
+from tilewright.core.program import Program
+from tilewright.core.rewrite import loop_bounds
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt
+from tilewright.core.types import Extent, TensorType, Type
+from tilewright.core.visitor import variables
+from tilewright.passes.inner_steps import InnerSteps
+from tilewright.passes.launches import runs_side_by_side
+from tilewright.passes.spans import Span, span_of
+from tilewright.passes.tile_axes import Axis, Class, TileAxes
+from tilewright.records import record
+
+GRAINS = ((1, 6), (16, 64))
+"""What rows and columns of a tile are multiples of: those of tiles that leave no rest, and those of others."""
+FEWEST = 8
+"""How many turns there are at least for threads to share, as long as tiles are not small."""
+SMALL = 64
+FEW = 8
+"""How many rows a product has for which the right matrix is read as it comes."""
+
+
+@record
+class Wanted:
+    """The tile that a machine multiplies best: rows and columns of the product, and steps of the inner dimension."""
+
+    rows: int = 256
+    columns: int = 128
+    depth: int = 256
+
+    def for_few(self, in_place: bool) -> Wanted:
+        """Return the tile for few rows: long rows of the right matrix, as many at a time as fit where they are made."""
+        if in_place:
+            return replace(self, columns=16 * self.columns, depth=4 * self.depth)
+        return replace(self, columns=8 * self.columns, depth=max(2, self.depth // 16))
+
+
+class ProductGrid:
+    """Loops over tiles of a product, and the kernels that compute one tile of it."""
+
+    def __init__(self, program: Program, loops: Sequence[ForStmt], calls: Sequence[Invoke], wanted: Wanted) -> None:
+        self.loops, self.calls = loops, calls
+        self.functions = [program[each.op.name] for each in calls]
+        self.axes = [TileAxes(function.body) for function in self.functions]
+        self.spans: dict[Var, Span] = {}
+        self.steps: dict[Var, int] = {}
+        roles = {loop.loop_var: self._role_of(loop) for loop in loops}
+        sums = max(1, *(axes.sums for axes in self.axes))
+        self._widen(roles, 0, max(min(SMALL, wanted.rows), wanted.rows // sums))
+        if is_few := self._rows(roles) <= FEW:
+            wanted = wanted.for_few(all(axes.reads_in_place for axes in self.axes))
+        self._widen(roles, 1, wanted.columns)
+        self.inner = [InnerSteps(axes, wanted.depth) for axes in self.axes]
+        self._leave_enough(*((FEWEST, SMALL) if not is_few else (2, wanted.columns // 2)))
+
+    def _role_of(self, loop: ForStmt) -> int | None:
+        """Return whether a loop cuts the rows of products, 0, or their columns, 1, and may take other steps."""
+        classes = [self._classes(number, loop) for number in range(len(self.calls))]
+        span = self._span(loop, classes) if all(classes) else None
+        if span is not None:
+            self.spans[loop.loop_var] = span
+        return _role([found for each in classes for found in each]) if span is not None else None
+
+    def _widen(self, roles: Mapping[Var, int | None], role: int, wanted: int) -> None:
+        """Choose the steps of loops over the rows or the columns of products."""
+        for var in (var for var, found in roles.items() if found == role):
+            self.steps[var] = self.spans[var].wider(wanted, *GRAINS[role])
+
+    def _rows(self, roles: Mapping[Var, int | None]) -> int:
+        """Return how many rows tiles of products have at most."""
+        written = [size for axes in self.axes for found in axes.classes() if 0 in found.roles for size in found.sizes]
+        return max([*written, *(self.steps[var] for var, role in roles.items() if role == 0)], default=0)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is a product, and a better step for one of its loops."""
+        if not all(axes.is_plain and inner.is_all for axes, inner in zip(self.axes, self.inner, strict=True)):
+            return False
+        wider = any(step != self.spans[var].step for var, step in self.steps.items())
+        return wider or any(each.rewritten for each in self.inner)
+
+    def _classes(self, number: int, loop: ForStmt) -> list[Class]:
+        """Return what a loop cuts in one of the kernels, nothing where it does something else there as well."""
+        made, function, axes = self.calls[number], self.functions[number], self.axes[number]
+        params = [p for p, arg in zip(function.params, made.args, strict=True) if loop.loop_var in variables([arg])]
+        if len(params) != 1 or loop.loop_var not in made.args or params[0] in axes.fixed or not axes.stores:
+            return []
+        (param,) = params
+        found = axes.cut_by(param)
+        step = loop.step.value if isinstance(loop.step, Const) else None
+        sound = all(not c.is_fixed and c.sizes == {step} and all(x.offset is param for x in c.cuts) for c in found)
+        stored = all(any(cut.offset is param for cut in cuts) for cuts in axes.stores)
+        return found if sound and stored else []
+
+    def _span(self, loop: ForStmt, classes: Sequence[Sequence[Class]]) -> Span | None:
+        """Return what a loop covers of the tensors that the kernels are called with."""
+        extents: list[Extent] = []
+        for made, function, found in zip(self.calls, self.functions, classes, strict=True):
+            given = {param: arg.type for param, arg in zip(function.params, made.args, strict=True)}
+            extents += [_extent(given.get(cut.tensor), cut.axis) for each in found for cut in each.cuts]
+        is_padded = any(cut.is_padded for found in classes for each in found for cut in each.cuts)
+        return span_of(loop, extents, is_padded)
+
+    def _leave_enough(self, turns: int, small: int) -> None:
+        """Make steps smaller again, but not too small, where fewer turns would be left for threads to share."""
+        known = {var: span for var, span in self.spans.items() if span.length is not None and var in self.steps}
+        while known:
+            found = prod(span.steps(self.steps[var]) for var, span in known.items())
+            var = max(known, key=lambda var: self.steps[var])
+            half = known[var].wider(self.steps[var] // 2, *GRAINS[1])
+            if found >= turns or len(known) < len(self.loops) or self.steps[var] <= small or half >= self.steps[var]:
+                return
+            self.steps[var] = half
+
+    def sizes(self, number: int) -> dict[Axis, int]:
+        """Return the axes of the tiles of one of the kernels that become longer."""
+        sizes = dict(self.inner[number].sizes)
+        for param, var in self.params(number).items():
+            sizes |= {axis: self.steps[var] for found in self.axes[number].cut_by(param) for axis in found.axes}
+        return sizes
+
+    def params(self, number: int) -> dict[Var, Var]:
+        """Return the parameters of one of the kernels that stand for variables of loops with other steps."""
+        given = zip(self.functions[number].params, self.calls[number].args, strict=True)
+        return {param: arg for param, arg in given if isinstance(arg, Var) and arg in self.steps}
+
+    def stepped(self, named: Var, var: Var) -> Var:
+        """Return a new variable that takes the values of a loop's variable in other steps."""
+        span = self.spans[var]
+        reach = loop_bounds(integer(span.start), span.stop, integer(self.steps[var]))
+        return Var(named.name_hint, named.type, named.span, reach)
+
+    @property
+    def inside_out(self) -> list[ForStmt]:
+        """The loops as they are best nested, the one with most turns, which threads share, last."""
+        turns = {var: span.steps(self.steps[var]) for var, span in self.spans.items()}
+        return sorted(reversed(self.loops), key=lambda loop: turns.get(loop.loop_var, 0))
+
+    def __str__(self) -> str:
+        names = ", ".join(dict.fromkeys(function.name for function in self.functions))
+        steps = [f"{v.name_hint} by {s} instead of {self.spans[v].step}" for v, s in self.steps.items()]
+        inner = [line for each in self.inner for line in each.notes]
+        return f"{names}: {', '.join(dict.fromkeys([*steps, *inner]))}"
+
+
+def grid_of(program: Program, stmt: ForStmt, wanted: Wanted) -> tuple[ProductGrid, SeqStmts] | None:
+    """Return the grid that begins with a loop, and what its innermost loop does; None where there is none to change."""
+    loops, body = _nest(stmt)
+    calls = [made for each in body if (made := _invoked(each)) is not None]
+    if not loops or not calls or len(calls) != len(body):
+        return None
+    grid = ProductGrid(program, loops, calls, wanted)
+    return (grid, body) if grid.is_changed else None
+
+
+def _nest(stmt: ForStmt) -> tuple[list[ForStmt], SeqStmts]:
+    """Return loops around each other whose turns run side by side, and what the innermost does."""
+    loops, body = list[ForStmt](), SeqStmts((stmt,))
+    while len(body) == 1 and isinstance(inner := body.stmts[0], ForStmt) and runs_side_by_side(inner):
+        loops.append(inner)
+        body = inner.body
+    return loops, body
+
+
+def _role(classes: Sequence[Class]) -> int | None:
+    """Return whether axes are the rows of products, 0, or their columns, 1; None for neither and for both."""
+    roles = {role for found in classes for role in found.roles}
+    summed = any(found.is_summed for found in classes)
+    return roles.pop() if len(roles) == 1 and not summed else None
+
+
+def _invoked(stmt: Stmt) -> Invoke | None:
+    value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+    return value if isinstance(value, Invoke) else None
+
+
+def _extent(type_: Type | None, axis: int) -> Extent:
+    return type_.shape[axis] if isinstance(type_, TensorType) and type_.valid == type_.shape else None

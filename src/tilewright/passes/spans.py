@@ -1,0 +1,74 @@
+"""Spans: what the turns of a loop cover of the tensors that they cut, and in which other steps they could."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.core.expr import Expr, integer
+from tilewright.core.extents import as_extent
+from tilewright.core.stmt import ForStmt
+from tilewright.core.types import Extent
+from tilewright.records import record
+
+NEAR = (0.7, 1.15)
+"""Which share of the wanted step one may be that divides the span evenly."""
+
+
+@record
+class Span:
+    """Elements from `start` to `stop`, which other steps cover just as well.
+
+    An `exact` span ends within its tensors: only steps that divide it end there, too. Others are cut by the tensors.
+    """
+
+    start: int
+    stop: Expr
+    step: int
+    length: int | None
+    exact: bool
+
+    def steps(self, step: int) -> int:
+        """Return how many steps there are at least."""
+        return 1 if self.length is None else -(-self.length // step)
+
+    def wider(self, wanted: int, even: int, grain: int) -> int:
+        """Return a step of about the wanted size, never less than there is.
+
+        One that leaves no rest is best, if it is a multiple of `even`; others are multiples of `grain`.
+        """
+        length = self.length
+        if self.step >= wanted:
+            return self.step
+        if length is None:
+            return wanted
+        if length <= wanted:
+            return max(self.step, length) if not self.exact else length
+        low, high = (int(wanted * share) for share in NEAR)
+        parts = [length // n for n in range(1, length // self.step + 1) if length % n == 0]
+        fitting = [size for size in parts if low <= size <= high and size % even == 0]
+        if fitting:
+            return min(fitting, key=lambda size: abs(size - wanted))
+        if self.exact:
+            return max([size for size in parts if size <= wanted], default=self.step)
+        return max(self.step, -(-length // self.steps(wanted) // grain) * grain)
+
+
+def span_of(loop: ForStmt, extents: Sequence[Extent], is_padded: bool, first: int | None = None) -> Span | None:
+    """Return what a loop covers of axes that go so far, where others steps may; None where only its own do.
+
+    Turns that begin before the loop, from `first` on, belong to it.
+    """
+    start, stop, step = (as_extent(x) for x in (loop.start, loop.stop, loop.step))
+    if not isinstance(start, int) or not isinstance(step, int) or step < 2 or stop is None:
+        return None
+    begin = start if first is None else first
+    if all(extent == stop for extent in extents):
+        length = stop - begin if isinstance(stop, int) else None
+        is_whole = length is not None and length > 0 and length % step == 0
+        return Span(begin, loop.stop, step, length, is_padded) if is_whole or not is_padded else None
+    if not isinstance(stop, int) or stop <= start:
+        return None
+    covered = start + -((start - stop) // step) * step
+    if all(isinstance(extent, int) and extent >= covered for extent in extents):
+        return Span(begin, integer(covered), step, covered - begin, True)
+    return None

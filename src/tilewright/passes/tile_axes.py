@@ -1,0 +1,241 @@
+"""Tile axes: which axes of a kernel's tiles are one axis, and from which loops they are cut.
+
+Axes that an op joins element by element are one class: the rows of `a`, of `a @ b` and of what is stored. A load or a
+store that begins at a loop's variable says that the class is cut by that loop; one that begins elsewhere, or an op that
+tells the elements of an axis apart, says that its tiles mean what they are and cannot be others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+from typing import TypeGuard
+
+from tilewright.core.build import arguments
+from tilewright.core.expr import Absent, Call, Const, Expr, MakeTuple, Var
+from tilewright.core.op import Effect, Kind
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
+from tilewright.core.types import Extent, ScalarType, TensorType, TileType
+from tilewright.core.visitor import bodies, defined, used, variables
+from tilewright.records import mutable, record
+
+Axis = tuple[Var, int]
+"""An axis of a tile, by its number."""
+
+SAME = ("elementwise", "expansion", "mapped", "cast", "move")
+"""Ops, by family or name, that make each element from those at its place, broadcast along axes of one element."""
+MADE = ("full", "create")
+PRODUCTS = ("matmul", "batch_matmul", "gemv")
+SUMS = ("matmul_acc", "batch_matmul_acc", "gemv_acc")
+BIASED = ("matmul_bias", "gemv_bias")
+
+
+@record
+class Cut:
+    """Where a load or a store takes an axis from: what it begins at, how far that axis of the tensor goes."""
+
+    tensor: Var
+    axis: int
+    offset: Expr
+    extent: Extent
+    is_padded: bool = False
+    is_stored: bool = False
+
+
+@mutable
+class Class:
+    """Axes that are one: how long they are in tiles, where they are cut from, and what they must not be."""
+
+    sizes: set[int]
+    axes: list[Axis]
+    cuts: list[Cut] = field(default_factory=list[Cut])
+    is_fixed: bool = False
+    is_summed: bool = False
+    """Whether products sum over it."""
+    roles: set[int] = field(default_factory=set[int])
+    """Whether products have it as their rows, 0, or their columns, 1."""
+
+
+class TileAxes:
+    """The classes of axes of the tiles in some statements."""
+
+    def __init__(self, body: SeqStmts) -> None:
+        self._classes: dict[Axis, Class] = {}
+        self.fixed: set[Var] = set()
+        """Scalars that are used in other ways than as offsets."""
+        self.loops: dict[Var, ForStmt] = {}
+        """The loops among the statements, by their variables."""
+        self.made: dict[Var, Call] = {}
+        """What makes each tile."""
+        self.stores: list[tuple[Cut, ...]] = []
+        self.reads_in_place = True
+        """Whether the right operands of products are tiles as they were loaded."""
+        self.is_plain = True
+        """Whether the statements only load, compute and store, as often as there are tiles."""
+        self._body(body)
+
+    @property
+    def sums(self) -> int:
+        """How many tiles loops carry."""
+        return sum(_is_tile(arg.var) for loop in self.loops.values() for arg in loop.iter_args)
+
+    def of(self, var: Var, axis: int) -> Class:
+        """Return the class of an axis of a tile."""
+        assert isinstance(var.type, TileType)
+        key = var, axis % len(var.type.shape)
+        if key not in self._classes:
+            self._classes[key] = Class({var.type.shape[key[1]]}, [key])
+        return self._classes[key]
+
+    def classes(self) -> Iterator[Class]:
+        """Yield every class once."""
+        yield from {id(found): found for found in self._classes.values()}.values()
+
+    def cut_by(self, loop: Var) -> list[Class]:
+        """Return the classes that begin at a loop's variable somewhere."""
+        return [found for found in self.classes() if any(cut.offset is loop for cut in found.cuts)]
+
+    def _join(self, first: Axis, second: Axis) -> None:
+        one, other = self.of(*first), self.of(*second)
+        if one is other:
+            return
+        one.sizes |= other.sizes
+        one.cuts += other.cuts
+        one.axes += other.axes
+        one.is_fixed |= other.is_fixed
+        one.is_summed |= other.is_summed
+        one.roles |= other.roles
+        self._classes.update(dict.fromkeys(other.axes, one))
+
+    def _body(self, body: SeqStmts) -> None:
+        for stmt in body:
+            self._stmt(stmt)
+
+    def _stmt(self, stmt: Stmt) -> None:
+        value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+        if isinstance(value, Call) and value.op.kind is Kind.TILE:
+            self._op(stmt.var if isinstance(stmt, AssignStmt) else None, value)
+        elif isinstance(stmt, ForStmt):
+            self._loop(stmt)
+        else:
+            self.is_plain &= isinstance(stmt, ReturnStmt) or isinstance(value, (Call, Const)) and bool(defined(stmt))
+            self._fix([*used(stmt), *defined(stmt)])
+            for inner in bodies(stmt):
+                self._body(inner)
+
+    def _loop(self, loop: ForStmt) -> None:
+        """Note a loop: what it carries keeps its axes."""
+        self.loops[loop.loop_var] = loop
+        self._fix([loop.start, loop.stop, loop.step])
+        *stmts, last = loop.body.stmts or (YieldStmt(()),)
+        handed = last.values if isinstance(last, YieldStmt) else ()
+        self._body(SeqStmts((*stmts,) if isinstance(last, YieldStmt) else loop.body.stmts))
+        for arg, value, result in zip(loop.iter_args, handed, loop.return_vars, strict=True) if handed else ():
+            self._same([arg.var, arg.init, value, result])
+        if len(handed) != len(loop.iter_args):
+            self._fix([*(var for var in defined(loop) if var is not loop.loop_var), *used(loop)])
+
+    def _op(self, var: Var | None, call: Call) -> None:
+        spec, given = call.op.spec, arguments(call)
+        tiles = [a for a in call.args if isinstance(a, Var) and isinstance(a.type, TileType)]
+        whole = [*tiles, *([var] if var is not None else [])]
+        if var is not None:
+            self.made[var] = call
+        if spec.name in ("load", "store"):
+            self._transfer(var, call)
+            return
+        self.is_plain &= spec.effect is not Effect.WRITE
+        self._fix(v for v in variables(_scalars(call)) if not _starts(call, v))
+        if spec.family in SAME or spec.name in SAME:
+            self._same(whole)
+        elif spec.name in PRODUCTS + SUMS + BIASED and var is not None:
+            self._product(var, given.get("acc", given.get("bias")), given["lhs"], given["rhs"])
+        elif spec.name == "transpose_view" and var is not None and len(tiles) == 1:
+            self._join((tiles[0], -1), (var, -2))
+            self._join((tiles[0], -2), (var, -1))
+        elif spec.family == "reduction" and var is not None and len(tiles) == 1:
+            self._same(whole)
+            pairs = enumerate(zip(_shape(tiles[0]), _shape(var), strict=True))
+            self._fix_axes((tiles[0], axis) for axis, (before, after) in pairs if before != after)
+        elif spec.name not in MADE:
+            self._fix(whole)
+
+    def _product(self, result: Var, beside: object, lhs: object, rhs: object) -> None:
+        assert isinstance(lhs, Var) and isinstance(rhs, Var)
+        self._join((lhs, -1), (rhs, -2))
+        self._join((lhs, -2), (result, -2))
+        self._join((rhs, -1), (result, -1))
+        for tile in (lhs, rhs, result):
+            self._fix_axes((tile, axis) for axis in range(len(_shape(tile)) - 2))
+        if isinstance(beside, Var):
+            self._same([beside, result])
+        source = self.made.get(rhs)
+        self.reads_in_place &= source is not None and source.op.spec.name == "load"
+        self.of(lhs, -1).is_summed = True
+        self.of(result, -2).roles.add(0)
+        self.of(result, -1).roles.add(1)
+
+    def _transfer(self, var: Var | None, call: Call) -> None:
+        """Note what a load or a store says of the axes of its tile."""
+        given, is_stored = arguments(call), call.op.spec.name == "store"
+        tile, tensor = (given["tile"], given["output_tensor"]) if is_stored else (var, given["tensor"])
+        offsets, pad = given["offsets"], given.get("pad")
+        others = [given.get(name) for name in ("mask", "valid_shape")] + [given.get("shapes") if is_stored else None]
+        assert isinstance(tile, Var) and isinstance(tensor, Var) and isinstance(offsets, MakeTuple)
+        type_, shape = tensor.type, _shape(tile)
+        assert isinstance(type_, TensorType)
+        plain = all(x is None or isinstance(x, Absent) for x in others) and len(type_.shape) == len(shape)
+        if not plain or type_.valid != type_.shape or pad not in (None, 0):
+            self._fix([*call.args, tile])
+            return
+        self._fix(v for offset in offsets.elements if not isinstance(offset, Var) for v in variables([offset]))
+        cuts = tuple(
+            Cut(tensor, axis, offset, extent, pad is not None, is_stored)
+            for axis, (offset, extent) in enumerate(zip(offsets.elements, type_.shape, strict=True))
+        )
+        for cut in cuts:
+            self.of(tile, cut.axis).cuts.append(cut)
+        if is_stored:
+            self.stores.append(cuts)
+
+    def _same(self, tiles: Iterable[Expr]) -> None:
+        """Join the axes of tiles, counted from the last; those of one element are repeated along the others."""
+        first: dict[tuple[int, int], Axis] = {}
+        for tile in filter(_is_tile, tiles):
+            for number, size in enumerate(reversed(_shape(tile))):
+                axis = tile, -1 - number
+                self._join(first.setdefault((number, size), axis), axis)
+
+    def _fix(self, exprs: Iterable[Expr]) -> None:
+        """Note that expressions are used in ways that nobody here understands."""
+        for var in variables(exprs):
+            if isinstance(var.type, TileType):
+                self._fix_axes((var, axis) for axis in range(len(var.type.shape)))
+            elif isinstance(var.type, ScalarType):
+                self.fixed.add(var)
+
+    def _fix_axes(self, axes: Iterable[Axis]) -> None:
+        for axis in axes:
+            self.of(*axis).is_fixed = True
+
+
+def _is_tile(value: Expr) -> TypeGuard[Var]:
+    return isinstance(value, Var) and isinstance(value.type, TileType)
+
+
+def _shape(tile: Var) -> tuple[int, ...]:
+    assert isinstance(tile.type, TileType)
+    return tile.type.shape
+
+
+def _scalars(call: Call) -> list[Expr]:
+    """Return the operands of an op that are not tiles or tensors."""
+    return [a for a in call.args if not isinstance(a.type, (TileType, TensorType))]
+
+
+def _starts(call: Call, loop: Var) -> bool:
+    """Return whether an op only asks of a loop's variable whether the sum begins: `init_cond=k == 0`."""
+    first = arguments(call).get("init_cond")
+    if not isinstance(first, Call) or first.op.spec.name != "eq" or variables(_scalars(call)) != [loop]:
+        return False
+    return first.args[0] is loop and isinstance(first.args[1], Const) and first.args[1].value == 0

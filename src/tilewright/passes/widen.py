@@ -1,0 +1,159 @@
+"""Widening: grids of tiles in which matrices are multiplied, rewritten with tiles as the machine wants them.
+
+What a kernel computes for one element of a product does not depend on the tile the element falls into, if all that
+meets it is cut by the same loops. Then the tile is the compiler's to choose: small ones reload their operands and their
+sums far too often. Turns of the loops over rows and columns are taken together, and so are steps of the inner
+dimension. What is found to be otherwise stays as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tilewright.core.build import arguments, call
+from tilewright.core.expr import Call, Expr, GlobalVar, Invoke, MakeTuple, Submit, Var, integer
+from tilewright.core.operands import Bound
+from tilewright.core.program import Function, Program
+from tilewright.core.rewrite import Rewriter
+from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts, Stmt
+from tilewright.core.types import TileType, Type
+from tilewright.core.visitor import expressions, statements
+from tilewright.errors import KernelError, OutOfBoundsError
+from tilewright.passes import simplify
+from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
+from tilewright.passes.tile_axes import MADE, Axis
+from tilewright.records import record
+
+
+@record
+class Widened:
+    """A program with other tiles, and what was changed, a line for each grid."""
+
+    program: Program
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join((*(self.notes or ["every tile is as it was written"]), ""))
+
+
+def widened(program: Program, wanted: Wanted) -> Widened:
+    """Return a lowered program with its products in tiles of about the wanted size."""
+    walk = _Walk(program, wanted)
+    functions = [f.with_body(walk.body(f.body)) for f in program.function_list]
+    if not walk.notes:
+        return Widened(program)
+    made = program.with_functions([*walk.made, *functions])
+    gone = _called(program) - _called(made)
+    left = [function for function in made.function_list if function.name not in gone]
+    return Widened(simplify.run(made.with_functions(left)), tuple(walk.notes))
+
+
+def _called(program: Program) -> set[str]:
+    """Return the functions that others call."""
+    stmts = (stmt for function in program.function_list for stmt in statements(function.body))
+    return {expr.op.name for stmt in stmts for expr in expressions(stmt) if isinstance(expr, (Invoke, Submit))}
+
+
+class _Walk(Rewriter):
+    """The functions of a program, their grids of products rewritten."""
+
+    def __init__(self, program: Program, wanted: Wanted) -> None:
+        super().__init__()
+        self.program, self.wanted = program, wanted
+        self.made: list[Function] = []
+        self.notes: list[str] = []
+
+    def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
+        """Rewrite a grid; a loop that is none may have some inside."""
+        found = grid_of(self.program, stmt, self.wanted)
+        if found is None:
+            return super().for_loop(stmt)
+        grid, body = found
+        try:
+            kernels = {f.name: _kernel(grid, number, len(self.notes)) for number, f in enumerate(grid.functions)}
+        except KernelError:  # an op that wants its operands as they were
+            return (stmt,)
+        self.made += kernels.values()
+        self.notes.append(str(grid))
+        return (_rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()}),)
+
+
+def _kernel(grid: ProductGrid, number: int, numbered: int) -> Function:
+    """Return one of the kernels of a grid with wider tiles."""
+    function = grid.functions[number]
+    params = {param: grid.stepped(param, var) for param, var in grid.params(number).items()}
+    wider = _Wider(params, grid.sizes(number), grid.inner[number].rewritten)
+    body = Rewriter().body(wider.body(function.body))  # what is known of the new tiles goes round the loops
+    own = tuple(params.get(param, param) for param in function.params)
+    return replace(function, name=f"{function.name}_wide{numbered}", params=own, body=body)
+
+
+def _rewritten(grid: ProductGrid, body: SeqStmts, names: Mapping[str, str]) -> ForStmt:
+    """Return the loops of a grid around calls of other kernels."""
+    replaced = {var: grid.stepped(var, var) for var in grid.steps}
+    named = _Renamed(replaced, names).body(body)
+    for loop in grid.inside_out:
+        if (var := loop.loop_var) in grid.steps:
+            loop = replace(loop, loop_var=replaced[var], stop=grid.spans[var].stop, step=integer(grid.steps[var]))
+        named = SeqStmts((replace(loop, body=named),))
+    (result,) = named
+    assert isinstance(result, ForStmt)
+    return result
+
+
+class _Renamed(Rewriter):
+    """Calls of other functions."""
+
+    def __init__(self, replaced: Mapping[Var, Var], names: Mapping[str, str]) -> None:
+        super().__init__(replaced)
+        self.names = names
+
+    def expr(self, expr: Expr) -> Expr:
+        """Rename a call."""
+        made = super().expr(expr)
+        return replace(made, op=GlobalVar(self.names[made.op.name])) if isinstance(made, Invoke) else made
+
+
+class _Wider(Rewriter):
+    """A kernel with some axes of its tiles longer, and some of its loops in other steps."""
+
+    def __init__(self, params: Mapping[Var, Var], sizes: Mapping[Axis, int], loops: Mapping[Var, ForStmt]) -> None:
+        super().__init__(params, fresh=True)
+        self.sizes, self.loops = sizes, loops
+
+    def _shape(self, var: Var, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.sizes.get((var, axis), extent) for axis, extent in enumerate(shape))
+
+    def define(self, var: Var, type_: Type | None = None) -> Var:
+        """Let a variable stand for one that may be wider."""
+        if type_ is None and isinstance(var.type, TileType):
+            shape = self._shape(var, var.type.shape)
+            pairs = zip(var.type.valid, var.type.shape, shape, strict=True)
+            valid = tuple(v if old == new else None for v, old, new in pairs)
+            type_ = TileType(shape, var.type.dtype, valid, var.type.memory)
+        return super().define(var, type_)
+
+    def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
+        """Load or make a wider tile."""
+        value = stmt.value
+        if isinstance(value, Call) and value.op.spec.name in ("load", *MADE) and isinstance(stmt.var.type, TileType):
+            shape = MakeTuple(tuple(map(integer, self._shape(stmt.var, stmt.var.type.shape))))
+            given = arguments(value)
+            name = "shapes" if value.op.spec.name == "load" else "shape"
+            bound = {n: self.expr(x) if isinstance(x, Expr) else x for n, x in given.items()}
+            made = _cut(value, {**bound, name: shape})
+            return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)
+        return super().assign(stmt)
+
+    def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
+        """Take other steps."""
+        return super().for_loop(self.loops.get(stmt.loop_var, stmt))
+
+
+def _cut(old: Call, bound: Bound) -> Expr:
+    """Return a call with other arguments; a load that is now known to be cut short says so."""
+    try:
+        return call(old.op.spec, bound, old.span)
+    except OutOfBoundsError:
+        return call(old.op.spec, {**bound, "clamp": True}, old.span)

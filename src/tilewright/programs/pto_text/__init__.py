@@ -1,0 +1,1 @@
+"""Programs as PTO text that reads back as the same kernel."""

@@ -1,0 +1,266 @@
+"""Ops: each op on tiles that PTO text can say, as the lines that say it.
+
+A program's tiles are values, PTO's are buffers: each op writes a buffer of its own, of which the reader makes a value
+again. Tiles that the cube reads move to its memories first, and those that it wrote move back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.core.build import arguments
+from tilewright.core.enums import AtomicType, MemorySpace
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType
+from tilewright.dtypes import INDEX
+from tilewright.programs.pto_text.scalars import computed, converted
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value
+from tilewright.programs.pto_text.writer import Writer
+
+Given = dict[str, Any]
+"""The arguments of an op by name: tiles, tensors and numbers as values of the text, all else as the program has it."""
+Writes = Callable[[Writer, Call, Given], Value | None]
+OPS: dict[str, Writes] = {}
+
+
+def _writes(*names: str) -> Callable[[Writes], Writes]:
+    def signed_in(function: Writes) -> Writes:
+        OPS.update(dict.fromkeys(names, function))
+        return function
+
+    return signed_in
+
+
+def written(w: Writer, call: Call, value: Callable[[Any], Any]) -> Value | None:
+    """Write an op, whose operands `value` gives; return what it gives."""
+    name = call.op.name
+    function = OPS.get(name)
+    if function is None:
+        raise NoPtoError(f"PTO text has no `pl.{name}`")
+    return function(w, call, {key: value(each) for key, each in arguments(call).items()})
+
+
+def _type(call: Call) -> tuple[tuple[int, int], TileType]:
+    """Return the two extents of what an op gives; NoPtoError for tiles of other ranks."""
+    type_ = call.type
+    assert isinstance(type_, TileType)
+    if len(type_.shape) != 2:
+        raise NoPtoError(f"PTO's tiles have two axes, and `pl.{call.op.name}` gives {len(type_.shape)}")
+    return (type_.shape[0], type_.shape[1]), type_
+
+
+def _result(w: Writer, call: Call, like: tuple[Number, Number], is_mask: bool = False) -> Tile:
+    """Write the buffer of a result, as much of it valid as its type says, or else as `like` says."""
+    shape, type_ = _type(call)
+    pairs = zip(type_.valid, like, strict=True)
+    rows, cols = (w.constant(extent) if isinstance(extent, int) else each for extent, each in pairs)
+    return w.tile(call.op.spec.name, type_.dtype, shape, (rows, cols), is_mask=is_mask)
+
+
+def in_vec(w: Writer, tile: Tile) -> Tile:
+    """Return a tile where vectors read it."""
+    return tile if tile.memory is MemorySpace.Vec else moved(w, tile, MemorySpace.Vec)
+
+
+def moved(w: Writer, tile: Tile, memory: MemorySpace) -> Tile:
+    """Write the copy of a tile to a memory; return the copy."""
+    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, memory))
+
+
+# memory
+
+
+@_writes("tile.load")
+def _load(w: Writer, call: Call, given: Given) -> Tile:
+    source: Tensor = given["tensor"]
+    _refuse(call, given["mask"] is not None, "with a mask")
+    _refuse(call, given["pad"] is not None or given["clamp"], "that pads or clamps")
+    _refuse(call, given["valid_shape"] is not None, "with a valid shape of its own")
+    _refuse(call, len(source.shape) != 2, "of a tensor that has not two axes")
+    rows, cols = (
+        size if isinstance(valid, int) else _least(w, computed(w, "sub", [extent, at], INDEX), size)
+        for extent, at, size, valid in zip(
+            source.shape, given["offsets"], given["shapes"], _type(call)[1].valid, strict=True
+        )
+    )
+    tile = _result(w, call, (rows, cols))
+    places = [computed(w, "add", [a, b], INDEX) for a, b in zip(source.offsets, given["offsets"], strict=True)]
+    name, kind = w.window(source, places, tile.valid)
+    w.line(f"pto.tload ins({name} : {kind}) outs({tile.name} : {tile.type})")
+    return tile
+
+
+def _least(w: Writer, left: Number, size: Number) -> Number:
+    return computed(w, "min", [left, size], INDEX)
+
+
+@_writes("tile.store", "tensor.assemble")
+def _store(w: Writer, call: Call, given: Given) -> Value | None:
+    is_store = call.op.name == "tile.store"
+    tile = given["tile" if is_store else "source"]
+    tensor: Tensor = given["output_tensor" if is_store else "target"]
+    offsets = given["offsets" if is_store else "offset"]
+    _refuse(call, given.get("atomic", AtomicType.None_) != AtomicType.None_, "that adds")
+    _refuse(call, given.get("mask") is not None, "with a mask")
+    _refuse(call, not isinstance(tile, Tile) or len(tensor.shape) != 2, "of anything but a tile of two axes")
+    places = [computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, offsets, strict=True)]
+    tile = in_vec(w, tile)
+    name, kind = w.window(tensor, places, tile.valid)
+    w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind})")
+    return tensor
+
+
+@_writes("tensor.slice")
+def _slice(w: Writer, call: Call, given: Given) -> Tensor:
+    tensor: Tensor = given["x"]
+    _refuse(call, len(given["offset"]) != len(tensor.shape), "that drops axes")
+    offsets = tuple(computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, given["offset"], strict=True))
+    left = [computed(w, "sub", [n, at], INDEX) for n, at in zip(tensor.shape, given["offset"], strict=True)]
+    shape = tuple(_least(w, rest, size) for rest, size in zip(left, given["shape"], strict=True))
+    return Tensor(tensor.view, tensor.dtype, shape, offsets)
+
+
+def _refuse(call: Call, is_so: bool, what: str) -> None:
+    if is_so:
+        raise NoPtoError(f"PTO text has no `pl.{call.op.name}` {what}")
+
+
+# elementwise
+
+_BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "maximum": "max", "minimum": "min"}
+_SWAPS = ("add", "mul", "max", "min")
+
+
+@_writes(*(f"tile.{name}" for name in _BINARY))
+def _binary(w: Writer, call: Call, given: Given) -> Tile:
+    lhs, rhs = given["lhs"], given["rhs"]
+    word = _BINARY[call.op.spec.name]
+    if isinstance(lhs, Number):
+        return _with_number_first(w, call, word, lhs, in_vec(w, rhs))
+    a = in_vec(w, lhs)
+    if isinstance(rhs, Number):
+        return w.op(f"t{word}s", [a, converted(w, rhs, a.dtype)], _result(w, call, a.valid))
+    return _met(w, call, word, a, in_vec(w, rhs))
+
+
+def _with_number_first(w: Writer, call: Call, word: str, number: Number, tile: Tile) -> Tile:
+    first, out = converted(w, number, tile.dtype), _result(w, call, tile.valid)
+    if word in _SWAPS:
+        return w.op(f"t{word}s", [tile, first], out)
+    if word == "div":
+        return w.op("tdivs", [first, tile], out)
+    w.op("tneg", [tile], out)
+    return w.op("tadds", [out, first], out)
+
+
+def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
+    """Write an op on two tiles, one of which may be a row or a column."""
+    shape, _ = _type(call)
+    if b.shape == shape == a.shape:
+        return w.op(f"t{word}", [a, b], _result(w, call, _both(w, a, b)))
+    if a.shape == shape:
+        return w.op(f"t{_axis(b)}expand{word}", [a, b], _result(w, call, a.valid))
+    if b.shape != shape:
+        raise NoPtoError("PTO text meets a column with a row only through a tile as large as both")
+    if word in _SWAPS:
+        return w.op(f"t{_axis(a)}expand{word}", [b, a], _result(w, call, b.valid))
+    spread = w.op(f"t{_axis(a)}expand", [a], w.tile("spread", a.dtype, shape, b.valid))
+    return w.op(f"t{word}", [spread, b], _result(w, call, b.valid))
+
+
+def _both(w: Writer, a: Tile, b: Tile) -> tuple[Number, Number]:
+    rows, cols = (x if x == y else _least(w, x, y) for x, y in zip(a.valid, b.valid, strict=True))
+    return rows, cols
+
+
+def _axis(tile: Tile) -> str:
+    return "row" if tile.shape[1] == 1 else "col"
+
+
+@_writes(*(f"tile.{axis}_expand_{word}" for axis in ("row", "col") for word in ("add", "sub", "mul", "div")))
+def _expanded(w: Writer, call: Call, given: Given) -> Tile:
+    first, second = in_vec(w, given["x"]), in_vec(w, given["vec"])
+    axis, _, word = call.op.spec.name.partition("_expand_")
+    return w.op(f"t{axis}expand{word}", [first, second], _result(w, call, first.valid))
+
+
+@_writes(*(f"tile.{word}" for word in ("exp", "log", "sqrt", "rsqrt", "recip", "neg", "abs", "relu")))
+def _unary(w: Writer, call: Call, given: Given) -> Tile:
+    x = in_vec(w, given["x"])
+    return w.op(f"t{call.op.spec.name}", [x], _result(w, call, x.valid))
+
+
+@_writes("tile.cast")
+def _cast(w: Writer, call: Call, given: Given) -> Tile:
+    x, mode = in_vec(w, given["x"]), str(given["mode"])
+    _refuse(call, mode not in _ROUNDING, f"that rounds by {mode!r}")
+    return w.op("tcvt", [x], _result(w, call, x.valid), f"{{rmode = #pto<round_mode {mode.upper()}>}}")
+
+
+_ROUNDING = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
+
+
+@_writes("tile.full")
+def _full(w: Writer, call: Call, given: Given) -> Tile:
+    shape, type_ = _type(call)
+    _refuse(call, given["valid_shape"] is not None, "with a valid shape of its own")
+    out = _result(w, call, (w.constant(shape[0]), w.constant(shape[1])))
+    return w.op("texpands", [converted(w, given["value"], type_.dtype)], out)
+
+
+@_writes("tile.transpose")
+def _transpose(w: Writer, call: Call, given: Given) -> Tile:
+    x = in_vec(w, given["x"])
+    return w.op("ttrans", [x], _result(w, call, (x.valid[1], x.valid[0])))
+
+
+# rows, columns, choices, products
+
+
+@_writes(*(f"tile.{axis}_{word}" for axis in ("row", "col") for word in ("sum", "max", "min", "prod")))
+def _fold(w: Writer, call: Call, given: Given) -> Tile:
+    x = in_vec(w, given["x"])
+    axis, _, word = call.op.spec.name.partition("_")
+    one = w.constant(1)
+    return w.op(f"t{axis}{word}", [x], _result(w, call, (x.valid[0], one) if axis == "row" else (one, x.valid[1])))
+
+
+@_writes(*(f"tile.{word}" for word in ("gt", "ge", "lt", "le", "eq", "ne")))
+def _compare(w: Writer, call: Call, given: Given) -> Tile:
+    lhs, rhs = given["lhs"], given["rhs"]
+    _refuse(call, not isinstance(lhs, Tile), "with a number first")
+    a = in_vec(w, lhs)
+    _refuse(call, isinstance(rhs, Tile) and rhs.shape != a.shape, "of tiles of two shapes")
+    mode = f"{{cmpMode = #pto<cmp {call.op.spec.name}>}}"
+    second = converted(w, rhs, a.dtype) if isinstance(rhs, Number) else in_vec(w, rhs)
+    return w.op("tcmps" if isinstance(rhs, Number) else "tcmp", [a, second], _result(w, call, a.valid, True), mode)
+
+
+@_writes("tile.where")
+def _where(w: Writer, call: Call, given: Given) -> Tile:
+    mask, sides = given["condition"], (given["x"], given["y"])
+    _refuse(call, not isinstance(mask, Tile) or not mask.is_mask, "by anything but a comparison")
+    shape, type_ = _type(call)
+    whole = [
+        in_vec(w, side)
+        if isinstance(side, Tile)
+        else w.op("texpands", [converted(w, side, type_.dtype)], w.tile("side", type_.dtype, shape, mask.valid))
+        for side in sides
+    ]
+    _refuse(call, any(side.shape != shape for side in (mask, *whole)), "of tiles of two shapes")
+    return w.op("tsel", [mask, *whole], _result(w, call, mask.valid))
+
+
+@_writes("tile.matmul", "tile.matmul_acc")
+def _product(w: Writer, call: Call, given: Given) -> Tile:
+    acc, (lhs, rhs) = given.get("acc"), (given["lhs"], given["rhs"])
+    _refuse(call, bool(given.get("a_trans") or given.get("b_trans")), "of a transposed operand")
+    shape, type_ = _type(call)
+    a = moved(w, moved(w, in_vec(w, lhs), MemorySpace.Mat), MemorySpace.Left)
+    b = moved(w, moved(w, in_vec(w, rhs), MemorySpace.Mat), MemorySpace.Right)
+    sums = w.tile(call.op.spec.name, type_.dtype, shape, (a.valid[0], b.valid[1]), MemorySpace.Acc)
+    if acc is None:
+        return w.op("tmatmul", [a, b], sums)
+    before = acc if acc.memory is MemorySpace.Acc else moved(w, acc, MemorySpace.Acc)
+    return w.op("tmatmul.acc", [before, a, b], sums)

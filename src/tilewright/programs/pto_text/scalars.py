@@ -1,0 +1,89 @@
+"""Scalars: numbers of a program as `arith` ops."""
+
+from __future__ import annotations
+
+from operator import add, mul, sub
+
+from tilewright import dtypes as dt
+from tilewright.dtypes import DataType
+from tilewright.programs.pto_text.values import NoPtoError, Number, element
+from tilewright.programs.pto_text.writer import Writer
+
+_OPS = {
+    "add": ("addi", "addf"), "sub": ("subi", "subf"), "mul": ("muli", "mulf"), "div": ("", "divf"),
+    "floordiv": ("floordivsi", ""), "min": ("minsi", "minimumf"), "max": ("maxsi", "maximumf"),
+    "bit_and": ("andi", ""), "bit_or": ("ori", ""), "bit_xor": ("xori", ""), "and_": ("andi", ""), "or_": ("ori", ""),
+    "shl": ("shli", ""), "shr": ("shrsi", ""),
+}  # fmt: skip
+_COMPARED = {
+    "eq": ("eq", "oeq"), "ne": ("ne", "une"), "lt": ("slt", "olt"), "le": ("sle", "ole"), "gt": ("sgt", "ogt"),
+    "ge": ("sge", "oge"),
+}  # fmt: skip
+
+
+def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> Number:
+    """Write what a scalar op gives; NoPtoError for one that PTO text has no way to say."""
+    if name == "cast":
+        return converted(w, operands[0], dtype)
+    if name == "not_":
+        return w.number("arith.xori", [operands[0], w.constant(True, dt.BOOL)], dt.BOOL, "i1")
+    if name == "neg":
+        operands, name = [w.constant(0, dtype), operands[0]], "sub"
+    common = _common(operands) if name in _COMPARED else dtype
+    a, b = (converted(w, operand, common) for operand in operands)
+    if (folded := _folded(w, name, a, b)) is not None:
+        return folded
+    floats, kind = common.is_float(), element(common)
+    if name in _COMPARED:
+        word = _COMPARED[name][floats]
+        return w.number(f"arith.cmp{'f' if floats else 'i'} {word},", [a, b], dt.BOOL, kind)
+    if name == "mod" and not floats:
+        whole = w.number("arith.floordivsi", [a, b], common, kind)
+        return w.number("arith.subi", [a, w.number("arith.muli", [whole, b], common, kind)], common, kind)
+    op = _OPS.get(name, ("", ""))[floats]
+    if not op or element(common).startswith("ui"):
+        raise NoPtoError(f"PTO text has no `{name}` of {common}")
+    return w.number(f"arith.{op}", [a, b], common, kind)
+
+
+def _folded(w: Writer, name: str, a: Number, b: Number) -> Number | None:
+    """Return what needs no op: of indices that are known, and of those that change nothing."""
+    if a.dtype != dt.INDEX or name not in _FOLDED:
+        return None
+    if isinstance(a.known, int) and isinstance(b.known, int):
+        return w.constant(_FOLDED[name](a.known, b.known))
+    if (name == "add" and b.known == 0) or (name == "mul" and b.known == 1):
+        return a
+    return b if (name == "add" and a.known == 0) or (name == "mul" and a.known == 1) else None
+
+
+_FOLDED = {"add": add, "sub": sub, "mul": mul, "min": min}
+
+
+def _common(operands: list[Number]) -> DataType:
+    """Return what two numbers are compared as."""
+    found = [operand.dtype for operand in operands if operand.known is None] or [operands[0].dtype]
+    return dt.INDEX if dt.INDEX in found else found[0]
+
+
+def converted(w: Writer, value: Number, dtype: DataType) -> Number:
+    """Return a number as one of another type."""
+    have = value.dtype
+    if have == dtype:
+        return value
+    if value.known is not None and (dtype.is_float() or not have.is_float()):
+        return w.constant(float(value.known) if dtype.is_float() else value.known, dtype)
+    typing = f"{element(have)} to {element(dtype)}"
+    return w.number(f"arith.{_conversion(have, dtype)}", [value], dtype, typing)
+
+
+def _conversion(have: DataType, dtype: DataType) -> str:
+    if dt.INDEX in (have, dtype) and not have.is_float() and not dtype.is_float():
+        return "index_cast"
+    if dt.INDEX in (have, dtype):
+        raise NoPtoError(f"PTO text does not convert {have} to {dtype} in one step")
+    if have.is_float() and dtype.is_float():
+        return "extf" if have.bits < dtype.bits else "truncf"
+    if have.is_float() or dtype.is_float():
+        return "fptosi" if have.is_float() else "sitofp"
+    return "extsi" if have.bits < dtype.bits else "trunci" if have.bits > dtype.bits else "bitcast"

@@ -1,0 +1,93 @@
+"""Values of PTO text: what a variable of a program is called there, and how its type is spelled."""
+
+from __future__ import annotations
+
+from tilewright import dtypes as dt
+from tilewright.core.enums import MemorySpace
+from tilewright.dtypes import DataType
+from tilewright.errors import TilewrightError
+from tilewright.records import record
+
+
+class NoPtoError(TilewrightError, NotImplementedError):
+    """Something that cannot be written down as PTO text."""
+
+
+_ELEMENTS = {
+    dt.FP32: "f32", dt.FP16: "f16", dt.BF16: "bf16", dt.INT8: "i8", dt.INT16: "i16", dt.INT32: "i32", dt.INT64: "i64",
+    dt.UINT8: "ui8", dt.UINT16: "ui16", dt.UINT32: "ui32", dt.UINT64: "ui64", dt.INDEX: "index", dt.BOOL: "i1",
+    dt.FP8E4M3FN: "f8E4M3FN", dt.FP8E5M2: "f8E5M2",
+}  # fmt: skip
+_BOXED = {
+    MemorySpace.Mat: ("mat", ", blayout=col_major, slayout=row_major"),
+    MemorySpace.Left: ("left", ", blayout=col_major, slayout=row_major"),
+    MemorySpace.Right: ("right", ", slayout=col_major"),
+    MemorySpace.Acc: ("acc", ", blayout=col_major, slayout=row_major, fractal=1024"),
+}
+"""The memories of the cube, and how tiles lie in them."""
+
+
+def element(dtype: DataType) -> str:
+    """Return how an element type is spelled; NoPtoError where PTO has none such."""
+    if dtype not in _ELEMENTS:
+        raise NoPtoError(f"PTO text has no elements of {dtype}")
+    return _ELEMENTS[dtype]
+
+
+@record
+class Number:
+    """A scalar, or a constant that is known."""
+
+    name: str
+    dtype: DataType
+    known: int | float | None = None
+
+
+@record
+class Tile:
+    """A tile buffer, of which some rows and columns are valid."""
+
+    name: str
+    dtype: DataType
+    shape: tuple[int, int]
+    valid: tuple[Number, Number]
+    memory: MemorySpace = MemorySpace.Vec
+    is_mask: bool = False
+    """Whether it holds bits, eight columns a byte; `shape` and `valid` are those of what was compared."""
+
+    @property
+    def type(self) -> str:
+        """The type of the buffer."""
+        loc, layout = _BOXED.get(self.memory, ("vec", ""))
+        rows, cols = self.shape
+        if self.is_mask:
+            return f"!pto.tile_buf<vec, {rows}x{mask_bytes(cols)}xui8>"
+        if not layout and cols == 1 and rows > 1:
+            layout = ", blayout=col_major"
+        known = tuple(number.known for number in self.valid)
+        shown = "x".join("?" if extent is None else str(extent) for extent in known)
+        valid = "" if known == self.shape else f", valid={shown}"
+        return f"!pto.tile_buf<{loc}, {rows}x{cols}x{element(self.dtype)}{valid}{layout}>"
+
+
+def mask_bytes(columns: int) -> int:
+    """Return how many bytes the bits of a row take, in whole blocks of 32."""
+    return -(-columns // 256) * 32
+
+
+@record
+class Tensor:
+    """A window of a tensor view, from some offsets on."""
+
+    view: str
+    dtype: DataType
+    shape: tuple[Number, ...]
+    offsets: tuple[Number, ...]
+
+    @property
+    def view_type(self) -> str:
+        """The type of the view."""
+        return f"!pto.tensor_view<{'x'.join('?' * len(self.shape))}x{element(self.dtype)}>"
+
+
+Value = Number | Tile | Tensor

@@ -1,0 +1,171 @@
+"""Lint: what a legal text says that its author can hardly have meant.
+
+Each check is a function over one function of a module; its docstring is what `tilewright pto lint --list` prints.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+
+from tilewright.pto.module import Func, Module, Op, SymbolRef, Value, word_of
+from tilewright.pto.ops.registry import OPS
+from tilewright.pto.types import TileBuf
+from tilewright.records import record
+from tilewright.source import Span
+
+
+@record
+class Finding:
+    """One remark: which check made it, where, and what to do."""
+
+    check: str
+    span: Span
+    message: str
+    help: str
+
+
+class Subject:
+    """One function as checks look at it: its ops in order, and who uses what."""
+
+    def __init__(self, func: Func, called: Collection[str]) -> None:
+        self.func = func
+        self.called = called
+        """The names of the functions that some function of the module calls."""
+        self.ops = list(_ops(func))
+        """Every op, those inside others too, in the order of the text."""
+        self.uses = Counter(value for op in self.ops for value in op.uses)
+        """How often each value is an operand."""
+
+    def constant(self, value: Value) -> int | None:
+        """Return what a constant defines a value to be, or None."""
+        made = next((op for op in self.ops if value in op.results and op.name == "arith.constant"), None)
+        number = made.attributes.get("value") if made else None
+        return number if isinstance(number, int) else None
+
+
+Check = Callable[[Subject], Iterator[Finding]]
+CHECKS: dict[str, Check] = {}
+"""Every check by its name."""
+
+
+def _check(function: Callable[[Subject], Iterator[tuple[Span, str, str]]]) -> Check:
+    """Sign a check in under the name of its function; it yields places, messages and helps."""
+    name = function.__name__.strip("_").replace("_", "-")
+
+    def findings(subject: Subject) -> Iterator[Finding]:
+        return (Finding(name, *found) for found in function(subject))
+
+    findings.__doc__ = function.__doc__
+    CHECKS[name] = findings
+    return findings
+
+
+def lint(module: Module) -> list[Finding]:
+    """Return what all checks find in a verified module, in the order of the text."""
+    called = {name for func in module.funcs() for name in _callees(func)}
+    subjects = [Subject(func, called) for func in module.funcs()]
+    found = [finding for subject in subjects for check in CHECKS.values() for finding in check(subject)]
+    return sorted(found, key=lambda finding: (finding.span.line, finding.span.column))
+
+
+def _ops(func: Func) -> Iterator[Op]:
+    for op in func.body.ops if func.body else ():
+        yield from op.walk()
+
+
+def _callees(func: Func) -> Iterator[str]:
+    for op in _ops(func):
+        callee = op.attributes.get("callee")
+        if isinstance(callee, SymbolRef):
+            yield callee.name
+
+
+@_check
+def _unused_value(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A value that nothing uses."""
+    for op in subject.ops:
+        if op.regions or op.name in ("func.call", "pto.alloc_tile"):
+            continue  # what they do matters beside what they give; tiles have a check of their own
+        if op.results and not any(subject.uses[value] for value in op.results):
+            yield op.span, f"nothing uses `%{op.results[0].name}`", "delete it"
+
+
+@_check
+def _unused_parameter(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A parameter that nothing uses."""
+    for value in subject.func.arguments if subject.func.body else ():
+        if not subject.uses[value]:
+            yield (
+                value.span,
+                f"`@{subject.func.name}` never uses `%{value.name}`",
+                "delete it here and where it is passed",
+            )
+
+
+@_check
+def _uncalled_function(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A private function that nothing calls."""
+    func = subject.func
+    if func.private and func.body is not None and func.name not in subject.called:
+        yield func.span, f"nothing calls `@{func.name}`, which is private", "delete it, or let a kernel call it"
+
+
+@_check
+def _idle_tile(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A tile that is never written, or never read."""
+    read = {value for op in subject.ops for value in op.uses if value not in op.outs}
+    written = {value for op in subject.ops for value in (*op.outs, *_scratch(op))}
+    for op in subject.ops:
+        tile = op.results[0] if op.name == "pto.alloc_tile" else None
+        if tile is None or op.clause("addr") is not None or not isinstance(tile.type, TileBuf):
+            continue  # a tile at an address may share its bytes with another
+        if tile in read and tile in written:
+            continue
+        if tile in read:
+            yield (
+                op.span,
+                f"nothing writes `%{tile.name}`: it holds zeros",
+                "load it, or say the zeros with `pto.texpands`",
+            )
+        else:
+            state = "reads" if tile in written else "uses"
+            yield op.span, f"nothing {state} `%{tile.name}`", "delete it and what writes it"
+
+
+def _scratch(op: Op) -> tuple[Value, ...]:
+    """Return the tile that an op takes to work in: the last of its inputs, which may be left out."""
+    ins = OPS[op.name].form.words.get("ins")
+    has_all = ins is not None and ins.kinds.endswith("z?") and len(op.ins) == len(ins.kinds) - 1
+    return op.ins[-1:] if has_all else ()
+
+
+@_check
+def _idle_loop(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A loop of constant bounds that makes no turn."""
+    for op in subject.ops:
+        if op.name != "scf.for":
+            continue
+        lower, upper = (subject.constant(value) for value in op.operands[:2])
+        if lower is not None and upper is not None and lower >= upper:
+            yield op.span, f"this loop goes from {lower} to {upper}: it makes no turn", "mend its bounds, or delete it"
+
+
+@_check
+def _lone_flag(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """An event that is set and never waited for, or waited for and never set."""
+    sides = {"pto.set_flag": "pto.wait_flag", "pto.wait_flag": "pto.set_flag"}
+    known = {(op.name, _event(op)) for op in subject.ops if op.name in sides}
+    for op in subject.ops:
+        other = sides.get(op.name)
+        if other is not None and (other, _event(op)) not in known:
+            has = (
+                "is set and nothing waits for it"
+                if other.endswith("wait_flag")
+                else "is waited for and nothing sets it"
+            )
+            yield op.span, f"this event {has}", f"add the `{other}` it belongs with"
+
+
+def _event(op: Op) -> tuple[object, ...]:
+    return (*((name, word_of(value)) for name, value in sorted(op.attributes.items())), *op.uses)

@@ -1,0 +1,72 @@
+"""Sub-kernels: functions that bodies call by name and that are written out where they are called.
+
+`@pto.simd` functions run in a vector scope of their own, `@pto.cube` ones on the cube, `@pto.tileop` ones on whichever
+of them its ops need, and `@pto.func` ones are helpers, which may return values. Each is a decorator, bare or with
+parentheses; the first three are also scopes inside a body: `with pto.simd():`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from tilewright.errors import OutsideKernelError
+from tilewright.source import calling_line
+
+
+@dataclass(frozen=True)
+class SubKernel:
+    """A function that a body calls."""
+
+    kind: SubKernelKind
+    body: tuple[FunctionType]
+    """The function, which a field of its own would make a method."""
+
+    @property
+    def function(self) -> FunctionType:
+        """What it was written as."""
+        return self.body[0]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Sub-kernels only run inside a kernel."""
+        message = f"`{self.function.__name__}` is a pto.{self.kind.name} function and cannot run as plain Python"
+        raise OutsideKernelError(
+            message, spans=[calling_line()], help="call it inside a function decorated with @pto.jit"
+        )
+
+
+@dataclass(frozen=True)
+class SubKernelKind:
+    """A decorator of sub-kernels, and a scope."""
+
+    name: str
+    scope: str = ""
+    """The op that the scope is; "" where there is none."""
+
+    def __call__(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        target: str = "a5",
+        ast_rewrite: bool = True,
+        returns: object = None,
+    ) -> Any:
+        """Return the sub-kernel that a function is, or the decorator that makes one.
+
+        `name`, `target`, `ast_rewrite` and `returns` speak to other compilers of the family and change nothing here:
+        what a function returns is seen where it is written out.
+        """
+        if fn is None:
+            return self
+        if not isinstance(fn, FunctionType):
+            raise TypeError(f"@pto.{self.name} decorates a Python function, got {type(fn).__name__}")
+        return SubKernel(self, (fn,))
+
+
+CUBE_OPS = ("pto.mad", "pto.mte_l", "pto.tmatmul", "pto.tgemv")
+"""What the names of ops begin with that the cube runs."""
+simd, cube = SubKernelKind("simd", "pto.vecscope"), SubKernelKind("cube", "pto.section.cube")
+tileop, func = SubKernelKind("tileop", "pto.vecscope"), SubKernelKind("func")

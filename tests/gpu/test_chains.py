@@ -1,0 +1,56 @@
+"""Chains of products on the GPU: attention with roles for its warps, at every size, twice the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy
+import pytest
+from gpu.device import from_device, on_device
+from unit.backends.cuda.test_roles import attention, causal_attention, inputs, kernel_of, reference, summed
+
+np: Any = numpy  # elements are of any type here
+torch: Any = pytest.importorskip("torch")
+
+
+def left_by(kernel: Any, given: list[Any], heads: int) -> Any:
+    """Return what attention leaves where nothing was, looking that another run leaves the same."""
+    tensors = [on_device(x) for x in given]
+    found = [torch.full_like(tensors[0], torch.nan) for _ in range(2)]
+    for out in found:
+        kernel(*tensors, heads, out)
+    assert torch.equal(*(each.nan_to_num() for each in found))
+    return from_device(found[0], given[0].dtype).astype(np.float64)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("heads", "length", "dim"), [(1, 128, 64), (3, 384, 128), (150, 128, 64), (40, 512, 128), (2, 256, 256)]
+)
+def test_attention_is_what_it_is_everywhere(heads: int, length: int, dim: int, causal: bool) -> None:
+    kernel = causal_attention if causal else attention
+    for dtype in (np.float16, ml_dtypes.bfloat16):
+        given = inputs(heads, length, dim, dtype)
+        found, wanted = left_by(kernel, given, heads), reference(given, heads, causal)
+        assert np.linalg.norm(found - wanted) < 5e-3 * np.linalg.norm(wanted)
+        assert np.abs(found - wanted).max() < 2e-2
+
+
+def test_of_lengths_that_leave_something_over_whole_blocks_are_right() -> None:
+    given = [x[:250] for x in inputs(1, 256, 64)]
+    found = left_by(attention, given, 1)
+    wanted = reference([given[0], *(x[:192] for x in given[1:])], 1, causal=False)
+    assert np.linalg.norm(found[:128] - wanted[:128]) < 5e-3 * np.linalg.norm(wanted[:128])
+    assert np.isnan(found[128:]).all()
+
+
+def test_a_chain_without_a_second_product() -> None:
+    q, k, _ = inputs(1, 512, 64)
+    bias = np.linspace(-8, 8, 512, dtype=np.float32)[None]
+    out = torch.full((512, 1), torch.nan, device="cuda")
+    assert kernel_of(summed, q, k, bias, np.zeros((512, 1), np.float32)).roles
+    summed(*(on_device(x) for x in (q, k, bias)), out)
+    scores = q.astype(np.float64) @ k.astype(np.float64).T + bias
+    wanted = np.maximum(scores, 0).sum(1, keepdims=True)
+    np.testing.assert_allclose(from_device(out, np.dtype(np.float32)), wanted, rtol=1e-5)

@@ -1,0 +1,115 @@
+"""Grids of products: programs in which tiles of a matrix product are computed side by side, as people write them.
+
+What varies is how the sum over the inner dimension is spelt, what happens to the operands before and to the sum after,
+and how tiles meet the edges of tensors. Some do something that only tiles as they are written can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tilewright.core.program import Program
+from tilewright.passes.product_grids import Wanted
+from tilewright.passes.widen import Widened, widened
+
+SMALL = Wanted(rows=24, columns=32, depth=12)
+"""Tiles that leave several turns of each loop in small programs."""
+
+Draw = Callable[[int, int], int]
+
+DTYPES = ("FP32", "FP32", "FP16", "BF16", "INT8", "INT32")
+
+
+def in_small_tiles(program: Program, wanted: Wanted) -> Widened:
+    """Return a program with tiles that are small for a machine, and large beside those of these programs."""
+    return widened(program, SMALL)
+
+
+def grid(draw: Draw) -> str:
+    """Return the text of a program."""
+
+    def choose(*options: str) -> str:
+        return options[draw(0, len(options) - 1)]
+
+    dtype = choose(*DTYPES)
+    total = "FP32" if dtype in ("FP32", "FP16", "BF16") else "INT32"
+    tm, tn, tk = draw(2, 13), draw(2, 17), draw(2, 9)
+    m, n, k = ("M" if draw(0, 5) == 0 else _extent(draw, tm, 70), _extent(draw, tn, 70), _extent(draw, tk, 50))
+    more = [draw(0, 40) if extent.isdigit() and draw(0, 3) == 0 else 0 for extent in (m, n)]
+    rows, columns = (f"{extent} + {extra}" if extra else extent for extent, extra in zip((m, n), more, strict=True))
+    pad = choose("", "", ", pad=0") if not (int(k) % tk or any(more)) and _divides(m, tm) and _divides(n, tn) else ""
+    is_turned = draw(0, 3) == 0
+    left = f"pl.load(a, [i, {{k}}], [{tm}, {tk}]{pad})"
+    right = f"pl.load(b, [{{k}}, j], [{tk}, {tn}]{pad})"
+    if is_turned:
+        right = f"pl.transpose_view(pl.load(b, [j, {{k}}], [{tn}, {tk}]{pad}))"
+    weights = dtype
+    if dtype == "FP32" and draw(0, 2) == 0:
+        weights, right = "INT8", f"pl.cast({right}, pl.FP32)"
+    sums = _sum(choose("peeled", "zeros", "added", "begun"), left, right, (tm, tn, tk), k, total)
+    after, bias, out = _after(choose("nothing", "bias", "doubled", "rounded", "row_sum", "itself"), (tm, tn), total)
+    loops = [f"for i in pl.parallel(0, {m}, {tm}):", f"for j in pl.parallel(0, {n}, {tn}):"]
+    first, second = loops if draw(0, 1) else loops[::-1]
+    b_shape = f"{columns}, {k}" if is_turned else f"{k}, {columns}"
+    body = "\n".join("                    " + line for line in [*sums, *after])
+    return f"""
+import tilewright.language as pl
+M = pl.dynamic("M")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self, a: pl.Tensor[[{rows}, {k}], pl.{dtype}], b: pl.Tensor[[{b_shape}], pl.{weights}],
+        bias: pl.Tensor[[1, {columns}], pl.{bias}], c: pl.InOut[pl.Tensor[[{rows}, {columns}], pl.{out}]],
+    ):
+        {first}
+            {second}
+                with pl.at(level=pl.Level.CORE_GROUP):
+{body}
+"""
+
+
+def _extent(draw: Draw, step: int, most: int) -> str:
+    """Return an extent of at least one step: every other one of whole steps."""
+    extent = draw(step, most)
+    return str(extent // step * step if draw(0, 1) else extent)
+
+
+def _divides(extent: str, step: int) -> bool:
+    return extent.isdigit() and int(extent) % step == 0
+
+
+def _sum(how: str, left: str, right: str, tile: tuple[int, int, int], k: str, total: str) -> Sequence[str]:
+    """Return the statements that sum products over the inner dimension."""
+    tm, tn, tk = tile
+    start, loop = f"acc = pl.tile.full([{tm}, {tn}], dtype=pl.{total}, value=0)", f"for k in pl.range(0, {k}, {tk}):"
+    at = {"left": left.format(k="k"), "right": right.format(k="k")}
+    if how == "peeled":
+        first = f"acc = pl.matmul({left.format(k=0)}, {right.format(k=0)})"
+        again = f"for k in pl.range({tk}, {k}, {tk}):"
+        return [first, again, "    acc = pl.matmul_acc(acc, {left}, {right})".format(**at)]
+    if how == "zeros":
+        return [start, loop, "    acc = pl.matmul_acc(acc, {left}, {right})".format(**at)]
+    if how == "added":
+        pads = [f"    product = pl.matmul({at['left']}, {at['right']})", "    acc = product + acc"]
+        return [start, loop, *pads]
+    begun = f"acc = pl.tile.create([{tm}, {tn}], dtype=pl.{total}, target_memory=pl.Mem.Acc)"
+    return [begun, loop, "    acc = pl.matmul_acc(acc, {left}, {right}, init_cond=k == 0)".format(**at)]
+
+
+def _after(how: str, tile: tuple[int, int], total: str) -> tuple[Sequence[str], str, str]:
+    """Return the statements that finish and store a sum, and the types of the row beside it and of the output."""
+    tm, tn = tile
+    row = f"row = pl.load(bias, [0, j], [1, {tn}])"
+    store = "pl.store(acc, [i, j], c)"
+    if how == "bias":
+        return [row, "acc = pl.col_expand_add(acc, row)", store], total, total
+    if how == "doubled":
+        return ["acc = acc + acc", store], total, total
+    if how == "rounded" and total == "FP32":
+        return ["pl.store(pl.cast(pl.relu(acc), pl.BF16, mode='rint'), [i, j], c)"], total, "BF16"
+    if how == "row_sum" and total == "FP32":
+        return ["acc = pl.row_expand_sub(acc, pl.row_max(acc))", store], total, total
+    if how == "itself":
+        return [f"acc = acc + pl.load(c, [i, j], [{tm}, {tn}])", store], total, total
+    return [store], total, total

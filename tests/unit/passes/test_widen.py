@@ -1,0 +1,80 @@
+"""Widening: grids of products take tiles that suit the machine, unless a kernel depends on its own."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright.language as pl
+from tilewright.core.program import Program
+from tilewright.frontend.programs import as_program
+from tilewright.passes.manager import PassManager
+from tilewright.passes.product_grids import Wanted
+from tilewright.passes.widen import widened
+
+WANTED = Wanted(rows=48, columns=64, depth=32)
+
+SUM = """acc = pl.matmul(pl.load(a, [i, 0], [12, 16]), pl.load(b, [0, j], [16, 16]))
+                    for k in pl.range(16, 100, 16):
+                        acc = pl.matmul_acc(acc, pl.load(a, [i, k], [12, 16]), pl.load(b, [k, j], [16, 16]))"""
+STORE = "pl.store(acc, [i, j], c)"
+
+
+def notes(*stmts: str, rows: str = "96", stop: str = "96") -> str:
+    """Return what was changed about a product."""
+    return str(widened(lowered(*stmts, rows=rows, stop=stop), WANTED)).strip()
+
+
+def lowered(*stmts: str, rows: str = "96", stop: str = "96") -> Program:
+    """Return a product of 96 x 100 and 100 x 200 elements, each tile of which is some statements."""
+    body = "\n                    ".join(stmts)
+    text = f"""
+import tilewright.language as pl
+M = pl.dynamic("M")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, a: pl.Tensor[[{rows}, 100], pl.FP32], b: pl.Tensor[[100, 200], pl.FP32],
+             c: pl.InOut[pl.Tensor[[{rows}, 200], pl.FP32]]):
+        for i in pl.parallel(0, {stop}, 12):
+            for j in pl.parallel(0, 200, 16):
+                with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
+                    {body}
+"""
+    return PassManager.get_strategy().run_passes(as_program(pl.parse(text)))
+
+
+def test_rows_columns_and_steps_are_chosen_for_the_machine() -> None:
+    assert notes(SUM, STORE) == "tile: i by 48 instead of 12, j by 64 instead of 16, k by 32 instead of 16"
+
+
+@pytest.mark.parametrize(
+    ("stmts", "kept"),
+    [
+        (["acc = acc + pl.cast(i, pl.FP32)"], "i"),
+        (["acc = pl.row_expand_sub(acc, pl.row_max(acc))"], "j"),
+        (["acc = pl.col_expand_sub(acc, pl.col_max(acc))"], "i"),
+        (["acc = acc + pl.load(c, [i, 0], [12, 16])"], "j"),
+        (["acc = acc + pl.cast(pl.tile.ci(0, [1, 16], dtype=pl.INT32), pl.FP32)"], "j"),
+        (["acc = pl.matmul(acc, pl.load(b, [0, j], [16, 16]))"], "j"),
+    ],
+)
+def test_what_depends_on_its_tile_keeps_it(stmts: list[str], kept: str) -> None:
+    changed = notes(SUM, *stmts, STORE)
+    assert [f" {name} by" in f" {changed}" for name in "ij"] == [name not in kept for name in "ij"]
+
+
+def test_a_grid_that_ends_within_its_tensors_ends_there_in_other_steps_too() -> None:
+    assert "i by 48" in notes(SUM, STORE, rows="120")
+    assert "i by" not in notes(SUM, STORE, rows="90", stop="86")
+
+
+def test_a_grid_over_extents_that_only_calls_know_is_cut_by_them() -> None:
+    assert "i by 48" in notes(SUM, STORE, rows="M", stop="M")
+
+
+def test_kernels_that_do_more_than_multiply_stay_as_they_are() -> None:
+    assert notes(SUM, "pl.system.print_value('i', i)", STORE) == "every tile is as it was written"
+
+
+def test_tiles_as_large_as_wanted_stay_as_they_are() -> None:
+    assert str(widened(lowered(SUM, STORE), Wanted(rows=12, columns=16, depth=16))).startswith("every tile")

@@ -1,0 +1,152 @@
+"""Programs as PTO text: it reads back, and runs as the program does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as pl
+from tilewright import pto
+from tilewright.pto.module import Func
+from tilewright.pto.types import Ptr, Scalar
+from tilewright.pto.verify import verify
+from tilewright.tools.cli import main
+
+M = pl.dynamic("M")
+Rows = pl.Tensor[[M, 64], pl.FP32]
+Block = pl.Tensor[[16, 64], pl.FP32]
+Left = pl.Tensor[[32, 64], pl.FP32]
+Right = pl.Tensor[[64, 48], pl.FP32]
+Product = pl.Tensor[[32, 48], pl.FP32]
+
+
+def run_as_pto(kernel: Any, arguments: list[Any], grid: int = 1) -> str:
+    """Run a kernel through its PTO text on arguments, and then each extent by its name; return the text."""
+    text = kernel.compile(*arguments).as_pto()
+    module = pto.parse(text)
+    verify(module)
+    (func,) = module.funcs()
+    extents = [len(arguments[0])] * (len(func.arguments) - len(arguments))
+    declared(func, text)[grid, None](*arguments, *extents)
+    return text
+
+
+def declared(func: Func, text: str) -> Any:
+    """Return the kernel that a text is."""
+    names = {argument.name: argument.type for argument in func.arguments}
+    types = {name: type_ for name, type_ in names.items() if isinstance(type_, Ptr | Scalar)}
+    code = f"def {func.name}({', '.join(types)}): ..."
+    namespace: dict[str, Any] = {}
+    exec(code, namespace)
+    function = namespace[func.name]
+    function.__annotations__ = types
+    return pto.jit(source=text)(function)
+
+
+@pl.jit
+def softmax(x: Rows, out: pl.Out[Rows]):
+    for r in pl.parallel(0, M, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [16, 64])
+            e = pl.exp(t - pl.max(t, axis=-1, keepdims=True))
+            pl.store(e / pl.sum(e, axis=-1, keepdims=True), [r, 0], out)
+
+
+@pl.jit
+def layer_norm(x: Rows, weight: pl.Tensor[[1, 64], pl.FP32], out: pl.Out[Rows]):
+    for r in pl.parallel(0, M, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [16, 64])
+            centred = t - pl.row_sum(t) * (1 / 64)
+            spread = pl.row_sum(centred * centred) * (1 / 64)
+            pl.store(centred * pl.rsqrt(spread + 1e-5) * pl.load(weight, [0, 0], [1, 64]), [r, 0], out)
+
+
+@pl.jit
+def clipped(x: Rows, limit: pl.Scalar[pl.FP32], out: pl.Out[Rows]):
+    for r in pl.parallel(0, M, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [16, 64])
+            half = pl.cast(pl.cast(pl.where(t > limit, 1.0 - t, 2.0 / t), pl.FP16), pl.FP32)
+            pl.store(half, [r, 0], out)
+
+
+@pl.jit
+def fibonacci(x: Block, out: pl.Out[Block]):
+    """Tiles and a number that a loop carries, the tiles changing places."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        a = pl.load(x, [0, 0], [16, 64])
+        b = a * 2.0
+        turns = 0
+        for i in pl.range(5):
+            a, b = b, a + b
+            turns = turns + i
+        if turns > 9:
+            c = pl.transpose(pl.transpose(b, 0, 1), 0, 1)
+        else:
+            c = a
+        pl.store(c, [0, 0], out)
+
+
+@pl.jit
+def product(a: Left, b: Right, out: pl.Out[Product]):
+    for i in pl.parallel(0, 32, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.matmul(pl.load(a, [i, 0], [16, 16]), pl.load(b, [0, 0], [16, 48]))
+            for k in pl.range(16, 64, 16):
+                acc = pl.matmul_acc(acc, pl.load(a, [i, k], [16, 16]), pl.load(b, [k, 0], [16, 48]))
+            pl.store(pl.relu(acc), [i, 0], out)
+
+
+def _rows(rng: np.random.Generator, rows: int) -> list[Any]:
+    return [rng.normal(size=(rows, 64)).astype(np.float32), np.zeros((rows, 64), np.float32)]
+
+
+CASES: dict[str, tuple[Any, Callable[[np.random.Generator], list[Any]]]] = {
+    "softmax": (softmax, lambda rng: _rows(rng, 41)),
+    "layer_norm": (
+        layer_norm,
+        lambda rng: [(r := _rows(rng, 41))[0], rng.normal(size=(1, 64)).astype(np.float32), r[1]],
+    ),
+    "clipped": (clipped, lambda rng: [(r := _rows(rng, 20))[0], 0.25, r[1]]),
+    "fibonacci": (fibonacci, lambda rng: _rows(rng, 16)),
+    "product": (
+        product,
+        lambda rng: [*(rng.normal(size=s).astype(np.float32) for s in ((32, 64), (64, 48))), np.zeros((32, 48), "f4")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("grid", [1, 3])
+def test_the_text_runs_as_the_program_does(name: str, grid: int) -> None:
+    kernel, made = CASES[name]
+    arguments = made(np.random.default_rng(0))
+    run_as_pto(kernel, arguments, grid)
+    found = arguments[-1].copy()
+    arguments[-1][...] = 0
+    kernel(*arguments)
+    assert np.any(found)
+    np.testing.assert_allclose(found, arguments[-1], rtol=1e-6, atol=1e-6)
+
+
+@pl.jit
+def sorted_rows(x: Rows, out: pl.Out[Rows]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.sort(pl.load(x, [0, 0], [16, 64])), [0, 0], out)
+
+
+def test_what_cannot_be_said_is_named_at_its_line() -> None:
+    x = np.ones((16, 64), np.float32)
+    out = np.zeros_like(x)
+    with pytest.raises(pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:\d+: PTO text has no `pl\.tile\.sort"):
+        sorted_rows.compile(x, out).as_pto()
+
+
+def test_show_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "examples/softmax.py", "--pto"]) == 0
+    verify(pto.parse(capsys.readouterr().out))
