@@ -15,6 +15,9 @@ from tilewright.core.visitor import bodies, statements
 from tilewright.dtypes import FP32, INT32
 from tilewright.passes.last_use import reads
 
+FEW_ROWS = 8
+"""Rows of products that are added up piece by piece, and so had better not begin with something large."""
+
 
 def run(program: Program) -> Program:
     """Return a lowered program whose products are added to what is added to them, where nobody else reads them."""
@@ -53,7 +56,8 @@ def _is_whole(tile: Expr, like: Var) -> bool:
     type_ = tile.type
     if not isinstance(type_, TileType) or not isinstance(like.type, TileType) or not isinstance(tile, Var):
         return False
-    return type_.dtype in (FP32, INT32) and type_.shape == type_.valid == like.type.shape
+    is_sum = type_.dtype in (FP32, INT32) and type_.shape[-2] > FEW_ROWS
+    return is_sum and type_.shape == type_.valid == like.type.shape
 
 
 class _Joiner(Rewriter):

@@ -46,7 +46,7 @@ def tiles_on_their_side(function: Function) -> frozenset[Var]:
                 continue
             source = tiles.made.get(made.args[0])
             if source is not None and source.op.spec.name == "matmul" and isinstance(stmt, AssignStmt):
-                found |= tiles.chain(stmt.var, body) or ()
+                found |= tiles.chain(stmt.var, body) or set()
     return frozenset(found)
 
 

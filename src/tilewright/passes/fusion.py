@@ -47,7 +47,11 @@ class FusedGroup:
         rows = " x ".join(str(n) if isinstance(n, int) else "?" for n in self.rows) or "1"
         named = f"`{printer.name(self.about)}` " if self.about is not None else ""
         lines = [line for stmt in self.stmts for line in printer.stmt(stmt)]
-        return [f"rows {rows}{', side by side' * self.turned}:", *(f"    {line}" for line in lines), f"  ends: {named}{self.ends}"]
+        return [
+            f"rows {rows}{', side by side' * self.turned}:",
+            *(f"    {line}" for line in lines),
+            f"  ends: {named}{self.ends}",
+        ]
 
 
 @record

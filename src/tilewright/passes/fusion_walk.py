@@ -188,8 +188,9 @@ def _drops_last(given: Given) -> bool:
     dropped, sizes = given.get("drop_dims"), given.get("shape")
     if not is_there(dropped):
         return False
-    known = isinstance(dropped, tuple) and isinstance(sizes, MakeTuple)
-    return not known or any(axis in (-1, len(sizes.elements) - 1) for axis in dropped)
+    if not isinstance(dropped, tuple) or not isinstance(sizes, MakeTuple):
+        return True
+    return any(axis in (-1, len(sizes.elements) - 1) for axis in dropped)
 
 
 def _fills(indices: Argument, most: Argument) -> bool:

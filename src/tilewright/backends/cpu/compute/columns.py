@@ -174,7 +174,9 @@ def lane_of(b: Builder, value: Tile | Scalar, here: Pass) -> Lanes:
     """Return the elements of a value at the columns being emitted."""
     if isinstance(value, Scalar):
         single = Lanes(b, value.value, value.dtype)
-        return single if here.spread is None else replace(_everywhere(b, value, lambda: single, here), shared=None)
+        if here.spread is not None:
+            return replace(_everywhere(b, value, lambda: single, here), shared=None)
+        return single if here.down is None else Lanes(b, b.splat(value.value, here.count), value.dtype)
     if value not in here.known:
         here.known[value] = (here.down or _lane)(b, value, here)
     return here.known[value]

@@ -203,7 +203,8 @@ class Product:
         assert result.place is not None
         target = placed(e, result)
         if self._pairs():
-            return self._multiply_pairs(result, target, accumulate)
+            multiply_in_pairs(self, target, accumulate)
+            return result
         if self.type.dtype == FP64:
             with rows_of(e, self.valid[:-2]) as batch:
                 a, b, c = (
@@ -222,7 +223,7 @@ class Product:
                 self._multiply_few(replace(spec, streamed=True), a, b, (c, target.strides[-2]), accumulate)
             else:
                 run_gemm(
-                    e, spec, terms * self._work(), a, *self.left.strides[-2:], b, self.right.strides[-2],
+                    e, spec, terms * self.work(), a, *self.left.strides[-2:], b, self.right.strides[-2],
                     c, target.strides[-2], m, n, self.k, accumulate, *distances,
                 )  # fmt: skip
         return result
@@ -242,9 +243,9 @@ class Product:
             right = e.b.offset(b, e.b.op("mul", first, b_row), memory_type(self.right.dtype))
             depth = e.b.intrinsic("llvm.smin", i64(STRIP), e.b.op("sub", self.k, first))
             goes_on = e.b.op("or", accumulate, e.b.compare("icmp sgt", first, i64(0)))
-            run_gemm(e, spec, self._work(), left, a_row, a_k, right, b_row, *c, m, n, depth, goes_on)
+            run_gemm(e, spec, self.work(), left, a_row, a_k, right, b_row, *c, m, n, depth, goes_on)
 
-    def _work(self) -> int:
+    def work(self) -> int:
         """Return how much one product of matrices is at most."""
         rows, columns = self.type.shape[-2:]
         return rows * columns * (static(self.k) or max(self.lhs.type.shape[-2:])) // ELEMENTS
@@ -266,32 +267,32 @@ class Product:
         """Return whether the right operand lies in pairs already, and is read so."""
         return self.rhs.pairs is not None and self._pairs()
 
-    def _multiply_pairs(self, result: Tile, target: Matrix, accumulate: Value) -> Tile:
-        e, (m, n), depth = self.e, self.valid[-2:], static(self.k) or 0
-        parts: list[Part] = []
-        pairs, apart = self.rhs.pairs, i64(self.rhs.type.shape[-1])
-        if pairs is None:
-            pairs, apart = self._paired(self.right.pointer, self.right.strides[-2], n, parts), n
-        left, across, along = self.left.pointer, self.left.strides[-2], i64(2)
-        if static(self.left.strides[-1]) != 1:  # a tile that lies on its side: its columns are paired as rows are
-            rows = i64(self.lhs.type.shape[-2])
-            left, across, along = self._paired(left, self.left.strides[-1], rows, parts), i64(2), e.b.op("shl", rows, i64(1))
-        spec = GemmSpec(e.program.target, BF16, BF16, static(m), static(n), self.type.shape[-1], paired=True)
-        run_gemm(
-            e, spec, self._work(), left, across, along, pairs, apart,
-            target.pointer, target.strides[-2], m, n, i64(depth // 2), accumulate,
-        )  # fmt: skip
-        for part in parts:
-            e.arena.give_back(part)
-        return result
 
-    def _paired(self, rows: Value, apart: Value, columns: Value, parts: list[Part]) -> Value:
-        """Emit the pairs of neighbouring rows along the inner dimension; return where they lie, in a part of its own."""
-        e, depth = self.e, static(self.k) or 0
-        parts.append(e.arena.take(depth // 2 * max(self.type.shape) * 4))
+def multiply_in_pairs(of: Product, target: Matrix, accumulate: Value) -> None:
+    """Emit a product of two elements at a time; what does not lie in pairs is copied into some first."""
+    e, (m, n), depth = of.e, of.valid[-2:], static(of.k) or 0
+    parts: list[Part] = []
+
+    def paired(rows: Value, apart: Value, columns: Value) -> Value:
+        parts.append(e.arena.take(depth // 2 * max(of.type.shape) * 4))
         pairs = e.address(parts[-1][0])
-        e.b.invoke(emit_pairs(e.b.module), rows, apart, pairs, self.k, columns)
+        e.b.invoke(emit_pairs(e.b.module), rows, apart, pairs, of.k, columns)
         return pairs
+
+    right, b_row = of.rhs.pairs, i64(of.rhs.type.shape[-1])
+    if right is None:
+        right, b_row = paired(of.right.pointer, of.right.strides[-2], n), n
+    left, a_row, a_k = of.left.pointer, of.left.strides[-2], i64(2)
+    if static(of.left.strides[-1]) != 1:  # a tile that lies on its side: its columns are paired as rows are
+        rows = of.lhs.type.shape[-2]
+        left, a_row, a_k = paired(left, of.left.strides[-1], i64(rows)), i64(2), i64(2 * rows)
+    spec = GemmSpec(e.program.target, BF16, BF16, static(m), static(n), of.type.shape[-1], paired=True)
+    run_gemm(
+        e, spec, of.work(), left, a_row, a_k, right, b_row,
+        target.pointer, target.strides[-2], m, n, i64(depth // 2), accumulate,
+    )  # fmt: skip
+    for part in parts:
+        e.arena.give_back(part)
 
 
 @mutable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from tilewright.backends.cpu.compute.columns import Columns, computed, lane_of
 from tilewright.backends.cpu.compute.nodes import IndexNode
 from tilewright.backends.cpu.compute.row_memory import Pass, Spread, read, tensor_address, tile_address, window
@@ -34,10 +33,10 @@ class TurnedColumns(Columns):
 
 def down(b: Builder, tile: Tile, here: Pass) -> Lanes:
     """Return the elements of a tile in a few rows of a column."""
-    if tile.is_column and len(tile.type.shape) > 1 and tile.type.shape[-2] != 1:
-        return _column(b, tile, here)
-    if len(tile.type.shape) == 1 or tile.type.shape[-2] == 1:
+    if (1, *tile.type.shape)[-2] == 1:
         return _one_for_all(b, tile, here)
+    if tile.is_column:
+        return _column(b, tile, here)
     place = tile.place or here.row.saved.get(tile)
     if place is not None:
         stride = i64(place.strides[-2] or 1)

@@ -122,7 +122,6 @@ class Recording(Remembering):
             group.places = {t: self.destined.pop(t, None) or self._taken(t, group) for t in wanted}
             self.emit_group(group)
 
-
     def _taken(self, tile: Tile, group: Group) -> Place:
         """Return a place of its own for a tile, on its side where a vector holds elements of several rows."""
         place = self.take(tile)
