@@ -100,6 +100,8 @@ def _partial(w: Walk, call: Call, given: Given) -> Waiting:
 @_plans("reduction")
 def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,) = w.tiles(given, "x")
+    if not call.op.spec.name.startswith("row") and x.loaded is not None and x.tensor not in w.turned:
+        _withdraw(w, x)  # columns are folded where they lie
     return _folded(w, call, x, lambda: w.recorder.record(_column(call, x), [x], may_float=False))
 
 

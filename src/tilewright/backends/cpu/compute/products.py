@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
+from tilewright.backends.cpu.compute.matrices import Matrix, placed, read_in_place
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
@@ -24,7 +24,7 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import BF16, FP32, FP64, INT32, DataType
+from tilewright.dtypes import BF16, FP32, FP64, INT32
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 from tilewright.records import mutable
@@ -41,23 +41,6 @@ STRIP = 8
 
 FEW_PLACES = 1024
 """Bytes from row to row that let rows begin at four places of the cache, or fewer."""
-
-
-class Matrix(NamedTuple):
-    """Matrices of one element type in memory: an address and the distance between neighbours along each axis."""
-
-    pointer: Value
-    strides: tuple[Value, ...]
-    dtype: DataType
-
-    def at(self, e: FunctionEmitter, shape: Sequence[int], batch: Sequence[Value]) -> Value:
-        """Return where the matrix of a batch index lies; there is one for all along axes of one element."""
-        offset: Value = i64(0)
-        own = batch[len(batch) - len(shape) + 2 :]
-        for index, extent, stride in zip(own, shape, self.strides, strict=False):
-            if extent != 1:
-                offset = e.b.op("add", offset, e.b.op("mul", index, stride))
-        return e.b.offset(self.pointer, offset, memory_type(self.dtype))
 
 
 @lowers("tile.matmul", "tile.batch_matmul", "tile.gemv")
@@ -322,12 +305,6 @@ def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> Non
         e.leave_after_an_error()
 
 
-def placed(e: FunctionEmitter, tile: Tile) -> Matrix:
-    """Return the matrices of a tile in the arena."""
-    place = e.stored(tile)
-    return Matrix(place.pointer, tuple(i64(stride) for stride in place.strides), tile.type.dtype)
-
-
 def _has_rows(e: FunctionEmitter, tile: Tile) -> bool:
     """Return whether a tile in memory is one matrix whose rows a product reads as they lie.
 
@@ -348,18 +325,6 @@ def _has_whole_rows(tile: Tile) -> bool:
 def _is_turned(tile: Tile) -> bool:
     """Return whether neighbours along the last axis are not known to be adjacent."""
     return not isinstance(tile.node, LoadNode) or tile.node.tensor.strides[-1] != i64(1)
-
-
-def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
-    """Return where a loaded tile's elements lie in their tensor, if the plan says that they are read there."""
-    node = tile.node
-    if tile.place is not None or not isinstance(node, LoadNode) or e.waits(tile):
-        return None
-    offset: Value = i64(0)
-    for start, stride in zip(node.offsets, node.tensor.strides, strict=True):
-        offset = e.b.op("add", offset, e.b.op("mul", start, stride))
-    pointer = e.b.offset(node.tensor.pointer, offset, memory_type(tile.type.dtype))
-    return Matrix(pointer, node.tensor.strides, tile.type.dtype)
 
 
 def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
