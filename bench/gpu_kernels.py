@@ -138,14 +138,12 @@ def matmul_fp8(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 @pl.jit
 def gemv(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
-    """One row times the rows of a matrix: a row sum, four rows a block."""
-    for j in pl.parallel(0, w.shape[0], 4):
+    """One row times the rows of a matrix: a row sum, one row a block."""
+    for j in pl.parallel(0, w.shape[0], 1):
         with pl.at(level=pl.Level.CORE_GROUP):
-            acc = pl.tile.full([4, 1024], dtype=pl.FP32, value=0.0)
-            for k in pl.range(0, w.shape[1], 1024):
-                row = pl.cast(pl.load(x, [0, k], [1, 1024]), pl.FP32)
-                acc = acc + pl.cast(pl.load(w, [j, k], [4, 1024]), pl.FP32) * row
-            pl.store(pl.cast(pl.tile.transpose(pl.row_sum(acc), 0, 1), out.dtype, mode="rint"), [0, j], out)
+            n = x.shape[1]
+            both = pl.cast(pl.load(w, [j, 0], [1, n]), pl.FP32) * pl.cast(pl.load(x, [0, 0], [1, n]), pl.FP32)
+            pl.store(pl.cast(pl.row_sum(both), out.dtype, mode="rint"), [0, j], out)
     return out
 
 

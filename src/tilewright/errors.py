@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tilewright.source import UNKNOWN, Place, Span, shown
+from tilewright.source import UNKNOWN, Place, Span, shown, span_at
 
 
 class TilewrightError(Exception):
@@ -55,6 +55,10 @@ class KernelError(TilewrightError):
     def __init__(
         self,
         message: str,
+        span: Place | None = None,
+        hint: str | None = None,
+        note: str | None = None,
+        source_lines: Sequence[str] | None = None,
         *,
         spans: Sequence[Span] = (),
         blame: Sequence[str] = (),
@@ -63,10 +67,10 @@ class KernelError(TilewrightError):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.spans = tuple(spans)
+        self.spans = tuple(spans) if span is None else (span_at(span, source_lines or ()),)
         self.blame = tuple(blame)
-        self.notes = tuple(notes)
-        self.hint = help or self.hint
+        self.notes = tuple(notes) if note is None else (note, *notes)
+        self.hint = help or hint or self.hint
         self.function = ""
 
     @property
@@ -354,17 +358,13 @@ class ExecutionError(KernelError, RuntimeError):
     Native code keeps one text for each of its errors: what to try is the second line of that.
     """
 
-    def __init__(self, text: str, *, spans: Sequence[Span] = (), help: str = "") -> None:
+    def __init__(self, text: str, *, spans: Sequence[Span] = (), notes: Iterable[str] = (), help: str = "") -> None:
         message, _, advice = text.partition("\n")
-        super().__init__(message, spans=spans, help=help or advice)
+        super().__init__(message, spans=spans, notes=notes, help=help or advice)
 
 
 class RaceError(ExecutionError):
     """Turns of a parallel loop, or blocks of a grid, that touch one element, one of them writing it."""
-
-    def __init__(self, message: str, *, spans: Sequence[Span], notes: Sequence[str], help: str) -> None:
-        super().__init__(message, spans=spans, help=help)
-        self.notes = tuple(notes)
 
 
 class SourceUnavailableError(KernelError, OSError):

@@ -107,6 +107,14 @@ def calling_line() -> Span:
     return UNKNOWN
 
 
+def span_at(place: Place, lines: Sequence[str]) -> Span:
+    """Return the stretch of text at a place that is given by name, with all lines of that text where they are known."""
+    filename = str(place.get("filename") or place.get("file") or "")
+    line, column = (place.get(name) or place.get(f"begin_{name}") or 0 for name in ("line", "column"))
+    source = Source(filename, tuple(f"{text}\n" for text in lines))
+    return Span(source, int(line), int(column), int(line), int(column) + 1)
+
+
 def shown(message: str, spans: Sequence[Span], notes: Sequence[str] = (), help: str = "") -> str:
     """Return a whole message: heading, source line, carets, values, call sites, help."""
     place = spans[0] if spans else UNKNOWN

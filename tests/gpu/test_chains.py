@@ -8,7 +8,16 @@ import ml_dtypes
 import numpy
 import pytest
 from gpu.device import from_device, on_device
-from unit.backends.cuda.test_roles import attention, causal_attention, inputs, kernel_of, reference, summed
+from unit.backends.cuda.test_roles import (
+    attention,
+    attention_to,
+    causal_attention,
+    earlier,
+    inputs,
+    kernel_of,
+    reference,
+    summed,
+)
 
 np: Any = numpy  # elements are of any type here
 torch: Any = pytest.importorskip("torch")
@@ -45,6 +54,16 @@ def test_of_lengths_that_leave_something_over_whole_blocks_are_right() -> None:
     assert np.isnan(found[128:]).all()
 
 
+@pytest.mark.parametrize("keys", [1, 64, 100, 1000])
+def test_keys_that_leave_something_over_are_masked(keys: int) -> None:
+    q, k, v = inputs(1, 1024, 64)
+    given = [on_device(x) for x in (q, k[:keys], v[:keys])]
+    out = torch.full_like(given[0], torch.nan)
+    attention_to(*given, out)
+    found, wanted = from_device(out, q.dtype).astype(np.float64), reference([q, k[:keys], v[:keys]], 1, causal=False)
+    assert np.linalg.norm(found - wanted) < 5e-3 * np.linalg.norm(wanted)
+
+
 def test_a_chain_without_a_second_product() -> None:
     q, k, _ = inputs(1, 512, 64)
     bias = np.linspace(-8, 8, 512, dtype=np.float32)[None]
@@ -54,3 +73,17 @@ def test_a_chain_without_a_second_product() -> None:
     scores = q.astype(np.float64) @ k.astype(np.float64).T + bias
     wanted = np.maximum(scores, 0).sum(1, keepdims=True)
     np.testing.assert_allclose(from_device(out, np.dtype(np.float32)), wanted, rtol=1e-5)
+
+
+def test_blocks_without_turns_leave_what_they_began_with() -> None:
+    given = [on_device(x) for x in inputs(1, 1280, 64)]
+    out = torch.full((1280, 64), torch.nan, device="cuda")
+    earlier(*given, out)
+    q, k, v = (x.double() for x in given)
+    wanted = torch.zeros_like(q)
+    for block in range(10):
+        rows = slice(128 * block, 128 * block + 128)
+        for key in range(0, 128 * block, 64):
+            weights = (q[rows] @ k[key : key + 64].T).relu().to(given[0].dtype).double()
+            wanted[rows] = wanted[rows] * 0.5 + weights @ v[key : key + 64]
+    assert (out.double() - wanted).norm() < 5e-3 * wanted.norm() and not out[:128].any()

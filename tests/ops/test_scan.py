@@ -97,7 +97,7 @@ def test_long_results_pass_the_caches() -> None:
     x = np.random.default_rng(3).integers(-9, 9, (70, 16384)).astype(np.float32)
     room = np.full(x.size + 32, 7, np.float32)
     first = 16 + -room.ctypes.data // 4 % 16
-    aligned = room[first : first + x.size].reshape(x.shape)
+    aligned = np.reshape(room[first : first + x.size], x.shape)
     launched(native.native, native.name, [x, aligned])
     assert_same(aligned, np.cumsum(x, axis=1))
     assert np.all(room[:first] == 7) and np.all(room[first + x.size :] == 7)

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import pytest
 from ops.test_uses import SHAPED, check_uses
 from property import test_parser_survives as kernels
 from property import undefined
 from property.mutations import TEXTS, mutated
 from property.native import check, check_errors, named, quietly
+from property.product_grids import grid, in_small_tiles
 from property.programs import program
 from property.survival import fates
 from property.surviving import fate
@@ -24,6 +26,7 @@ from property.test_round_trip import check_stage
 from property.ways import covered
 
 from tilewright.errors import ExecutionError, KernelError
+from tilewright.passes import widen
 from tilewright.passes.pipeline import DEFAULT
 
 Campaign = Callable[[int], object]
@@ -32,6 +35,12 @@ Campaign = Callable[[int], object]
 def _about_an_op(number: int) -> None:
     op = covered()[number % len(covered())]
     _with_program(check, 40, about=[op])(number)
+
+
+def _product_grid(number: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(widen, "widened", in_small_tiles)
+        check(grid(Random(number).randint), f"grid {number}")
 
 
 def _every_use(number: int) -> None:
@@ -99,6 +108,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "op": _about_an_op,  # random programs about each op: native code against the interpreter
     "program": _with_program(check, 80),  # large ones
     "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
+    "grid": _product_grid,  # grids of products in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone
     "text": _round_trip,  # programs read back as they were, at every stage

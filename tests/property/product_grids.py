@@ -33,8 +33,9 @@ def grid(draw: Draw) -> str:
 
     dtype = choose(*DTYPES)
     total = "FP32" if dtype in ("FP32", "FP16", "BF16") else "INT32"
-    tm, tn, tk = draw(2, 13), draw(2, 17), draw(2, 9)
-    m, n, k = ("M" if draw(0, 5) == 0 else _extent(draw, tm, 70), _extent(draw, tn, 70), _extent(draw, tk, 50))
+    tm, tn, tk = draw(2, 8 if draw(0, 2) == 0 else 13), draw(2, 17), draw(2, 9)
+    most = 8 if draw(0, 2) == 0 and tm <= 8 else 70
+    m, n, k = ("M" if draw(0, 5) == 0 else _extent(draw, tm, most), _extent(draw, tn, 70), _extent(draw, tk, 50))
     more = [draw(0, 40) if extent.isdigit() and draw(0, 3) == 0 else 0 for extent in (m, n)]
     rows, columns = (f"{extent} + {extra}" if extra else extent for extent, extra in zip((m, n), more, strict=True))
     pad = choose("", "", ", pad=0") if not (int(k) % tk or any(more)) and _divides(m, tm) and _divides(n, tn) else ""
@@ -84,7 +85,7 @@ def _sum(how: str, left: str, right: str, tile: tuple[int, int, int], k: str, to
     tm, tn, tk = tile
     start, loop = f"acc = pl.tile.full([{tm}, {tn}], dtype=pl.{total}, value=0)", f"for k in pl.range(0, {k}, {tk}):"
     at = {"left": left.format(k="k"), "right": right.format(k="k")}
-    if how == "peeled":
+    if how == "peeled" and not tk < int(k) < 2 * tk:  # a second step that is surely cut says so
         first = f"acc = pl.matmul({left.format(k=0)}, {right.format(k=0)})"
         again = f"for k in pl.range({tk}, {k}, {tk}):"
         return [first, again, "    acc = pl.matmul_acc(acc, {left}, {right})".format(**at)]

@@ -39,6 +39,16 @@ def test_an_error_tells_where_what_and_what_to_try() -> None:
     assert error.note is None
 
 
+def test_an_error_is_made_of_what_it_tells() -> None:
+    with pytest.raises(pl.parser.UndefinedVariableError) as caught:
+        pl.parse(WRONG, "wrong.py")
+    error = caught.value
+    again = pl.parser.UndefinedVariableError(error.message, error.span, error.hint, "a note", error.source_lines)
+    assert (again.message, again.span, again.hint, again.note) == (error.message, error.span, error.hint, "a note")
+    assert "return y" in str(again) and again.source_lines == error.source_lines
+    assert str(pl.parser.ParserError("said", span=None, hint=None, note=None)) == "said"
+
+
 def test_an_error_without_a_place_says_so() -> None:
     error = errors.ParserError("wrong", notes=["x is 1", "y is 2"])
     assert error.span is None and error.source_lines is None and error.note == "x is 1\ny is 2"

@@ -79,6 +79,9 @@ def to_type(annotation: Any) -> Type:
         case ann.TupleAnnotation():
             help = "one parameter or name per value"
             raise AnnotationError("tuples do not nest, and parameters are no tuples", help=help)
+        case _ if annotation in (ann.Out, ann.InOut):
+            message = f"bare 'pl.{annotation.__name__}' says a direction, and no type"
+            raise AnnotationError(message, help=f"write pl.{annotation.__name__}[pl.Tensor]")
         case _ if annotation in (ann.Tensor, ann.Tile):
             message = f"bare 'pl.{annotation.__name__}' says neither shape nor dtype"
             raise AnnotationError(message, help=f"write pl.{annotation.__name__}[[rows, cols], pl.FP32]")

@@ -10,9 +10,11 @@ from tilewright.frontend.state import YieldFrame
 from tilewright.frontend.translator import Translator
 
 
-def loop_body(t: Translator, nodes: Sequence[ast.stmt], word: str, carries: int = 0) -> tuple[YieldFrame, SeqStmts]:
-    """Translate the body of a loop that goes by some word and carries so many values."""
-    frame = YieldFrame(is_loop=True, carries=carries)
+def loop_body(
+    t: Translator, nodes: Sequence[ast.stmt], word: str, carried: Sequence[str] = ()
+) -> tuple[YieldFrame, SeqStmts]:
+    """Translate the body of a loop that goes by some word and carries values by name."""
+    frame = YieldFrame(is_loop=True, carried=tuple(carried), yields=_yields(nodes[-1]))
     defined = [(name, binding.value) for name, binding in t.scope.frames[-1].items()]
     t.yields.append(frame)
     t.loops.append(word)
@@ -20,6 +22,13 @@ def loop_body(t: Translator, nodes: Sequence[ast.stmt], word: str, carries: int 
     t.loops.pop()
     t.yields.pop()
     return frame, body
+
+
+def _yields(node: ast.stmt) -> bool:
+    """Return whether a statement is `pl.yield_(...)`, with names or without."""
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr)) else None
+    callee = value.func if isinstance(value, ast.Call) else None
+    return "yield_" in (getattr(callee, "attr", ""), getattr(callee, "id", ""))
 
 
 def kernel_body(t: Translator, nodes: Sequence[ast.stmt]) -> SeqStmts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType
 
 from tilewright.core.build import arguments as op_arguments
@@ -18,7 +19,7 @@ from tilewright.errors import InvalidOperationError, KernelError, NotStaticError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.choices import for_all
-from tilewright.frontend.derived import between_numbers, expanded
+from tilewright.frontend.derived import between_numbers, element_of, expanded, held_number
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.indexed import one_number, one_tile
@@ -56,7 +57,11 @@ def call(t: Translator, node: ast.Call) -> Value:
             return cat(t, node)
         if spec.name in OF_LANES:
             check_mode(t, spec, node)
-        return _op(t, spec, node)
+        given = values_of(t, node)
+        held = held_number(t, spec, given.args, node)
+        if held is None:
+            return _op(t, spec, given, node)
+        return element_of(t, _op(t, spec, replace(given, args=(held, *given.args[1:])), node), node)
     handler = DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
     if handler is not None:
         return handler(t, node)
@@ -73,8 +78,7 @@ def call(t: Translator, node: ast.Call) -> Value:
     return call_python(t, callee, arguments(t, node), node)
 
 
-def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
-    given = values_of(t, node)
+def _op(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
     try:
         return _of_values(t, spec, given, node)
     except InvalidOperationError as error:

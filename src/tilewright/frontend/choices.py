@@ -8,16 +8,17 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tilewright.core.build import call, scalar
+from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, Var, constant
-from tilewright.core.op import OPS, OpSpec
+from tilewright.core.op import OpSpec
 from tilewright.core.operands import is_shaped
 from tilewright.core.stmt import IfStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, unplaced
-from tilewright.dtypes import BOOL, DataType, objection
+from tilewright.dtypes import BOOL, objection
 from tilewright.errors import ConditionError, KernelError, OperandError
 from tilewright.frontend.branches import as_condition
 from tilewright.frontend.derived import Writer
+from tilewright.frontend.meeting import as_scalar, of_one_kind
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value
@@ -103,12 +104,14 @@ def _met(t: Translator, left: Expr, right: Expr, node: ast.IfExp) -> tuple[Expr,
         return left, number
     if (number := _in_type_of(right, left)) is not None:
         return number, right
+    if t.frame is not None:
+        left, right = of_one_kind(left, right)
     try:
         met = scalar("max", left, right).type
     except KernelError:
         raise _unlike(t, left.type, right.type, node, "make them alike, for example with pl.cast") from None
     assert isinstance(met, ScalarType)
-    return _as(left, met.dtype), _as(right, met.dtype)
+    return as_scalar(left, met.dtype), as_scalar(right, met.dtype)
 
 
 def _in_type_of(value: Expr, number: Expr) -> Const | None:
@@ -119,12 +122,6 @@ def _in_type_of(value: Expr, number: Expr) -> Const | None:
         return None
     is_kind = {bool: dtype == BOOL, float: dtype.is_float()}.get(type(number.value), dtype.is_float() or dtype.is_int())
     return constant(number.value, dtype, number.span) if is_kind and not objection(number.value, dtype) else None
-
-
-def _as(value: Expr, dtype: DataType) -> Expr:
-    if value.type == ScalarType(dtype):
-        return value
-    return call(OPS["scalar.cast"].spec, {"x": value, "target_type": dtype, "mode": "none"}, value.span)
 
 
 def _unlike(t: Translator, first: object, second: object, node: ast.IfExp, help: str) -> OperandError:

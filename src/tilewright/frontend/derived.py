@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.core.build import locate
-from tilewright.core.expr import Expr, TupleGetItem
+from tilewright.core.expr import Const, Expr, TupleGetItem
 from tilewright.core.op import OPS, OpSpec, Role
 from tilewright.core.operands import is_shaped
 from tilewright.core.types import ScalarType, TupleType
+from tilewright.dtypes import BOOL, INDEX, INT64
 from tilewright.errors import KernelError, OperandError
 from tilewright.frontend.state import is_action
 from tilewright.frontend.translator import Translator
@@ -25,6 +26,23 @@ def between_numbers(spec: OpSpec, args: Sequence[Value]) -> OpSpec | None:
         return None
     is_second = len(args) > 1 and (isinstance(args[1], Expr) or type(args[1]) is float)
     return number.spec if is_second or not is_shaped(args[0]) else None  # pyright: ignore[reportArgumentType]
+
+
+def held_number(t: Translator, spec: OpSpec, args: Sequence[Value], node: ast.Call) -> Expr | None:
+    """Return a running number that a function of elements is given, as a tile of one; None for other arguments."""
+    number = args[0] if args else None
+    if t.frame is None or spec.family != "elementwise" or not isinstance(number, Expr) or any(map(is_shaped, args)):  # pyright: ignore[reportArgumentType]
+        return None
+    dtype = number.type.dtype if isinstance(number.type, ScalarType) else BOOL
+    if isinstance(number, Const) or not (dtype.is_int() or dtype.is_float()):
+        return None
+    w = Writer(t, node)
+    return w.named(w.do("tile.full", shape=(1,), dtype=INT64 if dtype == INDEX else dtype, value=number))
+
+
+def element_of(t: Translator, tile: Value, node: ast.Call) -> Expr:
+    """Return the one element of a tile as a number."""
+    return Writer(t, node).do("tile.read", x=tile, indices=(0,))
 
 
 def expanded(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST, spans: Mapping[str, ast.AST]) -> Value:

@@ -137,7 +137,7 @@ def _widening(
             return _translate(captured, options, callees, resolver, header, widened)
         except Widened as request:
             known = widened.get(request.key)
-            wider = join(known, request.type) if known is not None else request.type
+            wider = request.type if known is None or request.is_literal else join(known, request.type)
             if wider is None or wider == known:
                 raise InternalError(f"`{request.key[0]}`, a {known}, cannot be widened to {request.type}") from None
             widened[request.key] = wider

@@ -46,6 +46,11 @@ def check_meeting(t: Translation, result: Expr, bound: Mapping[str, Value], node
             raise t.error(ShapeMismatchError, node, message, help=help)
 
 
+def is_kept_column(t: Translation, tile: Expr) -> bool:
+    """Return whether an index left a column where NumPy has a vector."""
+    return _extents(tile)[-1] == 1 and _kept(t, tile, -1) is not None
+
+
 def _extents(tile: Expr) -> tuple[int, ...]:
     assert isinstance(tile.type, TileType)
     return tile.type.shape

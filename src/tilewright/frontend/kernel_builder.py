@@ -16,11 +16,13 @@ from tilewright.frontend import (
     invocations,
     loops,
     operators,
+    picks,
     properties,
     scopes,
     statements,
     static_calls,
     subscripts,
+    writes,
     written_out,
 )
 from tilewright.frontend.foreign import meant
@@ -51,7 +53,8 @@ class KernelBuilder(Translator):
         ast.With: scopes.scope,
     }
     bind = statements.bind
-    write = statements.write
+    write = writes.write
+    changes = picks.masked_change
     parts = invocations.parts
     takes = statements.takes
     effect = statements.effect

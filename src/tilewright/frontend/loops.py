@@ -27,6 +27,7 @@ from tilewright.frontend.arguments import Arguments, arguments, parameters_of
 from tilewright.frontend.bodies import loop_body
 from tilewright.frontend.branches import condition, ends, unnamed_yield
 from tilewright.frontend.marks import attributes
+from tilewright.frontend.scope import Bindings
 from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
 from tilewright.frontend.translator import Translator
@@ -86,10 +87,10 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     t.scope.bind(names[0], loop_var, loop_var.span)
     iter_args = _carried(t, names[1:], inits, node)
     t.stages.append(attrs.get("stage", 1))
-    frame, body = loop_body(t, node.body, word, len(iter_args))
+    frame, body = loop_body(t, node.body, word, names[1:])
     t.stages.pop()
     bound = t.scope.leave()
-    body, results = _results(t, node, iter_args, frame, body)
+    body, results = _results(t, node, iter_args, frame, body, bound)
     t.scope.leak(bound, names)
     span = t.span(node)
     t.emit(ForStmt(loop_var, start, stop, step, body, kind, iter_args, tuple(results.values()), attrs, span))
@@ -224,16 +225,20 @@ def _carried_key(name: str, span: Span) -> tuple[str, Span]:
 
 
 def _results(
-    t: Translator, node: ast.For, iter_args: tuple[IterArg, ...], frame: YieldFrame, body: SeqStmts
+    t: Translator, node: ast.For, iter_args: tuple[IterArg, ...], frame: YieldFrame, body: SeqStmts, bound: Bindings
 ) -> tuple[SeqStmts, dict[str, Var]]:
-    """Return the body with its yield, and the variables that hold what the loop carried out."""
+    """Return the body with its yield, and the variables that hold what the loop carried out.
+
+    A body that yields nothing hands on what its carried names stand for at its end.
+    """
     if not iter_args:
         return body, {}
     if frame.names is None:
         names = tuple(f"{arg.var.name_hint}_out" for arg in iter_args)
+        values = tuple(t.expr(bound[name].value, node) for name in frame.carried)
         if not ends(body):
-            body = SeqStmts((*body.stmts, YieldStmt(tuple(arg.var for arg in iter_args), t.span(node))))
-        types: tuple[Type, ...] = tuple(arg.var.type for arg in iter_args)
+            body = SeqStmts((*body.stmts, YieldStmt(values, t.span(node))))
+        types: tuple[Type, ...] = tuple(value.type for value in values)
     elif len(frame.names) != len(iter_args):
         raise unnamed_yield(frame.span or t.span(node))
     else:
@@ -325,9 +330,9 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     t.scope.enter()
     iter_args = _carried(t, names, inits, node)
     test = _leading_condition(t, node)
-    frame, body = loop_body(t, node.body[1:], "while", len(iter_args))
+    frame, body = loop_body(t, node.body[1:], "while", names)
     bound = t.scope.leave()
-    body, results = _results(t, node, iter_args, frame, body)
+    body, results = _results(t, node, iter_args, frame, body, bound)
     t.scope.leak(bound, names)
     t.emit(WhileStmt(test, body, iter_args, tuple(results.values()), t.span(node)))
     for name, var in results.items():

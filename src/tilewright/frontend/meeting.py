@@ -10,9 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from tilewright.core.build import call
 from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.op import OPS
 from tilewright.core.types import ScalarType, TensorType, TileType
-from tilewright.dtypes import BOOL, FP32, DataType, common, promote
+from tilewright.dtypes import BOOL, FP32, FP64, DataType, common, promote
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.families import no_common
 from tilewright.ops.masks import own_type
@@ -37,11 +39,65 @@ def met(
     keeps = promote(types[0], types[-1]) == dtype
 
     def converted(value: Value) -> Value:
+        if _counts(value) and dtype.is_float():
+            return as_scalar(value, dtype)
         if keeps or not isinstance(value, Expr) or isinstance(value, Const):
             return value
         return convert(value, dtype) if element_type(value) or dtype == FP32 else value
 
     return converted(lhs), converted(rhs)
+
+
+def compared(lhs: Value, rhs: Value, convert: Callable[[Expr, DataType], Value] | None) -> tuple[Value, Value]:
+    """Return the sides of a comparison, one a tile or a tensor, a running number beside it of the same kind.
+
+    Integers become floats beside one where `convert` says how.
+    """
+    left, right = element_type(lhs), element_type(rhs)
+    if left and right:
+        return lhs, rhs
+    number, tile, dtype = (rhs, lhs, left) if left else (lhs, rhs, right)
+    assert dtype is not None
+    if _counts(number) and dtype.is_float():
+        number = as_scalar(number, dtype)
+    elif convert and _is_running(number) and number.type.dtype.is_float() and dtype.is_int() and dtype.bits <= 32:
+        tile = convert(tile, FP32 if dtype.bits <= 16 and number.type.dtype != FP64 else FP64)
+        number = as_scalar(number, tile.type.dtype)
+    return (tile, number) if left else (number, tile)
+
+
+def of_one_kind(lhs: Value, rhs: Value) -> tuple[Value, Value]:
+    """Return two numbers, an integer beside a float as one, too."""
+    for number, other in ((lhs, rhs), (rhs, lhs)):
+        dtype = _float_type(other)
+        if _counts(number) and dtype is not None:
+            made = as_scalar(number, dtype)
+            return (made, rhs) if number is lhs else (lhs, made)
+    return lhs, rhs
+
+
+def _float_type(value: Value) -> DataType | None:
+    """Return the type of a number with a fraction; None for other values."""
+    if isinstance(value, float):
+        return FP32
+    dtype = value.type.dtype if isinstance(value, Expr) and isinstance(value.type, ScalarType) else None
+    return dtype if dtype is not None and dtype.is_float() else None
+
+
+def as_scalar(value: Expr, dtype: DataType) -> Expr:
+    """Return a running number in a type."""
+    if value.type == ScalarType(dtype):
+        return value
+    return call(OPS["scalar.cast"].spec, {"x": value, "target_type": dtype, "mode": "none"}, value.span)
+
+
+def _is_running(value: Value) -> bool:
+    return isinstance(value, Expr) and isinstance(value.type, ScalarType) and not isinstance(value, Const)
+
+
+def _counts(value: Value) -> bool:
+    """Return whether a value is an integer that only the running program knows."""
+    return _is_running(value) and value.type.dtype.is_int()
 
 
 def _elements(operator: ast.operator, lhs: Value, rhs: Value) -> DataType:

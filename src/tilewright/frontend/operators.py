@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import partial, reduce
 
 from tilewright.core.build import call, locate, scalar
 from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.extents import bounds
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TensorType, TileType
-from tilewright.dtypes import DataType
+from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.branches import is_true
 from tilewright.frontend.kept_axes import check_meeting
-from tilewright.frontend.meeting import met
+from tilewright.frontend.meeting import compared, met, of_one_kind
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
@@ -90,6 +92,9 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
     if isinstance(operator, ast.Pow) and _is_shaped(lhs) and type(rhs) is int and rhs == 2:
         return apply(t, OPS["tile.square"].spec, {"x": lhs}, node, {"x": node.left})
     is_shaped = _is_shaped(lhs) or _is_shaped(rhs)
+    is_power = isinstance(operator, ast.Pow) and not is_shaped and t.frame is not None
+    if is_power and (power := _power(lhs, rhs)) is not None:
+        return power
     spec = _spec(t, node, BINARY[type(operator)], is_shaped)
     _check_operands(t, node, lhs, rhs)
     if is_shaped:
@@ -98,6 +103,8 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
         except KernelError as error:
             _locate(error, t, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.right})
             raise
+    elif t.frame is not None:
+        lhs, rhs = of_one_kind(lhs, rhs)
     spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
     try:
         return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
@@ -106,6 +113,21 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
             error.hint = _BRACKETS.format(_SIGNS[type(operator)])
         raise
 
+
+def _power(base: Value, exponent: Value) -> Expr | None:
+    """Return a running number multiplied with itself, or two shifted as often as a loop counts; None for others."""
+    if isinstance(base, Expr) and type(exponent) is int and 1 <= exponent <= MOST_FACTORS:
+        return reduce(partial(scalar, "mul"), [base] * exponent)
+    places = base.bit_length() - 1 if type(base) is int and base > 1 and not base & (base - 1) else 0
+    if not places or not isinstance(exponent, Expr) or (reach := bounds(exponent)) is None:
+        return None
+    if reach[0] < 0 or reach[1] * places >= INDEX.bits - 1:
+        return None
+    return scalar("shl", as_constant(1), scalar("mul", exponent, as_constant(places)))
+
+
+MOST_FACTORS = 16
+"""How often a running number is multiplied with itself."""
 
 _SIGNS: Mapping[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 _BRACKETS = "`{0}` joins masks, or integers bit by bit, and binds tighter than `<`: (x > 0) {0} (x < 1)"
@@ -153,7 +175,7 @@ def _spec(t: Translator, node: ast.BinOp | ast.UnaryOp, names: tuple[str, str], 
 
 
 _UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
-    ast.Pow: ("**", "multiply it with itself"),
+    ast.Pow: ("**", "multiply it with itself; pl.pow takes tiles"),
     ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
     ast.Not: ("not", "`~` turns a mask round, and `x == 0` is one"),
     ast.UAdd: ("+", "drop the sign"),
@@ -226,5 +248,10 @@ def _between(
     t: Translator, name: str, lhs: Value, rhs: Value, node: ast.expr, spans: tuple[ast.expr, ast.expr]
 ) -> Expr:
     _check_operands(t, node, lhs, rhs)
-    spec = OPS[f"{'tile' if _is_shaped(lhs) or _is_shaped(rhs) else 'scalar'}.{name}"].spec
+    is_shaped = _is_shaped(lhs) or _is_shaped(rhs)
+    if is_shaped:
+        lhs, rhs = compared(lhs, rhs, None if t.frame is None else lambda value, dtype: _cast(t, value, dtype, node))
+    elif t.frame is not None:
+        lhs, rhs = of_one_kind(lhs, rhs)
+    spec = OPS[f"{'tile' if is_shaped else 'scalar'}.{name}"].spec
     return apply(t, spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": spans[0], "rhs": spans[1]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from tilewright.core.expr import Expr
@@ -60,6 +61,57 @@ def masked_write(t: Translator, target: ast.Subscript, value: Value, source: ast
         raise t.error(OperandError, source, message, help=help)
     bound = {"condition": mask, "x": t.placed(value, source), "y": t.operand(target.value)}
     return apply(t, OPS["tile.where"].spec, bound, target, {"condition": target.slice, "x": source})
+
+
+def masked_change(t: Translator, target: ast.Subscript, value: ast.expr) -> bool:
+    """Translate `t[mask] = ...` whose right side has parts under the same mask; return whether it is such a statement.
+
+    What is computed element by element of `t[mask]` is what is computed of `t`, where the mask is True.
+    """
+    under = _Under(target.slice)
+    whole: ast.expr = under.visit(deepcopy(value))
+    if not under.is_used or not isinstance(target.slice, _MASKS) or not isinstance(target.value, ast.Name):
+        return False
+    before, mask, owner = len(t.stmts), t.operand(target.slice), t.operand(target.value)
+    if not _is_tile(mask) or mask.type.dtype != BOOL or not _is_tile(owner):
+        del t.stmts[before:]
+        return False
+    if under.other is not None:
+        message = f"`{ast.unparse(under.other)}` is not computed element by element, as what a mask chooses is"
+        help = f"choose first: pl.where({ast.unparse(target.slice)}, {target.value.id}, 0.0) keeps the shape"
+        raise t.error(OperandError, under.other, message, help=help)
+    bound = {"condition": mask, "x": t.placed(t.evaluate(whole), value), "y": owner}
+    changed = apply(t, OPS["tile.where"].spec, bound, target, {"condition": target.slice, "x": value})
+    if changed.type != owner.type:
+        message = f"`{target.value.id}` is {owner.type}, and this would make it {changed.type}"
+        help = "convert what goes into it with pl.cast, or use a new name: u = pl.where(mask, new, t)"
+        raise t.error(OperandError, value, message, help=help)
+    t.assign(target.value.id, changed, target.value)
+    return True
+
+
+class _Under(ast.NodeTransformer):
+    """Takes a mask off what is under it, and notes what is not computed element by element."""
+
+    def __init__(self, mask: ast.expr) -> None:
+        self.mask, self.is_used = ast.dump(mask), False
+        self.other: ast.expr | None = None
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return a piece of syntax without the mask."""
+        if isinstance(node, ast.Subscript) and ast.dump(node.slice) == self.mask:
+            self.is_used = True
+            return node.value
+        if isinstance(node, ast.expr) and not self._is_elementwise(node):
+            self.other = self.other or node
+        return super().visit(node)
+
+    def _is_elementwise(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call):
+            found = OPS.get(f"tile.{node.func.attr}") if isinstance(node.func, ast.Attribute) else None
+            return found is not None and found.spec.family in ("elementwise", "mapped")
+        is_product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+        return isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Name, ast.Attribute)) and not is_product
 
 
 def check_no_mask(t: Translator, indices: Sequence[Value], node: ast.Subscript, help: str = BY_MASK) -> None:

@@ -106,7 +106,10 @@ class Scope:
     def leak(self, bound: Bindings, loop_names: Sequence[str] = (), is_sure: bool = True) -> None:
         """Make a finished block's names visible outside it; those of its loop, and unsure ones, must not be used."""
         for name, binding in bound.items():
+            before = self.find(name)
             binding.leaked, binding.known = True, UNKNOWN
+            if before is not None and before.value is binding.value and not before.leaked:
+                binding.leaked, binding.block = False, before.block  # blocks around this one had it before
             if name in loop_names:
                 binding.problem, binding.help = ended(name)
             elif not is_sure and not binding.problem:

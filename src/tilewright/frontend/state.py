@@ -46,11 +46,15 @@ class Callees(Protocol):
 
 
 class Widened(Exception):
-    """A variable met a value its type does not cover: translation starts again with the wider type."""
+    """A variable met a value its type does not cover: translation starts again with the wider type.
 
-    def __init__(self, key: tuple[str, Span], type_: Type) -> None:
+    One that a literal began takes the type of the first running number that it is given.
+    """
+
+    def __init__(self, key: tuple[str, Span], type_: Type, *, is_literal: bool = False) -> None:
         self.key = key
         self.type = type_
+        self.is_literal = is_literal
 
 
 @mutable
@@ -61,7 +65,10 @@ class YieldFrame:
     types: tuple[Type, ...] = ()
     span: Span | None = None
     is_loop: bool = False
-    carries: int = 0
+    carried: tuple[str, ...] = ()
+    """The names of what a loop carries."""
+    yields: bool = True
+    """Whether a turn ends in a yield; else it hands on what the carried names stand for."""
 
 
 @record
@@ -125,6 +132,8 @@ class Translation(Walker):
     """The identities of variables that loops, branches and scopes define."""
     unset: set[int] = field(default_factory=set[int])
     """The identities of carried variables that start as nothing."""
+    literals: set[int] = field(default_factory=set[int])
+    """The identities of variables that began as a literal, in the type that literals have by themselves."""
     fixed: set[int] = field(default_factory=set[int])
     """The identities of variables whose type is stated and cannot widen."""
     dims: dict[str, Value] = field(default_factory=dict[str, Value])

@@ -5,48 +5,36 @@ from __future__ import annotations
 import ast
 
 from tilewright.core.annotations import Tile
-from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Const, Expr, MakeTuple, Submit, TupleGetItem, Var, integer
-from tilewright.core.extents import as_scalar
+from tilewright.core.expr import Call, Expr, Submit, TupleGetItem, Var
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
 from tilewright.core.types import (
-    ArrayType,
     ScalarType,
     TensorType,
     TileType,
     TupleType,
     Type,
-    is_fully_valid,
-    show_shape,
 )
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationMismatchError,
     DirectiveError,
-    ElementWriteError,
     KernelError,
     LoopExitError,
     MisplacedDirectiveError,
     OperandError,
     ParserSyntaxError,
-    ShapeMismatchError,
     UnsupportedFeatureError,
     YieldMismatchError,
 )
-from tilewright.frontend import directives, indexed
+from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
-from tilewright.frontend.lists import replace_item
 from tilewright.frontend.memory import check_place, without_slots
-from tilewright.frontend.operators import apply
-from tilewright.frontend.picks import check_no_mask, masked_write
 from tilewright.frontend.state import is_action
-from tilewright.frontend.subscripts import Window, window, window_value
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value
 from tilewright.frontend.written_out import WORD, exit_written
-from tilewright.ops.registry import OPS
 
 
 def takes(t: Translator, node: ast.Expr | ast.Assign) -> bool:
@@ -107,8 +95,8 @@ def _yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None
         message = f"{len(names)} name(s) for {len(node.args)} yielded value(s)"
         raise YieldMismatchError(message, spans=[span], help="give each value one name")
     values = tuple(t.expr(t.evaluate(arg), arg, "a yielded value") for arg in node.args)
-    if frame.is_loop and len(values) != frame.carries:
-        message = f"the loop carries {frame.carries} value(s), this yields {len(values)}"
+    if frame.is_loop and len(values) != len(frame.carried):
+        message = f"the loop carries {len(frame.carried)} value(s), this yields {len(values)}"
         raise YieldMismatchError(message, spans=[span], help="yield one value for each of init_values")
     frame.names, frame.types, frame.span = names, tuple(v.type for v in values), span
     t.emit(YieldStmt(values, span))
@@ -141,93 +129,6 @@ def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
         help = "write it on a line of its own, or let the function return something"
         raise t.error(OperandError, source, "this has no result to bind", help=help)
     return value
-
-
-def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) -> None:
-    """Translate `owner[window] = value`."""
-    owner = t.operand(target.value)
-    span = t.span(target)
-    if isinstance(owner, Listed) and isinstance(target.value, ast.Name) and t.find(target.value.id) is not None:
-        replace_item(t, target, value, source)
-        return
-    if not isinstance(owner, Expr) or not isinstance(target.value, ast.Name):
-        name, key, given = (ast.unparse(each) for each in (target.value, target.slice, source))
-        help = (
-            f"write `{name} = {{**{name}, {key}: {given}}}`" if isinstance(owner, dict) else "bind it to a name first"
-        )
-        raise OperandError("only a named tensor, tile or array can be written", spans=[span], help=help)
-    if isinstance(owner.type, ArrayType):
-        index = t.expr(t.evaluate(target.slice), target.slice)
-        bound = {"array": owner, "index": index, "value": t.expr(value, source)}
-        updated = apply(t, OPS["array.update_element"].spec, bound, target, {"index": target.slice, "value": source})
-        t.assign(target.value.id, updated, target.value)
-        return
-    if not isinstance(owner.type, (TensorType, TileType)):
-        help = "tensors, tiles and arrays have elements"
-        raise OperandError(f"{owner.type} has no elements to write", spans=[span], help=help)
-    if (parts := indexed.tiles_among(t, owner, target)) is not None:
-        check_no_mask(t, parts, target, "pl.store(tile, offsets, out, mask=mask) writes where a mask is True")
-        t.assign(target.value.id, indexed.put(t, owner, parts, value, target), target.value)
-        return
-    is_tile = isinstance(owner.type, TileType)
-    if is_tile and (changed := masked_write(t, target, value, source)) is not None:
-        t.assign(target.value.id, changed, target.value)
-        return
-    found = window(t, owner, target)
-    if len(found.dropped) == len(owner.type.shape):
-        known = [str(offset.value) for offset in found.offsets if isinstance(offset, Const)]
-        index = ", ".join(known) if len(known) == len(found.offsets) else ast.unparse(target.slice).strip("()")
-        help = f"pl.write({target.value.id}, [{index}], {ast.unparse(source)})"
-        raise ElementWriteError("one element is written with pl.write", spans=[span], help=help)
-    given = _filling(t, owner, found, t.expr(value, source), source) if is_tile else t.expr(value, source)
-    if found.is_odd:
-        _write_view(t, owner, found, given, target, source)
-        return
-    _check_window(t, found.extents, given, source)
-    bound = {"target": owner, "source": given, "offset": MakeTuple(found.offsets), "atomic": AtomicType.None_}
-    spans = {"offset": target.slice, "source": source, "target": target.value}
-    t.assign(target.value.id, apply(t, OPS["tensor.assemble"].spec, bound, target, spans), target.value)
-
-
-def _filling(t: Translator, owner: Expr, found: Window, given: Expr, source: ast.expr) -> Expr:
-    """Return what goes into a window of a tile that is all valid: a number as often as the window has room."""
-    assert isinstance(owner.type, TileType)
-    fixed = all(isinstance(extent, Const) for extent in found.extents) and is_fully_valid(owner.type)
-    if not isinstance(given.type, ScalarType) or found.is_odd or not fixed:
-        return given
-    bound = {"shape": MakeTuple(found.extents), "dtype": owner.type.dtype, "value": given, "valid_shape": None}
-    return t.expr(apply(t, OPS["tile.full"].spec, bound, source, {"value": source}), source)
-
-
-def _write_view(
-    t: Translator, owner: Expr, found: Window, given: Expr, target: ast.Subscript, source: ast.expr
-) -> None:
-    """Write into every second element, or under new axes: into a view of the tensor that shows those."""
-    if not isinstance(owner.type, TensorType):
-        help = "a tile is a value: put the parts together with pl.concat, or store them into a tensor so"
-        raise t.error(OperandError, target, "steps and new axes are written into tensors", help=help)
-    view = t.expr(window_value(t, owner, found, target), target)
-    assert isinstance(view.type, TensorType)
-    _check_window(t, tuple(map(as_scalar, view.type.shape)) if None not in view.type.shape else (), given, source)
-    zeros = MakeTuple(tuple(integer(0) for _ in view.type.shape))
-    bound = {"target": view, "source": given, "offset": zeros, "atomic": AtomicType.None_}
-    written = apply(t, OPS["tensor.assemble"].spec, bound, target, {"source": source, "target": target.value})
-    t.emit(EvalStmt(written, t.span(target)))
-
-
-def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source: ast.expr) -> None:
-    """Raise when the source of a window write is known to have another extent."""
-    if not isinstance(given.type, (TensorType, TileType)):
-        help = "pl.tile_full(shape, dtype=pl.FP32, value=0.0) is a tile of one number; "
-        help += "where a tile is partly valid, choose: t = pl.where(pl.iota([rows, columns], axis=1) < 3, 0.0, t)"
-        raise t.error(OperandError, source, f"a window takes a tensor or tile, got {given.type}", help=help)
-    pad = len(extents) - len(given.type.shape)
-    shape, valid = (1,) * pad + given.type.shape, (1,) * pad + given.type.valid
-    for want, have, part in zip(extents, shape, valid, strict=False):
-        if isinstance(want, Const) and isinstance(have, int) and want.value != have and part != want.value:
-            sizes = show_shape(tuple(e.value if isinstance(e, Const) else None for e in extents))  # pyright: ignore[reportArgumentType]
-            message = f"a window of {sizes} cannot take {given.type}"
-            raise t.error(ShapeMismatchError, source, message, help="make the window as large as what goes into it")
 
 
 def annotated(t: Translator, node: ast.AnnAssign) -> None:
@@ -359,13 +260,18 @@ def exit_loop(t: Translator, node: ast.Break | ast.Continue) -> None:
     if t.loops and t.loops[-1] == WORD:
         exit_written(t, node, isinstance(node, ast.Break))
     _check_exit(t, node, word)
-    t.emit(kind(_handed_on(t), t.span(node)))
+    t.emit(kind(_handed_on(t, node), t.span(node)))
 
 
-def _handed_on(t: Translator) -> tuple[Expr, ...]:
-    """Return the values of a `pl.yield_(...)` right before an exit: what the loop carries out of it."""
+def _handed_on(t: Translator, node: ast.stmt) -> tuple[Expr, ...]:
+    """Return what a loop carries out of an exit: the values of a `pl.yield_(...)` right before it.
+
+    Where no turn yields it is what the carried names stand for; else, with nothing given, what the turn began with.
+    """
     if not t.stmts or not isinstance(last := t.stmts[-1], YieldStmt):
-        return ()
+        loop = next(frame for frame in reversed(t.yields) if frame.is_loop)
+        bindings = [] if loop.yields else [t.scope.find(name) for name in loop.carried]
+        return tuple(t.expr(binding.value, node) for binding in bindings if binding is not None)
     t.stmts.pop()
     t.yields[-1].names = None
     return last.values

@@ -198,7 +198,7 @@ def _parts(t: Translator, type_: ShapedType, node: ast.Subscript) -> list[ast.ex
         if isinstance(part, (ast.Tuple, ast.List, ast.Starred)):
             help = "write an index or a slice for each axis; pl.cat([t[0:1], t[2:3]], axis=0) is two rows of a tile"
             raise t.error(SubscriptError, part, "a subscript is an index or a slice per axis", help=help)
-    parts = [None if _is_constant(part, None) else part for part in given]
+    parts = [None if _adds_axis(t, part) else part for part in given]
     missing = len(type_.shape) - sum(part is not None and not _is_constant(part, ...) for part in parts)
     dots = [place for place, part in enumerate(parts) if part is not None and _is_constant(part, ...)]
     if len(dots) > 1:
@@ -208,6 +208,11 @@ def _parts(t: Translator, type_: ShapedType, node: ast.Subscript) -> list[ast.ex
         raise t.error(ShapeMismatchError, node.slice, message, help="give each axis one index or slice")
     place = dots[0] if dots else len(parts)
     return [*parts[:place], *[ast.Slice()] * missing, *parts[place + len(dots) :]]
+
+
+def _adds_axis(t: Translator, part: ast.expr) -> bool:
+    """Return whether a part of a subscript is None, as it stands there or under a name such as `np.newaxis`."""
+    return _is_constant(part, None) or (isinstance(part, (ast.Name, ast.Attribute)) and t.evaluate(part) is None)
 
 
 def _is_constant(part: ast.expr, value: object) -> bool:
@@ -232,7 +237,16 @@ def _axis(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subsc
         upper = (
             upper if last is None else scalar("min", scalar("add", upper, integer(1)), _extent(t, owner, axis, node))
         )
+    if t.frame is not None and step > 0:
+        upper = _within(t, owner, axis, lower, upper, node)
     return lower, difference(upper, lower), step
+
+
+def _within(t: Translator, owner: Expr, axis: int, lower: Expr, upper: Expr, node: ast.Subscript) -> Expr:
+    """Return where a slice ends that is written to end behind its axis: with it, as in Python."""
+    extent = _extent(t, owner, axis, node)
+    known = [int(each.value) for each in (lower, upper, extent) if isinstance(each, Const)]
+    return extent if len(known) == 3 and 0 <= known[0] < known[2] < known[1] else upper
 
 
 def _index(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subscript) -> Expr:

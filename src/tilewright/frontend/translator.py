@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from tilewright.core.annotations import DynVar
 from tilewright.core.build import call
-from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import AssignStmt, SeqStmts
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, join
 from tilewright.core.visitor import variables
-from tilewright.dtypes import INDEX
+from tilewright.dtypes import INDEX, objection
 from tilewright.errors import DroppedWriteWarning, KernelError, ReassignmentError, SSAViolationError
 from tilewright.frontend.frames import BecomesDynamic
 from tilewright.frontend.scope import UNKNOWN, ScopedBinding
@@ -166,6 +166,7 @@ class Translator(Translation):
         if known is None or not isinstance(var, Var):
             self._assign_to(name, self._variable(name, value, span), value, span)
             return
+        value = _literal_as(value, var.type)
         wider = self.joined(var.type, value.type, span)
         key = name, var.span
         if id(var) not in self.variables and known.block == self.scope.block:
@@ -176,6 +177,8 @@ class Translator(Translation):
             self._assign_to(name, var, value, span)
         elif not self.scope.is_outer(name) and (known.block == self.scope.block or (known.leaked and wider is None)):
             self._assign_to(name, self._variable(name, value, span), value, span)
+        elif wider is None and id(var) in self.literals and _are_numbers(var.type, value.type):
+            raise Widened(key, value.type, is_literal=True)
         elif wider is None or id(var) in self.fixed:
             notes = [f"`{name}` is {var.type} from line {var.span.line}", f"the new value is {value.type}"]
             help = _converted(var.type, value.type)
@@ -194,8 +197,11 @@ class Translator(Translation):
         return join(first, second)
 
     def _variable(self, name: str, value: Expr, span: Span) -> Var:
-        var = Var(name.replace(".", "_"), self.widened.get((name, span), value.type), span)
+        type_ = self.widened.get((name, span), value.type)
+        var = Var(name.replace(".", "_"), type_, span)
         self.variables.add(id(var))
+        if isinstance(value, Const) and value.dtype == INDEX and type_ == value.type:
+            self.literals.add(id(var))
         return var
 
     def _renewed(self, name: str, old: Var, value: Expr, span: Span) -> Var:
@@ -207,8 +213,20 @@ class Translator(Translation):
         return var
 
     def _assign_to(self, name: str, var: Var, value: Expr, span: Span) -> None:
-        self.emit(AssignStmt(var, value, span))
+        self.emit(AssignStmt(var, _literal_as(value, var.type), span))
         self.scope.bind(name, var, span)
+
+
+def _literal_as(value: Expr, type_: Type) -> Expr:
+    """Return a whole number that was written without a type in that of a variable, where it has room there."""
+    if not isinstance(value, Const) or value.dtype != INDEX or not isinstance(type_, ScalarType):
+        return value
+    fits = type_.dtype != INDEX and _are_numbers(type_, type_) and not objection(value.value, type_.dtype)
+    return constant(value.value, type_.dtype, value.span) if fits else value
+
+
+def _are_numbers(*types: Type) -> bool:
+    return all(isinstance(type_, ScalarType) and (type_.dtype.is_int() or type_.dtype.is_float()) for type_ in types)
 
 
 def _converted(held: Type, new: Type) -> str:

@@ -99,6 +99,8 @@ def _check_meeting(values: dict[str, Expr]) -> None:
         given, met = value.type.dtype, types[0]
         if met.is_float() != given.is_float() or (given == BOOL) != (met == BOOL):
             help = f"convert it: pl.cast({value}, pl.{met.symbol})"
+            if given.is_float() and met.is_int():
+                help = f"convert the elements: pl.cast(..., pl.{given.symbol})"
             message = f"a scalar of {given} does not compare with {met} elements"
             raise DTypeMismatchError(message, blame=[name], help=help)
 

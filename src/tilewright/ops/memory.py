@@ -26,7 +26,7 @@ from tilewright.core.types import (
     tensor,
     tile,
 )
-from tilewright.dtypes import BF16, FP16, FP32, INDEX, INT8, INT16, INT32, DataType, round_scalar, round_to
+from tilewright.dtypes import BF16, FP16, FP32, FP64, INDEX, INT8, INT16, INT32, DataType, round_scalar, round_to
 from tilewright.errors import (
     DTypeMismatchError,
     ExecutionError,
@@ -41,7 +41,7 @@ from tilewright.ops.windows import NARROW, check_rank, outside, tile_shape
 
 __all__ = ["create_tensor", "create_tile", "dim", "move", "read", "store", "write"]
 
-ATOMIC = frozenset((FP32, BF16, FP16, INT32, INT16, INT8))
+ATOMIC = frozenset((FP64, FP32, BF16, FP16, INT32, INT16, INT8))
 
 
 def _store_type(
@@ -65,7 +65,7 @@ def _store_type(
             help=f"convert it: pl.cast(tile, pl.{target.dtype.symbol})",
         )
     if atomic is AtomicType.Add and target.dtype not in ATOMIC:
-        help = "pl.atomic_add adds at computed places, fp64 and every other number"
+        help = "pl.atomic_add adds at computed places, every number"
         raise DTypeMismatchError(
             f"atomic add does not take {target.dtype} elements", blame=["output_tensor"], help=help
         )

@@ -13,18 +13,19 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Const, Expr, Var, integer
 from tilewright.core.stmt import AssignStmt, ForStmt, YieldStmt
 from tilewright.core.visitor import used, variables
+from tilewright.passes.products import PRODUCTS, SUMS
 from tilewright.passes.spans import Span, span_of
-from tilewright.passes.tile_axes import PRODUCTS, SUMS, Axis, Class, TileAxes
+from tilewright.passes.tile_axes import Axis, Class, TileAxes
 
-EVEN, GRAIN = 2, 16
+EVEN, GRAIN = 4, 16
 """What steps are multiples of, those that leave no rest and others: some machines take two or four products at once."""
 
 
 class InnerSteps:
     """The inner loops of a kernel that may take other steps of about a wanted size, and what changes then."""
 
-    def __init__(self, axes: TileAxes, wanted: int) -> None:
-        self.axes = axes
+    def __init__(self, axes: TileAxes, wanted: int, may_shrink: bool = False) -> None:
+        self.axes, self.may_shrink = axes, may_shrink
         self.sizes: dict[Axis, int] = {}
         """The axes of tiles that become longer."""
         self.rewritten: dict[Var, ForStmt] = {}
@@ -40,8 +41,11 @@ class InnerSteps:
         before = self._before(loop)
         classes = [*self.axes.cut_by(loop.loop_var), *before]
         span = self._span(loop, classes, bool(before))
-        size = span.wider(wanted, EVEN, GRAIN) if span is not None else 0
-        if span is None or size <= span.step:
+        if span is None:
+            return
+        least = replace(span, step=min(span.step, wanted)) if self.may_shrink else span
+        size = least.wider(wanted, EVEN, GRAIN)
+        if size == span.step:
             return
         start = integer(span.start + size) if before else loop.start
         self.rewritten[loop.loop_var] = replace(loop, start=start, stop=span.stop, step=integer(size))

@@ -56,12 +56,12 @@ class ProductGrid:
         roles = {loop.loop_var: self._role_of(loop) for loop in loops}
         sums = max(1, *(axes.sums for axes in self.axes))
         self._widen(roles, 0, max(min(SMALL, wanted.rows), wanted.rows // sums))
-        if is_few := self._rows(roles) <= FEW:
-            wanted = wanted.for_few(all(axes.reads_in_place for axes in self.axes))
+        self.is_few, in_place = self._rows(roles) <= FEW, all(axes.reads_in_place for axes in self.axes)
+        wanted = wanted.for_few(in_place) if self.is_few else wanted
         self._widen(roles, 1, wanted.columns)
         self._widen(roles, 2, FOLDED)
-        self.inner = [InnerSteps(axes, wanted.depth) for axes in self.axes]
-        self._leave_enough(*((FEWEST, SMALL) if not is_few else (2, wanted.columns // 2)))
+        self.inner = [InnerSteps(axes, wanted.depth, self.is_few and not in_place) for axes in self.axes]
+        self._leave_enough(*((FEWEST, SMALL) if not self.is_few else (2, wanted.columns // 2)))
 
     def _role_of(self, loop: ForStmt) -> int | None:
         """Return whether a loop cuts the rows of products, 0, or columns, 1 and 2, and may take other steps."""
@@ -78,7 +78,9 @@ class ProductGrid:
 
     def _rows(self, roles: Mapping[Var, int | None]) -> int:
         """Return how many rows tiles of products have at most."""
-        written = [size for axes in self.axes for found in axes.classes() if 0 in found.roles for size in found.sizes]
+        stepped = {param for number in range(len(self.calls)) for param in self.params(number)}
+        every = [found for axes in self.axes for found in axes.classes() if 0 in found.roles]
+        written = [size for found in every if not stepped & {cut.offset for cut in found.cuts} for size in found.sizes]
         return max([*written, *(self.steps[var] for var, role in roles.items() if role == 0)], default=0)
 
     @property
@@ -150,7 +152,8 @@ class ProductGrid:
         names = ", ".join(dict.fromkeys(function.name for function in self.functions))
         steps = [f"{v.name_hint} by {s} instead of {self.spans[v].step}" for v, s in self.steps.items()]
         inner = [line for each in self.inner for line in each.notes]
-        return f"{names}: {', '.join(dict.fromkeys([*steps, *inner]))}"
+        few = " of few rows" * self.is_few
+        return f"{names}{few}: {', '.join(dict.fromkeys([*steps, *inner]))}"
 
 
 def grid_of(program: Program, stmt: ForStmt, wanted: Wanted) -> tuple[ProductGrid, SeqStmts] | None:

@@ -32,17 +32,15 @@ class Span:
         return 1 if self.length is None else -(-self.length // step)
 
     def wider(self, wanted: int, even: int, grain: int) -> int:
-        """Return a step of about the wanted size, never less than there is.
+        """Return a step of about the wanted size, never less than there is unless a step covers all.
 
         One that leaves no rest is best, if it is a multiple of `even`; others are multiples of `grain`.
         """
         length = self.length
-        if self.step >= wanted:
-            return self.step
-        if length is None:
-            return wanted
-        if length <= wanted:
-            return max(self.step, length) if not self.exact else length
+        if length is not None and 0 < length <= max(wanted, self.step):
+            return length
+        if self.step >= wanted or length is None:
+            return max(self.step, wanted)
         low, high = (int(wanted * share) for share in NEAR)
         parts = [length // n for n in range(1, length // self.step + 1) if length % n == 0]
         fitting = [size for size in parts if low <= size <= high and size % even == 0]

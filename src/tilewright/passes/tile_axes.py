@@ -12,11 +12,13 @@ from dataclasses import field
 from typing import TypeGuard
 
 from tilewright.core.build import arguments
-from tilewright.core.expr import Absent, Call, Const, Expr, MakeTuple, Var
+from tilewright.core.expr import ABSENT, Absent, Call, Const, Expr, MakeTuple, Var, integer
 from tilewright.core.op import Effect, Kind
+from tilewright.core.operands import Bound
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import Extent, ScalarType, TensorType, TileType
 from tilewright.core.visitor import bodies, defined, used, variables
+from tilewright.passes.products import BIASED, PRODUCTS, SUMS, read_from
 from tilewright.records import mutable, record
 
 Axis = tuple[Var, int]
@@ -25,9 +27,6 @@ Axis = tuple[Var, int]
 SAME = ("elementwise", "expansion", "mapped", "cast", "move")
 """Ops, by family or name, that make each element from those at its place, broadcast along axes of one element."""
 MADE = ("full", "create")
-PRODUCTS = ("matmul", "batch_matmul", "gemv")
-SUMS = ("matmul_acc", "batch_matmul_acc", "gemv_acc")
-BIASED = ("matmul_bias", "gemv_bias")
 
 
 @record
@@ -69,7 +68,7 @@ class TileAxes:
         """What makes each tile."""
         self.stores: list[tuple[Cut, ...]] = []
         self.reads_in_place = True
-        """Whether the right operands of products are tiles as they were loaded."""
+        """Whether the right operands of products are tiles as they were loaded, or casts of such."""
         self.is_plain = True
         """Whether the statements only load, compute and store, as often as there are tiles."""
         self._body(body)
@@ -160,6 +159,8 @@ class TileAxes:
             source = self.made.get(tiles[0])
             if spec.name.startswith("col") and source is not None and source.op.spec.name == "load":
                 self.of(var, -1).roles.add(2)
+        elif spec.name in ("slice", "strided") and var is not None and len(_shape(tiles[0])) == len(_shape(var)):
+            self._window(tiles[0], var, given)
         elif spec.name not in MADE:
             self._fix(whole)
 
@@ -172,11 +173,23 @@ class TileAxes:
             self._fix_axes((tile, axis) for axis in range(len(_shape(tile)) - 2))
         if isinstance(beside, Var):
             self._same([beside, result])
-        source = self.made.get(rhs)
-        self.reads_in_place &= source is not None and source.op.spec.name == "load"
+        self.reads_in_place &= read_from(self.made, rhs) is not None
         self.of(lhs, -1).is_summed = True
         self.of(result, -2).roles.add(0)
         self.of(result, -1).roles.add(1)
+
+    def _window(self, whole: Var, part: Var, given: Bound) -> None:
+        """Join the axes of which a part has all elements; of the others it matters which they are."""
+        offset, steps = given.get("offset"), given.get("steps")
+        starts = offset.elements if isinstance(offset, MakeTuple) else [integer(0)] * len(_shape(part))
+        by = steps if isinstance(steps, tuple) else [1] * len(_shape(part))
+        plain = not given.get("drop_dims") and isinstance(given.get("valid_shape") or ABSENT, Absent)
+        for axis, (start, step, size) in enumerate(zip(starts, by, _shape(part), strict=True)):
+            is_all = step == 1 and start == integer(0) and size == _shape(whole)[axis] and plain
+            if is_all:
+                self._join((whole, axis), (part, axis))
+            else:
+                self._fix_axes([(whole, axis), (part, axis)])
 
     def _transfer(self, var: Var | None, call: Call) -> None:
         """Note what a load or a store says of the axes of its tile."""

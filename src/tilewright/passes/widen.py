@@ -22,8 +22,12 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.errors import KernelError, OutOfBoundsError
 from tilewright.passes import simplify
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
+from tilewright.passes.read_casts import read_casts
 from tilewright.passes.tile_axes import MADE, Axis
 from tilewright.records import record
+
+SHAPED = ("load", "slice", *MADE)
+"""Ops that are told the shape of the tile that they give."""
 
 
 @record
@@ -46,7 +50,9 @@ def widened(program: Program, wanted: Wanted) -> Widened:
     made = program.with_functions([*walk.made, *functions])
     gone = _called(program) - _called(made)
     left = [function for function in made.function_list if function.name not in gone]
-    return Widened(simplify.run(made.with_functions(left)), tuple(walk.notes))
+    simple = simplify.run(made.with_functions(left))
+    read = [read_casts(f) if f.name in walk.few else f for f in simple.function_list]
+    return Widened(simple.with_functions(read), tuple(walk.notes))
 
 
 def _called(program: Program) -> set[str]:
@@ -62,6 +68,8 @@ class _Walk(Rewriter):
         super().__init__()
         self.program, self.wanted = program, wanted
         self.made: list[Function] = []
+        self.few: set[str] = set()
+        """The kernels whose products have few rows."""
         self.notes: list[str] = []
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
@@ -75,6 +83,7 @@ class _Walk(Rewriter):
         except KernelError:  # an op that wants its operands as they were
             return (stmt,)
         self.made += kernels.values()
+        self.few |= {kernel.name for kernel in kernels.values() if grid.is_few}
         self.notes.append(str(grid))
         return (_rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()}),)
 
@@ -137,7 +146,7 @@ class _Wider(Rewriter):
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Load or make a wider tile."""
         value = stmt.value
-        if isinstance(value, Call) and value.op.spec.name in ("load", *MADE) and isinstance(stmt.var.type, TileType):
+        if isinstance(value, Call) and value.op.spec.name in SHAPED and isinstance(stmt.var.type, TileType):
             shape = MakeTuple(tuple(map(integer, self._shape(stmt.var, stmt.var.type.shape))))
             given = arguments(value)
             name = "shapes" if value.op.spec.name == "load" else "shape"

@@ -170,6 +170,8 @@ def _wanted(program: Program, answer: Answer, expected: Given | None) -> Answer:
         return answer
     if not isinstance(expected, Mapping):
         outputs = [name for name in answer if not name.startswith(RESULT)] or [*answer]
+        if len(expected) != len(outputs):
+            raise ValueError(f"{len(expected)} outputs are expected, and {program.name} gives {', '.join(outputs)}")
         expected = dict(zip(outputs, expected, strict=True))
     unknown = [name for name in expected if name not in answer]
     if unknown:

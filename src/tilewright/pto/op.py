@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
-from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.errors import PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Op, Value
 from tilewright.pto.text.form import Form
@@ -43,8 +43,8 @@ class Declaration:
     lowering: Lowering
     rule: Rule | None = None
     """What the op asks beyond its form."""
-    left_out: Callable[[Op], Type] | None = None
-    """The type of a result that old text leaves out."""
+    left_out: Callable[[Op, Constants], Type] | None = None
+    """The type of a result that text may leave out."""
     is_by_bytes: bool = False
     """Whether it asks no more of elements than how many bytes they take."""
     is_by_bits: bool = False
@@ -73,7 +73,7 @@ def declare(
     form: Form,
     *,
     rule: Rule | None = None,
-    left_out: Callable[[Op], Type] | None = None,
+    left_out: Callable[[Op, Constants], Type] | None = None,
     is_by_bytes: bool = False,
     is_by_bits: bool = False,
     counts: Scalar = INDEX,
@@ -94,6 +94,15 @@ def declare(
         return lowering
 
     return signed_in
+
+
+def unmeant(names: str, form: Form, family: str, rule: Rule | None = None) -> None:
+    """Declare ops that are read, printed and verified, and that nothing here can run: a kernel with one is refused."""
+
+    def refuse(machine: object, op: Op) -> None:
+        raise PtoUnsupportedOpError(f"`{op.name}` cannot be run here ({family})")
+
+    declare(names, form, rule=rule, is_by_bytes=True)(refuse)
 
 
 # what rules share

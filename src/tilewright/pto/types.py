@@ -91,12 +91,24 @@ _DTYPES = {
     "f16": dtypes.FP16,
     "bf16": dtypes.BF16,
     "f32": dtypes.FP32,
+    "f64": dtypes.FP64,
     "f8E4M3FN": dtypes.FP8E4M3FN,
     "f8E5M2": dtypes.FP8E5M2,
     "index": dtypes.INDEX,
 }
-_PLAIN = frozenset(_DTYPES)
-_STORED = {"hif8": dtypes.UINT8, "hif8x2": dtypes.UINT16, "f4E1M2x2": dtypes.UINT8, "f4E2M1x2": dtypes.UINT8}
+_BUILTIN = {
+    "f8E4M3": dtypes.UINT8,
+    **{f"vector<2x{name}>": dtypes.UINT32 for name in ("f16", "bf16")},
+    "vector<2xf8E4M3FN>": dtypes.UINT16,
+}
+_PLAIN = frozenset(_DTYPES) | _BUILTIN.keys()
+_STORED = {
+    "hif8": dtypes.UINT8,
+    "hif8x2": dtypes.UINT16,
+    "f4E1M2x2": dtypes.UINT8,
+    "f4E2M1x2": dtypes.UINT8,
+    **_BUILTIN,
+}
 PACKED = frozenset(_STORED)
 """Element types that memory holds and copies move, and that everything refuses which computes."""
 

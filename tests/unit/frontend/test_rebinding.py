@@ -52,6 +52,41 @@ def test_a_carried_name_bound_again_in_a_branch_is_what_the_loop_yields(target: 
     assert run(body, 1, target) == [1031, 19, 0, 0]
 
 
+def test_a_loop_that_yields_nothing_hands_on_what_its_names_stand_for(target: str) -> None:
+    body = """
+    for i, (a, b) in pl.range(9, init_values=(n, n)):
+        a, b = b, a + 1
+        if i == 2:
+            continue
+        if i > 3:
+            b = b + 100
+            break
+        a = a + 10
+    for (c,) in pl.while_(init_values=(n,)):
+        pl.cond(c < 20)
+        c = c * 3
+    pl.write(out, [0], a_out)
+    pl.write(out, [1], b_out)
+    pl.write(out, [2], c_out)
+"""
+
+    def expected(n: int) -> list[int]:
+        a = b = n
+        for i in range(9):
+            a, b = b, a + 1
+            if i == 2:
+                continue
+            if i > 3:
+                b += 100
+                break
+            a += 10
+        while n < 20:
+            n *= 3
+        return [a, b, n, 0]
+
+    assert run(body, 1, target) == expected(1)
+
+
 def test_the_result_of_a_loop_can_be_bound_again_in_the_next(target: str) -> None:
     body = """
     for i, (total,) in pl.range(4, init_values=(n,)):

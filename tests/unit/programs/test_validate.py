@@ -50,6 +50,8 @@ def test_the_first_pass_that_changes_the_answer_is_named(place: int) -> None:
 def test_results_that_the_program_does_not_have_are_named() -> None:
     with pytest.raises(ValueError, match="Halves does not give y; it gives out, result 0"):
         validate_ir(program_of(HALVES), [X, 0], {"y": X})
+    with pytest.raises(ValueError, match="2 outputs are expected, and Halves gives out"):
+        validate_ir(program_of(HALVES), [X, 0], [X, X])
 
 
 def test_a_program_that_was_wrong_from_the_start_says_so() -> None:

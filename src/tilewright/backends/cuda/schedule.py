@@ -12,10 +12,13 @@ from dataclasses import replace
 from tilewright.records import record
 from tilewright.settings import PREFIX
 
-PER_THREAD, MOST_WARPS = 32, 32
-"""Elements of its largest tile that a thread has, where that leaves a block of 4 to so many warps."""
-PER_THREAD_ALONE, MOST_WARPS_ALONE = 8, 16
-"""The same where threads do not wait for each other: then many that do little keep memory busier."""
+PER_THREAD = 32
+"""Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
+LOADED, LIGHT, MOST = 64, 8, 512
+"""Bytes of a tile that a thread loads, and elements where it does little else; threads that are taken for that at most.
+Many that do little keep memory busier, until they wait for each other."""
+TINY = 128
+"""Elements of a tile that one warp has alone."""
 OF_PRODUCTS = 128
 """Elements of products, or of a factor, that a thread has; with more it runs out of registers."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
@@ -40,15 +43,14 @@ class Schedule:
     """Whether the kernel's text says itself what its warps do; its blocks take turns at those of the grid."""
 
 
-def plain(largest: int, products: Sequence[tuple[int, int]], *, is_folded: bool = True) -> Schedule:
+def plain(largest: int, products: Sequence[tuple[int, int]], *, loaded: int = 0, is_light: bool = False) -> Schedule:
     """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
 
-    Where nothing is folded, elements do not meet.
+    `loaded` is how many bytes it loads at once and folds; one that is light does little more than load and store.
     """
-    if not products and not is_folded:
-        return Schedule(_warps(largest // PER_THREAD_ALONE, MOST_WARPS_ALONE), 3)
     if not products:
-        return Schedule(_warps(largest // PER_THREAD, MOST_WARPS), 3)
+        wide = largest // LIGHT if is_light else loaded // LOADED
+        return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
     return Schedule(_warps(held // OF_PRODUCTS, 8), 3)
 
@@ -95,5 +97,5 @@ def smaller(schedule: Schedule) -> tuple[Schedule, ...]:
     return tuple(replace(schedule, stages=stages) for stages in range(schedule.stages, 0, -1))
 
 
-def _warps(threads: int, most: int) -> int:
-    return min(max(1 << (max(threads, 1) // 32).bit_length() >> 1, 4), most)
+def _warps(threads: int, most: int, least: int = 4) -> int:
+    return min(max(1 << (max(threads, 1) // 32).bit_length() >> 1, least), most)

@@ -19,7 +19,7 @@ def _expression(t: Walker, node: ast.Expr) -> None:
 
 
 def _assign(t: Walker, node: ast.Assign) -> None:
-    if t.takes(node):
+    if t.takes(node) or (len(node.targets) == 1 and _changes(t, node.targets[0], node.value)):
         return
     value = t.evaluate(node.value)
     if len(node.targets) > 1:
@@ -34,8 +34,13 @@ def _augmented(t: Walker, node: ast.AugAssign) -> None:
         raise t.unassignable(target)
     read = ast.Name(target.id) if isinstance(target, ast.Name) else ast.Subscript(target.value, target.slice)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
     read = ast.copy_location(read, target)
-    value = t.evaluate(ast.copy_location(ast.BinOp(read, node.op, node.value), node))
-    bind_target(t, target, value, node.value)
+    both = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+    if not _changes(t, target, both):
+        bind_target(t, target, t.evaluate(both), node.value)
+
+
+def _changes(t: Walker, target: ast.expr, value: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and t.changes(target, value)
 
 
 def bind_target(t: Walker, target: ast.expr, value: Value, source: ast.expr) -> None:

@@ -137,6 +137,10 @@ class Walker(ABC):
         """Assign to an item."""
         raise self.unassignable(target)
 
+    def changes(self, /, target: ast.Subscript, value: ast.expr) -> bool:
+        """Walk an assignment to an item that is made of what is there; return whether it is one of the language's."""
+        return False
+
     def parts(self, /, value: Value, source: ast.expr, count: int) -> Value:
         """Return what so many names share, a tuple where it has parts."""
         return value

@@ -78,9 +78,12 @@ _AS_UNSIGNED = {"divui": "div", "remui": "mod", "maxui": "max", "minui": "min", 
 _BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
 
 
-@declare("arith.constant", Form("", "s", syntax=Syntax.CONSTANT))
-def _constant(m: Machine, op: Op) -> Expr:
+@declare("arith.constant", Form("", "x", syntax=Syntax.CONSTANT))
+def _constant(m: Machine, op: Op) -> Expr | None:
+    """A number; several of them are for ops that ask for none of their values."""
     value = op.attributes["value"]
+    if isinstance(value, str):
+        return None
     assert isinstance(value, (bool, int, float))
     return constant(round_scalar(value, _result(op)), _result(op))
 
@@ -227,6 +230,19 @@ def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
 
 
 # two results, and bits read as another type
+
+
+def _same_width(op: Op, _: Constants) -> None:
+    source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
+    if source.bits != target.bits or not (source.is_integer and target.is_integer):
+        message = f"`{op.name}` cannot go from {source} to {target}"
+        raise PtoTypeMismatchError(message, help="both are integers of one width")
+
+
+@declare("builtin.unrealized_conversion_cast", Form("i", "i", Typing.CAST), rule=_same_width)
+def _resigned(m: Machine, op: Op, value: Expr) -> Expr:
+    """The same bits with or without a sign."""
+    return m.b.cast(value, _result(op))
 
 
 @declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits)

@@ -14,7 +14,7 @@ from tilewright.pto.machine.values import View
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import Form, Layout, Typing, Word
-from tilewright.pto.types import SCALARS, Scalar, Space
+from tilewright.pto.types import INDEX, SCALARS, Scalar, Space
 
 _INDICES = {"indices": Word(Layout.INDEX, "ii*", required=True)}
 EVENTS = r"eventid_array<(\d+)>"
@@ -37,7 +37,7 @@ def _declare(m: Machine, op: Op) -> View:
 
 
 @declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"))
-@declare("pto.eventid_array_get", Form("o", "i", words=_INDICES, index="indices"))
+@declare("pto.eventid_array_get", Form("o", "i", words=_INDICES, index="indices"), left_out=lambda op, _: INDEX)
 def _get(m: Machine, op: Op, array: View) -> Expr:
     view = bytes_view(m, array.pointer, array.shape, array.strides)
     return m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), op.results[0].of(Scalar).dtype)

@@ -23,7 +23,7 @@ from tilewright.pto.machine.values import Lowered, Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, equal, gives
 from tilewright.pto.text.form import Form, Layout, Typing, Word
-from tilewright.pto.types import Dims, Ptr, Space, TileBuf, Type
+from tilewright.pto.types import Dims, Ptr, Scalar, Space, TileBuf, Type
 
 
 def _refuse_range(op: Op, values: Iterable[Value], most: Iterable[int], said: Dims, constants: Constants) -> None:
@@ -157,7 +157,7 @@ def _is_window(op: Op, constants: Constants) -> None:
     _refuse_valid(op, op.clause("valid") or (), window, constants)
 
 
-def _window_of(op: Op) -> Type:
+def _window_of(op: Op, _: Constants) -> Type:
     """Return the type old text leaves out: what the sizes of a window make of its tile."""
     tile, sizes = op.operands[0].type, op.attributes.get("sizes")
     if not isinstance(tile, TileBuf) or not isinstance(sizes, tuple) or len(sizes) != 2:
@@ -235,3 +235,9 @@ def _address(m: Machine, op: Op, tile: Tile) -> Lowered:
     if tile.place.arena is not None:
         tile.place.arena.touch(tile.place.offset, None)
     return replace(tile.place, element=type_.element)
+
+
+@declare("pto.tile_valid_rows tile_valid_cols", Form("z", "i"), is_by_bytes=True)
+def _valid_size(m: Machine, op: Op, tile: Tile) -> Expr:
+    """How many rows or columns are valid when this is asked."""
+    return m.b.cast(tile.valid[op.name.endswith("cols")], op.results[0].of(Scalar).dtype)

@@ -6,6 +6,8 @@ one; a conversion to wider elements reads every second or fourth lane of its sou
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
@@ -230,7 +232,7 @@ def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     return m.b.tile("concat", none, half) if _takes_upper(m, op) else m.b.tile("concat", half, none)
 
 
-@declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False), widens=2)
+@declare("pto.vsunpack vzunpack", replace(register("un?|ui", "u", "part", False), untyped=1), widens=2)
 def _unpack(m: Machine, op: Op, source: Vector) -> Expr:
     """One half of the elements, made longer with copies of their sign or with zeros."""
     type_ = op.results[0].of(VReg)

@@ -29,7 +29,8 @@ _BUFFER = (Slot("pipe", "pipe_event_type"), Slot("id", "int"), Slot("mode", "int
 @declare("pto.mem_bar", Form(slots=(Slot("kind", "string"),), is_leading=True))
 @declare("pto.get_buf rls_buf", Form(slots=_BUFFER, needed_slots=2, is_leading=True))
 @declare("pto.set_ffts", Form("x"), counts=I64)
-@declare("pto.tsync", Form("x*"))
+@declare("pto.tsync", Form("x*", words={"ins": Word(Layout.TYPED, "x*")}))
+@declare("pto.barrier_sync", Form(slots=(Slot("kind", "sync_op_type"),), is_bracketed=True))
 @declare("pto.tprefetch", tile("y", "z"))
 def _in_order(m: Machine, op: Op) -> None:
     """A block runs its ops one after the other, so there is nothing to wait for."""

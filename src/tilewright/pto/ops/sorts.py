@@ -21,7 +21,7 @@ from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.text.form import register, tile
-from tilewright.pto.types import SCALARS, Scalar
+from tilewright.pto.types import SCALARS, Opaque, Scalar
 from tilewright.records import record
 
 RECORD = 8
@@ -162,6 +162,8 @@ def _whole_blocks(op: Op, constants: Constants) -> None:
 def _merge(m: Machine, op: Op, target: Tile, *ins: Tile | Expr) -> None:
     """Merge up to four sorted lists: tiles of one row, or blocks of one tile that follow each other."""
     sources = [t for t in ins if isinstance(t, Tile)]
+    if any(isinstance(value.type, Opaque) for value in op.outs):  # how far lists got: then the last tile is scratch
+        del sources[-1]
     numbers = [n for n in ins if isinstance(n, Expr)]
     zero = m.b.index(0)
     if not m.placed(*sources, target):

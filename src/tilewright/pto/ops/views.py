@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tilewright.core.expr import Expr
+from tilewright.errors import AttributeValueError
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoOperandError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import moved, product
 from tilewright.pto.machine.values import Pointer, View
 from tilewright.pto.module import Op, Value
-from tilewright.pto.op import Constants, declare, element_type, equal
+from tilewright.pto.op import Constants, declare, element_type, equal, gives
 from tilewright.pto.text.form import Form, Layout, Typing, Word
-from tilewright.pto.types import Dims, TensorView, Type
+from tilewright.pto.types import Dims, Ptr, Scalar, TensorView, Type
 
 
 def _refuse_extents(op: Op, what: str, given: Iterable[Value], dims: Dims, constants: Constants) -> None:
@@ -79,12 +82,14 @@ def _is_part(op: Op, constants: Constants) -> None:
             raise PtoOperandError(message, help="the first element is 0, and the last lies inside the view")
 
 
-def _partition_of(op: Op) -> Type:
-    """Return the type old text leaves out: what the sizes of a partition make of its view."""
+def _partition_of(op: Op, constants: Constants) -> Type:
+    """Return the type that text may leave out: what the sizes of a partition make of its view."""
     view = op.operands[0].type
     if not isinstance(view, TensorView):
         return view
-    return TensorView((None,) * max(1, len(op.clause("sizes") or ())), view.element, partition=True)
+    sizes = (constants.get(size) for size in op.clause("sizes") or ())
+    dims = tuple(size if size is not None and size >= 0 else None for size in sizes)
+    return TensorView(dims or (None,), view.element, partition=True)
 
 
 @declare(
@@ -100,3 +105,23 @@ def _partition(m: Machine, op: Op, view: View) -> View:
     for offset, stride in zip(offsets, view.strides, strict=True):
         start = m.b.add(start, product(m, offset, stride))
     return View(moved(m, view.pointer, start), sizes, view.strides)
+
+
+@declare("pto.get_tensor_view_dim get_tensor_view_stride", Form("yi", "i", untyped=1), is_by_bytes=True)
+def _measure(m: Machine, op: Op, view: View, axis: Expr) -> Expr:
+    number = known(axis)
+    if number is None or not 0 <= number < len(view.shape):
+        got = "one that varies" if number is None else number
+        help = f"axes are 0 to {len(view.shape) - 1}"
+        raise AttributeValueError(f"`{op.name}` takes the constant number of an axis, got {got}", help=help)
+    found = view.shape if op.name.endswith("dim") else view.strides
+    return m.b.cast(found[number], op.results[0].of(Scalar).dtype)
+
+
+def _pointer_of(op: Op) -> Type:
+    return Ptr(element_type(op.operands[0].type))
+
+
+@declare("pto.tensor_view_addr", Form("y", "p", family="ptr"), rule=gives(_pointer_of), is_by_bytes=True)
+def _start(m: Machine, op: Op, view: View) -> Pointer:
+    return view.pointer

@@ -18,7 +18,7 @@ from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.lexer import Tokens
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import BUILTIN_SHAPED, brief_text, family_of, read_elided, read_type
-from tilewright.pto.types import SCALARS, Type
+from tilewright.pto.types import SCALARS, TensorView, Type
 from tilewright.source import Span
 
 DEEPEST = 64
@@ -28,12 +28,14 @@ DEEPEST = 64
 class Cursor:
     """A position in the tokens of one text; `token` is the one it stands at."""
 
-    __slots__ = ("_defined", "_depth", "_texts", "_types", "at", "tokens", "values")
+    __slots__ = ("_defined", "_depth", "_texts", "_types", "at", "constants", "tokens", "values")
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
         self.at = 0
         self.values: dict[str, Value] = {}
+        self.constants: dict[Value, int] = {}
+        """What values are that a constant defines."""
         self._texts = tokens.texts
         self._defined: list[str] = []
         self._types: dict[str, Type] = dict(SCALARS)
@@ -198,7 +200,7 @@ class Cursor:
             self.at += 1
             return
         written = self.type(family_of(own))
-        if written != own:
+        if written != own and not _is_vaguer(written, own):
             message = f"`%{value.name}` is {brief_text(own)}, its use says {brief_text(written)}"
             place = (self.span(written_at, written_at), self.span(at, at))
             note = f"%{value.name}: {brief_text(own)} from line {value.span.line}"
@@ -223,6 +225,15 @@ class Cursor:
             message = f"`{self._texts[head]}` has {counted(len(types) or 'no', 'result')}, {len(named)} named here"
             raise PtoSyntaxError(message, spans=(self.span(named[0][1], named[-1][1]),))
         return tuple(self.define(name, type, at) for (name, at), type in zip(named, types, strict=True))
+
+
+def _is_vaguer(written: Type, own: Type) -> bool:
+    """Tell whether text says less of a partition than is known: its type may have been left out, too."""
+    if not (isinstance(written, TensorView) and isinstance(own, TensorView) and written.partition and own.partition):
+        return False
+    if written.element != own.element or len(written.shape) != len(own.shape):
+        return False
+    return all(extent in (None, known) for extent, known in zip(written.shape, own.shape, strict=True))
 
 
 def shortened(token: str) -> str:

@@ -60,6 +60,7 @@ class Syntax(Enum):
     CONDITION = "scf.condition"
     CALL = "func.call"
     REGION = "a region after the name"
+    FREE = "operands, words and types in an order of its own"
 
 
 @record
@@ -113,6 +114,15 @@ class Form:
     family: str = ""
     """The family of result types written as `<...>`; that of the first operand where empty."""
     syntax: Syntax = Syntax.PLAIN
+
+
+def free(operands: str, results: str = "", words: str = "", typing: Typing = Typing.EACH) -> Form:
+    """Return the form of an op whose text has an order of its own; `operands` are all of them, as they come.
+
+    Only the words that are given stand in it, besides what comes after a `=`.
+    """
+    known = {word: Word(Layout.PLAIN, "x*") for word in words.split()}
+    return Form(operands, results, typing, words=known, syntax=Syntax.FREE)
 
 
 def tile(ins: str, outs: str = "t") -> Form:

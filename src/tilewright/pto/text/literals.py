@@ -70,6 +70,8 @@ def constant_text(value: Attribute, type: Type) -> str:
     """Return what `arith.constant` writes: floats that are no numbers by their bits."""
     if type == I1:
         return "true" if value else "false"
+    if isinstance(value, str):  # of several numbers
+        return f"{value} : {type}"
     if isinstance(value, float) and isinstance(type, Scalar) and not math.isfinite(value) and type.name in _BITS:
         above, below, nan = _BITS[type.name]
         return f"0x{nan if math.isnan(value) else above if value > 0 else below} : {type}"

@@ -12,6 +12,7 @@ from tilewright.pto.module import Clause, Op, Value
 from tilewright.pto.text.attributes import dictionary, number, slotted
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Layout, Word
+from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.pieces import Head, Pieces, Placed, check_each, finished, operands_in, values_of
 from tilewright.pto.text.result_types import result_types
 
@@ -182,18 +183,24 @@ def _clause(cursor: Cursor, name: str, word: Word, pieces: Pieces) -> None:
 
 
 def _typed_values(cursor: Cursor, pieces: Pieces) -> tuple[Value, ...]:
-    """Read `(%a, %b {attributes} : T, U)`."""
+    """Read `(%a, %b {attributes} : T, U)`, or each operand with its own type, `(%a : T, %b : U)`."""
     placed: list[Placed] = []
+    told = 0
     cursor.expect("(")
     while cursor.token.startswith("%") or not placed:
         placed.append((cursor.value(), cursor.at - 1))
-        if not cursor.accept(","):
+        has_more = cursor.accept(",")
+        if cursor.token == "{":
+            _attributes(cursor, pieces)
+            has_more = False
+        if cursor.accept(":"):
+            check_each(cursor, placed[told:])
+            told = len(placed)
+            has_more = cursor.accept(",")
+        if not has_more:
             break
-    if cursor.token == "{":
-        _attributes(cursor, pieces)
-    if not cursor.accept(":"):
+    if told < len(placed):
         raise cursor.unexpected("`,` or `:`")
-    check_each(cursor, placed)
     if not cursor.accept(")"):
-        raise cursor.unexpected(f"`)` after the types of {len(placed)} operands")
+        raise cursor.unexpected(f"`)` after the types of {counted(len(placed), 'operand')}")
     return values_of(placed)

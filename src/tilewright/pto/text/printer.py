@@ -10,6 +10,7 @@ from tilewright.pto.module import Attribute, Attributes, Clause, Enumerated, Fun
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import fits_slot
 from tilewright.pto.text.form import Form, Layout, Slot, Syntax, Typing
+from tilewright.pto.text.free import WRITTEN, free_text
 from tilewright.pto.text.literals import attribute, constant_text, dictionary, items, symbol
 from tilewright.pto.types import INDEX, Type
 
@@ -201,6 +202,10 @@ class _Names:
         types = f" : {_types(value.type for value in op.operands)} -> ()" if is_strict else ""
         yield f"{indent}}}{_after(op.attributes)}{types}"
 
+    def _free(self, op: Op, indent: str) -> Iterator[str]:
+        kept = {name: value for name, value in op.attributes.items() if name != WRITTEN}
+        yield f"{op.name}{free_text(op, self._use, dictionary(kept))}"
+
     _writers: dict[Syntax, Callable[[_Names, Op, str], Iterator[str]]] = {
         Syntax.CONSTANT: _constant,
         Syntax.FOR: _for,
@@ -209,6 +214,7 @@ class _Names:
         Syntax.CONDITION: _condition,
         Syntax.CALL: _call,
         Syntax.REGION: _scope,
+        Syntax.FREE: _free,
     }
 
 

@@ -59,7 +59,8 @@ def _each(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
     derive = OPS[head.name].left_out
     if derive is None:
         return []
-    return [derive(Op(head.name, tuple(pieces.operands), tuple(pieces.clauses), pieces.attributes))]
+    op = Op(head.name, tuple(pieces.operands), tuple(pieces.clauses), pieces.attributes)
+    return [derive(op, cursor.constants)]
 
 
 def _count_types(cursor: Cursor, form: Form) -> int:

@@ -17,15 +17,6 @@ NAMES = {**{name: name for name in OPS}, "return": "func.return", "call": "func.
 """The full name of every spelling."""
 
 _DEFERRED = {
-    "core-to-core pipes": r"pto\.(ai[cv]_initialize_pipe|initialize_l2\w+|reserve_buffer|import_reserved_buffer"
-    r"|t(push|pop|free|alloc)(_\w+)?|declare_tile|bind_tile|tget_scale_addr)",
-    "SIMT": r"pto\.(simt_\w+|get_tid_\w+|get_block_dim\w*|ld[gsk]|st[gsk]|atomic_\w+|shfl\w*|shuffle\w*|vote\w*"
-    r"|redux_\w+|keep|resume)",
-    "communication between devices": r"pto\.(comm\.\w+|async_\w+|\w+_async|build_async_session)",
-    "cube micro-ops": r"pto\.(mte_(l0c|l1|gm_l1)\w*|mad(_\w+)?|set_fpc|set_quant\w*)",
-    "block-scaled matrices": r"pto\.(tmatmul|tgemv)\.mx[\w.]*",
-    "quantized tiles": r"pto\.(tquant|tdequant|tinsert_fp|textract_fp|tstore_fp|tmov\.fp)",
-    "target-defined ops": r"pto\.(ttri|thistogram|trandom|tconcatidx)",
     "the `vmi` layer": r"pto\.vmi\.[\w.]+",
     "other dialects": r"(memref|llvm|vector|tensor|affine|cf|math|linalg|emitc|builtin)\.[\w.]+"
     r"|scf\.(execute_region|index_switch|parallel|forall)",

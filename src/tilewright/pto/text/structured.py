@@ -6,17 +6,18 @@ from collections.abc import Callable
 
 from tilewright.errors import KernelError
 from tilewright.pto.errors import PtoSyntaxError
-from tilewright.pto.module import Clause, Op, Region, SymbolRef, Value
+from tilewright.pto.module import Attribute, Clause, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import dictionary, number
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Syntax
+from tilewright.pto.text.free import read_free
 from tilewright.pto.text.generic import read_generic
 from tilewright.pto.text.literals import constant
 from tilewright.pto.text.pieces import Head, Names, Pieces, Placed, check_enclosed, finished, operands_in, values_of
 from tilewright.pto.text.plain import read_plain
 from tilewright.pto.text.spellings import NAMES, missing
-from tilewright.pto.types import I1, INDEX, Type
+from tilewright.pto.types import I1, INDEX, Opaque, Type
 
 
 def read_region(cursor: Cursor, arguments: list[tuple[str, Type, int]] | None = None) -> Region:
@@ -98,6 +99,8 @@ def _result_names(cursor: Cursor) -> Names:
 def _read_constant(cursor: Cursor, head: Head) -> Op:
     attributes = dictionary(cursor) if cursor.token == "{" else {}
     at, token = cursor.at, cursor.token
+    if token == "dense" and cursor.following.startswith("<"):
+        return _read_dense(cursor, head, attributes)
     if token in ("true", "false"):
         cursor.at += 1
         type = cursor.type() if cursor.accept(":") else I1
@@ -110,7 +113,20 @@ def _read_constant(cursor: Cursor, head: Head) -> Op:
         settled = constant(value, type, is_hexadecimal="0x" in token)
     except KernelError as error:
         raise cursor.placed(error, at) from None
-    return finished(cursor, head, Pieces(attributes={**attributes, "value": settled}), [type])
+    op = finished(cursor, head, Pieces(attributes={**attributes, "value": settled}), [type])
+    if isinstance(settled, int):
+        cursor.constants[op.results[0]] = settled
+    return op
+
+
+def _read_dense(cursor: Cursor, head: Head, attributes: dict[str, Attribute]) -> Op:
+    """Return a constant of several numbers, `dense<[1, 2]> : vector<2xi16>`, whose text is its value."""
+    value = cursor.take() + cursor.take()
+    cursor.expect(":")
+    at, type = cursor.at, cursor.type()
+    if not isinstance(type, Opaque):
+        raise PtoSyntaxError(f"`{value}` is no {type}", spans=(cursor.span(at, at),), help="it is a vector")
+    return finished(cursor, head, Pieces(attributes={**attributes, "value": value}), [type])
 
 
 def _read_for(cursor: Cursor, head: Head) -> Op:
@@ -240,4 +256,5 @@ _RULES: dict[Syntax, Callable[[Cursor, Head], Op]] = {
     Syntax.CONDITION: _read_condition,
     Syntax.CALL: _read_call,
     Syntax.REGION: _read_scope,
+    Syntax.FREE: read_free,
 }

@@ -86,7 +86,8 @@ class Operands:
 
     def read(self) -> None:
         """Sort the arguments; ArgumentCountError where they do not fit the form."""
-        if "outs" in self.form.words or "ins" in self.form.words:
+        ins = self.form.words.get("ins")
+        if "outs" in self.form.words or (ins is not None and (ins.required or self.given.args)):
             self._tile()
         else:
             self._plain()

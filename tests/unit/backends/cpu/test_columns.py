@@ -7,6 +7,9 @@ import pytest
 from unit.backends.cpu.running import native, program_of
 
 from tilewright import ir
+from tilewright.dtypes import BF16, FP32, INT32
+
+DTYPES = {dtype.symbol: dtype for dtype in (BF16, FP32, INT32)}
 
 KERNEL = """
 @pl.program
@@ -33,7 +36,7 @@ class P:
 )
 def test_columns_are_folded_where_they_lie(op: str, dtype: str, rows: int, columns: int, step: int) -> None:
     program = native(KERNEL.format(op=op, dtype=dtype, rows=rows, columns=columns, step=step))
-    kind = program.program.entries[0].params[0].type.dtype.numpy  # pyright: ignore
+    kind = DTYPES[dtype].numpy
     x = np.random.default_rng(rows).integers(-9, 9, (rows, columns)).astype(kind)
     program.check(x, np.zeros((1, columns), kind))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ops.kernels import Array, kernel, out, scalar, tensor
 from ops.native import Native, assert_same
+from property.native import check
 
 import tilewright.language as pl
 from tilewright.dtypes import DataType
@@ -220,3 +221,22 @@ def test_a_tensor_written_after_its_load_is_multiplied_as_it_was() -> None:
         )  # fmt: skip
     )
     agree(native, matrix(pl.FP32, K, K), np.zeros((K, K), np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["BF16", "INT8"])
+def test_products_in_words_of_any_depth(dtype: str) -> None:
+    """What is left of the inner dimension beside whole words is added, too, and nothing beyond it is read."""
+    out = "FP32" if dtype == "BF16" else "INT32"
+    check(f"""
+import tilewright.language as pl
+M = pl.dynamic("M")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def main(self, a: pl.Tensor[[9, M], pl.{dtype}], b: pl.Tensor[[M, 83], pl.{dtype}],
+             a7: pl.Tensor[[9, 7], pl.{dtype}], b7: pl.Tensor[[7, 83], pl.{dtype}],
+             c: pl.InOut[pl.Tensor[[9, 83], pl.{out}]]):
+        acc = pl.matmul(pl.load(a7, [0, 0], [9, 7]), pl.load(b7, [0, 0], [7, 83]))
+        acc = pl.matmul_acc(acc, pl.load(a, [0, 0], [9, 40]), pl.load(b, [0, 0], [40, 83]))
+        pl.store(acc, [0, 0], c)
+""")

@@ -83,7 +83,7 @@ class Operations:
     """What operations without regions make of their operands."""
 
     def __init__(self, memory: Memory) -> None:
-        self.memory, self.values, self.rng = memory, dict[str, Value](), np.random.default_rng(1)
+        self.memory, self.values, self.rng, self.block = memory, dict[str, Value](), np.random.default_rng(1), 0
 
     def named(self, text: str) -> list[Value]:
         """Return the values that a text lists."""
@@ -143,7 +143,7 @@ class Operations:
     _arith_cmpi = _arith_cmpf = _compare
 
     def _tt_get_program_id(self, line: Line, text: str) -> list[Value]:
-        return [np.asarray(0, np.int32)]
+        return [np.asarray(self.block, np.int32)]
 
     def _tt_make_range(self, line: Line, text: str) -> list[Value]:
         start = int(text.partition("start = ")[2].partition(" ")[0])
@@ -246,8 +246,9 @@ class Machine(Operations):
         self.params = re.findall(r"(%arg\d+): (\S+?)[,) ]", lines[1])
         self.body, _ = parsed(lines, 2)
 
-    def run(self, args: Sequence[Any]) -> None:
-        """Run a kernel of one block."""
+    def run(self, args: Sequence[Any], block: int = 0) -> None:
+        """Run a block of a kernel."""
+        self.block = block
         self.values = {name: np.asarray(arg) for (name, _), arg in zip(self.params, args, strict=True)}
         with np.errstate(all="ignore"):
             self.region(self.body, [])

@@ -170,5 +170,6 @@ def run_with_roles(text: str, tensors: Sequence[Any], blocks: int, programs: int
         machine = Roles(text, memory, planes, number, programs)
         rest = machine.params[len(words) :]
         machine.run([*words, *(blocks if type_ == "i64" else memory.add(errors) for _, type_ in rest)])
-    assert not any(data.any() for _, data in memory.held[len(tensors) :]), "a kernel notes an error"
+    noted = [int(data.view(np.int64)[0]) for _, data in memory.held[len(tensors) :]]
+    assert not any(noted), f"a kernel notes errors: {noted}"
     return [memory.left(place, tensor) for place, tensor in enumerate(tensors)]

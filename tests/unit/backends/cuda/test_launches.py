@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from unit.backends.cuda.emulated import Machine
+from unit.backends.cuda.emulated_memory import Memory
 from unit.backends.cuda.written import written
 
 import tilewright.language as pl
@@ -266,6 +268,27 @@ def test_a_row_or_an_address_that_is_not_aligned_takes_the_other_kernel(recorder
     run(X, 40, 64, 65, 1, Y, 40, 64, 64, 1)
     run(X, 40, 64, 68, 1, Y, 40, 64, 64, 1)
     assert [kernel for kernel, *_ in recorder.launches] == [1, 1, 0]
+
+
+@pl.jit
+def halved(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], 2):
+        for column in pl.parallel(0, x.shape[1], 32):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                pl.store(pl.load(x, [row, column], [2, 32]) * 0.5, [row, column], out)
+    return out
+
+
+def test_blocks_share_tiny_turns_out(recorder: Recorder) -> None:
+    run = entry_of(recorder, halved, ONES)
+    run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+    (kernel,) = written(halved.specialize(ONES).program).kernels
+    memory, x = Memory(), np.random.default_rng(1).random((40, 64), np.float32)
+    words = [memory.add(x), 64, memory.add(np.zeros_like(x)), 64]
+    for number in range(3):
+        Machine(kernel.aligned, memory).run([*words, 3], number)
+    assert [(blocks, words[-1]) for _, blocks, words in recorder.launches] == [(40, 40)] and kernel.schedule.warps == 1
+    assert np.array_equal(memory.left(1, x), x / 2)
 
 
 @pl.jit

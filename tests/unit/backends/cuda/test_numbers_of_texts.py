@@ -106,6 +106,6 @@ REPEATED = kernel(
 def test_loops_that_look_run_as_often_as_they_have_to() -> None:
     for last in (0, 1, 6):
         turns = np.array([1] * last + [0] * (8 - last), np.int32)
-        a = (np.arange(1024, dtype=np.float16) / 64).reshape(16, 64)
+        a = np.reshape(np.arange(1024, dtype=np.float16) / 64, (16, 64))
         for got, want in held(REPEATED, [turns, a, np.zeros((32, 64), np.float32), np.zeros((16, 64), np.float32)]):
             assert_same(got, want, 4)

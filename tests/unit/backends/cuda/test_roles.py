@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import ml_dtypes
@@ -42,7 +43,7 @@ def attend(
         kept = pl.exp((best - highest) * scale)
         total = total * kept + pl.row_sum(weights)
         values = pl.load(v, [first + key, 0], [64, dim])
-        average = pl.matmul_acc(pl.row_expand_mul(average, kept), pl.cast(weights, q.dtype, mode="rint"), values)
+        average = pl.row_expand_mul(average, kept) + pl.matmul(pl.cast(weights, q.dtype, mode="rint"), values)
         best = highest
     return pl.store(pl.cast(pl.row_expand_div(average, total), q.dtype, mode="rint"), [first + row, 0], out)
 
@@ -127,6 +128,37 @@ def summed(q: pl.Tensor, k: pl.Tensor, bias: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
+@pl.jit
+def attention_to(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor]):
+    """Attention to any number of keys, as it is written down most plainly."""
+    for row in pl.parallel(0, q.shape[0], 128):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            queries = pl.load(q, [row, 0], [128, 64])
+            best = pl.tile.full([128, 1], dtype=pl.FP32, value=-1e30)
+            total = pl.tile.full([128, 1], dtype=pl.FP32, value=0.0)
+            average = pl.tile.full([128, 64], dtype=pl.FP32, value=0.0)
+            for key in pl.range(0, k.shape[0], 64):
+                scores = pl.matmul(queries, pl.tile.transpose_view(pl.load(k, [key, 0], [64, 64]))) * 0.125
+                highest = pl.maximum(best, pl.row_max(scores))
+                weights = pl.row_expand_expdif(scores, highest)
+                kept = pl.exp(best - highest)
+                total = total * kept + pl.row_sum(weights)
+                half = pl.cast(weights, q.dtype, mode="rint")
+                average = pl.row_expand_mul(average, kept) + pl.matmul(half, pl.load(v, [key, 0], [64, 64]))
+                best = highest
+            pl.store(pl.cast(pl.row_expand_div(average, total), q.dtype, mode="rint"), [row, 0], out)
+    return out
+
+
+def test_keys_that_leave_something_over_are_masked() -> None:
+    q, k, v = inputs(1, 256, 64)
+    k, v, out = k[:250], v[:250], np.full_like(q, np.nan)
+    text = kernel_of(attention_to, q, k, v, out).roles
+    found = run_with_roles(text, [q, k, v, out], 2, programs=2)[3].astype(np.float64)
+    wanted = reference([q, k, v], 1, causal=False)
+    assert np.linalg.norm(found - wanted) < 5e-3 * np.linalg.norm(wanted)
+
+
 def test_other_chains_of_rows_have_roles_too() -> None:
     q, k, _ = inputs(1, 256, 64)
     bias, out = np.linspace(-8, 8, 256, dtype=np.float32)[None], np.full((256, 1), np.nan, np.float32)
@@ -153,8 +185,20 @@ def test_only_hopper_gets_roles_and_a_setting_keeps_them_away() -> None:
 def test_a_mask_is_only_looked_at_where_it_hides_something() -> None:
     given = inputs(1, 256, 64)
     full, causal = (text_of(each, 1, *given) for each in (attention, causal_attention))
-    assert "scf.if" not in full and causal.count("scf.if %everywhere") == 2  # one for each half of the rows
-    assert full.count("ttng.warp_group_dot ") == 4 and full.count("partition") == 2
+    assert "everywhere" not in full
+    assert len(re.findall(r"scf\.if %\w*everywhere", causal)) == 4  # the first turn and the others, each by two groups
+
+
+def test_the_second_product_of_a_turn_is_beside_the_first_of_the_next() -> None:
+    text = text_of(attention, 1, *inputs(1, 256, 64))
+    half = text.partition("default {")[2].partition("partition0")[0]
+    products = re.findall(
+        r"= (?:ttng\.(warp_group_dot|warp_group_dot_wait) .*?(pendings = \d|isAsync)|(scf.for) %\d)", half
+    )
+    said = [name + kept[-1:] + loop for name, kept, loop in products]
+    wait, begin = "warp_group_dot_wait", "warp_group_dotc"
+    turns = [begin, wait + "0", "scf.for", begin, begin, wait + "1", wait + "0", begin, wait + "0"]
+    assert said == turns
 
 
 def test_what_is_rounded_to_half_precision_is_not_computed_to_eight_digits() -> None:
@@ -166,8 +210,38 @@ def test_what_is_rounded_to_half_precision_is_not_computed_to_eight_digits() -> 
 
 @pytest.mark.skipif(bool(triton_objection()), reason="needs Triton")
 def test_triton_takes_roles_without_spilling() -> None:
-    given = inputs(1, 256, 128)
-    program = ir.compile(causal_attention.specialize(*given, 1, given[0]).program, platform="cuda", target="sm_90")
+    q, k, v = inputs(1, 256, 64)
+    program = ir.compile(attention_to.specialize(q, k[:250], v[:250], q).program, platform="cuda", target="sm_90")
     assert "ttg.warp_specialize" in program.stages["ttgir"] and "wgmma.mma_async" in program.stages["ptx"]
     (row,) = program.stages["launches"].splitlines()[1:]
     assert row.split()[-8:-4] == ["384", "168", "0", row.split()[-5]]
+
+
+@pl.jit
+def earlier(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor]):
+    """Scores above zero of all keys in earlier blocks, by their values: the first block has none."""
+    for block in pl.parallel(q.shape[0] // 128):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            queries = pl.load(q, [block * 128, 0], [128, 64])
+            total = pl.tile.full([128, 64], dtype=pl.FP32, value=0.0)
+            for key in pl.range(block * 2):
+                scores = pl.matmul(queries, pl.tile.transpose_view(pl.load(k, [key * 64, 0], [64, 64])))
+                weights = pl.cast(pl.relu(scores), q.dtype, mode="rint")
+                total = pl.matmul_acc(total * 0.5, weights, pl.load(v, [key * 64, 0], [64, 64]))
+            pl.store(total, [block * 128, 0], out)
+    return out
+
+
+def test_blocks_without_turns_leave_what_they_began_with() -> None:
+    q, k, v = inputs(1, 384, 64)
+    out = np.full(q.shape, np.nan, np.float32)
+    text = kernel_of(earlier, q, k, v, out).roles
+    found = run_with_roles(text, [q, k, v, out], 3, programs=2)[3]
+    wanted = np.zeros(q.shape)
+    for block in range(3):
+        rows = slice(128 * block, 128 * block + 128)
+        for key in range(2 * block):
+            keys = slice(64 * key, 64 * key + 64)
+            scores = np.maximum(q[rows].astype(np.float64) @ k[keys].astype(np.float64).T, 0).astype(q.dtype)
+            wanted[rows] = wanted[rows] * 0.5 + scores.astype(np.float64) @ v[keys].astype(np.float64)
+    assert np.linalg.norm(found - wanted) < 5e-3 * np.linalg.norm(wanted) and not found[:128].any()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from unit.backends.cuda.test_launches import matmul
@@ -69,7 +71,8 @@ def test_boxes_are_what_is_copied_at_once() -> None:
 
 
 def test_rules_look_at_tiles_and_products() -> None:
-    assert plain(4096, [], is_folded=False) == Schedule(16, 3)
+    assert plain(4096, [], is_light=True) == Schedule(16, 3) == plain(1 << 14, [], loaded=1 << 16)
+    assert plain(4096, [], loaded=1 << 14) == Schedule(8, 3) and plain(4096, [], loaded=1 << 13) == Schedule(4, 3)
     assert plain(4096, []) == Schedule(4, 3) and plain(1 << 15, []) == Schedule(32, 3)
     assert plain(1 << 15, [(128, 256)]) == Schedule(8, 3) and plain(1 << 15, [(128, 64)]) == Schedule(8, 3)
     assert plain(1 << 14, [(128, 128), (128, 128)]) == Schedule(8, 3)
@@ -93,3 +96,10 @@ def test_blocks_are_copied_by_the_copy_engine() -> None:
     assert "cp.async.bulk.tensor" in program.stages["ptx"] and "tt.descriptor_load" in program.stages["ttir"]
     older = ir.compile(matmul.specialize(a, b, out.astype(np.float32)).program, platform="cuda", target="sm_80")
     assert "cp.async.bulk.tensor" not in older.stages["ptx"]
+
+
+def test_floats_of_eight_bits_are_multiplied_as_they_are_on_hopper_and_as_halves_elsewhere() -> None:
+    a, b = (np.ones(shape, ml_dtypes.float8_e4m3fn) for shape in ((256, 192), (192, 64)))
+    (found,) = written(matmul.specialize(a, b, np.ones((256, 64), np.float32)).program).kernels
+    assert "f8E4M3FN> * " in found.described and "f8" not in found.aligned
+    assert re.search(r"tt\.dot .* : tensor<\d+x\d+xf16> \*", found.aligned)

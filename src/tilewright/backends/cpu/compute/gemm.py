@@ -4,7 +4,7 @@ C is cut into register blocks of a few rows by a few vectors. One micro-kernel f
 in registers over the whole of K: each step loads the vectors of one row of B and broadcasts one element of A per row.
 Blocks shrink towards the edges, and the last columns are masked. A is read where it lies, through a stride per row and
 one per step of K, so a transposed A costs nothing; rows of B and C are contiguous (`pack` makes them so).
-Where the processor multiplies pairs of bfloat16 numbers, a step takes two of A and a row of `pairs` of B.
+Where the processor multiplies several short numbers at once, a step takes a word of A and a row of `words` of B.
 A sum of several products keeps its blocks in registers over all of them.
 """
 
@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tilewright.backends.cpu.compute.pairs import multiply_pairs
 from tilewright.backends.cpu.compute.storage import (
     can_mask,
     computed_type,
@@ -27,10 +26,11 @@ from tilewright.backends.cpu.compute.storage import (
     store,
     stored_type,
 )
+from tilewright.backends.cpu.compute.words import multiply_bytes, multiply_pairs, panel_of, unsigned
 from tilewright.backends.cpu.emit.polls import Polls
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import FP32, DataType
-from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
+from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, lanes, vector
 from tilewright.native.target import Target
 from tilewright.records import record
 
@@ -51,11 +51,11 @@ TALLER = (16, 8, *HEIGHTS[1:])
 class GemmSpec:
     """What one gemm function is made for.
 
-    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
-    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two. A
-    `streamed` one is given a few rows of B at a time, which come from memory. One of several `terms` is told how many
-    bytes from the first A and B those of each term lie. A `polled` one takes a context, and returns early where its
-    program is over.
+    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. C is f32 or i32 as A
+    is of floats or integers; an A of floats may meet a B of small integers. One of `words` is told K in words of so
+    many elements. A `streamed` one is given a few rows of B at a time, which come from memory. One of several `terms`
+    is told how many bytes from the first A and B those of each term lie. A `polled` one takes a context, and returns
+    early where its program is over.
     """
 
     target: Target
@@ -64,7 +64,7 @@ class GemmSpec:
     m: int | None = None
     n: int | None = None
     n_bound: int | None = None
-    paired: bool = False
+    words: int = 1
     streamed: bool = False
     terms: int = 1
     polled: bool = False
@@ -80,13 +80,19 @@ class GemmSpec:
     def family(self) -> str:
         """What the names of the function and of its micro-kernels start with."""
         terms = f".{self.terms}terms" if self.terms > 1 else ""
-        kind = f"{'.paired' * self.paired}{'.streamed' * self.streamed}{terms}"
+        words = f".words{self.words}" if self.words > 1 else ""
+        kind = f"{words}{'.streamed' * self.streamed}{terms}"
         return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{kind}"
 
     @property
     def right(self) -> str:
         """The LLVM type of an element of B."""
-        return I32 if self.paired else stored_type(self.rhs, self.target)
+        return I32 if self.words > 1 else stored_type(self.rhs, self.target)
+
+    @property
+    def total(self) -> str:
+        """The LLVM type of an element of C."""
+        return computed_type(self.lhs)
 
     @property
     def distances(self) -> list[Value]:
@@ -188,7 +194,7 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
     o = Operands()
     return o._replace(
         a=b.offset(o.a, b.op("mul", row, o.a_row), stored_type(spec.lhs, spec.target)),
-        b=b.offset(o.b, column, spec.right),
+        b=b.offset(o.b, panel_of(b, spec.words, K, column) if spec.words > 1 else column, spec.right),
         c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), F32),
     )
 
@@ -270,7 +276,7 @@ def _added(b: Builder, block: Block, mask: Value | None, sums: Sequence[Value]) 
 
 def _emit_terms(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> Sequence[Value]:
     """Emit the products that are added up; return the sums they end with."""
-    o, type_ = Operands(), vector(computed_type(spec.rhs), block.lanes)
+    o, type_ = Operands(), vector(spec.total, block.lanes)
     zero = Value(type_, "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer")
     sums = [zero] * (block.rows * block.vectors)
     if spec.terms == 1:
@@ -294,17 +300,23 @@ def _emit_steps(
     places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
     _prefetch(b, spec, block, b.offset(b_row, ahead, rhs))
     steps = [b.offset(row, along, lhs) for row in a_rows]
-    if spec.paired:
+    if spec.words > 1:
         right = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
-        left = [b.splat(b.load(I32, step, 2), block.lanes) for step in steps]
+        left = [b.splat(b.load(I32, step, 4 // spec.words), block.lanes) for step in steps]
+        left = [unsigned(b, word) for word in left] if spec.words == 4 else left
     else:
-        right = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        loaded = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        right = [_summable(b, spec, value) for value in loaded]
         left = [spread_number(b, spec.lhs, spec.target, step, block.lanes) for step in steps]
-    multiply = multiply_pairs if spec.paired else _multiply_add
+    multiply = {1: _multiply_add, 2: multiply_pairs, 4: multiply_bytes}[spec.words]
     factors = itertools.product(left, right)
     following = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
-    ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
-    return ends[2:]
+    _, end, *ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
+    if spec.words < 4:
+        return ends
+    places = [b.offset(end, i64(at * block.lanes), I32) for at in range(block.vectors)]
+    off = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
+    return [b.op("add", total, off[at % block.vectors]) for at, total in enumerate(ends)]
 
 
 def _forward(b: Builder, spec: GemmSpec) -> Value:
@@ -316,7 +328,7 @@ def _forward(b: Builder, spec: GemmSpec) -> Value:
 def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:
     """Emit prefetches of one row of a block of B, wherever that is: they never fault."""
     name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
-    for byte in range(0, block.columns * (4 if spec.paired else spec.rhs.get_byte()), 64):
+    for byte in range(0, block.columns * (4 if spec.words > 1 else spec.rhs.get_byte()), 64):
         b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))
 
 
@@ -326,6 +338,13 @@ def _prefetch_sums(b: Builder, block: Block) -> None:
     down = b.op("mul", Operands().ldc, i64(block.rows))
     for pointer in _targets(b, block):
         b.invoke(name, b.offset(pointer, down, F32), i32(1), i32(3), i32(1))
+
+
+def _summable(b: Builder, spec: GemmSpec, value: Value) -> Value:
+    """Return elements of B as elements of C: integers that meet floats are converted."""
+    if element(value.type) == spec.total:
+        return value
+    return b.convert("sitofp" if spec.rhs.is_signed_int() else "uitofp", value, vector(F32, lanes(value.type)))
 
 
 def _multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:

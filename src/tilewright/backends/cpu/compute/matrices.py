@@ -1,13 +1,16 @@
-"""Matrices: where the elements of tiles lie that are read there, in the arena or in a tensor."""
+"""Matrices: where the elements of tiles lie that are read there, in the arena or in a tensor, and their products."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Tile
+from tilewright.backends.cpu.emit.work import LONG
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import Value, i64
 
@@ -45,3 +48,12 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
         offset = e.b.op("add", offset, e.b.op("mul", start, stride))
     pointer = e.b.offset(node.tensor.pointer, offset, memory_type(tile.type.dtype))
     return Matrix(pointer, node.tensor.strides, tile.type.dtype)
+
+
+def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
+    """Emit a product of matrices; one that is much work ends with its program."""
+    polled = e.program.polled and work >= LONG
+    name = emit_gemm(e.b.module, replace(spec, polled=polled))
+    e.b.invoke(name, *args, *[e.context] * polled)
+    if polled:
+        e.leave_after_an_error()

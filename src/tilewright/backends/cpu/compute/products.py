@@ -9,22 +9,22 @@ from itertools import starmap
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
-from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.compute.matrices import Matrix, placed, read_in_place
+from tilewright.backends.cpu.compute.gemm import GemmSpec
+from tilewright.backends.cpu.compute.matrices import placed, read_in_place, run_gemm
 from tilewright.backends.cpu.compute.nodes import mapped
-from tilewright.backends.cpu.compute.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.emit.arena import Part
+from tilewright.backends.cpu.compute.word_products import WordProduct
+from tilewright.backends.cpu.compute.words import elements_of_word
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
-from tilewright.backends.cpu.emit.work import ELEMENTS, LONG
+from tilewright.backends.cpu.emit.work import ELEMENTS
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import BF16, FP32, FP64, INT32
+from tilewright.dtypes import FP32, FP64, INT32
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 from tilewright.records import mutable
@@ -73,9 +73,10 @@ class Product:
         """The products that were put off until this one."""
         self.k = self._depth()
         self.left = read_in_place(e, lhs) or placed(e, lhs)
-        near = not _is_turned(rhs) and (self._is_few or self._pairs() or _has_whole_rows(rhs))
+        near = not _is_turned(rhs) and (self._is_few or self._words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
-        self.right = right or placed(e, rhs if self._is_paired() or _has_rows(e, rhs) else packed(e, rhs))
+        is_ready = rhs.words is not None and self._words == 2
+        self.right = right or placed(e, rhs if is_ready or _has_rows(e, rhs) else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
@@ -141,7 +142,7 @@ class Product:
         mine, its = (
             (p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in (self, other)
         )
-        return mine == its and len(self.type.shape) == 2 and self.type.dtype != FP64 and not self._pairs()
+        return mine == its and len(self.type.shape) == 2 and self.type.dtype != FP64 and self._words == 1
 
     def _add_terms(self, terms: Sequence[Product], result: Tile) -> Tile:
         """Emit the sum of some products: where they lie is told as distances from the first."""
@@ -185,8 +186,10 @@ class Product:
         e, (m, n) = self.e, self.valid[-2:]
         assert result.place is not None
         target = placed(e, result)
-        if self._pairs():
-            multiply_in_pairs(self, target, accumulate)
+        if self._words > 1:
+            WordProduct(e, self.left, self.right, self.lhs, self.rhs, self.valid[-2:], self.k, self._words).emit(
+                target, accumulate, self.work()
+            )
             return result
         if self.type.dtype == FP64:
             with rows_of(e, self.valid[:-2]) as batch:
@@ -233,49 +236,16 @@ class Product:
         rows, columns = self.type.shape[-2:]
         return rows * columns * (static(self.k) or max(self.lhs.type.shape[-2:])) // ELEMENTS
 
-    def _pairs(self) -> bool:
-        """Return whether two products at a time can be added: packing B for that pays for more than a few rows."""
-        depth, rows = static(self.k), self.type.shape[-2]
-        return (
-            can_pair(self.e.program.target)
-            and self.left.dtype == self.rhs.type.dtype == BF16
-            and depth is not None
-            and depth % 2 == 0
-            and rows >= FEW_ROWS
-            and len(self.type.shape) == 2
-            and 1 in [static(stride) for stride in self.left.strides]
-        )
-
-    def _is_paired(self) -> bool:
-        """Return whether the right operand lies in pairs already, and is read so."""
-        return self.rhs.pairs is not None and self._pairs()
-
-
-def multiply_in_pairs(of: Product, target: Matrix, accumulate: Value) -> None:
-    """Emit a product of two elements at a time; what does not lie in pairs is copied into some first."""
-    e, (m, n), depth = of.e, of.valid[-2:], static(of.k) or 0
-    parts: list[Part] = []
-
-    def paired(rows: Value, apart: Value, columns: Value) -> Value:
-        parts.append(e.arena.take(depth // 2 * max(of.type.shape) * 4))
-        pairs = e.address(parts[-1][0])
-        e.b.invoke(emit_pairs(e.b.module), rows, apart, pairs, of.k, columns)
-        return pairs
-
-    right, b_row = of.rhs.pairs, i64(of.rhs.type.shape[-1])
-    if right is None:
-        right, b_row = paired(of.right.pointer, of.right.strides[-2], n), n
-    left, a_row, a_k = of.left.pointer, of.left.strides[-2], i64(2)
-    if static(of.left.strides[-1]) != 1:  # a tile that lies on its side: its columns are paired as rows are
-        rows = of.lhs.type.shape[-2]
-        left, a_row, a_k = paired(left, of.left.strides[-1], i64(rows)), i64(2), i64(2 * rows)
-    spec = GemmSpec(e.program.target, BF16, BF16, static(m), static(n), of.type.shape[-1], paired=True)
-    run_gemm(
-        e, spec, of.work(), left, a_row, a_k, right, b_row,
-        target.pointer, target.strides[-2], m, n, i64(depth // 2), accumulate,
-    )  # fmt: skip
-    for part in parts:
-        e.arena.give_back(part)
+    @property
+    def _words(self) -> int:
+        """How many products are added at a time: making words of B pays for more than a few rows."""
+        words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
+            return 1
+        if static(self.left.strides[-1]) == 1:
+            return words
+        is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0
+        return words if words == 2 and is_whole and static(self.left.strides[-2]) == 1 else 1
 
 
 @mutable
@@ -294,15 +264,6 @@ def least_part(e: FunctionEmitter, a: Sequence[Value], b: Sequence[Value], shape
         return x if static(y) == most else e.b.intrinsic("llvm.smin", x, y)
 
     return tuple(starmap(least, zip(a, b, shape, strict=True)))
-
-
-def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
-    """Emit a product of matrices; one that is much work ends with its program."""
-    polled = e.program.polled and work >= LONG
-    name = emit_gemm(e.b.module, replace(spec, polled=polled))
-    e.b.invoke(name, *args, *[e.context] * polled)
-    if polled:
-        e.leave_after_an_error()
 
 
 def _has_rows(e: FunctionEmitter, tile: Tile) -> bool:

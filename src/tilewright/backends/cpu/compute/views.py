@@ -16,7 +16,7 @@ from tilewright.backends.cpu.compute.copies import (
     tile_type,
     whole_extents,
 )
-from tilewright.backends.cpu.compute.pairs import can_pair
+from tilewright.backends.cpu.compute.word_products import make_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
@@ -24,7 +24,6 @@ from tilewright.backends.cpu.emit.undefined import sliced
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, UINT32
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.reshape import FILL, Part, part_of
 
@@ -49,23 +48,7 @@ def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     view = turned(e, call, bound["x"], bound["axis1"], bound["axis2"])
     if not e.step.packed:
         return view
-    return view if paired(e, view) else packed(e, view)
-
-
-def paired(e: FunctionEmitter, view: Tile) -> bool:
-    """Emit the pairs of a transpose, if products are to read it in pairs: neighbours, which are turned as one word."""
-    type_, place = view.type, view.place
-    assert place is not None
-    rows, columns = type_.shape[-2:]
-    is_plain = len(type_.shape) == 2 and place.strides == (1, rows) and view.valid == whole_extents(type_)
-    if type_.dtype != BF16 or not can_pair(e.program.target) or rows % 2 or not is_plain:
-        return False
-    words = e.fresh(TileType((rows // 2, columns), UINT32, (rows // 2, columns)), (i64(rows // 2), i64(columns)))
-    assert words.place is not None
-    words.owners = view.owners
-    copy_elements(e, UINT32, Place(place.pointer, (1, rows // 2)), words.place, words.valid)
-    view.pairs = words.place.pointer
-    return True
+    return view if make_words(e, view) else packed(e, view)
 
 
 def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:

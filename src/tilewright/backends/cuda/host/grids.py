@@ -12,7 +12,7 @@ from tilewright.backends.cpu.host.calls import argument, where_it_runs
 from tilewright.backends.cpu.host.loops import turn_count
 from tilewright.backends.cuda.host.capture import captured, extents
 from tilewright.backends.cuda.host.launches import launch
-from tilewright.backends.cuda.host.regions import name_of, nest
+from tilewright.backends.cuda.host.regions import is_tiny, name_of, nest
 from tilewright.backends.cuda.schedule import BAND
 from tilewright.backends.cuda.ttir import extents as between
 from tilewright.backends.cuda.ttir.control import write_turn
@@ -20,7 +20,7 @@ from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import recipe_of, refused
-from tilewright.backends.cuda.ttir.text import Text, Value
+from tilewright.backends.cuda.ttir.text import I64, Text, Value
 from tilewright.backends.cuda.ttir.values import Extent
 from tilewright.core.expr import Call, Invoke, Submit, Var
 from tilewright.core.program import Function
@@ -33,6 +33,8 @@ from tilewright.native.llvm import i64
 
 SHARED = ("tensor.assemble", "tensor.expand_clone")
 """The ops whose work blocks share."""
+AT_ONCE = 1 << 13
+"""Blocks of a grid of tiny turns, which share them out: about twice as many as a GPU runs at once."""
 MOST = 2048
 """Blocks of a kernel that is one op, at most."""
 
@@ -51,16 +53,25 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         for var in outside:
             k.bindings[var] = captured(k, params, e.bindings[var])
         k.facts.look(k.program, loops[-1].body)
-        turns = _turns(k, block, extents(params, counts))
+        if not is_shared:
+            write_one(k, params, block)
+            return
+        turn, (high, step) = k.t.fresh(I64), (between.held(k.t, each) for each in extents(params, [count, blocks]))
+        with k.t.block(f"scf.for {turn} = {block} to {high} step {step} : i64 {{"):
+            write_one(k, params, turn)
+
+    def write_one(k: Kernel, params: Parameters, number: Value) -> None:
+        turns = _turns(k, number, extents(params, counts))
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
         write_turn(k, loops[-1].body)
 
-    count = _count(e, counts)
+    count, is_shared = _count(e, counts), is_tiny(e.program.program, loops[-1].body)
+    blocks = e.b.intrinsic("llvm.smin", count, i64(AT_ONCE)) if is_shared else count
     name = name_of(e.program.program, loops[-1].body) or e.function.name
     grid = " x ".join(f"{loop.loop_var.name_hint} in {loop.start}:{loop.stop}:{loop.step}" for loop in loops)
-    launch(e, name, count, write, grid, [var.name_hint for var in outside])
+    launch(e, name, blocks, write, grid, [var.name_hint for var in outside])
 
 
 def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:

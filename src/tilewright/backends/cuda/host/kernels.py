@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 
@@ -20,6 +21,9 @@ from tilewright.records import mutable, record
 SPREAD = 8
 """Warps of a block that multiplies what it loads element by element; with 4 Triton takes half as long again."""
 ROLES = Schedule(4, 1, has_roles=True)
+LIGHT_WORK = 16
+"""Operations on floats of a kernel that does little more than load and store."""
+_WORK = re.compile(r"= (?:math\.|arith\.\w+f |tt\.elementwise)")
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
 
@@ -47,7 +51,9 @@ class KernelText:
         name = spelled(name)
         roles = _roles(name, k, params, count) if k.facts.is_described and schedule.wants_roles(wanted) else ""
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        usual = schedule.plain(k.facts.largest, k.facts.products, is_folded=k.t.is_folded)
+        is_light = not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
+        loaded = k.facts.loaded_bytes if k.t.is_folded else 0
+        usual = schedule.plain(k.facts.largest, k.facts.products, loaded=loaded, is_light=is_light)
         plain = schedule.wanted(wanted, usual)
         if not k.facts.is_described:
             return KernelText(name, aligned, other, plain)

@@ -28,6 +28,8 @@ from tilewright.core.types import TensorType, TileType, is_static, static_shape
 from tilewright.core.visitor import bodies, defined, expressions, statements, used, variables
 from tilewright.passes.launches import runs_side_by_side
 
+TINY = 128
+"""Elements of the tiles of a turn of which a block makes several."""
 SMALL = 1 << 20
 """Bytes of a tensor that each block of a grid makes for itself, at most."""
 
@@ -95,6 +97,25 @@ def nest(program: Program, loop: ForStmt) -> list[ForStmt]:
         found.append(inner)
         own |= set(defined(inner))
     return found
+
+
+def is_tiny(program: Program, body: SeqStmts) -> bool:
+    """Return whether statements compute few elements once, so that a block would be more work to start than to run."""
+    for stmt in statements(body):
+        if isinstance(stmt, (ForStmt, WhileStmt)):
+            return False
+        for expr in expressions(stmt):
+            if isinstance(expr, (Invoke, Submit)) and not is_tiny(program, program[expr.op.name].body):
+                return False
+            if isinstance(expr, Call) and not _is_tiny(expr):
+                return False
+    return True
+
+
+def _is_tiny(call: Call) -> bool:
+    if isinstance(call.type, TileType):
+        return prod(call.type.shape) <= TINY
+    return call.op.spec.effect is not Effect.ALLOCATE
 
 
 def name_of(program: Program, body: SeqStmts) -> str:

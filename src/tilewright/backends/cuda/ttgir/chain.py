@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from tilewright.backends.cuda.ttgir.operations import NAME, Loop, Operation, read
+from tilewright.backends.cuda.ttgir.operations import Loop, Operation, read
 from tilewright.backends.cuda.ttgir.powers import Powers
+from tilewright.backends.cuda.ttgir.sums import accumulated
 from tilewright.records import entity, record
 
 ROWS, PART = 128, 64
@@ -97,6 +98,8 @@ def chain_of(text: str) -> Chain:
     loop = found[loops[0]]
     assert isinstance(loop, Loop)
     before, after = (_plain(part) for part in (found[: loops[0]], found[loops[0] + 1 :]))
+    constants = {op.results[0]: op for op in before if op.name == "arith.constant"}
+    loop = replace(loop, body=accumulated(loop.body, loop.given, constants))
     powers = Powers(before, loop.body)
     loop = replace(loop, body=powers.rewritten(loop.body))
     before = (*before, *powers.constants)
@@ -185,8 +188,3 @@ def _taken(op: Operation, chain: Chain) -> Sequence[str]:
     if product is None:
         return op.operands
     return (product.start,) if isinstance(product.left, Load) else (product.start, product.left)
-
-
-def names_in(text: str) -> list[str]:
-    """Return the values that a text names."""
-    return NAME.findall(text)

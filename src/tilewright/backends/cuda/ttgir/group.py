@@ -58,7 +58,7 @@ class Group:
 
     def constants(self, ops: Sequence[Operation], more: Iterable[str]) -> None:
         """Write the constants that operations take; those of vectors as they lie."""
-        for name, number in (("zero", 0), ("one", 1), ("two", 2), ("part", PART)):
+        for name, number in (("zero", 0), ("one", 1), ("two", 2)):
             self.say(f"%{name} = arith.constant {number} : i32")
         self.say("%true = arith.constant true")
         self.say("%false = arith.constant false")

@@ -79,13 +79,13 @@ class Rings:
 
     # what groups do
 
-    def slot(self, g: Group, turn: str) -> None:
-        """Write which place of the rings a turn has, and how often they have gone round."""
-        g.say(f"%depth = arith.constant {self.depth} : i32")
-        g.say(f"%slot = arith.remui {turn}, %depth : i32")
-        g.say(f"%gone_round = arith.divui {turn}, %depth : i32")
-        g.say("%phase = arith.andi %gone_round, %one : i32")
-        g.say("%other_phase = arith.xori %phase, %one : i32")
+    def slot(self, g: Group, turn: str, of: str = "") -> None:
+        """Write which place of the rings a turn has, and how often they have gone round; `of` tells turns apart."""
+        g.say(f"%{of}depth = arith.constant {self.depth} : i32")
+        g.say(f"%{of}slot = arith.remui {turn}, %{of}depth : i32")
+        g.say(f"%{of}gone_round = arith.divui {turn}, %{of}depth : i32")
+        g.say(f"%{of}phase = arith.andi %{of}gone_round, %one : i32")
+        g.say(f"%{of}other_phase = arith.xori %{of}phase, %one : i32")
 
     def _row_slot(self, g: Group, half: int) -> None:
         g.say(f"%row_places{half} = arith.constant {self.places_of_rows} : i32")
@@ -150,22 +150,22 @@ class Rings:
         moved = f"{load.map}[{start}] {own}_space, {own}_there, %true : {types}"
         g.say(f"ttng.async_tma_copy_global_to_local {moved}")
 
-    def wait_for(self, g: Group, load: Load) -> None:
+    def wait_for(self, g: Group, load: Load, of: str = "") -> None:
         """Write that a block is waited for."""
         number = self.streamed[load]
-        self._at(g, f"%ring{number}_full", "%slot", f"%ring{number}_ready")
-        g.say(f"ttng.wait_barrier %ring{number}_ready, %phase, %true : {_BARRIER}")
+        self._at(g, f"%ring{number}_full", f"%{of}slot", f"%{of}ring{number}_ready")
+        g.say(f"ttng.wait_barrier %{of}ring{number}_ready, %{of}phase, %true : {_BARRIER}")
 
-    def release(self, g: Group, load: Load) -> None:
+    def release(self, g: Group, load: Load, of: str = "") -> None:
         """Write that a block is not needed any more."""
         number = self.streamed[load]
-        self._at(g, f"%ring{number}_empty", "%slot", f"%ring{number}_done")
-        g.say(f"ttng.arrive_barrier %ring{number}_done, 1, %true : {_BARRIER}")
+        self._at(g, f"%ring{number}_empty", f"%{of}slot", f"%{of}ring{number}_done")
+        g.say(f"ttng.arrive_barrier %{of}ring{number}_done, 1, %true : {_BARRIER}")
 
-    def block(self, g: Group, load: Load, is_turned: bool, own: str) -> tuple[str, str]:
+    def block(self, g: Group, load: Load, is_turned: bool, own: str, of: str = "") -> tuple[str, str]:
         """Write where a block lies; return that and its type."""
-        block, turned_block = derived(own, "block"), derived(own, "turned")
-        type_ = self._at(g, f"%ring{self.streamed[load]}", "%slot", block)
+        block, turned_block = derived(own, f"{of}block"), derived(own, f"{of}turned")
+        type_ = self._at(g, f"%ring{self.streamed[load]}", f"%{of}slot", block)
         if not is_turned:
             return block, type_
         size = f"{load.columns}x{load.rows}x{load.element}"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cuda.ttgir.chain import Chain, Load, Unfit, chain_of, sliced
+from tilewright.backends.cuda.ttgir.chain import Chain, Unfit, chain_of, sliced
 from tilewright.backends.cuda.ttgir.group import Group
 from tilewright.backends.cuda.ttgir.layouts import Layouts
-from tilewright.backends.cuda.ttgir.masks import Masks
-from tilewright.backends.cuda.ttgir.operations import NAME, Operation
-from tilewright.backends.cuda.ttgir.products import multiply
+from tilewright.backends.cuda.ttgir.operations import NAME
+from tilewright.backends.cuda.ttgir.products import Multiplier
 from tilewright.backends.cuda.ttgir.rings import Rings
+from tilewright.backends.cuda.ttgir.turns import Turns
 
 REGISTERS = "240, 24"
 """Registers of a thread that multiplies, and of one that loads."""
@@ -81,45 +81,11 @@ def _multiplying(chain: Chain, rings: Rings, layouts: Layouts, count: str, half:
     g.constants([*before, *body, *after], [loop.low, loop.high, loop.step, *loop.starts, *loop.given])
     with g.blocks(count) as done:
         g.write(before)
-        held = rings.wait_for_held(g, half)
-        turns = _turns(g, rings, body, held)
+        turns = Turns(Multiplier(g, rings, rings.wait_for_held(g, half)), body).write()
         rings.release_held(g, half)
         g.write(after)
         done(turns)
     return g.lines
-
-
-def _turns(g: Group, rings: Rings, body: Sequence[Operation], held: dict[Load, str]) -> str:
-    """Write the loop; return how many turns have been made when it ends."""
-    loop = g.chain.loop
-    types = [g.layouts.typed(each) for each in loop.types]
-    pairs = ", ".join(f"{now} = {start}" for now, start in zip(loop.carried, loop.starts, strict=True))
-    results = ", ".join((*loop.results, "%turns_made"))
-    all_types = ", ".join((*types, "i32"))
-    g.say(f"{results} = scf.for {loop.index} = {loop.low} to {loop.high} step {loop.step} "
-          f"iter_args({pairs}{', ' if pairs else ''}%turn = %turns) -> ({all_types}) : i64 {{")  # fmt: skip
-    rings.slot(g, "%turn")
-    left = [product.right for product in g.chain.products.values()]
-    masks = Masks(g, body)
-    for op in body:
-        product = g.chain.products.get(op)
-        if op in masks.found:
-            masks.write(op)
-            continue
-        if op in masks.later:
-            continue
-        if product is None:
-            g.write([op])
-            continue
-        rings.wait_for(g, product.right)
-        left.remove(product.right)
-        multiply(g, product, held, rings)
-        if product.right not in left:
-            rings.release(g, product.right)
-    g.say("%next_turn = arith.addi %turn, %one : i32")
-    g.say(f"scf.yield {', '.join((*loop.given, '%next_turn'))} : {all_types}")
-    g.say("}")
-    return "%turns_made"
 
 
 def _loading(chain: Chain, rings: Rings, layouts: Layouts, count: str) -> list[str]:

@@ -47,6 +47,8 @@ class Facts:
     """The tensors that it could write to by descriptors."""
     loaded: set[object] = field(default_factory=set[object])
     """The tensors that it reads."""
+    loaded_bytes: int = 0
+    """How much the largest of its loads moves."""
     in_rows: set[object] = field(default_factory=set[object])
     """The tensors of which it moves neighbours, several at once where they are aligned."""
 

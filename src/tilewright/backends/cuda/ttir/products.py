@@ -59,7 +59,7 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     type_, common = tile_type(call), lhs.valid[-1]
     _check_rows(k, call, common, rhs.valid[-2])
     a, b = cut(k, lhs, -1, common), cut(k, rhs, -2, common)
-    small = [k.t.small[each] for each in (a, b) if each in k.t.small]
+    left, right = (k.t.small.get(each) for each in (a, b))
     dtype = _computed_in(lhs.type.dtype, a.shape[-1])
     a, b = (_batched(k, _as(k, each, lhs.type.dtype, dtype), type_) for each in (a, b))
     if dtype == FP64:
@@ -68,7 +68,7 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
     precision = f", inputPrecision = {_precision(prod(shape), a.shape[-1])}" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
-    described = _of_small(*small, start) if len(small) == len((a, b)) else ""
+    described = _of_small(left, right, start) if left and right else ""
     value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape, described)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
     return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))

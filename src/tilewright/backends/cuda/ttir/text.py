@@ -86,6 +86,8 @@ class Text:
         self._numbers = itertools.count()
         self._constants: dict[tuple[str, str, tuple[int, ...]], Value] = {}
         self._head: list[str] = []
+        self._known: list[dict[str, Value]] = [{}]
+        """The scalars that have been computed, by what computes them, region by region."""
         self._depth = 2
 
     def fresh(self, element: str, shape: Sequence[int] = ()) -> Value:
@@ -109,9 +111,15 @@ class Text:
         self.lines.append(Either(plain, other) if described else plain)
 
     def op(self, text: str, element: str, shape: Sequence[int] = (), described: str = "") -> Value:
-        """Write an operation and return its result."""
+        """Write an operation and return its result; arithmetic of scalars is written once."""
+        is_number = not shape and text.startswith("arith.")
+        found = next((known[text] for known in self._known if text in known), None) if is_number else None
+        if found is not None:
+            return found
         result = self.fresh(element, shape)
         self.do(f"{result.ref} = {text}", described and f"{result.ref} = {described}")
+        if is_number:
+            self._known[-1][text] = result
         return result
 
     def described(self, text: str, element: str, shape: Sequence[int]) -> Value:
@@ -219,13 +227,16 @@ class Text:
         """Write a region: what is inside goes between its two lines, the last as whoever is inside leaves it."""
         self.lines.append(f"{'  ' * self._depth}{head}")
         self._depth += 1
+        self._known.append({})
         last = Tail(tail)
         yield last
         self._depth -= 1
+        self._known.pop()
         self.do(last.text, last.described)
 
     def between(self, line: str) -> None:
         """Write the line between two regions of one operation."""
+        self._known[-1] = {}
         self.lines.append(f"{'  ' * (self._depth - 1)}{line}")
 
     def module(self, name: str, params: Sequence[str], *, is_described: bool = False) -> str:

@@ -1,0 +1,152 @@
+"""Free text: ops whose operands, words and types follow an order of their own, read and written piece by piece.
+
+What stands between the operands is kept as it was, word by word, in the attribute `written`: `%` is the next operand,
+`{}` the dictionary of attributes. The types that are written are held to the operands, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tilewright.pto.errors import PtoSyntaxError, PtoTypeMismatchError
+from tilewright.pto.module import Attribute, Op, Value
+from tilewright.pto.text.attributes import dictionary
+from tilewright.pto.text.cursor import Cursor
+from tilewright.pto.text.form import Typing
+from tilewright.pto.text.pieces import Head, Pieces, Placed, finished
+from tilewright.pto.text.suggestions import nearest
+from tilewright.pto.text.typetext import BUILTIN_SHAPED, brief_text
+from tilewright.pto.types import SCALARS, Type
+
+WRITTEN = "written"
+"""The attribute that keeps what stands between the operands."""
+OPERAND, ATTRIBUTES = "%", "{}"
+_OPENING, _CLOSING = "([<", {"(": ")", "[": "]", "<": ">"}
+_MARKS = ",:=()[]<>"
+_ITEMS = ("module", "builtin.module", "func.func", "return", "call", "yield")
+
+
+@dataclass(slots=True)
+class _Text:
+    """What has been read of an op."""
+
+    tokens: list[str] = field(default_factory=list[str])
+    placed: list[Placed] = field(default_factory=list[Placed])
+    types: list[tuple[Type, int]] = field(default_factory=list[tuple[Type, int]])
+    results: list[Type] = field(default_factory=list[Type])
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    open: list[str] = field(default_factory=list[str])
+    """The brackets that are open here."""
+    is_typed: bool = False
+    """Whether a colon or an arrow came before, so that words of types are types."""
+    gives: bool = False
+    """Whether an arrow came before: types are those of results."""
+
+
+def read_free(cursor: Cursor, head: Head) -> Op:
+    """Return the op whose name the cursor has just passed."""
+    text = _Text()
+    while not _ends(cursor, head, text):
+        _piece(cursor, head, text)
+    if text.open:
+        raise cursor.unexpected(f"`{_CLOSING[text.open[-1]]}`")
+    if head.form.typing is Typing.RESULT and not text.gives:
+        count = len(head.names)
+        text.results = [type for type, _ in text.types[len(text.types) - count :]]
+        text.types = text.types[: len(text.types) - count]
+    _agree(cursor, text)
+    pieces = Pieces([value for value, _ in text.placed])
+    pieces.attributes = {**({WRITTEN: tuple(text.tokens)} if text.tokens else {}), **text.attributes}
+    return finished(cursor, head, pieces, text.results)
+
+
+def _ends(cursor: Cursor, head: Head, text: _Text) -> bool:
+    """Tell whether the next op begins here, or the region ends."""
+    token = cursor.token
+    if not token or token == "}":
+        return True
+    if text.open:
+        return False
+    before = text.tokens[-1] if text.tokens else ""
+    if token[0] == "%":
+        return (before != "," and bool(before)) or not head.form.operands or (not before and cursor.following == "=")
+    if token[0] == '"':
+        return cursor.following == "("
+    return token in _ITEMS or (token[0].isalpha() and "." in token)
+
+
+def _piece(cursor: Cursor, head: Head, text: _Text) -> None:
+    token, at = cursor.token, cursor.at
+    if token[0] == "%" and len(token) > 1:
+        text.placed.append((cursor.value(), at))
+        text.tokens.append(OPERAND)
+    elif token == "{":
+        text.attributes |= dictionary(cursor)
+        text.tokens.append(ATTRIBUTES)
+    elif text.is_typed and _is_type(cursor):
+        type = cursor.type()
+        text.tokens.append(str(type))
+        (text.results.append(type) if text.gives else text.types.append((type, at)))
+    else:
+        _bracket(cursor, text)
+        _refuse_word(cursor, head, text)
+        text.is_typed = text.is_typed or token in (":", "->")
+        text.gives = text.gives or (token == "->" and not text.open)
+        text.tokens.append(cursor.take())
+
+
+def _is_type(cursor: Cursor) -> bool:
+    token = cursor.token
+    return token[0] == "!" or token in SCALARS or (token in BUILTIN_SHAPED and cursor.following.startswith("<"))
+
+
+def _bracket(cursor: Cursor, text: _Text) -> None:
+    token = cursor.token
+    if token in _OPENING:
+        text.open.append(token)
+    elif token in _CLOSING.values():
+        if not text.open or _CLOSING[text.open[-1]] != token:
+            raise cursor.unexpected("an operand, a word or a type")
+        text.open.pop()
+
+
+def _refuse_word(cursor: Cursor, head: Head, text: _Text) -> None:
+    """Raise for a word that the op does not have; what stands in brackets is for its rule to judge."""
+    token, known = cursor.token, head.form.words
+    if len(token) == 1 and not token.isalnum() and token not in _MARKS:
+        raise cursor.unexpected("an operand, a word or a type")
+    if not token[0].isalpha() or token in known or text.open:
+        return
+    message = f"`{head.name}` has no `{token}`"
+    raise PtoSyntaxError(message, spans=(cursor.span(cursor.at, cursor.at),), help=nearest(token, known))
+
+
+def _agree(cursor: Cursor, text: _Text) -> None:
+    """Raise where a written type is not its operand's: the next one, or any other where not all have one."""
+    left = [value for value, _ in text.placed]
+    has_all = len(text.types) == len(left)
+    for type, at in text.types:
+        found = left[0] if has_all else next((value for value in left if value.type == type), None)
+        if found is None or found.type != type:
+            name = f"`%{found.name}` is {brief_text(found.type)}" if found else "no operand here has it"
+            raise PtoTypeMismatchError(f"{brief_text(type)} is written, {name}", spans=(cursor.span(at, at),))
+        left.remove(found)
+
+
+def free_text(op: Op, use: Callable[[Value], str], braces: str) -> str:
+    """Return what stands behind an op's name, its operands as `use` calls them."""
+    written, operands, before, text = op.attributes.get(WRITTEN, ()), iter(op.operands), "", ""
+    assert isinstance(written, tuple)
+    for token in map(str, written):
+        text += "" if _clings(before, token) else " "
+        text += use(next(operands)) if token == OPERAND else braces if token == ATTRIBUTES else token
+        before = token
+    return text
+
+
+def _clings(before: str, token: str) -> bool:
+    """Tell whether no blank stands between two tokens."""
+    if before in ("(", "[", "<") or token in (",", ")", "]", ">"):
+        return True
+    return token in ("(", "[", "<") and (not before or before[-1] in "%>" or before[0].isalpha() or before[0] == "@")
