@@ -84,7 +84,7 @@ def test_a_chain_of_halves_is_multiplied_in_pairs(sizes: dict[str, int]) -> None
     ids=["rows that fill no vectors", "stored", "sliced", "beside a loaded tile"],
 )
 def test_what_does_not_lie_on_its_side_stays_as_it_was(worked: str, sizes: dict[str, int]) -> None:
-    native, args = chain(worked, **sizes)
+    native, args = chain(worked, FP32, **sizes)
     assert "side by side" not in plan(native)
     native.check(*args)
 
