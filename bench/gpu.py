@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -136,7 +137,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description="Kernels on the GPU beside torch's own.")
     parser.add_argument("--json", help="write the figures to a file, too")
-    parser.add_argument("--only", default="", help="rows whose names have this in them")
+    parser.add_argument("--only", default="", help="rows whose names have this expression in them")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--compiled", action="store_true", help="beside what torch compiles, too")
     options = parser.parse_args()
@@ -151,7 +152,7 @@ def main() -> None:
     print(f"{'work':24} {'ours':>8}{beside}  unit     first call, ms")
     rows: dict[str, dict[str, Any]] = {}
     for work in gpu_work.every(torch):
-        if options.only in work.name:
+        if re.search(options.only, work.name):
             rows[work.name] = measured(torch, work, options.rounds, options.compiled)
             show(work.name, rows[work.name], work.error)
     host = host_times(torch)

@@ -88,11 +88,11 @@ def cross_entropy(x: pl.Tensor, target: pl.Tensor, out: pl.Out[pl.Tensor]):
 @pl.jit
 def rope(x: pl.Tensor, cos: pl.Tensor, sin: pl.Tensor, out: pl.Out[pl.Tensor]):
     for head in pl.parallel(0, x.shape[0], 1):
-        for row in pl.parallel(0, x.shape[1], 32):
+        for row in pl.parallel(0, x.shape[1], 16):
             with pl.at(level=pl.Level.CORE_GROUP):
                 half = x.shape[2] // 2
-                a, b = pl.load(x, [head, row, 0], [1, 32, half]), pl.load(x, [head, row, half], [1, 32, half])
-                c, s = pl.load(cos, [0, row, 0], [1, 32, half]), pl.load(sin, [0, row, 0], [1, 32, half])
+                a, b = pl.load(x, [head, row, 0], [1, 16, half]), pl.load(x, [head, row, half], [1, 16, half])
+                c, s = pl.load(cos, [0, row, 0], [1, 16, half]), pl.load(sin, [0, row, 0], [1, 16, half])
                 pl.store(a * c - b * s, [head, row, 0], out)
                 pl.store(b * c + a * s, [head, row, half], out)
     return out

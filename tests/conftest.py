@@ -21,6 +21,7 @@ TARGETS = os.environ.get("TILEWRIGHT_TEST_TARGETS", "cpu interpret").split()
 """Where numeric tests run: platforms. `make test-gpu` runs them on a GPU alone."""
 
 os.environ["TILEWRIGHT_CACHE_DIR"] = "off"  # a test compiles what it says it compiles
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin take the processor of the other worker
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes that tests start read what this one has compiled
 sys.dont_write_bytecode = False
 sys.executable = os.environ.get("TILEWRIGHT_TEST_PYTHON", sys.executable)  # an emulated one has no name of its own

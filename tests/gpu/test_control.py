@@ -121,3 +121,25 @@ def test_a_name_that_a_loop_binds_is_there_where_it_ran() -> None:
         program(x, 0)
         torch.cuda.synchronize()
         program(x, 1)
+
+
+@pl.jit
+def halved_until_small(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    """A loop that is left in its middle, and carries a tile."""
+    for row in pl.parallel(0, x.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.cast(pl.load(x, [row, 0], [16, 64]), pl.FP32)
+            while True:
+                t = pl.row_expand_mul(t, pl.row_max(t) * 0.0 + 0.5)
+                pl.store(t, [row, 0], out)
+                if pl.read(out, [row, 0]) < 0.1:
+                    break
+    return out
+
+
+def test_a_loop_is_left_where_it_finds_what_it_looks_for() -> None:
+    x = torch.rand(64, 64, generator=torch.Generator().manual_seed(5)).half()
+    ours, theirs = torch.empty(64, 64, device="cuda"), torch.empty(64, 64)
+    halved_until_small(x.cuda(), ours)
+    halved_until_small(x, theirs)
+    assert torch.equal(ours.cpu(), theirs)

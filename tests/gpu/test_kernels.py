@@ -227,3 +227,26 @@ def test_warm_calls_go_past_python_whatever_the_device() -> None:
     assert add.call_info().direct >= before + 20
     with pytest.raises(ValueError, match="`x` is on cuda:0 and `y` on cpu"):
         add(x, here)
+
+
+@pl.jit
+def scaled(x: pl.Tensor, factors: pl.Tensor, out: pl.Out[pl.Tensor], sums: pl.Out[pl.Tensor]):
+    """Turns so small that blocks share them out, and one number a turn."""
+    for row in pl.parallel(0, x.shape[0], 1):
+        for column in pl.parallel(0, x.shape[1], 64):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                t = pl.load(x, [row, column], [1, 64]) * pl.read(factors, [row, 0])
+                pl.store(t, [row, column], out)
+                pl.store(pl.row_max(t), [row, column // 64], sums)
+    return out, sums
+
+
+@pytest.mark.parametrize("columns", [256, 200])
+def test_blocks_share_tiny_turns_out(columns: int) -> None:
+    generator = torch.Generator(device="cuda").manual_seed(6)
+    x, factors = (torch.randn(3000, n, generator=generator, device="cuda") for n in (columns, 1))
+    out, largest = torch.full_like(x, torch.nan), torch.full((3000, 9), torch.nan, device="cuda")[:, 1:5]
+    scaled(x, factors, out, largest)
+    want = x * factors
+    padded = torch.nn.functional.pad(want, (0, 256 - columns), value=-torch.inf).view(3000, 4, 64).amax(-1)
+    assert torch.equal(out, want) and torch.equal(largest, padded)

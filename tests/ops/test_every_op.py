@@ -14,7 +14,8 @@ from ops.kernels import inout, kernel, launch, out, tensor
 
 import tilewright.language as pl
 import tilewright.ops
-from tilewright.core.op import OPS, Kind, Op, OpSpec, spec_of, specs
+from tilewright.core.op import OPS, Kind, Op, OpSpec, Role, spec_of, specs
+from tilewright.core.operands import bind
 from tilewright.core.program import Function
 from tilewright.errors import OutsideKernelError
 
@@ -52,6 +53,17 @@ def test_every_parameter_is_annotated(spec: OpSpec) -> None:
     signature = inspect.signature(spec.function)
     annotations = [p.annotation for p in signature.parameters.values()] + [signature.return_annotation]
     assert inspect.Signature.empty not in annotations
+
+
+def test_an_option_by_its_number_is_the_option_by_its_name() -> None:
+    for spec in specs():
+        for p in spec.parameters:
+            named = {"int", "str"} <= {*re.findall(r"\w+", str(spec.function.__annotations__[p.name]))}
+            assert not (named and p.role is Role.ATTRIBUTE) or p.codes, f"`{p.name}` of {title(spec)} needs codes"
+            for number, name in enumerate(p.codes):
+                given = {q.name: pl.FP32 if q.is_dtype else None for q in spec.parameters}
+                bound = bind(spec, (), given | {p.name: number})
+                assert bound[p.name] == name
 
 
 @every_spec

@@ -44,18 +44,19 @@ def value_of(text: str, values: Mapping[str, Value], symbols: Iterable[str] = ()
     A number is one that the front end itself knows.
     """
     translator = KernelBuilder(captured=_CAPTURED, resolver=Resolver.of(stub), callees=NoCallees())  # pyright: ignore[reportArgumentType]
+    tree = ast.parse(text, mode="eval")
     for name in symbols:
         translator.scope.bind(name, Symbol(name), UNKNOWN)
-    for name, value in values.items():
+    for name in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & values.keys():
+        value = values[name]
         translator.scope.bind(name, value.var if value.literal is None else value.literal, UNKNOWN)
     try:
-        result: Any = translator.evaluate(ast.parse(text, mode="eval").body)
+        result: Any = translator.evaluate(tree.body)
     except KernelError:
         return None
     return result if isinstance(result, (Expr, bool, int, float)) else None
 
 
-def type_of(text: str, values: Mapping[str, Value], symbols: Iterable[str] = ()) -> Type | None:
-    """Return the type an expression has where `values` are visible, or None where the front end refuses it."""
-    result = value_of(text, values, symbols)
+def type_of(result: Expr | int | float | None) -> Type | None:
+    """Return the type of what an expression gives, or None where the front end refuses it."""
     return constant(result).type if isinstance(result, (bool, int, float)) else None if result is None else result.type

@@ -53,6 +53,10 @@ KERNELS = {
         column = pl.load(half, [0, 0], [4, 1])
         half = pl.store(pl.atan2(column, pl.load(half, [0, 1], [4, 1])), [0, 2], half)
         """,
+    "where a tile has no column, nothing is read": """
+        y = pl.store(pl.fillpad(pl.load(y, [0, 1 << 40], [4, 1], clamp=True)), [0, 1], y)
+        y = pl.store(pl.fillpad(pl.load(y, [0, k + (1 << 40)], [4, 1], clamp=True)), [0, 2], y)
+        """,
 }
 
 

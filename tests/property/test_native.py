@@ -1,6 +1,6 @@
 """Native code: random programs leave what the interpreter leaves, as accurately as their ops declare.
 
-Every op has programs about it and three others, so that each takes part natively in all its surroundings however rarely
+Every op has programs about it and seven others, so that each takes part natively in all its surroundings however rarely
 random statements would have met. What is drawn is one number per program: such programs are quick to make and differ
 widely, but cannot be made smaller. `make fuzz` tries more of them, about one op each.
 """
@@ -29,7 +29,7 @@ PER_OP = 5
 BUDGET = 20
 """About how many statements a program has, besides those about its ops."""
 
-TOGETHER = 4
+TOGETHER = 8
 """How many ops a program is about: most of what one costs is not the op that it is about."""
 
 APART = -(-len(covered()) // TOGETHER)

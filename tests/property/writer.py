@@ -12,6 +12,7 @@ from property.asking import type_of, value_of
 from property.values import Interval, Value, dtype_of, fresh_root, is_tensor, is_tile
 
 from tilewright import dtypes as dt
+from tilewright.core.expr import Expr
 from tilewright.core.printer import python_print_type
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, is_fully_valid
 from tilewright.dtypes import DataType
@@ -113,16 +114,17 @@ class Writer:
 
     def make(self, text: str, stem: str = "v", *, keep: bool = False) -> Value | None:
         """Write `name = text` and return the value, or None where the front end refuses the expression."""
-        type_ = self.asks(text)
+        found = value_of(text, self.values, self.symbols)
+        type_ = type_of(found)
         if isinstance(type_, TensorType):
-            return self.bind(text, type_, stem, roots=fresh_root(), writable=True)
+            return self._bind(text, type_, found, stem, roots=fresh_root(), writable=True)
         if type_ is None:
             return None
-        return self.bind(text, type_, stem, keep=keep)
+        return self._bind(text, type_, found, stem, keep=keep)
 
     def asks(self, text: str) -> Type | None:
         """Return the type an expression would have here, or None where the front end refuses it."""
-        return type_of(text, self.values, self.symbols)
+        return type_of(value_of(text, self.values, self.symbols))
 
     def knows(self, text: str) -> bool:
         """Return whether the front end itself knows what an expression gives."""
@@ -137,10 +139,14 @@ class Writer:
 
     def bind(self, text: str, type_: Type, stem: str = "v", *, keep: bool = False, **facts: object) -> Value:
         """Write `name = text` and return the value; an old name of the same type may take it, unless `keep`."""
+        return self._bind(text, type_, value_of(text, self.values, self.symbols), stem, keep=keep, **facts)
+
+    def _bind(
+        self, text: str, type_: Type, found: Expr | float | None, stem: str, *, keep: bool = False, **facts: object
+    ) -> Value:
         old = [] if keep or facts else [v for v in self.values.values() if self._takes(v, type_)]
         name = self.pick(old).name if old and self.chance(35) else self.fresh(stem)
-        known = value_of(text, self.values, self.symbols)
-        literal = known if isinstance(known, (int, float)) else None
+        literal = found if isinstance(found, (int, float)) else None
         depth = self.values[name].depth if name in self.values else self.depth
         value = Value(name, type_, depth, literal=literal, **facts)  # pyright: ignore[reportArgumentType]
         self.values[name] = value

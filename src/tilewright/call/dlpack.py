@@ -16,7 +16,7 @@ from tilewright.records import entity
 DLPACK = {
     "bool": (6, 8), "fp16": (2, 16), "fp32": (2, 32), "fp64": (2, 64), "bfloat16": (4, 16),
     "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64),
-    "uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64),
+    "uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64), "fp8e4m3fn": (10, 8), "fp8e5m2": (12, 8),
 }  # fmt: skip
 """What DLPack calls each element type: the code of its kind, and its bits."""
 

@@ -35,7 +35,7 @@ def numpy_dtypes() -> Any:
     table = (ctypes.c_int64 * code.NUMPY_KINDS)()
     for name in DLPACK:
         plain = {"fp16": "float16", "fp32": "float32", "fp64": "float64"}.get(name, name)
-        if name != "bfloat16" and (number := np.dtype(plain).num) < code.NUMPY_KINDS:
+        if plain in np.sctypeDict and (number := np.dtype(plain).num) < code.NUMPY_KINDS:
             table[number] = dtype_word(name) or 0
     long = np.dtype("longlong").num  # as wide as int64, and another type to NumPy
     table[long], table[long + 1] = dtype_word("int64") or 0, dtype_word("uint64") or 0

@@ -98,6 +98,8 @@ class Parameter:
     """Whether a negative number that meets unsigned elements stands for the one with the same bits."""
     unheld: bool = False
     """Whether a number may be one that the elements it meets cannot hold."""
+    codes: tuple[str, ...] = ()
+    """The names that numbers stand for, of an option that takes either."""
     help: str = ""
     """What to write instead of something that is none."""
     follows: bool = False

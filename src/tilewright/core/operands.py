@@ -57,6 +57,8 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
             raise ArgumentCountError(f"`{spec.name}` is missing its argument `{p.name}`", help=usage(spec))
         if p.is_dtype and p.name in bound and not isinstance(value, DataType):
             value = _element_type(spec, p, value)
+        if p.codes and type(value) is int and 0 <= value < len(p.codes):
+            value = p.codes[value]
         given[p.name] = value
     return given
 

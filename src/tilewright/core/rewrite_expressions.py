@@ -41,7 +41,7 @@ class ExpressionRewriter:
         if isinstance(expr, Const):
             return expr
         if isinstance(expr, Call):
-            if not self.changes_names():
+            if not self.replaced and not self.changes_names():
                 return expr
             args = self.exprs(expr.args)
             if args is expr.args:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Mapping
 from functools import partial, reduce
 
-from tilewright.core.build import call, locate, scalar
-from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.build import arguments, call, locate, scalar
+from tilewright.core.expr import Call, Const, Expr, Var, constant
 from tilewright.core.extents import bounds
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.op import OpSpec
@@ -92,6 +92,8 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
     if isinstance(operator, ast.Pow) and _is_shaped(lhs) and type(rhs) is int and rhs == 2:
         return apply(t, OPS["tile.square"].spec, {"x": lhs}, node, {"x": node.left})
     is_shaped = _is_shaped(lhs) or _is_shaped(rhs)
+    if isinstance(operator, ast.Add) and (added := _added(t, lhs, rhs, node)) is not None:
+        return added
     is_power = isinstance(operator, ast.Pow) and not is_shaped and t.frame is not None
     if is_power and (power := _power(lhs, rhs)) is not None:
         return power
@@ -112,6 +114,23 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
         if isinstance(operator, (ast.BitAnd, ast.BitOr, ast.BitXor)):
             error.hint = _BRACKETS.format(_SIGNS[type(operator)])
         raise
+
+
+def _added(t: Translator, acc: Value, product: Value, node: ast.BinOp) -> Expr | None:
+    """Return `acc + a @ b` as one op, which is valid where the product is, too; None for any other sum."""
+    made = t.assigned.get(product) if t.frame is not None and isinstance(product, Var) else None
+    is_product = isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.MatMult)
+    if not is_product or not isinstance(made, Call) or made.op.name != "tile.matmul" or not isinstance(acc, Expr):
+        return None
+    sum_, own = acc.type, made.type
+    if not isinstance(sum_, TileType) or not isinstance(own, TileType):
+        return None
+    if (sum_.shape, sum_.dtype) != (own.shape, own.dtype):
+        return None
+    bound = {**_defaults(spec := OPS["tile.matmul_acc"].spec), "acc": acc}
+    names = ("lhs", "rhs", "a_trans", "b_trans")
+    given = arguments(made)
+    return apply(t, spec, bound | {name: given[name] for name in names}, node, {"acc": node.left})
 
 
 def _power(base: Value, exponent: Value) -> Expr | None:

@@ -43,8 +43,17 @@ def unreached(program: Program, function: Function, position: int) -> tuple[int,
     for axis, extent in enumerate(type_.shape):
         far = reach[axis] if reach is not None else 0
         if isinstance(extent, int) and far is not None and far < extent:
-            return axis, reach or (), type_.dtype
+            return (
+                axis,
+                [_within(each, most) for each, most in zip(reach or (), type_.shape, strict=False)],
+                type_.dtype,
+            )
     return None
+
+
+def _within(reach: int | None, extent: object) -> int | None:
+    """Return how far stores go along an axis that ends: the last tile of it may not be whole."""
+    return min(reach, extent) if reach is not None and isinstance(extent, int) else reach
 
 
 def returned_parameters(function: Function) -> tuple[int, ...] | None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.build import ceil_div
 from tilewright.core.expr import Call, Const, Expr, Var
+from tilewright.core.numbers import typed
 from tilewright.core.operands import is_shaped
 from tilewright.core.printer import python_print_type
 from tilewright.core.stmt import EvalStmt
 from tilewright.core.types import ScalarType
-from tilewright.dtypes import INT64, DataType
+from tilewright.dtypes import INT64, STORABLE, DataType, objection
 from tilewright.errors import (
     ArgumentCountError,
     ConditionError,
@@ -242,12 +243,23 @@ def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call)
     values = (*given.args, *given.kwargs.values())
     if (found := on_running(t, callee, given, node)) is not None:
         return found
+    if (number := _of_numpy(callee, values)) is not None:
+        return number
     if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
         raise _not_callable(t, callee, node)
     if is_lambda(callee):
         check_plain(t, node, *values)
         _read_lambda(t, callee, node)
     return called(t, callee, given.args, given.kwargs, node)
+
+
+def _of_numpy(callee: object, values: Sequence[Value]) -> Value:
+    """Return the number of a type that `np.float32(2.0)` makes of a known one; None for other calls."""
+    name = callee.__name__ if isinstance(callee, type) and callee.__module__ == "numpy" else ""
+    dtype = next((each for each in STORABLE if each.numpy_name == name), None)
+    if dtype is None or len(values) != 1 or not isinstance(values[0], (bool, int, float)):
+        return None
+    return None if objection(values[0], dtype) else typed(values[0], dtype)
 
 
 def _is_static_callable(callee: object) -> bool:

@@ -7,10 +7,11 @@ import ast
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Const, Expr, MakeTuple, integer
 from tilewright.core.extents import as_scalar
+from tilewright.core.operands import bind
 from tilewright.core.stmt import EvalStmt
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, is_fully_valid, show_shape
 from tilewright.dtypes import BOOL
-from tilewright.errors import ElementWriteError, OperandError, ShapeMismatchError
+from tilewright.errors import ElementWriteError, OperandError, OutOfBoundsError, ShapeMismatchError
 from tilewright.frontend import indexed
 from tilewright.frontend.derived import Writer
 from tilewright.frontend.kept_axes import is_kept_column
@@ -67,7 +68,20 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
     _check_window(t, found.extents, given, source)
     bound = {"target": owner, "source": given, "offset": MakeTuple(found.offsets), "atomic": AtomicType.None_}
     spans = {"offset": target.slice, "source": source, "target": target.value}
-    t.assign(target.value.id, apply(t, OPS["tensor.assemble"].spec, bound, target, spans), target.value)
+    try:
+        written = apply(t, OPS["tensor.assemble"].spec, bound, target, spans)
+    except OutOfBoundsError:
+        if t.frame is None or is_tile or not isinstance(given.type, TileType):
+            raise
+        written = _stored(t, owner, found, given, target, source)  # a tile may be larger than the whole tensor
+    t.assign(target.value.id, written, target.value)
+
+
+def _stored(t: Translator, owner: Expr, found: Window, given: Expr, target: ast.Subscript, source: ast.expr) -> Expr:
+    """Write what is valid of a tile to where a window begins."""
+    spec = OPS["tile.store"].spec
+    bound = bind(spec, (given, MakeTuple(found.offsets), owner), {})
+    return apply(t, spec, bound, target, {"offsets": target.slice, "tile": source, "output_tensor": target.value})
 
 
 def _filling(t: Translator, owner: Expr, found: Window, given: Expr, source: ast.expr) -> Expr:

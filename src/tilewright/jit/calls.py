@@ -13,7 +13,7 @@ from tilewright.call.torch_state import check_unrecorded
 from tilewright.core.annotations import RUNTIME
 from tilewright.core.expr import Symbol, literal_type
 from tilewright.core.types import Extent, ScalarType, TensorType
-from tilewright.dtypes import BOOL, objection, show_number
+from tilewright.dtypes import BOOL, FP32, objection, show_number
 from tilewright.frontend.kernels import Declared, Kernel
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.jit.arguments import Described, built, describe, runtime_scalar
@@ -142,8 +142,8 @@ class Binder:
         if source is None:
             raise self.parameters.error(
                 f"cannot tell the shape of the output `{name}`: pass it, or annotate it, "
-                f"for example {name}: pl.Out[pl.Tensor[[64, 1], pl.FP32]], where M = pl.dynamic('M') may stand for an "
-                f"extent that the annotation of an input names, too{self._unlike(others)}"
+                f"for example {name}: pl.Out[pl.Tensor[{self._example(others)}]], where M = pl.dynamic('M') may stand "
+                f"for an extent that the annotation of an input names, too{self._unlike(others)}"
             )
         return Described(Alike(source), ("like", source), others[source].extents)
 
@@ -159,6 +159,14 @@ class Binder:
         tensors = [n for n, d in others.items() if isinstance(d.given, TensorMeta) and n not in self.outputs]
         same = all(others[n].given == others[tensors[0]].given for n in tensors)
         return tensors[0] if tensors and same else None
+
+    def _example(self, others: Mapping[str, Described]) -> str:
+        """Return what an output may be: of the extents that one input alone has, as a product is."""
+        inputs = [d.given for n, d in others.items() if isinstance(d.given, TensorMeta) and n not in self.outputs]
+        extents = [extent for given in inputs for extent in given.shape]
+        alone = [str(extent) for extent in extents if isinstance(extent, int) and extents.count(extent) == 1]
+        dtype = inputs[0].dtype if inputs else FP32
+        return f"[{', '.join(alone) or '64, 1'}], pl.{dtype.symbol}"
 
     def _unlike(self, others: Mapping[str, Described]) -> str:
         """Return why no input is a model for outputs: the first two that differ."""

@@ -85,7 +85,7 @@ def _cast(result: ShapedType | ScalarType, x: Any, target_type: DataType, mode: 
 @called(numpy="ndarray.astype", torch="Tensor.to", triton="cast")
 @op(
     kinds=(Kind.TILE, Kind.TENSOR, Kind.SCALAR), infer=_cast_type, fold=_itself, evaluate=_cast, accepts=ANY,
-    undefined=Undefined.SPREADS,
+    undefined=Undefined.SPREADS, codes={"mode": tuple(mode.name for mode in RoundMode)},
     example='half = pl.cast(a, pl.FP16, mode="rint")\nout = pl.store(pl.cast(half, pl.FP32), [0, 0], out)',
 )  # fmt: skip
 def cast(x: X | Number, target_type: DataType, mode: str | int = "round") -> X:

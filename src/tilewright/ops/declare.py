@@ -82,6 +82,7 @@ def op(
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
     unheld: Collection[str] = (),
+    codes: Mapping[str, tuple[str, ...]] | None = None,
     hints: Mapping[str, str] | None = None,
     follows: Collection[str] = (),
 ) -> Callable[[F], F]:
@@ -92,11 +93,17 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
-        if p.name not in (*(also or ()), *keeps_bits, *unheld, *(hints or ()), *follows):
+        if p.name not in (*(also or ()), *keeps_bits, *unheld, *(codes or ()), *(hints or ()), *follows):
             return p
-        help, follow = (hints or {}).get(p.name, ""), p.name in follows
-        others, free = (also or {}).get(p.name, ()), p.name in unheld
-        return replace(p, also=others, keeps_bits=p.name in keeps_bits, unheld=free, help=help, follows=follow)
+        return replace(
+            p,
+            also=(also or {}).get(p.name, ()),
+            keeps_bits=p.name in keeps_bits,
+            unheld=p.name in unheld,
+            codes=(codes or {}).get(p.name, ()),
+            help=(hints or {}).get(p.name, ""),
+            follows=p.name in follows,
+        )
 
     def declare(function: F) -> F:
         @functools.wraps(function)

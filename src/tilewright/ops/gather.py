@@ -16,7 +16,7 @@ from tilewright.ops.declare import ANY, TENSOR, op
 from tilewright.ops.families import shaped
 from tilewright.ops.forms import form_of
 from tilewright.ops.indices import axis_of, check_picked, check_whole, exceeds, inside, pattern_of
-from tilewright.ops.selection import compared, compared_types, masked, masked_type
+from tilewright.ops.selection import COMPARISONS, compared, compared_types, masked, masked_type
 
 __all__ = ["gather"]
 
@@ -118,7 +118,7 @@ def _indexed(result: TensorType, input: Region, axis: int, index: Region) -> Reg
 @called(torch="gather", numpy="take_along_axis")
 @op(
     kinds=TENSOR, infer=_gather_type, evaluate=_gather, effect=Effect.ALLOCATE, accepts=ANY, touches=("input",),
-    forms=FORMS, domain=(0.0, 0.9),
+    forms=FORMS, domain=(0.0, 0.9), codes={"cmp_mode": COMPARISONS},
     example="every = pl.gather(x, mask_pattern=pl.tile.MaskPattern.P0101)\n"
     "out = pl.store(pl.load(every, [0, 0], [16, 16]), [0, 0], out)",
 )  # fmt: skip

@@ -175,7 +175,7 @@ def _mgather(
 
 @op(
     kinds=TILE, infer=_mgather_type, evaluate=_mgather, effect=Effect.READ, accepts=FETCHED, unread=("scratch",),
-    domain=(0.0, 0.9),
+    domain=(0.0, 0.9), codes={"coalesce": COALESCE, "gather_oob": OUT_OF_BOUNDS},
     example="rows = pl.cast(pl.tile.full([1, 16], dtype=pl.FP32, value=3.0), pl.INT32)\n"
     "out = pl.store(pl.mgather(x, rows), [0, 0], out)",
 )  # fmt: skip

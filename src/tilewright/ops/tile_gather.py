@@ -13,7 +13,7 @@ from tilewright.ops.declare import ANY, TILE, op
 from tilewright.ops.families import shaped
 from tilewright.ops.indices import INSIDE, PICKED, check_picked, inside, pattern_of
 from tilewright.ops.places import places_type
-from tilewright.ops.selection import Parts, compared, compared_types, masked, masked_type
+from tilewright.ops.selection import COMPARISONS, Parts, compared, compared_types, masked, masked_type
 
 __all__ = ["gather", "gather_compare", "gather_mask", "pick"]
 
@@ -123,7 +123,7 @@ def gather_mask(src: Tile, mask_pattern: int, *, output_dtype: DataType | None =
 
 
 @op(
-    kinds=TILE, infer=_compare_type, evaluate=_compare, accepts=PICKED,
+    kinds=TILE, infer=_compare_type, evaluate=_compare, accepts=PICKED, codes={"cmp_mode": COMPARISONS},
     example='places, counts = pl.tile.gather_compare(a, 1.0, cmp_mode="gt", out_cols=32)\n'
     "out = pl.store(pl.cast(places, pl.FP32), [0, 0], out)",
 )  # fmt: skip

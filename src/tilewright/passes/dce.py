@@ -34,7 +34,7 @@ def run(program: Program) -> Program:
 
 def _sweep(body: SeqStmts) -> SeqStmts:
     marks = _Marks(body)
-    return _Sweeper(marks).body(body)
+    return body if marks.all_matter() else _Sweeper(marks).body(body)
 
 
 class _Marks:
@@ -43,6 +43,7 @@ class _Marks:
     def __init__(self, body: SeqStmts) -> None:
         self.live_vars: set[Var] = set()
         self.live_stmts: set[int] = set()
+        self._stmts: list[Stmt] = []
         self._parents: dict[int, Stmt | None] = {}
         self._needs: dict[Var, list[Expr]] = {}
         self._owner: dict[Var, Stmt] = {}
@@ -61,8 +62,17 @@ class _Marks:
             for writer in self._writers.get(var, ()):
                 self._revive(writer)
 
+    def all_matter(self) -> bool:
+        """Return whether nothing goes away, of statements and of the values they hand on."""
+        return all(
+            isinstance(stmt, YieldStmt) or (id(stmt) in self.live_stmts and self.kept(stmt) is None)
+            for stmt in self._stmts
+        )
+
     def kept(self, stmt: Stmt) -> tuple[int, ...] | None:
         """Return which values a loop or branch still hands on, or None for all of them."""
+        if isinstance(stmt, (AssignStmt, EvalStmt)):  # as most are, and hand on none
+            return None
         pairs: list[tuple[Var, ...]] = []
         if isinstance(stmt, (ForStmt, WhileStmt)):
             pairs = [(a.var, r) for a, r in zip(stmt.iter_args, stmt.return_vars, strict=True)]
@@ -74,6 +84,7 @@ class _Marks:
     def _collect(self, body: SeqStmts, parent: Stmt | None, loop: Stmt | None, region: Stmt | None) -> Iterable[Stmt]:
         """Note who defines and needs what; yield the statements that matter by themselves."""
         for stmt in body:
+            self._stmts.append(stmt)
             self._parents[id(stmt)] = parent
             for var in defined(stmt):
                 self._owner[var] = stmt

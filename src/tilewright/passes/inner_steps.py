@@ -12,13 +12,16 @@ from dataclasses import replace
 from tilewright.core.build import arguments
 from tilewright.core.expr import Const, Expr, Var, integer
 from tilewright.core.stmt import AssignStmt, ForStmt, YieldStmt
+from tilewright.core.types import TileType
 from tilewright.core.visitor import used, variables
 from tilewright.passes.products import PRODUCTS, SUMS
 from tilewright.passes.spans import Span, span_of
 from tilewright.passes.tile_axes import Axis, Class, TileAxes
 
-EVEN, GRAIN = 4, 16
-"""What steps are multiples of, those that leave no rest and others: some machines take two or four products at once."""
+GRAIN = 16
+"""What steps are multiples of that leave a rest."""
+WORD = 4
+"""How many bytes of neighbours some machines multiply at once: steps are whole words."""
 
 
 class InnerSteps:
@@ -44,7 +47,7 @@ class InnerSteps:
         if span is None:
             return
         least = replace(span, step=min(span.step, wanted)) if self.may_shrink else span
-        size = least.wider(wanted, EVEN, GRAIN)
+        size = least.wider(wanted, max(1, WORD // min(_bytes(axis) for found in classes for axis in found.axes)), GRAIN)
         if size == span.step:
             return
         start = integer(span.start + size) if before else loop.start
@@ -77,6 +80,13 @@ class InnerSteps:
             found.append(self.axes.of(lhs, -1))
         starts = all(isinstance(cut.offset, Const) and cut.offset.value == 0 for each in found for cut in each.cuts)
         return list({id(each): each for each in found}.values()) if starts else []
+
+
+def _bytes(axis: Axis) -> int:
+    """Return the size of an element of the tile that an axis belongs to."""
+    type_ = axis[0].type
+    assert isinstance(type_, TileType)
+    return type_.dtype.get_byte()
 
 
 def _only_sums(loop: ForStmt, axes: TileAxes) -> bool:

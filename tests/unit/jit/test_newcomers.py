@@ -79,7 +79,7 @@ def test_numbers_that_run_meet_floats_and_functions() -> None:
             for _ in pl.range(3):
                 count = count * 0.5
             scale = pl.exp(best) / pl.sqrt(pl.mean(t * t) + 1.0)  # pyright: ignore[reportArgumentType]
-            sign = 1.0 if total > 0 else -1
+            sign = np.float32(1.0) if total > 0 else -1
             pl.store(t * scale * sign + total + count, [0, 0], out)
 
     t, total, best, count = X, 0.0, 0.0, 0.0
@@ -106,6 +106,40 @@ def test_elements_compare_with_running_numbers_of_another_kind(dtype: Any) -> No
             out = np.zeros(x.shape, np.bool_)
             compared(x, f, n, out, config=config)
             np.testing.assert_array_equal(out, (x > f) & (x <= n))
+
+
+def test_sums_of_products_are_valid_where_the_products_are() -> None:
+    @pl.jit
+    def product(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+        for i in pl.parallel(0, a.shape[0], 16):
+            for j in pl.parallel(0, b.shape[1], 16):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    acc = pl.zeros([16, 16])
+                    for k in pl.range(0, a.shape[1], 4):
+                        acc += pl.load(a, [i, k], [16, 4]) @ pl.load(b, [k, j], [4, 16])
+                    out[i : i + 16, j : j + 16] = acc * 2.0
+
+    agree(product, 2 * X @ X.T, X, X.T.copy())
+    wide = np.tile(X, (5, 1))
+    agree(product, 2 * wide @ wide.T, wide, wide.T.copy())
+
+
+def test_an_output_without_a_shape_is_shown_one_that_fits() -> None:
+    @pl.jit
+    def outer(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0], [3])[:, None] * pl.load(y, [0], [4])[None], [0, 0], out)
+
+    @pl.jit
+    def narrower(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        for i in pl.parallel(0, x.shape[0], 3):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                pl.store(pl.load(x, [i, 0], [3, 6])[:, 1:], [i, 0], out)
+
+    with pytest.raises(TypeError, match=r"pl.Tensor\[\[3, 4\], pl.FP32\]"):
+        outer(X[0, :3].copy(), X[0, :4].copy())
+    with pytest.raises(TypeError, match=r"pl.Tensor\[\[4, 5\], pl.FP32\]"):
+        narrower(X)
 
 
 def test_doubles_add_up_atomically() -> None:

@@ -44,7 +44,7 @@ class P:
 
 
 def test_rows_columns_and_steps_are_chosen_for_the_machine() -> None:
-    assert notes(SUM, STORE) == "tile: i by 48 instead of 12, j by 64 instead of 16, k by 32 instead of 16"
+    assert notes(SUM, STORE) == "tile: i by 48 instead of 12, j by 64 instead of 16, k by 25 instead of 16"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ BAND = 16
 """Rows of a product's blocks that neighbours are in."""
 SPECIALIZED = "} {tt.warp_specialize}"
 """The end of a loop that some warps load blocks for while others multiply them."""
+AHEAD = "} {tt.num_stages = 3 : i32}"
+"""The end of a loop that loads two turns ahead, where Triton can do that."""
 SPLIT_ROWS = 128
 """Rows of products that two groups of warps share, with a third that loads for them."""
 

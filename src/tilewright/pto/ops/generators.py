@@ -1,27 +1,99 @@
-"""Generators: triangles, histograms, random numbers, and rows joined by index.
-
-They are read and verified; nothing here runs them yet.
-"""
+"""Generators: triangles, histograms, random numbers, and rows joined by index."""
 
 from __future__ import annotations
 
-from tilewright.pto.errors import PtoAttributeError
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import INDEX, INT32, UINT32
+from tilewright.ops.builder import tile_type
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.machine.elements import cast, resized, where
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.tiles import cover, read, read_all, write
+from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, unmeant
+from tilewright.pto.op import Constants, declare, element_type
 from tilewright.pto.ops.pipes import number_of
-from tilewright.pto.text.form import free
+from tilewright.pto.text.form import tile
+from tilewright.pto.types import SCALARS, TileBuf
 
-_FAMILY = "generators"
-_WORDS = "ins outs"
+BINS = 256
+"""The columns of a histogram: one for each value of a byte."""
+
+
+@declare("pto.ttri", tile("i", "z"))
+def _triangle(m: Machine, op: Op, target: Tile, diagonal: Expr) -> None:
+    """Ones up to a diagonal of each row, or from there on, and zeros elsewhere."""
+    dtype, upper = target.type.element.dtype, bool(number_of(op, "upperOrLower"))
+    start = m.b.cast(diagonal, INDEX)
+    cover(m, target, resized(m, lambda shape: m.b.tile("tri", start, shape, dtype=dtype, upper=upper), target))
 
 
 def _rounds(op: Op, _: Constants) -> None:
-    rounds = number_of(op, "rounds")
+    rounds, element = number_of(op, "rounds"), element_type(op.outs[0].type)
     if rounds not in (None, 7, 10):
         raise PtoAttributeError(f"`{op.name}` of {rounds} rounds", help="rounds is 7 or 10")
+    if element.name not in ("i32", "si32", "ui32"):
+        raise PtoTypeMismatchError(f"`{op.name}` makes words of 32 bits, got {element}", help="use i32 or ui32")
 
 
-unmeant("pto.ttri", free("iz", words=_WORDS), _FAMILY)
-unmeant("pto.thistogram", free("zzz", words=_WORDS), _FAMILY)
-unmeant("pto.trandom", free("iiiiiiz", words=_WORDS), _FAMILY, _rounds)
-unmeant("pto.tconcatidx", free("zzzzz", words=_WORDS), _FAMILY)
+@declare("pto.trandom", tile("iiiiii", "z"), rule=_rounds, counts=SCALARS["i32"])
+def _random(m: Machine, op: Op, target: Tile, *words: Expr) -> None:
+    """The words of Philox 4x32 for a key of two words and a counter of four."""
+    rows, cols = target.limits
+    given = [m.b.cast(word, UINT32) for word in words]
+    rounds = number_of(op, "rounds") or 10
+    made = m.b.tile("random", *given, (rows, cols), target.valid, dtype=target.type.element.dtype, rounds=rounds)
+    cover(m, target, made)
+
+
+def _counts_bytes(op: Op, _: Constants) -> None:
+    source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
+    if source.element.name != "ui16" or target.element.name != "ui32":
+        message = f"`{op.name}` counts ui16 elements in ui32, got {source.element} in {target.element}"
+        raise PtoTypeMismatchError(message, help="reinterpret the elements, or count others another way")
+    if target.cols < BINS:
+        raise PtoValidShapeError(f"`%{op.outs[0].name}` has {target.cols} columns", help="a histogram has 256")
+
+
+@declare("pto.thistogram", tile("zz", "z"), rule=_counts_bytes)
+def _histogram(m: Machine, op: Op, target: Tile, source: Tile, chosen: Tile) -> None:
+    """How many high bytes of a row are at most each number; or low bytes, of elements with a chosen high byte."""
+    if not m.placed(target):
+        return
+    values = cast(m, read_all(m, source), INT32)
+    high = m.b.tile("shr", values, constant(8, INT32))
+    counted, some = high, None
+    if op.attributes.get("isMSB") is False:
+        wanted = cast(m, read(m, chosen, (source.valid[0], m.b.index(1)), (source.type.rows, 1)), INT32)
+        some = m.b.tile("row_expand_sub", high, wanted)
+        counted = m.b.tile("and_", values, constant(255, INT32))
+    one, none = (m.b.tile("full", tile_type(values).shape, INT32, constant(each, INT32)) for each in (1, 0))
+    with m.b.loop(0, BINS) as number:
+        few = where(m, counted, CmpType.LE, m.b.cast(number, INT32), one, none)
+        few = few if some is None else where(m, some, CmpType.EQ, constant(0, INT32), few, none)
+        total = cast(m, m.b.tile("row_sum", few, few), UINT32)
+        write(m, target, total, (m.b.index(0), number), (source.valid[0], m.b.index(1)))
+
+
+@declare("pto.tconcatidx", tile("zzzz", "z"))
+def _join_by_index(m: Machine, op: Op, target: Tile, first: Tile, second: Tile, counts: Tile, others: Tile) -> None:
+    """As many columns of each row of the first tile as its index says, then of the second, as far as there is room."""
+    if not all(m.placed(each) for each in (target, first, second, counts, others)):
+        return
+    one, none = m.b.index(1), m.b.index(0)
+    with m.b.loop(0, target.valid[0]) as row:
+        start: Expr = none
+        for source, number in ((first, counts), (second, others)):
+            room = m.b.scalar("sub", m.b.index(target.type.cols), start)
+            columns = m.b.least(m.b.least(_counted(m, number, row), source.valid[1]), room)
+            with m.b.when(m.b.scalar("gt", columns, none)):
+                piece = read(m, source, (one, columns), (1, source.type.cols), (row, none))
+                write(m, target, piece, (row, start), (one, columns))
+            start = m.b.add(start, columns)
+
+
+def _counted(m: Machine, tile_: Tile, row: Expr) -> Expr:
+    """Return the first number of a row, nothing negative."""
+    number = m.b.tile("read", read(m, tile_, (m.b.index(1), m.b.index(1)), (1, 1), (row, m.b.index(0))), (0, 0))
+    return m.b.scalar("max", m.b.cast(number, INDEX), m.b.index(0))

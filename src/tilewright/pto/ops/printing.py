@@ -1,14 +1,49 @@
-"""Printing: tiles and numbers shown while a kernel runs, and its end. Nothing here runs them yet."""
+"""Printing: tiles, windows and numbers shown while a kernel runs, and its end.
+
+Values are shown as `pl.print` shows them, whatever the format says beside its words.
+"""
 
 from __future__ import annotations
 
-from tilewright.pto.op import unmeant
+import re
+
+from tilewright.core.expr import Expr
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.tiles import bytes_view, read_all
+from tilewright.pto.machine.values import Tile, View
+from tilewright.pto.module import Op
+from tilewright.pto.op import declare, unmeant
+from tilewright.pto.text.attributes import unquoted
 from tilewright.pto.text.form import free
 
-_FAMILY = "printing"
+_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z]")
 
-unmeant("pto.tprint", free("x", words="ins"), _FAMILY)
-unmeant("pto.print", free("s", words="ins"), _FAMILY)
-unmeant("pto.trap", free(""), _FAMILY)
+
+@declare("pto.tprint", free("x", words="ins"))
+def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
+    """The valid part of a tile, or a window of memory."""
+    shown = (
+        read_all(m, source) if isinstance(source, Tile) else bytes_view(m, source.pointer, source.shape, source.strides)
+    )
+    m.b.act("system.print_value", text="", value=shown)
+
+
+@declare("pto.print", free("s", words="ins"))
+def _print_number(m: Machine, op: Op, number: Expr) -> None:
+    """A number between the words of a format."""
+    written = op.attributes.get("written")
+    words = written if isinstance(written, tuple) else ()
+    quoted = next((word for word in words if isinstance(word, str) and word.startswith('"')), '""')
+    before, after = (*_CONVERSION.split(unquoted(quoted), maxsplit=1), "")[:2]
+    m.b.act("system.print_value", text=before, value=number, end=after)
+
+
+@declare("pto.trap", free(""))
+def _trap(m: Machine, op: Op) -> None:
+    """The end of the program, where it is reached: that a launch has no blocks, which is known only then."""
+    nobody = m.b.scalar("lt", m.blocks.count, m.b.index(0))
+    m.b.act("system.device_assert", condition=nobody, message="pto.trap was reached")
+
+
 unmeant("pto.bitcast", free("z", "z"), "tiles at other addresses")
 unmeant("pto.tassign", free("zi", "z"), "tiles at other addresses")

@@ -1,17 +1,27 @@
 """Quantized tiles: integers with a scale, per tile, row or channel; and block-scaled products.
 
-They are read and verified; nothing here runs them yet.
+What leaves an accumulator with a scale per channel, and block-scaled products, are read and verified; nothing here runs
+them yet.
 """
 
 from __future__ import annotations
 
-from tilewright.pto.errors import PtoAttributeError
+from tilewright.core.expr import Expr
+from tilewright.dtypes import FP32
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.machine.elements import cast
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.tiles import cover, read
+from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
-from tilewright.pto.op import Constants, unmeant
-from tilewright.pto.text.form import free
+from tilewright.pto.op import Constants, declare, element_type, unmeant
+from tilewright.pto.ops.conversions import converted
+from tilewright.pto.text.form import free, tile
 
 _FAMILY, _SCALED = "quantized tiles", "block-scaled matrices"
 _WORDS = "ins outs"
+BLOCK = 8
+"""The factors of a row: one for each of eight columns, and again from the ninth on."""
 
 
 def _has_its_offset(op: Op, _: Constants) -> None:
@@ -19,13 +29,44 @@ def _has_its_offset(op: Op, _: Constants) -> None:
     kind = word_of(op.attributes.get("quant_type", "INT8_SYM"))
     if kind not in ("INT8_SYM", "INT8_ASYM"):
         raise PtoAttributeError(f"`{kind}` is no quant_type", help="it is INT8_SYM or INT8_ASYM")
-    if (len(op.operands) == 4) != (kind == "INT8_ASYM"):
-        message = f"`{op.name}` of {kind} has {'an' if len(op.operands) == 4 else 'no'} offset"
+    has_offset = len(op.ins) == 3
+    if has_offset != (kind == "INT8_ASYM"):
+        message = f"`{op.name}` of {kind} has {'an' if has_offset else 'no'} offset"
         raise PtoAttributeError(message, help="INT8_ASYM takes an offset, INT8_SYM none")
+    element, wanted = element_type(op.outs[0].type).name, "ui8" if has_offset else "i8"
+    if element not in (wanted, f"s{wanted}"):
+        raise PtoTypeMismatchError(f"`{op.name}` of {kind} makes {wanted}, got {element}", help=f"write to {wanted}")
 
 
-unmeant("pto.tquant", free("zzzz?", words=_WORDS), _FAMILY, _has_its_offset)
-unmeant("pto.tdequant", free("zzzz", words=_WORDS), _FAMILY)
+@declare("pto.tquant", tile("zzz?", "z"), rule=_has_its_offset)
+def _quantize(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, *offsets: Tile) -> None:
+    """Floats times their factors, and offsets added, rounded to the nearest even and clamped to a byte."""
+    values = m.b.tile("mul", read(m, source, target.valid, target.limits), _per_block(m, factors, target))
+    for offset in offsets:
+        values = m.b.tile("add", values, _per_block(m, offset, target))
+    cover(m, target, converted(m, values, target.type.element.dtype, "rint", saturates=True))
+
+
+def _per_block(m: Machine, factors: Tile, target: Tile) -> Expr:
+    """Return the factor of each element of a destination: those of its row, over and over."""
+    rows, cols = target.limits
+    made = read(m, factors, (target.valid[0], m.b.index(BLOCK)), (rows, BLOCK))
+    width = BLOCK
+    while width < cols:
+        made, width = m.b.tile("concat", made, made), 2 * width
+    cut = m.b.tile("slice", made, (rows, cols), (0, 0)) if width > cols else made
+    return m.b.tile("set_validshape", cut, *target.valid)
+
+
+@declare("pto.tdequant", tile("zzz", "z"))
+def _dequantize(m: Machine, op: Op, target: Tile, source: Tile, scales: Tile, offsets: Tile) -> None:
+    """Integers less the offset of their row, times its scale."""
+    rows = (target.valid[0], m.b.index(1)), (target.limits[0], 1)
+    scale, offset = (read(m, each, *rows) for each in (scales, offsets))
+    values = cast(m, read(m, source, target.valid, target.limits), FP32)
+    cover(m, target, m.b.tile("row_expand_mul", m.b.tile("row_expand_sub", values, offset), scale))
+
+
 unmeant("pto.tmov.fp", free("zzz", words=_WORDS), _FAMILY)
 unmeant("pto.tstore_fp", free("zzy", words=_WORDS), _FAMILY)
 unmeant("pto.textract_fp tinsert_fp", free("zziiz", words=_WORDS), _FAMILY)

@@ -289,6 +289,8 @@ def test_blocks_share_tiny_turns_out(recorder: Recorder) -> None:
         Machine(kernel.aligned, memory).run([*words, 3], number)
     assert [(blocks, words[-1]) for _, blocks, words in recorder.launches] == [(40, 40)] and kernel.schedule.warps == 1
     assert np.array_equal(memory.left(1, x), x / 2)
+    (first, _), *_, (last, _) = kernel.tries(90, is_aligned=True)
+    assert "tt.num_stages" in first and "tt.num_stages" not in last
 
 
 @pl.jit

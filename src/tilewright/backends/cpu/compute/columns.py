@@ -19,7 +19,7 @@ from tilewright.backends.cpu.compute.row_memory import (
 )
 from tilewright.backends.cpu.compute.traced import Lanes, Shared, rounded
 from tilewright.backends.cpu.emit.groups import Sink, StoreSink
-from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
+from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
 from tilewright.dtypes import INT32
 from tilewright.native.llvm import I32, Builder, Value, i64, vector
@@ -228,7 +228,11 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
     """Return the elements of a tile as its node computes them, or as they lie in its place."""
     node = tile.node
     if isinstance(node, LoadNode):
-        return read(b, tensor_address(b, tile, here), tile.type.dtype, here, node.tensor.strides[-1])
+        pointer = tensor_address(b, tile, here)
+        if tile.is_column and static(tile.valid[-1]) != 1:  # where there is no column, there may be no memory either
+            there = b.compare("icmp sgt", tile.valid[-1], i64(0))
+            pointer = b.select(there, pointer, b.slot(memory_type(tile.type.dtype)))
+        return read(b, pointer, tile.type.dtype, here, node.tensor.strides[-1])
     if isinstance(node, ReduceNode):
         return here.row.scalars[tile]
     if isinstance(node, IndexNode):

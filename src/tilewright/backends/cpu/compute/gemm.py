@@ -302,8 +302,8 @@ def _emit_steps(
     steps = [b.offset(row, along, lhs) for row in a_rows]
     if spec.words > 1:
         right = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
-        left = [b.splat(b.load(I32, step, 4 // spec.words), block.lanes) for step in steps]
-        left = [unsigned(b, word) for word in left] if spec.words == 4 else left
+        found = [b.load(I32, step, 4 // spec.words) for step in steps]
+        left = [b.splat(unsigned(b, word) if spec.words == 4 else word, block.lanes) for word in found]
     else:
         loaded = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
         right = [_summable(b, spec, value) for value in loaded]

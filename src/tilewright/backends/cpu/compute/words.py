@@ -109,5 +109,6 @@ def multiply_bytes(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
 
 
 def unsigned(b: Builder, word: Value) -> Value:
-    """Emit 128 plus each byte of words."""
-    return b.op("xor", word, splat(WORD, SIGNS))
+    """Emit 128 plus each byte of a word, outside of the vector registers: there are none to spare."""
+    flipped = b.op("xor", word, Value(I32, str(SIGNS)))
+    return b.value(I32, f'call i32 asm "", "=r,0"({flipped})')

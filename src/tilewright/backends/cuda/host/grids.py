@@ -13,7 +13,7 @@ from tilewright.backends.cpu.host.loops import turn_count
 from tilewright.backends.cuda.host.capture import captured, extents
 from tilewright.backends.cuda.host.launches import launch
 from tilewright.backends.cuda.host.regions import is_tiny, name_of, nest
-from tilewright.backends.cuda.schedule import BAND
+from tilewright.backends.cuda.schedule import AHEAD, BAND
 from tilewright.backends.cuda.ttir import extents as between
 from tilewright.backends.cuda.ttir.control import write_turn
 from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT
@@ -33,8 +33,8 @@ from tilewright.native.llvm import i64
 
 SHARED = ("tensor.assemble", "tensor.expand_clone")
 """The ops whose work blocks share."""
-AT_ONCE = 1 << 13
-"""Blocks of a grid of tiny turns, which share them out: about twice as many as a GPU runs at once."""
+AT_ONCE = 132 * 32
+"""Blocks of a grid of tiny turns, which share them out: as many as an H200 runs at once."""
 MOST = 2048
 """Blocks of a kernel that is one op, at most."""
 
@@ -57,8 +57,10 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
             write_one(k, params, block)
             return
         turn, (high, step) = k.t.fresh(I64), (between.held(k.t, each) for each in extents(params, [count, blocks]))
-        with k.t.block(f"scf.for {turn} = {block} to {high} step {step} : i64 {{"):
+        with k.t.block(f"scf.for {turn} = {block} to {high} step {step} : i64 {{") as tail:
             write_one(k, params, turn)
+            if k.facts.is_apart:
+                tail.text = AHEAD
 
     def write_one(k: Kernel, params: Parameters, number: Value) -> None:
         turns = _turns(k, number, extents(params, counts))

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cuda import schedule
-from tilewright.backends.cuda.schedule import Schedule
+from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
 from tilewright.backends.cuda.ttir.kernel import Kernel
@@ -71,7 +71,8 @@ class KernelText:
         if self.roles and is_described:
             quick.insert(0, (self.roles, ROLES))
         text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
-        return (*quick, *((text, each) for each in schedule.smaller(usual)))
+        plain = [(text, each) for each in schedule.smaller(usual)]
+        return (*quick, *plain, *((text.replace(AHEAD, "}"), each) for text, each in plain[:1] if AHEAD in text))
 
     @property
     def _spread(self) -> Schedule:

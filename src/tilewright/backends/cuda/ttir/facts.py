@@ -59,6 +59,11 @@ class Facts:
             self.rough.update(rough(body))
 
     @property
+    def is_apart(self) -> bool:
+        """Whether nothing that it reads is what it writes."""
+        return not self.loaded & self.stored and ANY not in self.loaded | self.stored
+
+    @property
     def is_described(self) -> bool:
         """Whether it can load by descriptors."""
         if ANY in self.stored or (self.put and ANY in self.loaded):

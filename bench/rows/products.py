@@ -1,0 +1,111 @@
+"""products: matrices multiplied as people write it, in tiles of 32, 64, 128 and in ragged ones.
+
+The worst of the tiles counts: those of a program are not those that the machine multiplies in.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from contest import EAGER, OURS, Contest, Field, Work
+
+import tilewright.language as pl
+
+sys.path.append(str(Path(__file__).parents[2] / "examples" / "gallery"))
+
+import quantized
+
+GROUP = "Products, by the tiles they are written in"
+FEW = "Products of few rows, by the tiles they are written in"
+QUANTIZED = "Products with quantized weights"
+TILES = {"32": (32, 32, 32), "64": (64, 64, 64), "128": (128, 128, 128), "48x80x56": (48, 80, 56)}
+ROUNDS = 21
+
+
+def matmul(tm: int, tn: int, tk: int) -> Any:
+    """Return the kernel that everybody writes first."""
+
+    @pl.jit
+    def product(a: pl.Tensor, b: pl.Tensor, c: pl.Out[pl.Tensor]):
+        for i in pl.parallel(0, a.shape[0], tm):
+            for j in pl.parallel(0, b.shape[1], tn):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    acc = pl.matmul(pl.load(a, [i, 0], [tm, tk]), pl.load(b, [0, j], [tk, tn]))
+                    for k in pl.range(tk, a.shape[1], tk):
+                        acc = pl.matmul_acc(acc, pl.load(a, [i, k], [tm, tk]), pl.load(b, [k, j], [tk, tn]))
+                    pl.store(acc, [i, j], c)
+        return c
+
+    return product
+
+
+def enter(m: int, k: int, n: int, dtype: torch.dtype) -> Field:
+    if dtype == torch.int8:
+        a, b = (torch.randint(-128, 128, shape, dtype=dtype) for shape in ((m, k), (k, n)))
+        expected, theirs = torch._int_mm(a, b), partial(torch._int_mm, a, b)  # pyright: ignore
+    else:
+        a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
+        wide, out = (a.float(), b.float()), torch.empty(m, n)
+        expected, theirs = (a.double() @ b.double()).float(), partial(torch.matmul, *wide, out=out)
+    tiles = {f"in {name}": (min(tm, m), tn, tk) for name, (tm, tn, tk) in TILES.items()}
+    ours = {name: _run(matmul(*tile), a, b, expected) for name, tile in tiles.items()}
+    return Field(expected, {**ours, EAGER: theirs}, rtol=1e-3, atol=2e-3)
+
+
+def _run(kernel: Any, a: torch.Tensor, b: torch.Tensor, like: torch.Tensor) -> Callable[[], torch.Tensor]:
+    out = torch.empty_like(like)
+
+    def run() -> torch.Tensor:
+        kernel(a, b, out)
+        return out
+
+    return run
+
+
+def enter_quantized(name: str, rows: int, size: int = 4096) -> Field:
+    """Enter a kernel of the gallery beside torch on weights that were made floats before."""
+    inputs = getattr(quantized, f"make_inputs_{name}")(rows=rows, inner=size, outputs=size)
+    kernel, outputs = getattr(quantized, name), quantized.make_output(*inputs)
+    identity = torch.eye(size, dtype=inputs[0].dtype)
+    weights = getattr(quantized, f"reference_{name}")(identity, *inputs[1:]).float()
+    x, out = inputs[0].float(), torch.empty(rows, size)
+
+    def ours() -> torch.Tensor:
+        kernel(*inputs, *outputs)
+        return outputs[0].float()
+
+    theirs = partial(torch.matmul, x, weights, out=out)
+    return Field(x @ weights, {OURS: ours, EAGER: theirs}, rtol=2e-2, atol=1e-1)
+
+
+def _contest(what: str, m: int, k: int, n: int, dtype: torch.dtype, target: float, group: str = GROUP) -> Contest:
+    row, work = partial(enter, m, k, n, dtype), Work(flops=2 * m * k * n)
+    return Contest(what, row, work, target, group=group, subject="in 32", most_rounds=ROUNDS)
+
+
+HIDDEN, INNER, TOKENS = 4096, 11008, 256
+ROWS = (
+    *(_contest(f"fp32 {n}³", n, n, n, torch.float32, 0.95) for n in (512, 1000, 1024, 2048)),
+    *(
+        _contest(f"fp32 {TOKENS}x{k}x{n}", TOKENS, k, n, torch.float32, 0.95)
+        for k, n in ((HIDDEN, HIDDEN), (HIDDEN, INNER), (INNER, HIDDEN))
+    ),
+    *(_contest(f"bf16 {n}³, torch in fp32", n, n, n, torch.bfloat16, 2.0) for n in (512, 1000, 1024, 2048)),
+    *(_contest(f"int8 {n}³", n, n, n, torch.int8, 1.0) for n in (1024, 2048)),
+    *(_contest(f"fp32 {m}x4096x4096", m, 4096, 4096, torch.float32, 1.0, FEW) for m in (1, 8)),
+    *(_contest(f"bf16 {m}x4096x4096, torch in fp32", m, 4096, 4096, torch.bfloat16, 1.8, FEW) for m in (1, 8)),
+    *(
+        Contest(
+            f"{name} {rows}x4096x4096", partial(enter_quantized, name, rows), Work(flops=2 * rows * 4096**2),
+            2.0 if rows == 1 else None, group=QUANTIZED, most_rounds=ROUNDS,
+            note="torch multiplies weights that were made fp32 before.",
+        )
+        for name in ("w8a32", "w4a16")
+        for rows in (1, 16, 128)
+    ),
+)  # fmt: skip

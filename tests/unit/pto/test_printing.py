@@ -1,0 +1,48 @@
+"""Printing and the end of a kernel, natively and on the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilewright import pto
+from tilewright.errors import TilewrightError
+from tilewright.programs.compiler import compile
+from tilewright.pto.lower import lower
+from tilewright.pto.verify import verify
+
+TEXT = """module {
+  func.func @shown(%x: !pto.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c8 = arith.constant 8 : index
+    %view = pto.make_tensor_view %x, shape = [%c2, %c8], strides = [%c8, %c1] : !pto.tensor_view<?x?xf32>
+    %part = pto.partition_view %view, offsets = [%c0, %c0], sizes = [%c1, %c2] : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<1x2xf32>
+    %t = pto.alloc_tile : !pto.tile_buf<vec, 1x8xf32, valid=1x2>
+    pto.tload ins(%part : !pto.partition_tensor_view<1x2xf32>) outs(%t : !pto.tile_buf<vec, 1x8xf32, valid=1x2>)
+    pto.tprint ins(%t : !pto.tile_buf<vec, 1x8xf32, valid=1x2>)
+    pto.tprint ins(%part : !pto.partition_tensor_view<1x2xf32>)
+    pto.print ins("n = %+5d, it says\\n", %n : i32)
+    %c7 = arith.constant 7 : i32
+    %stop = arith.cmpi eq, %n, %c7 : i32
+    scf.if %stop {
+      pto.trap
+    }
+    return
+  }
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_values_are_shown_and_a_trap_ends_the_kernel(platform: str, capfd: pytest.CaptureFixture[str]) -> None:
+    module = pto.parse(TEXT)
+    verify(module)
+    (func,) = module.funcs()
+    program = compile(lower(module, func, target="a5"), platform=platform)
+    x = np.arange(16, dtype=np.float32) + 0.5
+    program(1, x, 42)
+    assert capfd.readouterr().out == "[[0.5, 1.5]]\n[[0.5, 1.5]]\nn = 42, it says\n"
+    with pytest.raises(TilewrightError, match=r"pto\.trap was reached"):
+        program(1, x, 7)
