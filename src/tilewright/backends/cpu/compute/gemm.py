@@ -43,8 +43,8 @@ FORWARD = 256
 HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
-TALLER = (16, 8, *HEIGHTS[1:])
-"""Rows of those that are narrower, and leave registers for more."""
+TALLER = (16, 12, 8, *HEIGHTS[1:])
+"""Rows of those that are narrower, and leave registers for more; 12 where elements of A are computed with as they are."""
 
 
 @record
@@ -204,7 +204,10 @@ def _row_counts(spec: GemmSpec, vectors: int) -> list[int]:
     if spec.m is None:
         return [HEIGHTS[0], *HEIGHTS[2:]]  # each height takes milliseconds to compile, and two pairs do for four
     most = HEIGHTS[0] * _most_vectors(spec.target) // vectors
-    heights = HEIGHTS if spec.n is None or most == HEIGHTS[0] else [rows for rows in TALLER if rows <= most]
+    if spec.n is None or most == HEIGHTS[0]:
+        return [HEIGHTS[at] for at in _used(HEIGHTS, spec.m)]
+    is_plain = spec.words == 1 and spec.lhs == FP32
+    heights = [rows for rows in TALLER if rows <= most and (rows != 12 or is_plain)]
     return [heights[at] for at in _used(heights, spec.m)]
 
 

@@ -12,7 +12,10 @@ from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Tile
 from tilewright.backends.cpu.emit.work import LONG
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import Value, i64
+from tilewright.native.llvm import PTR, Value, i32, i64
+
+LINE = 64
+"""Bytes of a cache line."""
 
 
 class Matrix(NamedTuple):
@@ -48,6 +51,15 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
         offset = e.b.op("add", offset, e.b.op("mul", start, stride))
     pointer = e.b.offset(node.tensor.pointer, offset, memory_type(tile.type.dtype))
     return Matrix(pointer, node.tensor.strides, tile.type.dtype)
+
+
+def fetch_rows(e: FunctionEmitter, matrix: Matrix, rows: int, columns: int) -> None:
+    """Emit hints to fetch the rows that follow some rows of a matrix in memory."""
+    name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+    size = matrix.dtype.get_byte()
+    next_ = e.b.offset(matrix.pointer, e.b.op("mul", matrix.strides[-2], i64(rows)), memory_type(matrix.dtype))
+    with e.b.loop(i64(0), i64(rows * columns * size), i64(LINE)) as at:
+        e.b.invoke(name, e.b.offset(next_, at, "i8"), i32(0), i32(2), i32(1))
 
 
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:

@@ -10,7 +10,7 @@ from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec
-from tilewright.backends.cpu.compute.matrices import placed, read_in_place, run_gemm
+from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place, run_gemm
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
 from tilewright.backends.cpu.compute.word_products import WordProduct
@@ -72,7 +72,7 @@ class Product:
         self.before: Sequence[Product] = ()
         """The products that were put off until this one."""
         self.k = self._depth()
-        self.left = read_in_place(e, lhs) or placed(e, lhs)
+        self.left = self._near() or placed(e, lhs)
         near = not _is_turned(rhs) and (self._is_few or self._words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
         is_ready = rhs.words is not None and self._words == 2
@@ -82,6 +82,13 @@ class Product:
         if acc is not None:
             self.valid = least_part(e, acc.valid, self.valid, self.type.shape)
         self.valid = known_or(self.type, self.valid)
+
+    def _near(self) -> Matrix | None:
+        """Return where the left operand is read in its tensor; rows that follow in a loop are fetched meanwhile."""
+        left = read_in_place(self.e, self.lhs)
+        if left is not None and self.e.regions and _has_whole_rows(self.lhs):
+            fetch_rows(self.e, left, *self.lhs.type.shape[-2:])
+        return left
 
     def _depth(self) -> Value:
         """Return how many products are summed: as many as the left operand has valid columns."""
