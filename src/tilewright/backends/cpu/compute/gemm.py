@@ -44,7 +44,7 @@ HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
 TALLER = (16, 12, 8, *HEIGHTS[1:])
-"""Rows of those that are narrower, and leave registers for more; 12 where elements of A are computed with as they are."""
+"""Rows of those that are narrower, and leave registers for more; 12 where A holds what is computed with."""
 
 
 @record
