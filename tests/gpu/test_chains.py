@@ -17,6 +17,8 @@ from unit.backends.cuda.test_roles import (
     kernel_of,
     reference,
     summed,
+    weighted,
+    weighted_reference,
 )
 
 np: Any = numpy  # elements are of any type here
@@ -87,3 +89,12 @@ def test_blocks_without_turns_leave_what_they_began_with() -> None:
             weights = (q[rows] @ k[key : key + 64].T).relu().to(given[0].dtype).double()
             wanted[rows] = wanted[rows] * 0.5 + weights @ v[key : key + 64]
     assert (out.double() - wanted).norm() < 5e-3 * wanted.norm() and not out[:128].any()
+
+
+@pytest.mark.parametrize(("heads", "length"), [(3, 128), (90, 256), (2, 192)])
+def test_neighbours_that_stream_the_same_blocks_share_them(heads: int, length: int) -> None:
+    q, k, v = inputs(heads, length, 64)
+    out = torch.full(q.shape, torch.nan, device="cuda")
+    weighted(*(on_device(x) for x in (q, k, v)), heads, out)
+    found, wanted = from_device(out, np.dtype(np.float32)), weighted_reference(q, k, v, heads)
+    assert np.linalg.norm(found - wanted) < 5e-3 * np.linalg.norm(wanted)

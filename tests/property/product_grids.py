@@ -50,6 +50,9 @@ def grid(draw: Draw) -> str:
     sums = _sum(choose("peeled", "zeros", "added", "begun"), left, right, (tm, tn, tk), k, total)
     after, bias, out = _after(choose("nothing", "bias", "doubled", "rounded", "row_sum", "itself"), (tm, tn), total)
     loops = [f"for i in pl.parallel(0, {m}, {tm}):", f"for j in pl.parallel(0, {n}, {tn}):"]
+    if m.isdigit() and draw(0, 3) == 0:  # a loop that counts tiles
+        loops[0] = f"for i in pl.parallel({-(-int(m) // tm)}):"
+        sums, after = ([line.replace("[i, ", f"[i * {tm}, ") for line in lines] for lines in (sums, after))
     first, second = loops if draw(0, 1) else loops[::-1]
     b_shape = f"{columns}, {k}" if is_turned else f"{k}, {columns}"
     body = "\n".join("                    " + line for line in [*sums, *after])

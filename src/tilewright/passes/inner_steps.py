@@ -50,21 +50,21 @@ class InnerSteps:
         size = least.wider(wanted, max(1, WORD // min(_bytes(axis) for found in classes for axis in found.axes)), GRAIN)
         if size == span.step:
             return
-        start = integer(span.start + size) if before else loop.start
+        start = integer(span.start + size if before else span.start)
         self.rewritten[loop.loop_var] = replace(loop, start=start, stop=span.stop, step=integer(size))
         self.sizes |= {axis: size for found in classes for axis in found.axes}
         self.notes.append(f"{loop.loop_var.name_hint} by {size} instead of {span.step}")
 
     def _span(self, loop: ForStmt, classes: Sequence[Class], begins_before: bool) -> Span | None:
         """Return what a loop sums over, None where it cuts something else as well."""
-        step = loop.step.value if isinstance(loop.step, Const) else None
-        sound = all(c.is_summed and not c.roles and not c.is_fixed and c.sizes == {step} for c in classes)
+        sound = all(c.is_summed and not c.roles and not c.is_fixed for c in classes)
         cuts = [cut for found in classes for cut in found.cuts]
         own = [cut for cut in cuts if cut.offset is loop.loop_var or (begins_before and isinstance(cut.offset, Const))]
         alike = len({cut.is_padded for cut in cuts}) == 1
         if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in self.axes.fixed:
             return None
-        return span_of(loop, [cut.extent for cut in cuts], cuts[0].is_padded, 0 if begins_before else None)
+        span = span_of(loop, cuts, [cut.extent for cut in cuts], 0 if begins_before else None)
+        return span if span is not None and all(c.sizes == {span.step} for c in classes) else None
 
     def _before(self, loop: ForStmt) -> list[Class]:
         """Return the axes over which the first products are summed, where they stand before the loop."""

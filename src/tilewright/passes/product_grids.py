@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from tilewright.core.expr import Const, Invoke, Var, integer
+from tilewright.core.expr import Invoke, Var, integer
 from tilewright.core.program import Program
 from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt
@@ -15,7 +15,7 @@ from tilewright.core.visitor import variables
 from tilewright.passes.inner_steps import InnerSteps
 from tilewright.passes.launches import runs_side_by_side
 from tilewright.passes.spans import Span, span_of
-from tilewright.passes.tile_axes import Axis, Class, TileAxes
+from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
 from tilewright.records import record
 
 GRAINS = ((1, 6), (16, 64), (16, 64))
@@ -99,19 +99,22 @@ class ProductGrid:
             return []
         (param,) = params
         found = axes.cut_by(param)
-        step = loop.step.value if isinstance(loop.step, Const) else None
-        sound = all(not c.is_fixed and c.sizes == {step} and all(x.offset is param for x in c.cuts) for c in found)
+        sound = all(not c.is_fixed and all(cut.offset is param for cut in c.cuts) for c in found)
         stored = all(any(cut.offset is param for cut in cuts) for cuts in axes.stores)
         return found if sound and stored else []
 
     def _span(self, loop: ForStmt, classes: Sequence[Sequence[Class]]) -> Span | None:
         """Return what a loop covers of the tensors that the kernels are called with."""
         extents: list[Extent] = []
+        cuts: list[Cut] = []
         for made, function, found in zip(self.calls, self.functions, classes, strict=True):
             given = {param: arg.type for param, arg in zip(function.params, made.args, strict=True)}
-            extents += [_extent(given.get(cut.tensor), cut.axis) for each in found for cut in each.cuts]
-        is_padded = any(cut.is_padded for found in classes for each in found for cut in each.cuts)
-        return span_of(loop, extents, is_padded)
+            own = [cut for each in found for cut in each.cuts]
+            extents += [_extent(given.get(cut.tensor), cut.axis) for cut in own]
+            cuts += [replace(cut, offset=loop.loop_var) for cut in own]
+        span = span_of(loop, cuts, extents)
+        every = [each for found in classes for each in found]
+        return span if span is not None and all(each.sizes == {span.step} for each in every) else None
 
     def _leave_enough(self, turns: int, small: int) -> None:
         """Make steps smaller again, but not too small, where fewer turns would be left for threads to share."""

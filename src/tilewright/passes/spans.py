@@ -8,6 +8,7 @@ from tilewright.core.expr import Expr, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.stmt import ForStmt
 from tilewright.core.types import Extent
+from tilewright.passes.tile_axes import Cut
 from tilewright.records import record
 
 NEAR = (0.7, 1.15)
@@ -51,22 +52,33 @@ class Span:
         return max(self.step, -(-length // self.steps(wanted) // grain) * grain)
 
 
-def span_of(loop: ForStmt, extents: Sequence[Extent], is_padded: bool, first: int | None = None) -> Span | None:
-    """Return what a loop covers of axes that go so far, where others steps may; None where only its own do.
+def span_of(loop: ForStmt, cuts: Sequence[Cut], extents: Sequence[Extent], first: int | None = None) -> Span | None:
+    """Return what a loop covers of axes that go so far, where other steps may; None where only its own do.
 
     Turns that begin before the loop, from `first` on, belong to it.
     """
     start, stop, step = (as_extent(x) for x in (loop.start, loop.stop, loop.step))
-    if not isinstance(start, int) or not isinstance(step, int) or step < 2 or stop is None:
+    times, is_padded = {cut.times for cut in cuts if cut.offset is loop.loop_var}, any(cut.is_padded for cut in cuts)
+    if not isinstance(start, int) or not isinstance(step, int) or step < 1 or stop is None or len(times) != 1:
         return None
+    (by,) = times
+    if by > 1 and not isinstance(stop, int):
+        return None
+    if isinstance(stop, int):
+        return _known(range(by * start, by * stop, by * step), extents, is_padded, first)
     begin = start if first is None else first
-    if all(extent == stop for extent in extents):
-        length = stop - begin if isinstance(stop, int) else None
-        is_whole = length is not None and length > 0 and length % step == 0
-        return Span(begin, loop.stop, step, length, is_padded) if is_whole or not is_padded else None
-    if not isinstance(stop, int) or stop <= start:
+    return Span(begin, loop.stop, step, None, False) if set(extents) == {stop} and not is_padded else None
+
+
+def _known(turns: range, extents: Sequence[Extent], is_padded: bool, first: int | None) -> Span | None:
+    """Return what turns cover that begin where somebody has said."""
+    known = {extent for extent in extents if isinstance(extent, int)}
+    if not turns or turns.step < 2 or len(known) < len(set(extents)):
         return None
-    covered = start + -((start - stop) // step) * step
-    if all(isinstance(extent, int) and extent >= covered for extent in extents):
-        return Span(begin, integer(covered), step, covered - begin, True)
-    return None
+    begin, covered = turns[0] if first is None else first, turns[-1] + turns.step
+    if min(known) >= covered:
+        exact = is_padded or known != {covered}
+        return Span(begin, integer(covered), turns.step, covered - begin, exact)
+    (most, *others) = known
+    is_cut = not others and not is_padded and turns[-1] < most
+    return Span(begin, integer(most), turns.step, most - begin, False) if is_cut else None

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import TypeGuard
 
 from tilewright.core.build import arguments
-from tilewright.core.expr import ABSENT, Absent, Call, Const, Expr, MakeTuple, Var, integer
+from tilewright.core.expr import ABSENT, Absent, Call, Const, ConstInt, Expr, MakeTuple, Var, integer
 from tilewright.core.op import Effect, Kind
 from tilewright.core.operands import Bound
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
@@ -36,9 +36,11 @@ class Cut:
     tensor: Var
     axis: int
     offset: Expr
+    """Of an offset that is a multiple of a variable, the variable."""
     extent: Extent
     is_padded: bool = False
-    is_stored: bool = False
+    times: int = 1
+    """How many elements one step of the offset is."""
 
 
 @mutable
@@ -204,10 +206,11 @@ class TileAxes:
         if not plain or type_.valid != type_.shape or pad not in (None, 0):
             self._fix([*call.args, tile])
             return
-        self._fix(v for offset in offsets.elements if not isinstance(offset, Var) for v in variables([offset]))
+        starts = [multiple_of(offset) for offset in offsets.elements]
+        self._fix(v for offset, _ in starts if not isinstance(offset, Var) for v in variables([offset]))
         cuts = tuple(
-            Cut(tensor, axis, offset, extent, pad is not None, is_stored)
-            for axis, (offset, extent) in enumerate(zip(offsets.elements, type_.shape, strict=True))
+            Cut(tensor, axis, offset, extent, pad is not None, times)
+            for axis, ((offset, times), extent) in enumerate(zip(starts, type_.shape, strict=True))
         )
         for cut in cuts:
             self.of(tile, cut.axis).cuts.append(cut)
@@ -233,6 +236,15 @@ class TileAxes:
     def _fix_axes(self, axes: Iterable[Axis]) -> None:
         for axis in axes:
             self.of(*axis).is_fixed = True
+
+
+def multiple_of(offset: Expr) -> tuple[Expr, int]:
+    """Return a variable and how many times it is an offset; any other offset is itself once."""
+    if isinstance(offset, Call) and offset.op.kind is Kind.SCALAR and offset.op.spec.name == "mul":
+        for var, times in (offset.args, offset.args[::-1]):
+            if isinstance(var, Var) and isinstance(times, ConstInt) and times.value > 0:
+                return var, int(times.value)
+    return offset, 1
 
 
 def _is_tile(value: Expr) -> TypeGuard[Var]:

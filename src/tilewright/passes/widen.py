@@ -23,7 +23,7 @@ from tilewright.errors import KernelError, OutOfBoundsError
 from tilewright.passes import simplify
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.read_casts import read_casts
-from tilewright.passes.tile_axes import MADE, Axis
+from tilewright.passes.tile_axes import MADE, Axis, multiple_of
 from tilewright.records import record
 
 SHAPED = ("load", "slice", *MADE)
@@ -104,7 +104,9 @@ def _rewritten(grid: ProductGrid, body: SeqStmts, names: Mapping[str, str]) -> F
     named = _Renamed(replaced, names).body(body)
     for loop in grid.inside_out:
         if (var := loop.loop_var) in grid.steps:
-            loop = replace(loop, loop_var=replaced[var], stop=grid.spans[var].stop, step=integer(grid.steps[var]))
+            span = grid.spans[var]
+            loop = replace(loop, loop_var=replaced[var], start=integer(span.start), stop=span.stop)
+            loop = replace(loop, step=integer(grid.steps[var]))
         named = SeqStmts((replace(loop, body=named),))
     (result,) = named
     assert isinstance(result, ForStmt)
@@ -130,6 +132,7 @@ class _Wider(Rewriter):
     def __init__(self, params: Mapping[Var, Var], sizes: Mapping[Axis, int], loops: Mapping[Var, ForStmt]) -> None:
         super().__init__(params, fresh=True)
         self.sizes, self.loops = sizes, loops
+        self.counting = {*params, *loops}
 
     def _shape(self, var: Var, shape: Sequence[int]) -> tuple[int, ...]:
         return tuple(self.sizes.get((var, axis), extent) for axis, extent in enumerate(shape))
@@ -154,6 +157,11 @@ class _Wider(Rewriter):
             made = _cut(value, {**bound, name: shape})
             return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)
         return super().assign(stmt)
+
+    def expr(self, expr: Expr) -> Expr:
+        """Take a variable that counts elements for what was a multiple of one that counted tiles."""
+        var, _ = multiple_of(expr)
+        return self.replaced[var] if isinstance(var, Var) and var in self.counting else super().expr(expr)
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Take other steps."""

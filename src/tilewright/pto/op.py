@@ -6,6 +6,7 @@ its meaning as statements of the tile IR. Nothing else in the code base lists op
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from inspect import CO_VARARGS
 from itertools import islice
@@ -102,6 +103,8 @@ def unmeant(names: str, form: Form, family: str, rule: Rule | None = None) -> No
     def refuse(machine: object, op: Op) -> None:
         raise PtoUnsupportedOpError(f"`{op.name}` cannot be run here ({family})")
 
+    refuse.__module__ = sys._getframe(1).f_globals["__name__"]  # pyright: ignore[reportPrivateUsage]
+    refuse.__doc__ = f"Read, printed and verified; nothing here runs it yet ({family})."
     declare(names, form, rule=rule, is_by_bytes=True)(refuse)
 
 

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from tilewright.tools.coming_from import coming_from_page
 from tilewright.tools.life import life_page
+from tilewright.tools.pto_reference import pto_page
 from tilewright.tools.reference import language_page
 
 PAGES: dict[str, Callable[[], str]] = {
     "coming-from.md": coming_from_page,
     "language.md": language_page,
     "life-of-a-kernel.md": life_page,
+    "pto-reference.md": pto_page,
 }
 """Each generated page and who writes it."""
 

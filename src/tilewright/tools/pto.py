@@ -31,6 +31,7 @@ EPILOG = """examples:
   tilewright pto fmt kernel.pto                                     put its blanks in order
   tilewright pto lint kernel.pto                                    what is legal and can hardly be meant
   tilewright pto diff before.pto after.pto                          what they say differently
+  tilewright pto explain trowsum                                    one op: form, meaning, rules, a kernel
 
 Arguments are given by the names the function has for them. A pointer takes a .npy file, or random, zeros, ones or
 arange with a shape; a scalar takes a number.

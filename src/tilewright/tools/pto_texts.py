@@ -1,4 +1,4 @@
-"""The commands on PTO text as text: `tilewright pto fmt`, `lint` and `diff`."""
+"""The commands on PTO text as text: `tilewright pto fmt`, `lint`, `diff` and `explain`."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     diff.add_argument("files", metavar="FILE", nargs=2, type=Path)
     diff.add_argument("--context", type=int, default=2, metavar="N", help="lines around a difference (default: 2)")
     diff.set_defaults(command=_diff)
+    about = "Say how an op is written, what it does and refuses, with a kernel that runs it."
+    explain = commands.add_parser("explain", help="explain an op", description=about)
+    explain.add_argument("name", metavar="OP", help="as in tadd or pto.tadd")
+    explain.set_defaults(command=_explain)
 
 
 def module_in(path: Path) -> Module:
@@ -85,6 +89,12 @@ def _diff(options: argparse.Namespace) -> None:
     lines = difference(*map(module_in, options.files), context=max(0, options.context))
     if lines:
         _end_with((f"--- {options.files[0]}", f"+++ {options.files[1]}", *lines))
+
+
+def _explain(options: argparse.Namespace) -> None:
+    from tilewright.tools.pto_reference import explained
+
+    screen.markdown(explained(options.name))
 
 
 def _end_with(answer: Iterable[str]) -> NoReturn:

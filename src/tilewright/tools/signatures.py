@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -47,13 +48,22 @@ def other_names(spec: OpSpec) -> list[str]:
     return [name for names in _spellings(spec).values() for name in names[1:]]
 
 
+@cache
+def _names() -> list[tuple[str, str, OpSpec]]:
+    """Return every name of an op: where it is found, the name there, and what it takes."""
+    return [
+        (namespace, name, spelled)
+        for namespace, module in NAMESPACES.items()
+        for name, value in inspect.getmembers(module)
+        if callable(value) and (spelled := spec_of(value)) is not None
+    ]
+
+
 def _spellings(spec: OpSpec) -> dict[OpSpec, list[str]]:
     found: dict[str, OpSpec] = {}
-    for namespace, module in NAMESPACES.items():
-        for name, value in inspect.getmembers(module):
-            spelled = spec_of(value) if callable(value) else None
-            if spelled is not None and spelled.function is spec.function and f"pl.{name}" not in found:
-                found[f"{namespace}.{name}"] = spelled
+    for namespace, name, spelled in _names():
+        if spelled.function is spec.function and f"pl.{name}" not in found:
+            found[f"{namespace}.{name}"] = spelled
     return {each: [name for name, spelled in found.items() if spelled is each] for each in found.values()}
 
 

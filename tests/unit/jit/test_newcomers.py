@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import tilewright.language as pl
-from tilewright.errors import OperandError, ReassignmentError, ShapeMismatchError, UnsupportedFeatureError
+from tilewright.errors import (
+    ExecutionError,
+    OperandError,
+    ReassignmentError,
+    ShapeMismatchError,
+    UnsupportedFeatureError,
+)
 from tilewright.runtime import RunConfig
 
 X: Any = np.random.default_rng(7).standard_normal((4, 6)).astype(np.float32)
@@ -195,3 +201,19 @@ def test_what_would_mean_something_else_is_refused(mistake: Any, error: type[Exc
 
     with pytest.raises(error, match=help):
         wrong(X, np.zeros_like(X))
+
+
+def test_a_kernel_with_other_tiles_keeps_its_name_in_messages() -> None:
+    @pl.jit
+    def product(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+        for i in pl.parallel(0, a.shape[0], 16):
+            for j in pl.parallel(0, b.shape[1], 16):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    acc = pl.zeros([16, 16])
+                    for k in pl.range(0, a.shape[1], 8):
+                        acc += pl.load(a, [i, k], [16, 8], pad=0.0) @ pl.load(b, [k, j], [8, 16], pad=0.0)
+                    pl.store(acc, [i, j], out)
+
+    a, b = np.ones((33, 40), np.float32), np.ones((40, 34), np.float32)
+    with pytest.raises(ExecutionError, match="in kernel `product`: axis"):
+        product(a, b, np.zeros((33, 34), np.float32))

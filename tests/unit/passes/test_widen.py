@@ -24,7 +24,7 @@ def notes(*stmts: str, rows: str = "96", stop: str = "96") -> str:
     return str(widened(lowered(*stmts, rows=rows, stop=stop), WANTED)).strip()
 
 
-def lowered(*stmts: str, rows: str = "96", stop: str = "96") -> Program:
+def lowered(*stmts: str, rows: str = "96", stop: str = "96", by: str = "12") -> Program:
     """Return a product of 96 x 100 and 100 x 200 elements, each tile of which is some statements."""
     body = "\n                    ".join(stmts)
     text = f"""
@@ -35,7 +35,7 @@ class P:
     @pl.function(type=pl.FunctionType.Orchestration)
     def main(self, a: pl.Tensor[[{rows}, 100], pl.FP32], b: pl.Tensor[[100, 200], pl.FP32],
              c: pl.InOut[pl.Tensor[[{rows}, 200], pl.FP32]]):
-        for i in pl.parallel(0, {stop}, 12):
+        for i in pl.parallel(0, {stop}, {by}):
             for j in pl.parallel(0, 200, 16):
                 with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
                     {body}
@@ -63,9 +63,16 @@ def test_what_depends_on_its_tile_keeps_it(stmts: list[str], kept: str) -> None:
     assert [f" {name} by" in f" {changed}" for name in "ij"] == [name not in kept for name in "ij"]
 
 
-def test_a_grid_that_ends_within_its_tensors_ends_there_in_other_steps_too() -> None:
-    assert "i by 48" in notes(SUM, STORE, rows="120")
-    assert "i by" not in notes(SUM, STORE, rows="90", stop="86")
+@pytest.mark.parametrize(("rows", "stop", "step"), [("120", "96", 48), ("90", "86", 45), ("90", "70", 36)])
+def test_a_grid_ends_where_it_ended(rows: str, stop: str, step: int) -> None:
+    """Within its tensors, where they end, and where its last tile ends: no other steps are taken."""
+    assert f"i by {step}" in notes(SUM, STORE, rows=rows, stop=stop)
+
+
+def test_loops_that_count_tiles_count_elements() -> None:
+    counted = SUM.replace("[i,", "[i * 12,"), STORE.replace("[i,", "[12 * i,")
+    program = widened(lowered(*counted, stop="8", by="1"), WANTED).program
+    assert "pl.parallel(0, 96, 48)" in str(program) and "[i, j]" in str(program)
 
 
 def test_a_grid_over_extents_that_only_calls_know_is_cut_by_them() -> None:

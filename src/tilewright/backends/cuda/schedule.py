@@ -15,8 +15,8 @@ from tilewright.settings import PREFIX
 PER_THREAD = 32
 """Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
 LOADED, LIGHT, MOST = 64, 8, 512
-"""Bytes of a tile that a thread loads, and elements where it does little else; threads that are taken for that at most.
-Many that do little keep memory busier, until they wait for each other."""
+"""Bytes of a tile that a thread loads, half as many of large elements, and elements where it does little else; threads
+that are taken for that at most. Many that do little keep memory busier, until they wait for each other."""
 TINY = 128
 """Elements of a tile that one warp has alone."""
 OF_PRODUCTS = 128
@@ -45,13 +45,17 @@ class Schedule:
     """Whether the kernel's text says itself what its warps do; its blocks take turns at those of the grid."""
 
 
-def plain(largest: int, products: Sequence[tuple[int, int]], *, loaded: int = 0, is_light: bool = False) -> Schedule:
+def plain(
+    largest: int, products: Sequence[tuple[int, int]], *, loaded: tuple[int, int] = (0, 1), is_light: bool = False
+) -> Schedule:
     """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
 
-    `loaded` is how many bytes it loads at once and folds; one that is light does little more than load and store.
+    `loaded` is how many bytes it loads at once and folds, and of how many an element is; one that is light does little
+    more than load and store.
     """
     if not products:
-        wide = largest // LIGHT if is_light else loaded // LOADED
+        size, element = loaded
+        wide = largest // LIGHT if is_light else size // (LOADED if element < 4 else LOADED // 2)
         return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
     return Schedule(_warps(held // OF_PRODUCTS, 8), 3)

@@ -27,7 +27,7 @@ from tilewright.core.visitor import statements
 from tilewright.errors import NoTorchError
 from tilewright.frontend.programs import as_program
 from tilewright.programs.torch_text.expressions import Expressions, function_name, symbol, torch_dtype
-from tilewright.programs.torch_text.prelude import imports, prelude
+from tilewright.programs.torch_text.prelude import prelude
 
 INDENT = "    "
 
@@ -45,8 +45,9 @@ def torch_codegen(node: Program | Function, *, check_shapes: bool = False) -> st
     writer = _Writer(check_shapes)
     functions = [line for function in program.function_list for line in (*writer.function(function), "", "")]
     body = "\n\n\n".join([*writer.expressions.meanings.values(), "\n".join(functions)])
-    text = "\n\n\n".join([*prelude(body), body])
-    return "\n".join([f'"""{program.name}, computed by torch."""', "", *imports(text), "", "", text.rstrip(), ""])
+    imports, definitions = prelude(body)
+    text = "\n\n\n".join([*definitions, body])
+    return "\n".join([f'"""{program.name}, computed by torch."""', "", *imports, "", "", text.rstrip(), ""])
 
 
 class _Writer:

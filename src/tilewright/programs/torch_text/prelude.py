@@ -15,29 +15,24 @@ IMPORTS = ("math", "torch")
 """The modules that these functions use."""
 
 
-def prelude(text: str) -> list[str]:
-    """Return the definitions of what a text uses and of all that they use, in the order they are written."""
-    known, wanted = _definitions(), _mentioned(ast.parse(text))
+def prelude(body: str) -> tuple[list[str], list[str]]:
+    """Return the imports that a text needs, and the definitions of all that it uses, in the order they are written."""
+    known, wanted = _definitions(), _mentioned(ast.parse(body))
     used: set[str] = set()
     while wanted:
         name = wanted.pop()
-        if name in known and name not in used:
+        if name not in used:
             used.add(name)
-            wanted += _mentioned(known[name])
-    return [ast.unparse(known[name]) for name in known if name in used]
-
-
-def imports(text: str) -> list[str]:
-    """Return the imports that a text needs."""
-    found = _mentioned(ast.parse(text))
-    return [f"import {name}" for name in IMPORTS if name in found]
+            wanted += known[name][1] if name in known else ()
+    return [f"import {name}" for name in IMPORTS if name in used], [known[name][0] for name in known if name in used]
 
 
 @cache
-def _definitions() -> dict[str, ast.stmt]:
-    """Return every definition by its name, without decorators and annotations."""
+def _definitions() -> dict[str, tuple[str, list[str]]]:
+    """Return every definition by its name, without decorators and annotations, and the names that it mentions."""
     trees = (ast.parse(inspect.getsource(module)) for module in MODULES)
-    return {name: _Bare().visit(node) for tree in trees for node in tree.body for name in _defined(node)}
+    found = {name: _Bare().visit(node) for tree in trees for node in tree.body for name in _defined(node)}
+    return {name: (ast.unparse(node), _mentioned(node)) for name, node in found.items()}
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:

@@ -79,4 +79,5 @@ def elementwise(compute: Callable[..., Expr]) -> Lowering:
     def lowering(m: Machine, op: Op) -> Expr | None:
         return given(m, op, compute(m, op, *operands(m, op, function.__code__.co_argcount - 2)))
 
+    lowering.__doc__, lowering.__module__ = compute.__doc__, compute.__module__
     return lowering

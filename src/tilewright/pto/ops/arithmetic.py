@@ -96,6 +96,7 @@ def _result(op: Op) -> DataType:
 @declare(f"arith.{' '.join(_AS_UNSIGNED)}", _INTEGERS)
 @declare(f"arith.{' '.join(_REAL)}", _FLOATS)
 def _binary(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
+    """Two numbers of one type; integers wrap."""
     word = op.name.removeprefix("arith.")
     seen = _unsigned if word in _AS_UNSIGNED else _signed
     return _to(m, m.b.scalar((_SIGNED | _AS_UNSIGNED | _REAL)[word], seen(m, lhs), seen(m, rhs)), _result(op))
@@ -113,6 +114,7 @@ def _unsigned(m: Machine, value: Expr) -> Expr:
 
 @declare("arith.remsi", _INTEGERS)
 def _remainder(m: Machine, op: Op, dividend: Expr, divisor: Expr) -> Expr:
+    """What a division that rounds toward zero leaves."""
     lhs, rhs = _signed(m, dividend), _signed(m, divisor)
     whole = m.b.scalar("mul", m.b.scalar("div", lhs, rhs), rhs)
     return _to(m, m.b.scalar("sub", lhs, whole), _result(op))
@@ -146,17 +148,20 @@ def _number_of(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 
 @declare(f"arith.{' '.join(_BITS)}", _INTEGERS)
 def _bits(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
+    """Two integers, bit by bit."""
     on_conditions, on_bits = _BITS[op.name.removeprefix("arith.")]
     return m.b.scalar(on_conditions if element_of(lhs) == BOOL else on_bits, lhs, rhs)
 
 
 @declare("arith.negf", Form("f", "f", Typing.SAME))
 def _negated(m: Machine, op: Op, value: Expr) -> Expr:
+    """A float with its sign changed."""
     return m.b.scalar("neg", value)
 
 
 @declare("arith.cmpi", _comparison("ii"), rule=predicate(_INTEGER_ORDERS))
 def _compare(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
+    """Whether integers compare so, with or without a sign as the predicate says."""
     word = str(op.attributes["predicate"])
     if element_of(lhs) == BOOL:
         lhs, rhs = (m.b.cast(v, dtypes.INT32) for v in (lhs, rhs))
@@ -169,6 +174,7 @@ def _compare(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 
 @declare("arith.cmpf", _comparison("ff"), rule=predicate(_FLOAT_ORDERS))
 def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
+    """Whether floats compare so; with NaN only `une` and the unordered ones hold."""
     word = str(op.attributes["predicate"])
     ordered = m.b.scalar("and_", m.b.scalar("eq", lhs, lhs), m.b.scalar("eq", rhs, rhs))
     if word in ("ord", "uno"):
@@ -183,6 +189,7 @@ def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 
 @declare("arith.select", Form("bxx", "x", Typing.SELECT), rule=_choices)
 def _select(m: Machine, op: Op, condition: Expr) -> Lowered:
+    """One of two numbers, as a condition says."""
     chosen, spare = (m.values[value] for value in op.operands[1:])
     refuse_unlike(chosen, spare)
     parts = [_chosen(m, condition, a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]
@@ -208,12 +215,14 @@ def _chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
 @declare("arith.extf truncf", Form("f", "f", Typing.CAST), rule=_fits)
 @declare("arith.fptosi", Form("f", "i", Typing.CAST), rule=_fits)
 def _convert(m: Machine, op: Op, value: Expr) -> Expr:
+    """A number in another type."""
     seen = _unsigned if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") else _signed
     return _to(m, seen(m, value), _result(op))
 
 
 @declare("arith.fptoui", Form("f", "i", Typing.CAST), rule=_fits)
 def _to_unsigned(m: Machine, op: Op, value: Expr) -> Expr:
+    """A float as an unsigned integer, cut toward zero."""
     dtype = _result(op)
     return _to(m, m.b.cast(value, UNSIGNED[4 if dtype == BOOL else dtype.get_byte()]), dtype)
 
@@ -255,6 +264,7 @@ def _bitcast(m: Machine, op: Op, value: Expr) -> Expr:
 
 @declare("arith.addui_extended", Form("ii", "ib", Typing.EXTENDED))
 def _add_with_carry(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
+    """A sum, and whether it wrapped."""
     dtype = UNSIGNED[element_of(lhs).get_byte()]
     total = m.b.scalar("add", lhs, rhs)
     return total, m.b.scalar("lt", m.b.cast(total, dtype), m.b.cast(lhs, dtype))

@@ -23,6 +23,7 @@ EVENTS = r"eventid_array<(\d+)>"
 
 @declare("pto.declare_local_array declare_eventid_array", Form("", "o", Typing.RESULT), widens=0)
 def _declare(m: Machine, op: Op) -> View:
+    """A small array of numbers that a function keeps."""
     text = str(op.results[0].type)
     found = re.fullmatch(r"!pto\.local_array<((?:\d+x)+)(\w+)>", re.sub(EVENTS, r"local_array<\1xi64>", text))
     if found is None or found[2] not in SCALARS:
@@ -39,6 +40,7 @@ def _declare(m: Machine, op: Op) -> View:
 @declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"))
 @declare("pto.eventid_array_get", Form("o", "i", words=_INDICES, index="indices"), left_out=lambda op, _: INDEX)
 def _get(m: Machine, op: Op, array: View) -> Expr:
+    """A number of an array."""
     view = bytes_view(m, array.pointer, array.shape, array.strides)
     return m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), op.results[0].of(Scalar).dtype)
 
@@ -46,6 +48,7 @@ def _get(m: Machine, op: Op, array: View) -> Expr:
 @declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"))
 @declare("pto.eventid_array_set", Form("oi", words=_INDICES, index="indices", untyped=1))
 def _set(m: Machine, op: Op, array: View, value: Expr) -> None:
+    """Write a number of an array."""
     view = bytes_view(m, array.pointer, array.shape, array.strides)
     number = m.b.cast(value, array.pointer.element.dtype)
     m.b.set(view, number, *(m.clause(op, "indices") or ()))

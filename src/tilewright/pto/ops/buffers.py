@@ -71,6 +71,7 @@ _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "va
     is_by_bytes=True,
 )
 def _alloc(m: Machine, op: Op) -> Tile:
+    """A tile buffer: at an address, or where there is room."""
     type_ = op.results[0].of(TileBuf)
     addresses = m.clause(op, "addr")
     address = addresses[0] if addresses else None
@@ -123,6 +124,7 @@ def _is_open(op: Op, constants: Constants) -> None:
 
 @declare("pto.set_validshape", Form("zii", untyped=2), rule=_is_open, is_by_bytes=True)
 def _set_valid(m: Machine, op: Op, tile: Tile, rows: Expr, cols: Expr) -> None:
+    """Change how many of a tile's rows and columns are valid."""
     if not m.placed(tile):
         return
     for extent, given, most in zip(tile.valid, (rows, cols), tile.limits, strict=True):
@@ -173,6 +175,7 @@ _WINDOW = Form("z", "z", words=_OFFSETS, numbers=("sizes",), index="offsets", fa
 
 @declare("pto.subview subset", _WINDOW, rule=_is_window, left_out=_window_of, is_by_bytes=True)
 def _subview(m: Machine, op: Op, tile: Tile) -> Lowered:
+    """A window of a tile, in the same bytes."""
     type_ = op.results[0].of(TileBuf)
     tile = tile if tile.slot is None else _placed(m, tile)
     at, shape = _pair(m, op, "offsets"), (type_.rows, type_.cols)
@@ -204,6 +207,7 @@ def _keeps_bytes(op: Op, _: Constants) -> None:
 
 @declare("pto.treshape", Form("z", "z", family="tile_buf"), rule=_keeps_bytes, is_by_bytes=True)
 def _reshape(m: Machine, op: Op, tile: Tile) -> Lowered:
+    """The same bytes under another shape."""
     type_ = op.results[0].of(TileBuf)
     tile = tile if tile.slot is None else _placed(m, tile)
     if _has_gaps(tile):
@@ -229,6 +233,7 @@ def _start_of(op: Op) -> Ptr:
 
 @declare("pto.tile_buf_addr", Form("z", "p", family="ptr"), rule=gives(_start_of), is_by_bytes=True)
 def _address(m: Machine, op: Op, tile: Tile) -> Lowered:
+    """The address of a tile's first element."""
     type_ = op.results[0].of(Ptr)
     if not m.placed(tile):
         return m.memory.pointer(type_.space, type_.element, m.b.index(0))

@@ -42,6 +42,7 @@ def _not(m: Machine, on: Expr) -> Expr:
 
 @declare("pto.vaddc", register("vvm", "vm"))
 def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
+    """Sums, and the lanes that wrapped."""
     lhs, rhs = _in_unsigned(m, op)
     total = m.b.tile("add", lhs, rhs)
     return _both(m, op, total, _less(m, total, lhs))

@@ -21,6 +21,7 @@ _FOR = Form("iii", "x*", words={"iter_args": Word(Layout.PLAIN, "x*")}, syntax=S
 @declare("func.return", Form("x*"))
 @declare("scf.condition", Form("bx*", syntax=Syntax.CONDITION))
 def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """The end of a region, and what it hands on."""
     return tuple(_carriable(m, v) for v in op.operands)
 
 
@@ -34,6 +35,7 @@ def _carriable(m: Machine, value: Value) -> Lowered:
 
 @declare("func.call", Form("x*", "x*", syntax=Syntax.CALL))
 def _call(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """A call of a function of the module."""
     callee = op.attributes["callee"]
     assert isinstance(callee, SymbolRef)
     return m.call(op, callee.name, [m.values[v] for v in op.operands])
@@ -42,6 +44,7 @@ def _call(m: Machine, op: Op) -> tuple[Lowered, ...]:
 @declare("pto.section.cube section.vector vecscope", Form(syntax=Syntax.REGION), is_by_bytes=True)
 @declare("pto.strict_vecscope", Form("x*", syntax=Syntax.REGION), is_by_bytes=True)
 def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """A region that runs where it stands."""
     region = op.regions[0]
     arguments = [m.values[v] for v in op.operands][: len(region.arguments)]
     handed = m.region(region, arguments)
@@ -50,6 +53,7 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
 
 @declare("scf.for", _FOR)
 def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
+    """A loop that counts up, and carries values."""
     start, stop, step = map(m.b.index, bounds)
     inits = [_carriable(m, v) for v in op.clause("iter_args") or ()]
     carried = m.carried(inits, "carried")
@@ -68,6 +72,7 @@ def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
 
 @declare("scf.if", Form("b", "x*", syntax=Syntax.IF))
 def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
+    """One of two regions, as a condition says."""
     fixed = known(condition)
     if fixed is not None:
         taken = op.regions[0 if fixed else 1 :][:1]

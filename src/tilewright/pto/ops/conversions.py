@@ -41,6 +41,7 @@ WHOLE = float(1 << 23)
 
 @declare("pto.tcvt", tile("zz?", "z"))
 def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
+    """Elements in another type, rounded as `rmode` says, clamped or wrapped."""
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
     if mode not in MODES:
         raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
@@ -124,11 +125,13 @@ def _part(op: Op, step: int) -> int:
 
 @declare("pto.vcvt", register("un?", "u"), widens=0)
 def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
+    """Lanes in another type; of narrower ones, every second or fourth."""
     return _placed(m, op, source.expr)
 
 
 @declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
 def _scale_and_convert(m: Machine, op: Op, source: Vector, scale: Expr) -> Expr:
+    """Lanes times a number, in a narrower type."""
     return _placed(m, op, m.b.tile("mul", source.expr, m.b.cast(scale, source.element.dtype, "rint")))
 
 

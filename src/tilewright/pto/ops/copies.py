@@ -200,6 +200,7 @@ _PADDED = {**_BURSTS, "pad": Word(Layout.PLAIN, "si?i?")}
 
 @declare("pto.mte_gm_ub", Form("glii", words=_PADDED), is_by_bytes=True, counts=I64)
 def _load(m: Machine, op: Op, source: Pointer, target: Pointer, _: Expr, length: Expr) -> None:
+    """Bursts of bytes from global to local memory."""
     copy = Copy(source, target, m.b.index(length), _axes(m, op))
     given = op.clause("pad")
     if given is None:
@@ -250,6 +251,7 @@ def _fill(m: Machine, copy: Copy, value: Expr, row: Expr) -> None:
 
 @declare("pto.mte_ub_gm", Form("lgi", words=_BURSTS), is_by_bytes=True, counts=I64)
 def _store(m: Machine, op: Op, source: Pointer, target: Pointer, length: Expr) -> None:
+    """Bursts of bytes from local to global memory."""
     run(m, Copy(source, target, m.b.index(length), _axes(m, op)))
 
 

@@ -38,6 +38,7 @@ def _word(op: Op) -> str:
 @declare("pto.vabs vneg vexp vln vsqrt vrelu", register("vm"))
 @elementwise
 def _unary(m: Machine, op: Op, x: Expr) -> Expr:
+    """A function of each element."""
     return m.b.tile(_UNARY[_word(op)], x)
 
 
@@ -50,6 +51,7 @@ def _unary(m: Machine, op: Op, x: Expr) -> Expr:
 @declare("pto.vshls vshrs", register("vim"), counts=SCALARS["i16"])
 @elementwise
 def _binary(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
+    """Elements of two tiles or vectors, or of one and a number."""
     mode = op.attributes.get("precision_mode", op.attributes.get("precisionType"))
     return arithmetic(m, _function(op), x, y, precise=getattr(mode, "word", "") == "HIGH_PRECISION")
 
@@ -65,6 +67,7 @@ def _function(op: Op) -> str:
 @declare("pto.vand vor vxor", register("vvm"))
 @elementwise
 def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
+    """Elements of two, bit by bit."""
     lhs, rhs = _bits(m, op, x), _bits(m, op, y)
     return bitcast(m, m.b.tile(_function(op), lhs, rhs), element_of(x))
 
@@ -73,6 +76,7 @@ def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
 @declare("pto.vnot", register("vm"))
 @elementwise
 def _inverted(m: Machine, op: Op, x: Expr) -> Expr:
+    """Each element with its bits flipped."""
     return bitcast(m, m.b.tile("not_", _bits(m, op, x)), element_of(x))
 
 
@@ -85,6 +89,7 @@ def _bits(m: Machine, op: Op, x: Expr) -> Expr:
 @declare("pto.vaddrelu vsubrelu", register("vvm?"))
 @elementwise
 def _then_relu(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
+    """Sums or differences, nothing negative."""
     return m.b.tile("relu", arithmetic(m, _word(op)[:3], x, y))
 
 
@@ -92,6 +97,7 @@ def _then_relu(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
 @declare("pto.vlrelu", register("vem"))
 @elementwise
 def _leaky(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
+    """Elements, negative ones times a slope."""
     return m.b.tile("lrelu", x, slope)
 
 
@@ -99,6 +105,7 @@ def _leaky(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
 @declare("pto.vprelu", register("vvm?"))
 @elementwise
 def _parametric(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
+    """Elements, negative ones times a slope of their own."""
     return where(m, x, CmpType.GT, constant(0.0), x, m.b.tile("mul", x, slope))
 
 
@@ -116,6 +123,7 @@ def _remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 
 @declare("pto.taxpy", tile("zs", "z"), rule=reach, is_by_source=True)
 def _add_scaled(m: Machine, op: Op, target: Tile, source: Tile, scale: Expr) -> None:
+    """A tile times a number, added to the destination."""
     dtype = target.type.element.dtype
     x = cast(m, read(m, source, target.valid, target.limits), dtype)
     factor = m.b.cast(scale, dtype)
@@ -125,6 +133,7 @@ def _add_scaled(m: Machine, op: Op, target: Tile, source: Tile, scale: Expr) -> 
 
 @declare("pto.vaxpy", register("vvem|vem|vve"))
 def _scale(m: Machine, op: Op) -> Expr | None:
+    """A vector times a number, and another added."""
     x, *others = rows_of(m, op)
     number = next(v for v in op.operands if isinstance(m.values[v], Number))
     scaled = m.b.tile("mul", x, m.b.cast(m.expr(number), element_of(x)))
@@ -135,6 +144,7 @@ def _scale(m: Machine, op: Op) -> Expr | None:
 @declare("pto.taddsc tsubsc", tile("tet"), rule=reach)
 @elementwise
 def _chain(m: Machine, op: Op, a: Expr, b: Expr, c: Expr) -> Expr:
+    """Three operands added or subtracted in order."""
     return m.b.tile("add", m.b.tile(_word(op)[:3], a, b), c)
 
 

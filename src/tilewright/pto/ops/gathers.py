@@ -57,6 +57,7 @@ def each(m: Machine, region: tuple[Expr, Expr]) -> Generator[tuple[Expr, Expr]]:
 
 @declare("pto.tgather", tile("zx?x?x?", "zz?"))
 def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
+    """Elements of a tile at indices, of a mask pattern, or that compare so."""
     pattern = op.attributes.get("maskPattern", op.attributes.get("mask_pattern"))
     if pattern is not None:
         _gather_pattern(m, source, target, word_of(pattern))
@@ -122,6 +123,7 @@ def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> No
 
 @declare("pto.mgather", tile("yz", "z"))
 def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -> None:
+    """Rows or elements of global memory at indices."""
     if not m.placed(places, target):
         return
     indices, made = corresponding(m, places, target), window(m, target, target.valid)
@@ -131,6 +133,7 @@ def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -
 
 @declare("pto.mscatter", tile("zz", "y"))
 def _scatter_memory(m: Machine, op: Op, view: View, source: Tile, places: Tile) -> None:
+    """Rows or elements to global memory at indices."""
     if not m.placed(source, places):
         return
     elements, indices = window(m, source, source.valid), corresponding(m, places, source)

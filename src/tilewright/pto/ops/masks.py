@@ -72,6 +72,7 @@ def _first(m: Machine, op: Op, count: Expr) -> Predicate:
 @by_width("pset", _PATTERN)
 @by_width("pge", _PATTERN)
 def _pattern(m: Machine, op: Op) -> Expr | Predicate:
+    """The mask of a pattern."""
     word, lanes = str(op.attributes["pattern"]), op.results[0].of(Mask).lanes
     if word == "PAT_ALLF":
         return full(m, lanes, UINT8, 0)
@@ -110,6 +111,7 @@ def _logic(m: Machine, op: Op, *masks: Predicate) -> Expr:
 
 @declare("pto.psel", register("nnn", "n"))
 def _select(m: Machine, op: Op, *masks: Predicate) -> Expr:
+    """Bits of one mask where a third is set, of another elsewhere."""
     finest = min(grain(mask.expr) for mask in masks)
     then, other = (regrained(m, mask.expr, finest) for mask in masks[:2])
     return chosen(m, active(m, masks[2], finest), then, other)
@@ -166,6 +168,7 @@ def _bit_view(m: Machine, at: Pointer, count: int) -> Expr:
 @declare("pto.psts", memory("nl", "l?", "dist"))
 @declare("pto.psti", memory("nli?", "l?", "dist"))
 def _store_mask(m: Machine, op: Op, mask: Predicate) -> tuple[Pointer, ...]:
+    """A mask to local memory, a bit a lane or a bit a byte."""
     at, further = _place(m, op, 1)
     image = regrained(m, mask.expr, 1)
     word = op.attributes.get("dist", "NORM")
@@ -186,6 +189,7 @@ def _place(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]
 @declare("pto.plds", memory("l", "nl?", "dist"), is_by_bits=True)
 @declare("pto.pldi", memory("li?", "nl?", "dist"), is_by_bits=True)
 def _load_mask(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
+    """A mask from local memory."""
     at, further = _place(m, op, 0)
     word = op.attributes.get("dist", "NORM")
     if word == "NORM":

@@ -42,6 +42,7 @@ def refuse_scaling(op: Op) -> None:
 
 @declare("pto.textract", tile("zii", "z"))
 def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
+    """The part of a tile from a position on."""
     at = m.b.index(row), m.b.index(column)
     check_reach(m, source, target.valid, at)
     value = read(m, source, target.valid, target.limits, at)
@@ -50,6 +51,7 @@ def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: 
 
 @declare("pto.tinsert", tile("zii", "z"))
 def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
+    """A tile into a larger one, from a position on."""
     at = m.b.index(row), m.b.index(column)
     check_reach(m, target, source.valid, at)
     write(m, target, cast(m, read_all(m, source), target.type.element.dtype), at)
@@ -57,6 +59,7 @@ def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: E
 
 @declare("pto.tconcat", tile("tt"))
 def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
+    """Two tiles side by side."""
     left, right = read_all(m, first), read_all(m, second)
     if all(known(n) is not None for n in (*first.valid, *second.valid)):
         write(m, target, m.b.tile("concat", left, right))
@@ -67,6 +70,7 @@ def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None
 
 @declare("pto.ttrans", tile("tz?"))
 def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
+    """Rows as columns."""
     write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
 
 
@@ -117,12 +121,14 @@ _READS = {"ins": Word(Layout.TYPED, "ti", required=True)}
 
 @declare("pto.tgetval", Form("", "s", Typing.RESULT, words=_READS), rule=gives(lambda op: element_type(op.ins[0].type)))
 def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:
+    """One element of a tile."""
     at = m.b.index(index)
     return m.b.get(flat(m, tile), at) if m.placed(tile) else constant(0, tile.type.element.dtype)
 
 
 @declare("pto.tsetval", tile("is"))
 def _set(m: Machine, op: Op, tile: Tile, index: Expr, value: Expr) -> None:
+    """Write one element of a tile."""
     at = m.b.index(index)
     if m.placed(tile):
         m.b.set(flat(m, tile), value, at)

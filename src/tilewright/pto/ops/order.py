@@ -41,6 +41,7 @@ def _in_order(m: Machine, op: Op) -> None:
     Form("", "i", Typing.IMPLIED, implied=I64),
 )
 def _block(m: Machine, op: Op) -> Expr:
+    """Which block of a launch runs, or of how many."""
     numbers: dict[str, Expr] = {
         "pto.get_block_idx": m.blocks.index,
         "pto.get_block_num": m.blocks.count,

@@ -33,6 +33,7 @@ def _keeps_space(op: Op, _: Constants) -> None:
 
 @declare("pto.castptr", Form("i|p", "p|i", family="ptr"), rule=_keeps_space, is_by_bytes=True)
 def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
+    """An address as another pointer, or a number as an address."""
     type_ = op.results[0].type
     if isinstance(value, Pointer):
         if isinstance(type_, Ptr):
@@ -53,6 +54,7 @@ def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
 
 @declare("pto.addptr", Form("pi", "p", untyped=1), rule=gives(lambda op: op.operands[0].type), is_by_bytes=True)
 def _addptr(m: Machine, op: Op, pointer: Pointer, elements: Expr) -> Pointer:
+    """An address so many elements on."""
     return moved(m, pointer, m.b.index(elements))
 
 
@@ -62,6 +64,7 @@ _STORE = Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0))
 
 @declare("pto.load load_scalar", _LOAD, rule=gives(lambda op: element_type(op.operands[0].type)))
 def _load(m: Machine, op: Op, pointer: Pointer) -> Expr:
+    """An element of memory."""
     return m.b.get(_element(m, op, pointer), 0)
 
 
@@ -72,6 +75,7 @@ def _stores_element(op: Op, _: Constants) -> None:
 
 @declare("pto.store store_scalar", _STORE, rule=_stores_element)
 def _store(m: Machine, op: Op, value: Expr, pointer: Pointer) -> None:
+    """Write an element of memory."""
     m.b.set(_element(m, op, pointer), value, 0)
 
 

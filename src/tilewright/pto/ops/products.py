@@ -32,11 +32,13 @@ def _fits(op: Op, _: Constants) -> None:
 
 @declare("pto.tmatmul tgemv", tile("zz", "z"), rule=_fits)
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
+    """The product of two matrices."""
     _write(m, target, a, b, m.b.tile("matmul", *_factors(m, a, b)))
 
 
 @declare("pto.tmatmul.acc tgemv.acc", tile("zzz", "z"), rule=_fits)
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
+    """The product of two matrices added to a third."""
     lhs, rhs = _factors(m, a, b)
     acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
     _write(m, target, a, b, m.b.tile("matmul_acc", acc, lhs, rhs))
@@ -44,6 +46,7 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) 
 
 @declare("pto.tmatmul.bias tgemv.bias", tile("zzz", "z"), rule=_fits)
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:
+    """The product of two matrices, and a row added to each of its rows."""
     lhs, rhs = _factors(m, a, b)
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
     product = m.b.tile("matmul", lhs, rhs)

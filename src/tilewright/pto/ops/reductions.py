@@ -61,6 +61,7 @@ def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) 
 
 @declare("pto.trowexpand tcolexpand", tile("t"))
 def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
+    """A column over all columns, or a row over all rows."""
     axis = op.name[5:8]
     blank = constant_tile(m, target, constant(0, target.type.element.dtype))
     cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
@@ -72,6 +73,7 @@ _MET = ("add", "sub", "mul", "div", "max", "min", "expdif")
 @declare(f"pto.{' '.join(f'trowexpand{word}' for word in _MET)}", tile("ttz?"))
 @declare(f"pto.{' '.join(f'tcolexpand{word}' for word in _MET)}", tile("tt"))
 def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
+    """A tile met with a column or a row, over all of it."""
     axis, name = op.name[5:8], op.name[14:]
     groups = op.attributes.get("src1Col", 1)
     count = groups.value if isinstance(groups, Number) else groups

@@ -73,12 +73,14 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
 
 @declare("pto.tsel", tile("zttz?"))
 def _select(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
+    """Elements of one tile where a bit is set, of another elsewhere."""
     bits, lhs, rhs = _mask(m, mask, target), op.ins[1], op.ins[2]
     cover(m, target, m.b.tile("sel", bits, operand(m, lhs, target), operand(m, rhs, target)))
 
 
 @declare("pto.tsels", tile("ztzx?|ztex?"))
 def _select_number(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
+    """Elements of a tile where a bit is set, a number elsewhere."""
     bits, source, number = _mask(m, mask, target), op.ins[1], op.ins[-1]
     cover(m, target, m.b.tile("sels", bits, operand(m, source, target), scalar=operand(m, number, target)))
 
@@ -146,6 +148,7 @@ _COMPARED = predicate([word.lower() for word in CmpType.__members__])
 
 @declare("pto.vsel", register("vvm"))
 def _select_lanes(m: Machine, op: Op, then: Vector, other: Vector, mask: Predicate) -> Expr:
+    """Lanes of one vector where a mask is set, of another elsewhere."""
     return chosen(m, active(m, mask, then.element.nbytes), then.expr, other.expr)
 
 

@@ -46,6 +46,7 @@ def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Ex
 
 @declare("pto.vbitcast", register("u", "u"), widens=0)
 def _bitcast(m: Machine, op: Op, source: Vector) -> Expr:
+    """The same bits as lanes of another type."""
     return bitcast(m, source.expr, op.results[0].of(VReg).element.dtype)
 
 

@@ -157,6 +157,7 @@ def _keeps_width(op: Op, _: Constants) -> None:
 
 @declare("pto.tload", tile("y", "z"), rule=_keeps_width)
 def _load(m: Machine, op: Op, target: Tile, source: View) -> None:
+    """A window of global memory into a tile."""
     view = _seen_as(source, target.type.element)
     is_plain = len(_axes(view)[0]) < 2 and not _is_fractal(view, target.type)
     if target.type.pad and not is_plain:
@@ -182,6 +183,7 @@ def _seen_as(view: View, element: Scalar) -> View:
 
 @declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width)
 def _store(m: Machine, op: Op, view: View, source: Tile) -> None:
+    """A tile into a window of global memory, added to it where `atomicType` says so."""
     refuse_scaling(op)
     is_sum = getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add"
     if not is_sum:

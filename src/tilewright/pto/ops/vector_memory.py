@@ -97,6 +97,7 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 
 @declare("pto.vlds", memory("l", "ul?"))
 def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
+    """A register from local memory, spread as `dist` says."""
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
     word, element = _distribution(op, "NORM", type_.element)
@@ -147,6 +148,7 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 
 @declare("pto.vsts", memory("uln?", "l?"))
 def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
+    """A register to local memory, packed as `dist` says."""
     at, further = accessed(m, op, 1)
     word, element = _distribution(op, "NORM", source.element)
     if word == "NORM":
@@ -198,6 +200,7 @@ def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Poin
 
 @declare("pto.vsldb", register("liin", "ul?"), counts=SCALARS["i16"])
 def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
+    """A register from blocks of 32 bytes that lie apart."""
     type_ = op.results[0].of(VReg)
     stride, at, further = _blocks(m, op, 0, type_.element)
     each = type_.lanes // 8
@@ -210,6 +213,7 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 
 @declare("pto.vsstb", register("uliin", "l?"), counts=SCALARS["i16"])
 def _store_blocks(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
+    """A register to blocks of 32 bytes that lie apart."""
     stride, at, further = _blocks(m, op, 1, source.element)
     each = source.lanes // 8
     on = _block_flags(m, op, each)
@@ -237,6 +241,7 @@ def squeezed(m: Machine, nbytes: Expr) -> None:
 
 @declare("pto.sprclr", register("", "", "register"))
 def _clear(m: Machine, op: Op) -> None:
+    """Let what is stored without alignment begin anew."""
     if op.attributes["register"] != "AR":
         raise UnsupportedFeatureError(f"there is no register {op.attributes['register']!r}", help='only "AR"')
     set_cell(m, _REACHED, m.b.index(0))
@@ -245,6 +250,7 @@ def _clear(m: Machine, op: Op) -> None:
 @declare("pto.init_align", Form("", "a", Typing.RESULT, implied=ALIGN))
 @declare("pto.vldas", memory("l", "a"))
 def _begin(m: Machine, op: Op) -> Token:
+    """The state that loads or stores without alignment begin with."""
     return Token()
 
 
@@ -259,6 +265,7 @@ def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
 def _load_unaligned(
     m: Machine, op: Op, base: Pointer, _: Token, step: Expr | None = None
 ) -> tuple[Lowered | Expr, ...]:
+    """A register from an address of any alignment, and the state for the next."""
     at = accessed(m, op, 0)[0]
     type_ = op.results[0].of(VReg)
     row = load(m, replace(at, element=type_.element), (1, type_.lanes), (0, 1))

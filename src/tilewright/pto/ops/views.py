@@ -60,6 +60,7 @@ _LISTED = Word(Layout.LIST, "i*", required=True)
     is_by_bytes=True,
 )
 def _make_view(m: Machine, op: Op, pointer: Pointer) -> View:
+    """A pointer under a shape and strides."""
     return View(pointer, m.clause(op, "shape") or (), m.clause(op, "strides") or ())
 
 
@@ -100,6 +101,7 @@ def _partition_of(op: Op, constants: Constants) -> Type:
     is_by_bytes=True,
 )
 def _partition(m: Machine, op: Op, view: View) -> View:
+    """A window of a view."""
     offsets, sizes = m.clause(op, "offsets") or (), m.clause(op, "sizes") or ()
     start = m.b.index(0)
     for offset, stride in zip(offsets, view.strides, strict=True):
@@ -109,6 +111,7 @@ def _partition(m: Machine, op: Op, view: View) -> View:
 
 @declare("pto.get_tensor_view_dim get_tensor_view_stride", Form("yi", "i", untyped=1), is_by_bytes=True)
 def _measure(m: Machine, op: Op, view: View, axis: Expr) -> Expr:
+    """An extent or a stride of a view."""
     number = known(axis)
     if number is None or not 0 <= number < len(view.shape):
         got = "one that varies" if number is None else number
@@ -124,4 +127,5 @@ def _pointer_of(op: Op) -> Type:
 
 @declare("pto.tensor_view_addr", Form("y", "p", family="ptr"), rule=gives(_pointer_of), is_by_bytes=True)
 def _start(m: Machine, op: Op, view: View) -> Pointer:
+    """The address of a view's first element."""
     return view.pointer

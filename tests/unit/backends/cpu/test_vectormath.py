@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -223,15 +223,24 @@ def operand_count(name: str) -> int:
     return 3 if name == "between" else 2 if name in BINARY else 1
 
 
-def worst(name: str, *operands: Array, fused: bool = True) -> str:
-    """Return the largest error over some floats, said in words when it is over the bound."""
+def worst(name: str, *operands: Array, fused: Sequence[bool] = (True, False)) -> str:
+    """Return the largest error over some floats, with and without fused multiplications, in words where over the bound.
+
+    What is the nearest float is half a unit off at the most: nobody needs to look at how much exactly.
+    """
     with np.errstate(all="ignore"):
         exact = REFERENCES[name](*(x.astype(np.float64) for x in operands))
-        error = ulps(compiled(name, fused=fused)(*operands), exact)
-    at = int(np.argmax(error))
-    bound = EMITTERS[name].ulp if fused else EMITTERS[name].unfused
-    given = ", ".join(repr(x[at]) for x in operands)
-    return "" if error[at] <= bound else f"{name}({given}) is {error[at]:.3f} ulp off"
+        nearest = exact.astype(np.float32)
+    for is_fused in fused:
+        got = compiled(name, fused=is_fused)(*operands)
+        bound = EMITTERS[name].ulp if is_fused else EMITTERS[name].unfused
+        off = np.flatnonzero(got.view(np.int32) != nearest.view(np.int32)) if bound >= 0.5 else np.arange(got.size)
+        error = ulps(got[off], exact[off])
+        at = int(np.argmax(error)) if error.size else 0
+        if error.size and not error[at] <= bound:
+            given = ", ".join(repr(x[off[at]]) for x in operands)
+            return f"{name}({given}) is {error[at]:.3f} ulp off, fused: {is_fused}"
+    return ""
 
 
 def test_every_emitter_has_a_reference() -> None:
@@ -244,17 +253,16 @@ def test_the_sweep_is_dense() -> None:
     assert every_kind_of_float().size > 4_000_000
 
 
-@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("name", UNARY)
-def test_errors_stay_within_the_declared_bound_over_all_floats(name: str, fused: bool) -> None:
-    assert worst(name, every_kind_of_float(), fused=fused) == ""
+def test_errors_stay_within_the_declared_bound_over_all_floats(name: str) -> None:
+    assert worst(name, every_kind_of_float()) == ""
 
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_angles_near_multiples_of_a_quarter_turn_keep_their_digits(name: str) -> None:
     multiples = (np.arange(1, 2**20) * (math.pi / 2)).astype(np.float32)
     hardest = np.ldexp(np.float32(16367173), np.array([72, 71, 73])).astype(np.float32)
-    assert worst(name, padded(np.concatenate([multiples, hardest]))) == ""
+    assert worst(name, padded(np.concatenate([multiples, hardest])), fused=[True]) == ""
 
 
 @pytest.mark.skipif(not llvm.get_host_cpu_features().get("avx512f"), reason="needs AVX-512")
@@ -293,19 +301,17 @@ def test_functions_of_two_are_exact(name: str, lanes: int) -> None:
     assert same_bits(got, expected) if name == "fmod" else np.array_equal(got, expected, equal_nan=True)
 
 
-@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("name", [name for name in BINARY if name not in EXACT])
-def test_errors_of_functions_of_two_stay_within_the_declared_bound(name: str, fused: bool) -> None:
+def test_errors_of_functions_of_two_stay_within_the_declared_bound(name: str) -> None:
     x, y = pairs()
     near: Array = np.random.default_rng(1).uniform(-5, 5, (2, 2**20)).astype(np.float32)
-    assert worst(name, x, y, fused=fused) == ""
-    assert worst(name, padded(np.abs(near[0])), padded(near[1]), fused=fused) == ""
+    assert worst(name, x, y) == ""
+    assert worst(name, padded(np.abs(near[0])), padded(near[1])) == ""
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_errors_of_blends_stay_within_the_declared_bound(fused: bool) -> None:
+def test_errors_of_blends_stay_within_the_declared_bound() -> None:
     start, apart, weight = np.random.default_rng(2).uniform(0.5, 2, (3, 48 * 1024)).astype(np.float32)
-    assert worst("between", start, start + apart, weight, fused=fused) == ""
+    assert worst("between", start, start + apart, weight) == ""
 
 
 @pytest.mark.parametrize("triple, cpu, has_all", TARGETS)

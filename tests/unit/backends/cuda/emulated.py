@@ -335,7 +335,7 @@ class Machine(Operations):
 
 
 def emulated(function: Function, args: Sequence[Any]) -> tuple[list[Any], int]:
-    """Return what a kernel of one block and static extents leaves in its tensors, and the error that it notes."""
+    """Return what a kernel of one turn and static extents leaves in its tensors, and the error that it notes."""
     (kernel,) = written(function).kernels
     memory, words, tensors = Memory(), list[Any](), list[Any]()
     machine = Machine(kernel.other, memory)
@@ -346,6 +346,7 @@ def emulated(function: Function, args: Sequence[Any]) -> tuple[list[Any], int]:
     for _, type_ in machine.params[len(words) :]:
         errors = len(memory.held) if type_ == "!tt.ptr<i64>" else errors
         words.append(memory.add(np.zeros(8 if type_ == "!tt.ptr<i64>" else APART, np.uint8)))
-    machine.run(words)
+    for block in range(kernel.parts):
+        machine.run(words, block)
     left = [memory.left(place, arg) for arg, place in tensors]
     return left, int(memory.held[errors][1].view(np.int64)[0]) if errors >= 0 else 0

@@ -102,6 +102,11 @@ class Roles(Machine):
     def _ttg_memdesc_trans(self, line: Line, text: str) -> list[Any]:
         return [self.named(text.partition(" {")[0])[0].T]
 
+    def _tt_elementwise_inline_asm(self, line: Line, text: str) -> list[Any]:
+        assert '"ex2.approx.ftz.f32 $0, $1;"' in text
+        power = np.exp2(self.named(text.partition("} ")[2])[0])
+        return [np.where(np.abs(power) < np.finfo(np.float32).tiny, np.float32(0), power)]
+
     def _same(self, line: Line, text: str) -> list[Any]:
         return self.named(text.partition(" : ")[0])
 

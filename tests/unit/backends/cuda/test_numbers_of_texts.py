@@ -10,6 +10,7 @@ from ops.kernels import inout, kernel, tensor
 from ops.native import assert_same
 from ops.test_every_op import example
 from unit.backends.cuda.emulated import emulated
+from unit.backends.cuda.written import written
 
 import tilewright.language as pl
 from tilewright.core.op import Kind, specs
@@ -83,6 +84,36 @@ def test_loops_choose_tensors_and_bind_names_and_are_left() -> None:
         a[0, 0] = 1
         for got, want in held(function, [a, b, np.zeros((1, 8), np.float32)]):
             assert_same(got, want)
+
+
+def test_blocks_share_rows_out_where_elements_do_not_meet() -> None:
+    function = kernel(
+        "t = pl.load(x, [0, 1], [2, 1500], valid_shape=[2, 1300])\nu = pl.load(y, [1, 0], [1, 1500])\n"
+        "places = pl.cast(pl.iota([1, 1500], axis=1), pl.FP32)\n"
+        "out = pl.store(pl.where(t > u, t * 2.0, places), [1, 2], out)",
+        x=tensor(pl.FP32, 3, 1600), y=tensor(pl.FP32, 2, 1500), out=inout(pl.FP32, 4, 1502),
+    )  # fmt: skip
+    (written_,) = written(function).kernels
+    assert written_.parts == 4 and "tensor<2x512xf32>" in written_.aligned
+    rng = np.random.default_rng(4)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((3, 1600), (2, 1500), (4, 1502))]
+    for got, want in held(function, arrays):
+        assert_same(got, want)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "out = pl.store(pl.row_expand_sub(t, pl.row_sum(t)), [0, 0], out)",
+        "out = pl.store(t, [0, 0], out)\nx = pl.write(x, [0, 0], pl.read(x, [0, 0]) + 1.0)",
+        "x = pl.store(t, [0, 1], x)\nout = pl.store(pl.load(x, [0, 0], [1, 2048]), [0, 0], out)",
+        "for _ in pl.range(2):\n    out = pl.store(t, [0, 0], out)",
+    ],
+)
+def test_rows_stay_whole_where_more_than_elements_is_done(body: str) -> None:
+    said = f"t = pl.load(x, [0, 0], [1, 2048])\n{body}"
+    (found,) = written(kernel(said, x=inout(pl.FP32, 1, 2050), out=inout(pl.FP32, 1, 2050))).kernels
+    assert found.parts == 1
 
 
 REPEATED = kernel(

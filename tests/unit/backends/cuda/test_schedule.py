@@ -71,8 +71,8 @@ def test_boxes_are_what_is_copied_at_once() -> None:
 
 
 def test_rules_look_at_tiles_and_products() -> None:
-    assert plain(4096, [], is_light=True) == Schedule(16, 3) == plain(1 << 14, [], loaded=1 << 16)
-    assert plain(4096, [], loaded=1 << 14) == Schedule(8, 3) and plain(4096, [], loaded=1 << 13) == Schedule(4, 3)
+    assert plain(4096, [], is_light=True) == Schedule(16, 3) == plain(1 << 14, [], loaded=(1 << 16, 2))
+    assert [plain(4096, [], loaded=(1 << 14, size)).warps for size in (2, 4)] == [8, 16]
     assert plain(4096, []) == Schedule(4, 3) and plain(1 << 15, []) == Schedule(32, 3)
     assert plain(1 << 15, [(128, 256)]) == Schedule(8, 3) and plain(1 << 15, [(128, 64)]) == Schedule(8, 3)
     assert plain(1 << 14, [(128, 128), (128, 128)]) == Schedule(8, 3)

@@ -1,16 +1,13 @@
-"""Matrices: where the elements of tiles lie that are read there, in the arena or in a tensor, and their products."""
+"""Matrices: where the elements of tiles lie that are read there, in the arena or in a tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Tile
-from tilewright.backends.cpu.emit.work import LONG
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import PTR, Value, i32, i64
 
@@ -60,12 +57,3 @@ def fetch_rows(e: FunctionEmitter, matrix: Matrix, rows: int, columns: int) -> N
     next_ = e.b.offset(matrix.pointer, e.b.op("mul", matrix.strides[-2], i64(rows)), memory_type(matrix.dtype))
     with e.b.loop(i64(0), i64(rows * columns * size), i64(LINE)) as at:
         e.b.invoke(name, e.b.offset(next_, at, "i8"), i32(0), i32(2), i32(1))
-
-
-def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
-    """Emit a product of matrices; one that is much work ends with its program."""
-    polled = e.program.polled and work >= LONG
-    name = emit_gemm(e.b.module, replace(spec, polled=polled))
-    e.b.invoke(name, *args, *[e.context] * polled)
-    if polled:
-        e.leave_after_an_error()

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import starmap
 
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
-from tilewright.backends.cpu.compute.gemm import GemmSpec
-from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place, run_gemm
+from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place
+from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.compute.word_products import WordProduct
 from tilewright.backends.cpu.compute.words import elements_of_word
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
-from tilewright.backends.cpu.emit.work import ELEMENTS
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
@@ -29,15 +25,8 @@ from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 from tilewright.records import mutable
 
-FEW_ROWS = 8
-"""Rows of A for which a matrix B is better read as it is."""
-
 SHORT = 256
-"""Columns of B up to which whole rows of a tensor are read where they lie; longer ones meet in the same cache lines."""
-
-STRIP = 8
-"""Rows of B that meet those few at a time."""
-
+"""Columns up to which whole rows of a tensor are read where they lie; longer ones meet in the same cache lines."""
 
 FEW_PLACES = 1024
 """Bytes from row to row that let rows begin at four places of the cache, or fewer."""
@@ -73,9 +62,9 @@ class Product:
         """The products that were put off until this one."""
         self.k = self._depth()
         self.left = self._near() or placed(e, lhs)
-        near = not _is_turned(rhs) and (self._is_few or self._words > 1 or _has_whole_rows(rhs))
+        near = not _is_turned(rhs) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
-        is_ready = rhs.words is not None and self._words == 2
+        is_ready = rhs.words is not None and self.words == 2
         self.right = right or placed(e, rhs if is_ready or _has_rows(e, rhs) else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
@@ -138,30 +127,10 @@ class Product:
         terms = [*self.before, self]
         for name in (name for term in self.before for name in term.names):
             self.e.uses[name] -= 1
-        if self.before and all(term.can_join(self) for term in terms):
-            return self._add_terms(terms, result)
+        if self.before and _are_alike(terms):
+            return _add_terms(terms, result)
         for term in terms:
             term.multiply(result, accumulate)
-        return result
-
-    def can_join(self, other: Product) -> bool:
-        """Return whether one sum can have this product and another as terms: only where they lie differs."""
-        mine, its = (
-            (p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in (self, other)
-        )
-        return mine == its and len(self.type.shape) == 2 and self.type.dtype != FP64 and self._words == 1
-
-    def _add_terms(self, terms: Sequence[Product], result: Tile) -> Tile:
-        """Emit the sum of some products: where they lie is told as distances from the first."""
-        e, first = self.e, terms[0]
-        scratch = e.arena.take(16 * len(terms))
-        table = e.address(scratch[0])
-        origins = [e.b.value(I64, f"ptrtoint {m.pointer} to i64") for m in (first.left, first.right)]
-        for at, matrix in enumerate(matrix for term in terms for matrix in (term.left, term.right)):
-            here = e.b.value(I64, f"ptrtoint {matrix.pointer} to i64")
-            e.b.store(e.b.op("sub", here, origins[at % 2]), e.b.offset(table, i64(at), I64), 8)
-        first.multiply(result, TRUE, table, terms=len(terms))
-        e.arena.give_back(scratch)
         return result
 
     @property
@@ -193,32 +162,16 @@ class Product:
         e, (m, n) = self.e, self.valid[-2:]
         assert result.place is not None
         target = placed(e, result)
-        if self._words > 1:
-            WordProduct(e, self.left, self.right, self.lhs, self.rhs, self.valid[-2:], self.k, self._words).emit(
-                target, accumulate, self.work()
-            )
-            return result
-        if self.type.dtype == FP64:
-            with rows_of(e, self.valid[:-2]) as batch:
-                a, b, c = (
-                    Panel(matrix.at(e, tile.type.shape, batch), *matrix.strides[-2:])
-                    for matrix, tile in ((self.left, self.lhs), (self.right, self.rhs), (target, result))
-                )
-                DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
-            return result
-        kinds, width = (self.left.dtype, self.right.dtype), self.type.shape[-1]
-        spec = GemmSpec(e.program.target, *kinds, static(m), static(n), width, terms=terms)
         with rows_of(e, self.valid[:-2]) as batch:
-            a = self.left.at(e, self.lhs.type.shape, batch)
-            b = self.right.at(e, self.rhs.type.shape, batch)
-            c = target.at(e, self.type.shape, batch)
-            if self._is_few and terms == 1:
-                self._multiply_few(replace(spec, streamed=True), a, b, (c, target.strides[-2]), accumulate)
+            every = ((self.left, self.lhs), (self.right, self.rhs), (target, result))
+            a, b, c = (Panel(matrix.at(e, tile.type.shape, batch), *matrix.strides[-2:]) for matrix, tile in every)
+            if self.type.dtype == FP64:
+                DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
             else:
-                run_gemm(
-                    e, spec, terms * self.work(), a, *self.left.strides[-2:], b, self.right.strides[-2],
-                    c, target.strides[-2], m, n, self.k, accumulate, *distances,
-                )  # fmt: skip
+                rows, depth = self.lhs.type.shape[-2:]
+                most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
+                sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
+                sums.emit(self.words, distances, terms, self.rhs.words)
         return result
 
     @property
@@ -226,25 +179,8 @@ class Product:
         """Whether there are so few rows that each row of B had better be read once, one after the other."""
         return self.lhs.type.shape[-2] <= FEW_ROWS
 
-    def _multiply_few(self, spec: GemmSpec, a: Value, b: Value, c: tuple[Value, Value], accumulate: Value) -> None:
-        """Emit the product of a few rows, some rows of B at a time: those are read once, one after the other."""
-        e, (m, n) = self.e, self.valid[-2:]
-        (a_row, a_k), b_row = self.left.strides[-2:], self.right.strides[-2]
-        some = self.k if static(self.k) else e.b.intrinsic("llvm.smax", self.k, i64(1))  # a sum of nothing is zero
-        with e.b.loop(i64(0), some, i64(STRIP)) as first:
-            left = e.b.offset(a, e.b.op("mul", first, a_k), memory_type(self.left.dtype))
-            right = e.b.offset(b, e.b.op("mul", first, b_row), memory_type(self.right.dtype))
-            depth = e.b.intrinsic("llvm.smin", i64(STRIP), e.b.op("sub", self.k, first))
-            goes_on = e.b.op("or", accumulate, e.b.compare("icmp sgt", first, i64(0)))
-            run_gemm(e, spec, self.work(), left, a_row, a_k, right, b_row, *c, m, n, depth, goes_on)
-
-    def work(self) -> int:
-        """Return how much one product of matrices is at most."""
-        rows, columns = self.type.shape[-2:]
-        return rows * columns * (static(self.k) or max(self.lhs.type.shape[-2:])) // ELEMENTS
-
     @property
-    def _words(self) -> int:
+    def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
         words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
         if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
@@ -253,6 +189,27 @@ class Product:
             return words
         is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0
         return words if words == 2 and is_whole and static(self.left.strides[-2]) == 1 else 1
+
+
+def _are_alike(terms: Sequence[Product]) -> bool:
+    """Return whether one sum can have some products as its terms: only where they lie differs."""
+    kinds = {(p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in terms}
+    type_ = terms[0].type
+    return len(kinds) == 1 and len(type_.shape) == 2 and type_.dtype != FP64 and terms[0].words == 1
+
+
+def _add_terms(terms: Sequence[Product], result: Tile) -> Tile:
+    """Emit the sum of some products: where they lie is told as distances from the first."""
+    e, first = terms[0].e, terms[0]
+    scratch = e.arena.take(16 * len(terms))
+    table = e.address(scratch[0])
+    origins = [e.b.value(I64, f"ptrtoint {m.pointer} to i64") for m in (first.left, first.right)]
+    for at, matrix in enumerate(matrix for term in terms for matrix in (term.left, term.right)):
+        here = e.b.value(I64, f"ptrtoint {matrix.pointer} to i64")
+        e.b.store(e.b.op("sub", here, origins[at % 2]), e.b.offset(table, i64(at), I64), 8)
+    first.multiply(result, TRUE, table, terms=len(terms))
+    e.arena.give_back(scratch)
+    return result
 
 
 @mutable

@@ -19,8 +19,9 @@ from tilewright.backends.cpu.compute.copies import (
     with_adjacent_rows,
 )
 from tilewright.backends.cpu.compute.gemm import GemmSpec
+from tilewright.backends.cpu.compute.matrix_products import run_gemm
 from tilewright.backends.cpu.compute.nodes import MapNode
-from tilewright.backends.cpu.compute.products import least_part, run_gemm
+from tilewright.backends.cpu.compute.products import least_part
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import Group, StoreSink

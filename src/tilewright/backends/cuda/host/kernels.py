@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from tilewright.backends.cpu.emit.unit import Unit
+from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda import schedule
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
+from tilewright.backends.cuda.ttir import cuts
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.text import I64
@@ -42,34 +44,41 @@ class KernelText:
     schedule: Schedule
     described: str = ""
     schedules: tuple[Schedule, ...] = ()
-    roles: str = ""
-    """The text that says itself what its warps do, where it is of a kind that gains from it."""
+    parts: int = 1
+    """Blocks that share a turn out."""
+    roles: tuple[str, ...] = ()
+    """Texts that say themselves what warps do, the best first, where the kernel is of a kind that gains from it."""
 
     @staticmethod
     def of(name: str, k: Kernel, params: Parameters, wanted: str, count: llvm.Value) -> KernelText:
         """Return a kernel of so many blocks that has been written; a text can say how it is to be scheduled."""
-        name = spelled(name)
-        roles = _roles(name, k, params, count) if k.facts.is_described and schedule.wants_roles(wanted) else ""
+        name, facts = spelled(name), k.facts
+        can_have_roles = facts.is_described and facts.is_apart and schedule.wants_roles(wanted)
+        roles = _roles(name, k, params, count) if can_have_roles else ()
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        is_light = not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
-        loaded = k.facts.loaded_bytes if k.t.is_folded else 0
-        usual = schedule.plain(k.facts.largest, k.facts.products, loaded=loaded, is_light=is_light)
+        parts = 1 if k.t.is_folded or facts.products else cuts.parts(aligned, str(params.errors_of()))
+        if parts > 1:
+            aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
+        is_light = parts > 1 or not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
+        loaded = facts.load if k.t.is_folded else (0, 1)
+        if "scf.for" in aligned:  # which folds again and again
+            loaded = loaded[0], 1
+        usual = schedule.plain(facts.largest // parts, facts.products, loaded=loaded, is_light=is_light)
         plain = schedule.wanted(wanted, usual)
-        if not k.facts.is_described:
-            return KernelText(name, aligned, other, plain)
+        if not facts.is_described:
+            return KernelText(name, aligned, other, plain, parts=parts)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
-        facts = k.facts
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
         schedules = tuple(schedule.wanted(wanted, each) for each in tried)
-        return KernelText(name, aligned, other, plain, described, schedules, roles)
+        return KernelText(name, aligned, other, plain, described, schedules, roles=roles)
 
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
         is_described = is_aligned and capability // 10 == DESCRIBED
         quick = [(self.described, each) for each in self.schedules if is_described]
-        if self.roles and is_described:
-            quick.insert(0, (self.roles, ROLES))
+        if is_described:
+            quick = [*((each, ROLES) for each in self.roles), *quick]
         text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
         plain = [(text, each) for each in schedule.smaller(usual)]
         return (*quick, *plain, *((text.replace(AHEAD, "}"), each) for text, each in plain[:1] if AHEAD in text))
@@ -80,16 +89,18 @@ class KernelText:
         return replace(self.schedule, warps=max(self.schedule.warps, SPREAD)) if self.described else self.schedule
 
 
-def _roles(name: str, k: Kernel, params: Parameters, count: llvm.Value) -> str:
-    """Return the text with roles of a kernel, which then is given how many blocks it has; nothing where it has none."""
-    tried = params.copied()
+def _roles(name: str, k: Kernel, params: Parameters, count: llvm.Value) -> tuple[str, ...]:
+    """Return the texts with roles of a kernel, which then is given how many blocks it has; none where it has none."""
+    tried, text = params.copied(), k.t.module(name, (), is_described=True)
     turns = tried.add(I64, count)
     try:
-        text = written(name, k.t.module(name, (), is_described=True), tried.listed(), str(turns))
+        texts = [
+            written(name, text, tried.listed(), str(turns), static(count), rotates=rotates) for rotates in (True, False)
+        ]
     except Unfit:
-        return ""
+        return ()
     params.found = tried.found
-    return text
+    return tuple(dict.fromkeys(texts))
 
 
 @record

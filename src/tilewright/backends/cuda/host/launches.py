@@ -49,7 +49,8 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     other = e.b.op("or", _is_unaligned(e, params.found), missing)
     row = e.b.op("add", i64(2 * number), e.b.convert("zext", e.b.compare("icmp ne", other, i64(0)), llvm.I64))
     note = i64(e.program.note(REFUSED, e.at.span))
-    e.b.invoke("launch", e.context, row, count, _arguments(e, params.found, places), note)
+    blocks = count if text.parts == 1 else e.b.op("mul", count, i64(text.parts))
+    e.b.invoke("launch", e.context, row, blocks, _arguments(e, params.found, places), note)
     e.leave_after_an_error()
 
 

@@ -17,8 +17,10 @@ from tilewright.backends.cuda.ttgir.powers import Powers
 from tilewright.backends.cuda.ttgir.sums import accumulated
 from tilewright.records import entity, record
 
-ROWS, PART = 128, 64
-"""Rows of a chain, and those that a group of four warps multiplies at a time."""
+PART = 64
+"""Rows that a group of four warps multiplies at a time."""
+ROWS = (PART, 2 * PART)
+"""Rows that a chain has: those of a group, of two neighbours each, or of both groups."""
 WIDTHS = {"bf16": 2, "f16": 2}
 """The bytes of what is multiplied."""
 NARROWEST, WIDEST = 16, 256
@@ -31,6 +33,12 @@ BY_ROW = re.compile(
     r"extern_elementwise|addptr|load|precise_\w+|fp_to_fp|reduce|get_program_id)"
 )
 """What is done row by row, or with numbers."""
+
+
+_OTHERS = ("tt.descriptor_load", "tt.dot", "tt.trans", "tt.store", "scf.if")
+"""What else a chain may have in it; a branch only stores numbers, which two groups may do as well as one."""
+_TWICE = re.compile(r"atomic|tt\.descriptor_store|tt\.print|tt\.assert|scf\.(for|while)|barrier")
+"""What must not be done by two groups, or be waited for."""
 
 
 class Unfit(Exception):
@@ -77,11 +85,17 @@ class Chain:
     held: tuple[Load, ...]
     streamed: tuple[Load, ...]
     products: Mapping[Operation, Product]
+    rows: int
 
     @cached_property
     def constants(self) -> dict[str, Operation]:
         """The constants, by name."""
         return {op.results[0]: op for op in self.before if op.name == "arith.constant"}
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether each group of warps has a block of its own."""
+        return self.rows == PART
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -107,7 +121,10 @@ def chain_of(text: str) -> Chain:
     if _loads(after) or any(op.name == "tt.dot" for op in (*before, *after)):
         raise Unfit("blocks outside of the loop")
     products = _products(loop.body, held, streamed)
-    chain = Chain(before, loop, after, tuple(held.values()), tuple(streamed.values()), products)
+    rows = {op.types[0][0][0] for op in products}
+    if len(rows) != 1 or not rows <= set(ROWS):
+        raise Unfit("products of other rows")
+    chain = Chain(before, loop, after, tuple(held.values()), tuple(streamed.values()), products, rows.pop())
     _check(chain)
     return chain
 
@@ -137,11 +154,11 @@ def _products(
         if op.name != "tt.dot":
             continue
         left, right, start = op.operands
-        (rows, common), element = op.types[0]
+        (_, common), element = op.types[0]
         (_, columns), total = op.types[2]
         block = streamed.get(turned.get(right, right))
-        if rows != ROWS or block is None or left in streamed or left in turned:
-            raise Unfit("a product of other rows or blocks")
+        if block is None or left in streamed or left in turned:
+            raise Unfit("a product of other blocks")
         if element not in WIDTHS or total != "f32" or not NARROWEST <= columns <= WIDEST or "inputPrecision" in op.text:
             raise Unfit("a product of other elements")
         found[op] = Product(op, held.get(left, left), block, right in turned, start, common, columns)
@@ -150,6 +167,9 @@ def _products(
 
 def _check(chain: Chain) -> None:
     """Raise Unfit where a chain has something that cannot be shared out by rows."""
+    for op in chain.operations:
+        if not (BY_ROW.fullmatch(op.name) or op.name in _OTHERS) or (op.name == "scf.if" and _TWICE.search(op.text)):
+            raise Unfit(op.name)
     products = chain.products.values()
     if not any(isinstance(each.left, Load) for each in products):
         raise Unfit("no rows that are held")
@@ -159,7 +179,7 @@ def _check(chain: Chain) -> None:
         raise Unfit("too much for a thread's registers")
     blocks = {load.result for load in (*chain.held, *chain.streamed)}
     multiplied = {load.result for each in products for load in (each.left, each.right) if isinstance(load, Load)}
-    if blocks != multiplied or any(load.rows != ROWS for load in chain.held):
+    if blocks != multiplied or any(load.rows != chain.rows for load in chain.held):
         raise Unfit("blocks that are not multiplied")
     if {load.map for load in chain.held} & {load.map for load in chain.streamed}:
         raise Unfit("blocks of one shape and tensor, held and streamed")

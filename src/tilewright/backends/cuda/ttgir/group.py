@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 
-from tilewright.backends.cuda.ttgir.chain import BY_ROW, PART, ROWS, Chain, Unfit
+from tilewright.backends.cuda.ttgir.chain import BY_ROW, PART, Chain, Unfit
 from tilewright.backends.cuda.ttgir.layouts import ACROSS, DOWN, Layouts
 from tilewright.backends.cuda.ttgir.operations import NAME, Operation
 
@@ -19,7 +19,9 @@ def derived(name: str, what: str) -> str:
 _ROUNDS = """
     %program = tt.get_program_id x : i32
     %programs = tt.get_num_programs x : i32
-    %count = arith.trunci {count} : i64 to i32
+    %all = arith.trunci {count} : i64 to i32
+    %shares = arith.constant {shares} : i32
+    %count = arith.divui %all, %shares : i32
     %last = arith.subi %count, %one : i32
     %whole = arith.divui %count, %programs : i32
     %rest = arith.remui %count, %programs : i32
@@ -35,9 +37,20 @@ _ROUNDS = """
     %spot = arith.select %is_odd, %turned, %program : i32
     %earlier = arith.muli %round, %programs : i32
     %number = arith.addi %earlier, %spot : i32
-    %block = arith.subi %last, %number : i32
+    %left = arith.subi %last, %number : i32
 """
-"""Which blocks of the grid a program computes."""
+"""Which blocks of the grid a program computes, or which pairs of them."""
+_SINGLE = """
+    %block = arith.addi %left, %zero : i32
+"""
+_PAIR = """
+    %half = arith.constant {half} : i32
+    %even = arith.muli %left, %two : i32
+    %block = arith.addi %even, %half : i32
+"""
+
+
+_RESULTS = re.compile(r"\s*(%\w+(?:, %\w+)*) = ")
 
 
 class Group:
@@ -45,6 +58,7 @@ class Group:
 
     def __init__(self, chain: Chain, layouts: Layouts, half: int) -> None:
         self.chain, self.layouts, self.half = chain, layouts, half
+        self.first_row = 0 if chain.is_paired else PART * half
         self.lines: list[str] = []
         self._renamed: dict[str, str] = {}
 
@@ -81,10 +95,20 @@ class Group:
         Programs take them round by round, every other round in turned order, and the last blocks first: where later
         ones have more to do, all programs come to about the same, and what is left for the end is short.
         """
-        for line in _ROUNDS.format(count=count).strip().splitlines():
+        last = _PAIR.format(half=self.half) if self.chain.is_paired else _SINGLE
+        shares = 2 if self.chain.is_paired else 1
+        for line in f"{_ROUNDS.format(count=count, shares=shares)}{last}".strip().splitlines():
             self.say(line.strip())
         yield lambda turns: self.say(f"scf.yield {turns} : i32")
         self.say("}")
+
+    def rename(self, start: int, kind: str, names: Mapping[str, str]) -> dict[str, str]:
+        """Give other names to what lines from one on define, and to some values; return all of these names."""
+        lines = self.lines[start:]
+        made = (name for line in lines if (found := _RESULTS.match(line)) for name in found[1].split(", "))
+        given = {**{name: f"%{kind}{name[1:].replace('#', '_')}" for name in made}, **names}
+        self.lines[start:] = [NAME.sub(lambda found: given.get(found[0], found[0]), line) for line in lines]
+        return given
 
     def write(self, ops: Sequence[Operation]) -> None:
         """Write operations, their tensors with the rows that this group has."""
@@ -111,10 +135,10 @@ class Group:
             self._reduce(op)
             return
         if op.name == "tt.make_range" and way == DOWN:
-            if f"end = {ROWS} : i32, start = 0 " not in text:
+            whole, first = f"end = {self.chain.rows} : i32, start = 0 ", self.first_row
+            if whole not in text:
                 raise Unfit("numbers of other rows")
-            first = PART * self.half
-            text = text.replace(f"end = {ROWS} : i32, start = 0 ", f"end = {first + PART} : i32, start = {first} ")
+            text = text.replace(whole, f"end = {first + PART} : i32, start = {first} ")
         if op.name == "tt.broadcast":
             text = self._alike(op)
         self.say(f"{', '.join(op.results)} = {self._named(op, self.layouts.typed(text, way))}{op.place}")
@@ -132,7 +156,7 @@ class Group:
 
     def _reduce(self, op: Operation) -> None:
         (source, element), *_ = op.types
-        if len(op.results) != 1 or source[0] != ROWS or "axis = 1 :" not in op.text:
+        if len(op.results) != 1 or source[0] != self.chain.rows or "axis = 1 :" not in op.text:
             raise Unfit("rows that are folded into one another")
         columns, name = source[1], op.results[0]
         text = self._named(op, self.layouts.typed(op.text, DOWN, columns))
@@ -141,7 +165,7 @@ class Group:
             return
         own = derived(name, "own")
         self.say(f"{own} = {text}{op.place}")
-        types = [self.layouts.tensor((ROWS,), element, DOWN, main) for main in (columns, 1)]
+        types = [self.layouts.tensor((self.chain.rows,), element, DOWN, main) for main in (columns, 1)]
         self.say(f"{name} = ttg.convert_layout {own} : {types[0]} -> {types[1]}")
 
     def _named(self, op: Operation, text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from tilewright.backends.cuda.ttgir.chain import PART, ROWS, Chain, Unfit
+from tilewright.backends.cuda.ttgir.chain import PART, Chain, Unfit
 from tilewright.backends.cuda.ttgir.operations import TENSOR, Operation
 
 NARROWEST, WIDEST = 8, 256
@@ -20,6 +20,7 @@ class Layouts:
     """The layouts of a chain's tensors, gathered while its text is written."""
 
     def __init__(self, chain: Chain) -> None:
+        self.rows = chain.rows
         self.main = next(iter(chain.products.values())).columns
         """The columns of the product that vectors of rows are laid out by."""
         self.used = {self.main}
@@ -47,15 +48,15 @@ class Layouts:
         """Return the type of a tensor, of which a group of warps has its part of the rows."""
         if len(extents) == 2:
             rows, columns = extents
-            if rows not in (ROWS, 1):
+            if rows not in (self.rows, 1):
                 raise Unfit(f"tensors of {rows} rows")
-            held = PART if rows == ROWS else 1
+            held = PART if rows == self.rows else 1
             return f"tensor<{held}x{columns}x{element}, {self.of(main or columns)}>"
         if len(extents) != 1 or not way:
             raise Unfit("tensors of other ranks")
         if way == ACROSS:
             return f"tensor<{extents[0]}x{element}, #ttg.slice<{{dim = 0, parent = {self.of(extents[0])}}}>>"
-        if extents[0] != ROWS:
+        if extents[0] != self.rows:
             raise Unfit(f"vectors of {extents[0]} rows")
         return f"tensor<{PART}x{element}, #ttg.slice<{{dim = 1, parent = {self.of(main or 1)}}}>>"
 

@@ -144,7 +144,7 @@ class Masks:
         if ends is None:
             return None
         if self.g.layouts.way(op) == DOWN:
-            return Span((), PART * self.g.half, PART * self.g.half + PART - 1)
+            return Span((), self.g.first_row, self.g.first_row + PART - 1)
         return Span((), 0, int(ends[1]) - 1)
 
     # what is written

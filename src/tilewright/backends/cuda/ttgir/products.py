@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.backends.cuda.ttgir.chain import PART, ROWS, Load, Product
+from tilewright.backends.cuda.ttgir.chain import PART, Load, Product
 from tilewright.backends.cuda.ttgir.group import Group, derived
 from tilewright.backends.cuda.ttgir.rings import Rings
 from tilewright.backends.cuda.ttgir.sums import is_zero
@@ -48,7 +48,7 @@ class Multiplier:
 
     def type_of(self, product: Product) -> str:
         """Return the type of a product."""
-        return self.g.layouts.tensor((ROWS, product.columns), "f32")
+        return self.g.layouts.tensor((self.g.chain.rows, product.columns), "f32")
 
     def _operand(self, product: Product, left: str, of: str) -> tuple[str, str]:
         """Write rows that were computed as the matrix units take them from registers."""
@@ -61,4 +61,4 @@ class Multiplier:
 
     def left_type(self, product: Product) -> str:
         """Return the type of rows that were computed for a product."""
-        return self.g.layouts.tensor((ROWS, product.common), product.op.types[0][1])
+        return self.g.layouts.tensor((self.g.chain.rows, product.common), product.op.types[0][1])

@@ -19,7 +19,8 @@ class Rings:
     def __init__(self, chain: Chain) -> None:
         self.streamed = {load: number for number, load in enumerate(chain.streamed)}
         self.held = {load: number for number, load in enumerate(chain.held)}
-        rows, turn = (sum(load.rows * load.row_bytes for load in each) for each in (self.held, self.streamed))
+        rows = 2 * PART * sum(load.row_bytes for load in self.held)
+        turn = sum(load.rows * load.row_bytes for load in self.streamed)
         self.places_of_rows = 2 if 2 * rows + 2 * turn <= MEMORY else 1
         self.depth = min((MEMORY - self.places_of_rows * rows) // turn, DEEPEST)
         if self.depth < 2:
@@ -121,17 +122,13 @@ class Rings:
             self._at(g, f"%rows{number}_empty", f"%row_place{half}", f"%rows{number}_done")
             g.say(f"ttng.arrive_barrier %rows{number}_done, 1, %true : {_BARRIER}")
 
-    def load_held(self, g: Group, load: Load) -> None:
-        """Write that both halves of rows are loaded."""
-        number, (row, column) = self.held[load], load.places
-        for half in range(2):
-            own = f"%rows{number}_{half}"
-            if number == 0:
-                self._row_slot(g, half)
-            g.say(f"{own}_offset = arith.constant {PART * half} : i32")
-            g.say(f"{own}_row = arith.addi {g.name(row)}, {own}_offset : i32")
-            phase = f"%row_other{half}"
-            self._copy(g, load, f"rows{number}", own, f"%row_place{half}", phase, (f"{own}_row", column), PART)
+    def load_held(self, g: Group, load: Load, half: int, places: tuple[str, str]) -> None:
+        """Write that rows are loaded for a group, from some place on."""
+        number = self.held[load]
+        if number == 0:
+            self._row_slot(g, half)
+        place, phase, own = f"%row_place{half}", f"%row_other{half}", f"%rows{number}_{half}"
+        self._copy(g, load, f"rows{number}", own, place, phase, places, PART)
 
     def load(self, g: Group, load: Load) -> None:
         """Write that a block is loaded."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cuda.ttgir.chain import Chain, Unfit, chain_of, sliced
-from tilewright.backends.cuda.ttgir.group import Group
+from tilewright.backends.cuda.ttgir.chain import PART, Chain, Unfit, chain_of, sliced
+from tilewright.backends.cuda.ttgir.group import Group, derived
 from tilewright.backends.cuda.ttgir.layouts import Layouts
-from tilewright.backends.cuda.ttgir.operations import NAME
+from tilewright.backends.cuda.ttgir.operations import NAME, Operation
+from tilewright.backends.cuda.ttgir.pairs import can_pair
 from tilewright.backends.cuda.ttgir.products import Multiplier
 from tilewright.backends.cuda.ttgir.rings import Rings
 from tilewright.backends.cuda.ttgir.turns import Turns
@@ -21,16 +22,27 @@ REGISTERS = "240, 24"
 """Registers of a thread that multiplies, and of one that loads."""
 
 
-def written(name: str, text: str, params: Sequence[tuple[str, str, str]], count: str) -> str:
+def written(
+    name: str,
+    text: str,
+    params: Sequence[tuple[str, str, str]],
+    count: str,
+    known_count: int | None = None,
+    *,
+    rotates: bool = True,
+) -> str:
     """Return the text of a kernel with roles, for as many blocks as a parameter says; Unfit where it is no chain.
 
-    Parameters are names, types, and what is known of them.
+    Parameters are names, types, and what is known of them. Products of two turns are side by side, unless one would
+    rather not have that.
     """
     chain = chain_of(text)
+    if chain.is_paired and not can_pair(chain, known_count):
+        raise Unfit("neighbours that stream different blocks")
     rings, layouts = Rings(chain), Layouts(chain)
     typed = [(each, rings.descriptors.get(each, type_)) for each, type_, _ in params]
     captured = [*typed, *rings.places]
-    multiplying = [_multiplying(chain, rings, layouts, count, half) for half in range(2)]
+    multiplying = [_multiplying(chain, rings, layouts, count, half, rotates) for half in range(2)]
     loading = _loading(chain, rings, layouts, count)
     names = ", ".join(each for each, _ in captured)
     given = _inside(", ".join(f"{each}: {type_}" for each, type_ in captured), captured)
@@ -65,13 +77,29 @@ def written(name: str, text: str, params: Sequence[tuple[str, str, str]], count:
     )
 
 
+def _moved(g: Group, before: Sequence[Operation], half: int) -> dict[str, str]:
+    """Write where the rows of a group begin, its own block's or behind the other's; return what that is called."""
+    rows = {load.places[0] for load in g.chain.held}
+    if half == 0:
+        return {}
+    if g.chain.is_paired:
+        g.say("%neighbour = arith.addi %block, %one : i32")
+        start = len(g.lines)
+        g.write(before)
+        return g.rename(start, "other_", {"%block": "%neighbour"})
+    g.say(f"%part = arith.constant {PART} : i32")
+    for row in rows:
+        g.say(f"{derived(row, 'lower')} = arith.addi {g.name(row)}, %part : i32")
+    return {row: derived(row, "lower") for row in rows}
+
+
 def _inside(text: str, captured: Sequence[tuple[str, str]]) -> str:
     """Return a text of a group of warps that has other names for what is captured."""
     names = {name for name, _ in captured}
     return NAME.sub(lambda found: f"%own_{found[0][1:]}" if found[0] in names else found[0], text)
 
 
-def _multiplying(chain: Chain, rings: Rings, layouts: Layouts, count: str, half: int) -> list[str]:
+def _multiplying(chain: Chain, rings: Rings, layouts: Layouts, count: str, half: int, rotates: bool) -> list[str]:
     """Return what a group of warps does that multiplies half of the rows."""
     g, loop = Group(chain, layouts, half), chain.loop
     after = sliced(chain.after, set(), chain)
@@ -81,7 +109,7 @@ def _multiplying(chain: Chain, rings: Rings, layouts: Layouts, count: str, half:
     g.constants([*before, *body, *after], [loop.low, loop.high, loop.step, *loop.starts, *loop.given])
     with g.blocks(count) as done:
         g.write(before)
-        turns = Turns(Multiplier(g, rings, rings.wait_for_held(g, half)), body).write()
+        turns = Turns(Multiplier(g, rings, rings.wait_for_held(g, half)), body).write(rotates)
         rings.release_held(g, half)
         g.write(after)
         done(turns)
@@ -100,8 +128,11 @@ def _loading(chain: Chain, rings: Rings, layouts: Layouts, count: str) -> list[s
     g.constants([*before, *body], [*wanted, loop.low, loop.high, loop.step])
     with g.blocks(count) as done:
         g.write(before)
-        for load in chain.held:
-            rings.load_held(g, load)
+        for half in range(2):
+            moved = _moved(g, before, half)
+            for load in chain.held:
+                row, column = (moved.get(place, place) for place in load.places)
+                rings.load_held(g, load, half, (row, column))
         g.say(f"%turns_made = scf.for {loop.index} = {loop.low} to {loop.high} step {loop.step} "
               "iter_args(%turn = %turns) -> (i32) : i64 {")  # fmt: skip
         rings.slot(g, "%turn")

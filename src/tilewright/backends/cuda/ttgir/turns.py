@@ -7,12 +7,11 @@ carried to the next turn then, which begins it, and the last one is computed beh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tilewright.backends.cuda.ttgir.chain import Load, Product
 from tilewright.backends.cuda.ttgir.masks import Masks
-from tilewright.backends.cuda.ttgir.operations import NAME, Operation
+from tilewright.backends.cuda.ttgir.operations import Operation
 from tilewright.backends.cuda.ttgir.products import Multiplier
 
 BEFORE, LAST, FIRST = "before_", "last_", "first_"
@@ -27,10 +26,10 @@ class Turns:
         self.loop, self.masks = m.g.chain.loop, Masks(m.g, body)
         self.types = [self.g.layouts.typed(each) for each in self.loop.types]
 
-    def write(self) -> str:
+    def write(self, rotates: bool) -> str:
         """Write the loop; return how many turns have been made when it ends."""
         products = list(self.g.chain.products.values())
-        if len(products) == 2:
+        if rotates and len(products) == 2:
             rotation = Rotation(self, *products)
             if rotation.is_possible:
                 return rotation.write()
@@ -133,12 +132,8 @@ class Rotation:
         self.turns.m.multiply(self.first)
         self.turns.rings.release(g, self.first.right)
         self.turns.operations([op for op in self.turns.body if op in self.beside or op in self.behind])
-        lines = g.lines[start:]
-        made = (name for line in lines if (found := _RESULTS.match(line)) for name in found[1].split(", "))
-        names = {name: f"%{FIRST}{name[1:].replace('#', '_')}" for name in made}
-        names |= {**dict(zip(loop.carried, loop.starts, strict=True)), loop.index: loop.low}
-        g.lines[start:] = [NAME.sub(lambda found: names.get(found[0], found[0]), line) for line in lines]
-        return names
+        carried = dict(zip(loop.carried, loop.starts, strict=True))
+        return g.rename(start, FIRST, {**carried, loop.index: loop.low})
 
     def _others(self, names: dict[str, str]) -> None:
         turns, g, loop, rings, m = self.turns, self.turns.g, self.turns.loop, self.turns.rings, self.turns.m
@@ -179,6 +174,3 @@ class Rotation:
         m.wait(m.begin(self.second, LAST, "%last_rows", "%last_sum"), name, self.second)
         rings.release(g, self.second.right, LAST)
         return name
-
-
-_RESULTS = re.compile(r"\s*(%\w+(?:, %\w+)*) = ")

@@ -47,8 +47,8 @@ class Facts:
     """The tensors that it could write to by descriptors."""
     loaded: set[object] = field(default_factory=set[object])
     """The tensors that it reads."""
-    loaded_bytes: int = 0
-    """How much the largest of its loads moves."""
+    load: tuple[int, int] = (0, 1)
+    """How many bytes the largest of its loads moves, and of how many an element is."""
     in_rows: set[object] = field(default_factory=set[object])
     """The tensors of which it moves neighbours, several at once where they are aligned."""
 

@@ -173,7 +173,7 @@ def _fetched(
     """Write a load; what is masked is zero, or a number."""
     k.reads(tensor)
     shape, element = padded(type_.shape), memory_element(tensor.dtype)
-    k.facts.loaded_bytes = max(k.facts.loaded_bytes, prod(shape) * tensor.dtype.get_byte())
+    k.facts.load = max(k.facts.load, (prod(shape) * tensor.dtype.get_byte(), tensor.dtype.get_byte()))
     found, masked = places(k, tensor, shape, offsets), ""
     if mask is not None:
         other = zeros(k, Value("", element, shape))

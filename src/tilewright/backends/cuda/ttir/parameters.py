@@ -83,6 +83,10 @@ class Parameters:
         """Return the address of the word that errors are noted in."""
         return self.add(pointer_to(I64), None)
 
+    def errors_of(self) -> Value | None:
+        """Return the address of that word where it is a parameter."""
+        return next((each.value for each in self.found if each.word is None), None)
+
     def described(self, plane: Plane, block: tuple[int, int], element: str) -> Value:
         """Return the descriptor by which blocks of a tensor are loaded, of elements that may have another name."""
         plane = replace(plane, element=element or plane.element)

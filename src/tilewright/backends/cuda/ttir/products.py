@@ -23,8 +23,8 @@ from tilewright.dtypes import FP16, FP32, FP64, INT32, DataType
 from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 
 LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
-TOGETHER = 32
-"""Products of floats of 8 bits that the matrix units add up by themselves; sums of those are added in fp32."""
+TOGETHER = 128
+"""Products of floats of 8 bits that the matrix units add up by themselves, to 13 bits; sums of those are fp32."""
 MOST_STEPS = 1 << 19
 """Multiplications of a product of fp32 that are written out; compilers take minutes for more."""
 

@@ -1,0 +1,41 @@
+"""The PTO reference: every op has a form and a meaning, and the examples run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.pto.ops.registry import OPS
+from tilewright.pto.text.usage import usage
+from tilewright.tools.cli import main
+from tilewright.tools.pto_example import example
+from tilewright.tools.pto_reference import meaning
+
+
+def test_every_op_says_how_it_is_written_and_what_it_does() -> None:
+    for name, declared in OPS.items():
+        assert usage(name, declared.form).startswith(name)
+        assert meaning(name).endswith("."), name
+
+
+def test_forms_in_one_line() -> None:
+    forms = {name: usage(name, OPS[name].form) for name in ("pto.tadd", "pto.txors", "pto.vlds", "pto.tdivs", "scf.if")}
+    assert forms == {
+        "pto.tadd": "pto.tadd ins(tile, tile) outs(tile)",
+        "pto.txors": "pto.txors ins(tile, number, [tile]) outs(tile)",
+        "pto.vlds": "pto.vlds ub pointer[integer] -> vector, [ub pointer]",
+        "pto.tdivs": "pto.tdivs ins(tile, number or number, tile) outs(tile)",
+        "scf.if": "scf.if i1 [-> (types)] { ... } [else { ... }]",
+    }
+
+
+def test_most_ops_on_tiles_have_an_example_that_runs() -> None:
+    tiles = [name for name, declared in OPS.items() if set(declared.form.words) == {"ins", "outs"}]
+    assert sum(bool(example(name, OPS[name])) for name in tiles) > len(tiles) // 2
+
+
+def test_explain_shows_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pto", "explain", "tmuls"]) == 0
+    out = capsys.readouterr().out
+    assert "pto.tmuls ins(tile, number) outs(tile)" in out and "func.func @example" in out and "Rule: " in out
+    assert main(["pto", "explain", "tmulz"]) == 1
+    assert "did you mean pto.tmul" in capsys.readouterr().err
