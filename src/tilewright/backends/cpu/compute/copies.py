@@ -133,8 +133,8 @@ def packed(e: FunctionEmitter, tile: Tile) -> Tile:
 
 
 def with_adjacent_rows(e: FunctionEmitter, tile: Tile) -> Tile:
-    """Return a tile whose rows are read with plain loads: a turned view is copied."""
-    if tile.place is None or tile.is_column or tile.place.strides[-1] == 1:
+    """Return a tile whose rows are read with plain loads: a turned view is copied, where that is not wanted so."""
+    if tile.place is None or tile.is_column or tile.place.strides[-1] == 1 or e.step.turned:
         return tile
     result = e.fresh(tile.type, tile.valid)
     result.owners = tile.owners
