@@ -47,7 +47,7 @@ def grid(draw: Draw) -> str:
     weights = dtype
     if dtype == "FP32" and draw(0, 2) == 0:
         weights, right = "INT8", f"pl.cast({right}, pl.FP32)"
-    sums = _sum(choose("peeled", "zeros", "added", "begun"), left, right, (tm, tn, tk), k, total)
+    sums = _sum(choose("peeled", "zeros", "added", "begun", "either"), left, right, (tm, tn, tk), k, total)
     after, bias, out = _after(choose("nothing", "bias", "doubled", "rounded", "row_sum", "itself"), (tm, tn), total)
     loops = [f"for i in pl.parallel(0, {m}, {tm}):", f"for j in pl.parallel(0, {n}, {tn}):"]
     if m.isdigit() and draw(0, 3) == 0:  # a loop that counts tiles
@@ -97,6 +97,9 @@ def _sum(how: str, left: str, right: str, tile: tuple[int, int, int], k: str, to
     if how == "added":
         pads = [f"    product = pl.matmul({at['left']}, {at['right']})", "    acc = product + acc"]
         return [start, loop, *pads]
+    if how == "either":
+        factors = [f"    x, y = {at['left']}, {at['right']}", "    if k == 0:", "        acc = pl.matmul(x, y)"]
+        return [start, loop, *factors, "    else:", "        acc = pl.matmul_acc(acc, x, y)"]
     begun = f"acc = pl.tile.create([{tm}, {tn}], dtype=pl.{total}, target_memory=pl.Mem.Acc)"
     return [begun, loop, "    acc = pl.matmul_acc(acc, {left}, {right}, init_cond=k == 0)".format(**at)]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from tilewright.core.expr import Invoke, Var, integer
+from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
 from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt
@@ -18,10 +19,14 @@ from tilewright.passes.spans import Span, span_of
 from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
 from tilewright.records import record
 
-GRAINS = ((1, 6), (16, 64))
+GRAINS = ((1, 6), (16, 64), (16, 64))
 """What rows and columns of a tile are multiples of: those of tiles that leave no rest, and those of others."""
+FOLDED = 512
+"""How many columns are folded together, which are read where they lie: rows of a few are found one by one."""
 FEWEST = 8
 """How many turns there are at least for threads to share, as long as tiles are not small."""
+MANY = 1 << 16
+"""How many turns a loop is taken to have of which nobody knows."""
 SMALL = 64
 FEW = 8
 """How many rows a product has for which the right matrix is read as it comes."""
@@ -57,11 +62,12 @@ class ProductGrid:
         self.is_few, in_place = self._rows(roles) <= FEW, all(axes.reads_in_place for axes in self.axes)
         wanted = wanted.for_few(in_place) if self.is_few else wanted
         self._widen(roles, 1, wanted.columns)
+        self._widen(roles, 2, FOLDED)
         self.inner = [InnerSteps(axes, wanted.depth, self.is_few and not in_place) for axes in self.axes]
         self._leave_enough(*((FEWEST, SMALL) if not self.is_few else (2, wanted.columns // 2)))
 
     def _role_of(self, loop: ForStmt) -> int | None:
-        """Return whether a loop cuts the rows of products, 0, or their columns, 1, and may take other steps."""
+        """Return whether a loop cuts the rows of products, 0, or columns, 1 and 2, and may take other steps."""
         classes = [self._classes(number, loop) for number in range(len(self.calls))]
         span = self._span(loop, classes) if all(classes) else None
         if span is not None:
@@ -145,8 +151,15 @@ class ProductGrid:
     @property
     def inside_out(self) -> list[ForStmt]:
         """The loops as they are best nested, the one with most turns, which threads share, last."""
-        turns = {var: span.steps(self.steps[var]) for var, span in self.spans.items()}
-        return sorted(reversed(self.loops), key=lambda loop: turns.get(loop.loop_var, 0))
+
+        def turns(loop: ForStmt) -> int:
+            var, limits = loop.loop_var, [as_extent(x) for x in (loop.start, loop.stop, loop.step)]
+            if var in self.steps:
+                return self.spans[var].steps(self.steps[var])
+            known = [limit for limit in limits if isinstance(limit, int)]
+            return len(range(*known)) if len(known) == 3 and known[2] else MANY
+
+        return sorted(reversed(self.loops), key=turns)
 
     def __str__(self) -> str:
         names = ", ".join(dict.fromkeys(function.name for function in self.functions))
@@ -176,7 +189,7 @@ def _nest(stmt: ForStmt) -> tuple[list[ForStmt], SeqStmts]:
 
 
 def _role(classes: Sequence[Class]) -> int | None:
-    """Return whether axes are the rows of products, 0, or their columns, 1; None for neither and for both."""
+    """Return whether axes are the rows of products, 0, their columns, 1, or folded ones, 2; None for none and more."""
     roles = {role for found in classes for role in found.roles}
     summed = any(found.is_summed for found in classes)
     return roles.pop() if len(roles) == 1 and not summed else None

@@ -21,6 +21,7 @@ from tilewright.core.types import TileType, Type
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import KernelError, OutOfBoundsError
 from tilewright.passes import simplify
+from tilewright.passes.begun_sums import begun_sums
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.read_casts import read_casts
 from tilewright.passes.tile_axes import MADE, Axis, multiple_of
@@ -43,8 +44,9 @@ class Widened:
 
 def widened(program: Program, wanted: Wanted) -> Widened:
     """Return a lowered program with its products in tiles of about the wanted size."""
-    walk = _Walk(program, wanted)
-    functions = [f.with_body(walk.body(f.body)) for f in program.function_list]
+    begun = program.with_functions([begun_sums(function) for function in program.function_list])
+    walk = _Walk(begun, wanted)
+    functions = [f.with_body(walk.body(f.body)) for f in begun.function_list]
     if not walk.notes:
         return Widened(program)
     made = program.with_functions([*walk.made, *functions])

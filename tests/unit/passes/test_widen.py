@@ -85,3 +85,14 @@ def test_kernels_that_do_more_than_multiply_stay_as_they_are() -> None:
 
 def test_tiles_as_large_as_wanted_stay_as_they_are() -> None:
     assert str(widened(lowered(SUM, STORE), Wanted(rows=12, columns=16, depth=16))).startswith("every tile")
+
+
+def test_a_sum_that_a_branch_begins_is_one() -> None:
+    begins = """acc = pl.tile.full([12, 16], dtype=pl.FP32, value=0.0)
+                    for k in pl.range(0, 100, 16):
+                        x, y = pl.load(a, [i, k], [12, 16]), pl.load(b, [k, j], [16, 16])
+                        if k == 0:
+                            acc = pl.matmul(x, y)
+                        else:
+                            acc = pl.matmul_acc(acc, x, y)"""
+    assert notes(begins, STORE) == notes(SUM, STORE)
