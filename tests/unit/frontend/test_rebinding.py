@@ -212,3 +212,32 @@ def test_what_a_loop_carries_keeps_its_type(before: str) -> None:
     with pytest.raises(ReassignmentError, match=r"Cannot reassign 'a' with a different type") as caught:
         run(body, 1, "interpret")
     assert caught.value.help == "convert the new value: pl.cast(..., pl.INT64), or use a new name for it"
+
+
+BLOCKS = {
+    "loop": ("for i in pl.range(3):", "{0}"),
+    "branch": ("if n > 2:", "{0}"),
+    "other branch": ("if n < 2:\n        b = 1\n    else:", "{0}"),
+    "loop in a loop": ("for i in pl.range(2):", "for j in pl.range(2):\n            {0}"),
+    "branch in a loop": ("for i in pl.range(2):", "if n > i:\n            {0}"),
+    "while": ("c = pl.read(out, [3])\n    while c < 3:", "{0}\n        c = c + 1"),
+}
+"""Blocks that run a statement, as often as five runs it."""
+TIMES = {"loop": 3, "branch": 1, "other branch": 1, "loop in a loop": 4, "branch in a loop": 2, "while": 3}
+
+
+@pytest.mark.parametrize("first", BLOCKS)
+@pytest.mark.parametrize("second", BLOCKS)
+def test_a_change_of_type_is_refused_or_as_python_has_it(first: str, second: str) -> None:
+    """Whatever blocks have changed a name before: what a block adds in another type is never lost."""
+    lines = ("a = a + 1", "a = pl.cast(a, pl.FP32) * 0.5")
+    parts = [
+        f"    {head}\n        {rest.format(line)}\n"
+        for (head, rest), line in zip((BLOCKS[first], BLOCKS[second]), lines, strict=True)
+    ]
+    body = f"    a = pl.read(out, [0])\n{''.join(parts)}    pl.write(out, [0], pl.cast(a * 64, pl.INT64))\n"
+    try:
+        found = run(body, 5, "interpret")[0]
+    except ReassignmentError:
+        return
+    assert found == int(TIMES[first] * 0.5 ** TIMES[second] * 64)
