@@ -19,42 +19,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from gpu_kernels import add, matmul, softmax
+
 import tilewright.language as pl
 from tilewright.backends.cuda.driver import is_there
 
 ROUNDS, CALLS = 15, 200
 KERNELS = ("add", "softmax", "matmul")
-
-
-@pl.jit
-def add(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
-    for row in pl.parallel(0, x.shape[0], 1):
-        with pl.at(level=pl.Level.CORE_GROUP):
-            n = x.shape[1]
-            pl.store(pl.load(x, [row, 0], [1, n]) + pl.load(y, [row, 0], [1, n]), [row, 0], out)
-    return out
-
-
-@pl.jit
-def softmax(x: pl.Tensor, out: pl.Out[pl.Tensor]):
-    for row in pl.parallel(0, x.shape[0], 1):
-        with pl.at(level=pl.Level.CORE_GROUP):
-            t = pl.load(x, [row, 0], [1, x.shape[1]])
-            e = pl.exp(pl.row_expand_sub(t, pl.row_max(t)))
-            pl.store(pl.row_expand_div(e, pl.row_sum(e)), [row, 0], out)
-    return out
-
-
-@pl.jit
-def matmul(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
-    for i in pl.parallel(0, a.shape[0], 128):
-        for j in pl.parallel(0, b.shape[1], 128):
-            with pl.at(level=pl.Level.CORE_GROUP):
-                acc = pl.tile.full([128, 128], dtype=pl.FP32, value=0.0)
-                for k in pl.range(0, a.shape[1], 64):
-                    acc = pl.matmul_acc(acc, pl.load(a, [i, k], [128, 64]), pl.load(b, [k, j], [64, 128]))
-                pl.store(pl.cast(acc, out.dtype, mode="rint"), [i, j], out)
-    return out
 
 
 @pl.jit

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from tilewright.core.rewrite import Rewriter
-from tilewright.core.stmt import (
-    BreakStmt,
-    ContinueStmt,
-    ForStmt,
-    IfStmt,
-    ReturnStmt,
-    Stmt,
-    WhileStmt,
-    YieldStmt,
-)
+from tilewright.core.stmt import BreakStmt, ContinueStmt, ForStmt, IfStmt, ReturnStmt, Stmt, WhileStmt, YieldStmt
 
 T = TypeVar("T")
+S = TypeVar("S", ForStmt, WhileStmt, IfStmt)
 
 
 def _at(values: tuple[T, ...], positions: Sequence[int]) -> tuple[T, ...]:
@@ -38,36 +30,21 @@ class Narrower(Rewriter):
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Leave out values a counted loop need not carry."""
-        kept = self.kept.get(id(stmt))
-        self.frames.append((stmt, kept))
-        narrowed = (
-            stmt
-            if kept is None
-            else replace(stmt, iter_args=_at(stmt.iter_args, kept), return_vars=_at(stmt.return_vars, kept))
-        )
-        result = super().for_loop(narrowed)
-        self.frames.pop()
-        return result
+        return self._narrowed(stmt, super().for_loop, "iter_args", "return_vars")
 
     def while_loop(self, stmt: WhileStmt) -> Sequence[Stmt]:
         """Leave out values a conditional loop need not carry."""
-        kept = self.kept.get(id(stmt))
-        self.frames.append((stmt, kept))
-        narrowed = (
-            stmt
-            if kept is None
-            else replace(stmt, iter_args=_at(stmt.iter_args, kept), return_vars=_at(stmt.return_vars, kept))
-        )
-        result = super().while_loop(narrowed)
-        self.frames.pop()
-        return result
+        return self._narrowed(stmt, super().while_loop, "iter_args", "return_vars")
 
     def branch(self, stmt: IfStmt) -> Sequence[Stmt]:
         """Leave out values a branch need not yield."""
+        return self._narrowed(stmt, super().branch, "return_vars")
+
+    def _narrowed(self, stmt: S, rewrite: Callable[[S], Sequence[Stmt]], *carried: str) -> Sequence[Stmt]:
         kept = self.kept.get(id(stmt))
-        narrowed = stmt if kept is None else replace(stmt, return_vars=_at(stmt.return_vars, kept))
+        parts = {} if kept is None else {name: _at(getattr(stmt, name), kept) for name in carried}
         self.frames.append((stmt, kept))
-        result = super().branch(narrowed)
+        result = rewrite(replace(stmt, **parts) if parts else stmt)
         self.frames.pop()
         return result
 
