@@ -51,6 +51,7 @@ bench: $(VENV)/.bench ## measure compile times, calls and kernels; ARGS="softmax
 	$(if $(ARGS),,$(BIN)/python bench/compile.py)
 	$(if $(ARGS),,$(BIN)/python bench/launch.py)
 	$(if $(ARGS),,$(BIN)/python bench/pto.py)
+	$(if $(ARGS),,$(BIN)/python bench/natural.py)
 	$(BIN)/python bench/kernels.py $(ARGS)
 
 $(VENV)/.bench: $(ENV)

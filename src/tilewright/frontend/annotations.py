@@ -156,7 +156,7 @@ def _named(annotation: str, resolver: Resolver) -> Any:
     names = _Names(resolver)
     try:
         tree = names.visit(ast.parse(annotation.strip(), mode="eval"))
-        code = compile(ast.fix_missing_locations(tree), "<annotation>", "eval")
+        code = compile(tree, "<annotation>", "eval")
         return eval(code, {"__builtins__": {}}, names.values)  # noqa: S307 - the module's own annotation, as Python evaluates it
     except DriftError:
         raise
@@ -187,7 +187,7 @@ class _Names(ast.NodeTransformer):
         base = self._base(node.value)
         if isinstance(base, ast.Name):
             return self._put(self.resolver.attribute(self.values[base.id], node.attr))
-        return ast.Attribute(base, node.attr, node.ctx)
+        return ast.copy_location(ast.Attribute(base, node.attr, node.ctx), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """Take an item out of a container from outside; subscripts of types are theirs to read."""
@@ -195,7 +195,7 @@ class _Names(ast.NodeTransformer):
         owner = self.values[base.id] if isinstance(base, ast.Name) else None
         if isinstance(node.slice, ast.Constant) and self.resolver.knows(owner):
             return self._put(self.resolver.item(owner, node.slice.value))
-        return ast.Subscript(base, self.visit(node.slice), node.ctx)
+        return ast.copy_location(ast.Subscript(base, self.visit(node.slice), node.ctx), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Let the language's own functions and Python's builtins be called, and refuse what may read anything."""
@@ -203,8 +203,8 @@ class _Names(ast.NodeTransformer):
         callee = self.values[function.id] if isinstance(function, ast.Name) else None
         if str(getattr(callee, "__module__", "")).partition(".")[0] not in _SELF_CONTAINED:
             raise TypeError(f"`{ast.unparse(node)}` runs while the annotation is read: give its result a name outside")
-        keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
-        return ast.Call(function, [self.visit(arg) for arg in node.args], keywords)
+        keywords = [ast.copy_location(ast.keyword(each.arg, self.visit(each.value)), each) for each in node.keywords]
+        return ast.copy_location(ast.Call(function, [self.visit(arg) for arg in node.args], keywords), node)
 
     def _base(self, node: ast.expr) -> ast.expr:
         self.resolver.rest()
@@ -213,4 +213,4 @@ class _Names(ast.NodeTransformer):
     def _put(self, value: Any) -> ast.Name:
         name = f"value_{len(self.values)}"
         self.values[name] = value
-        return ast.Name(name, ast.Load())
+        return ast.Name(name, ast.Load(), lineno=1, col_offset=0)

@@ -12,9 +12,11 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
+from itertools import chain
 from typing import Any, TypeAlias
 
 from tilewright.core.types import TileType
+from tilewright.frontend.capture import bodies
 from tilewright.frontend.signature import exact
 from tilewright.frontend.walk.bindings import Binding, ended, one_sided
 from tilewright.ops.registry import specs
@@ -162,7 +164,7 @@ def shared_names(node: ast.FunctionDef) -> frozenset[str]:
 def _with_slices(node: ast.FunctionDef, in_place: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield what else an op that changes a tile in place may change: what it is a slice of, and slices of that."""
     related: dict[str, set[str]] = {}
-    for stmt in ast.walk(node) if in_place else ():
+    for stmt in chain.from_iterable(bodies(node.body)) if in_place else ():
         if isinstance(stmt, (ast.Assign, ast.AnnAssign)) and isinstance(stmt.value, (ast.Call, ast.Subscript)):
             for name in _targets(stmt.targets[0] if isinstance(stmt, ast.Assign) else stmt.target):
                 for base in _root(stmt.value):

@@ -14,6 +14,7 @@ from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL
 from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.ops.pipes import PIPES
+from tilewright.passes.chains import tiles_on_their_side
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
 
@@ -25,6 +26,7 @@ def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var]
     may lie apart.
     """
     walk = Walk(function, roots, set(turned), _rule_of)
+    walk.on_their_side = tiles_on_their_side(function)
     walk.body(function.body)
     return walk.recorder.plan
 
@@ -98,6 +100,8 @@ def _partial(w: Walk, call: Call, given: Given) -> Waiting:
 @_plans("reduction")
 def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,) = w.tiles(given, "x")
+    if not call.op.spec.name.startswith("row") and x.loaded is not None and x.tensor not in w.turned:
+        _withdraw(w, x)  # columns are folded where they lie
     return _folded(w, call, x, lambda: w.recorder.record(_column(call, x), [x], may_float=False))
 
 
@@ -106,6 +110,7 @@ def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,) = w.tiles(given, "x")
 
     def found() -> Waiting:
+        x.turned = False
         best = w.recorder.record(_column(call, x), [x], may_float=False)
         return w.recorder.record(_column(call, x), [x, best], may_float=False)
 
@@ -135,14 +140,20 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     assert isinstance(call.type, TileType)
     shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
-    tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor)
+    tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=_along_rows(shape))
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+def _along_rows(shape: Sequence[int]) -> bool | None:
+    """Return False for a tile whose neighbours in memory are elements of a row, None for one row or column."""
+    return None if 1 in shape[-2:] or len(shape) == 1 else False
 
 
 def _masked_load(w: Walk, call: Call, given: Given, tensor: Var) -> Waiting:
     """Let a load wait with its mask, which may too."""
     w.recorder.after_stores(tensor)
-    tile = w.map(_shape(call), _shape(call), w.tiles(given, "mask"), alone=False)
+    rows = Waiting(_shape(call), _shape(call), turned=False)
+    tile = w.map(rows.shape, rows.valid, [*w.tiles(given, "mask"), rows], alone=False)
     tile.tensor = tensor
     w.recorder.loads.append(tile)
     return tile
@@ -265,16 +276,17 @@ def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     return taken
 
 
-@_plans("scatter_mask")
-def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let columns be read where they lie, and those between them, and be written where a store alone wants them."""
-    tiles = w.tiles(given, "src", "dst")
+@_plans("scatter_mask", "concat", "fillpad_expand")
+def _put_together(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let parts of a tile be read where they lie, and be written where a store alone wants them."""
+    tiles = w.tiles(given)
     for tile in tiles:
-        if tile.tensor not in w.turned:
+        if tile.tensor not in w.turned and len(tile.shape) == 2 and tile.valid == tile.shape:
             _withdraw(w, tile)
     put = _needing(w, call, given)
     loads = [load for tile in tiles if (load := _read_in_place(w, tile)) is not None and tile.valid == tile.shape]
     if put is not None and len(loads) == len(tiles):
+        w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
         w.straighten(put.rows, loads)
     return put
 
@@ -303,6 +315,21 @@ def _withdraw(w: Walk, tile: Waiting) -> bool:
     if is_sole:
         w.recorder.withdraw(tile)
     return is_sole
+
+
+@_plans("transpose")
+def _transpose(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let a transpose that products of an inner loop read be packed for all of them, where it stands."""
+    stmt = w.recorder.stmt
+    readers = w.readers.get(stmt.var, []) if isinstance(stmt, AssignStmt) else []
+    here = {id(each) for each in w.here}
+    if stmt is not None and readers and all(id(each) not in here and _is_product(each) for each in readers):
+        w.recorder.plan.note(stmt, packed=True)
+    return _needing(w, call, given)
+
+
+def _is_product(stmt: Stmt) -> bool:
+    return isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call) and stmt.value.op.name == "tile.matmul"
 
 
 @_plans("matmul", "matmul_acc", "matmul_bias", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias")

@@ -39,27 +39,36 @@ class FusedGroup:
     ends: str
     about: Var | None = None
     """The variable that ends it."""
+    turned: bool = False
+    """Whether a vector holds elements of several rows."""
 
     def lines(self, printer: Printer) -> list[str]:
         """Return the group as text."""
         rows = " x ".join(str(n) if isinstance(n, int) else "?" for n in self.rows) or "1"
         named = f"`{printer.name(self.about)}` " if self.about is not None else ""
         lines = [line for stmt in self.stmts for line in printer.stmt(stmt)]
-        return [f"rows {rows}:", *(f"    {line}" for line in lines), f"  ends: {named}{self.ends}"]
+        return [
+            f"rows {rows}{', side by side' * self.turned}:",
+            *(f"    {line}" for line in lines),
+            f"  ends: {named}{self.ends}",
+        ]
 
 
 @record
 class Step:
     """What happens at a statement: the group before it ends, and it begins one.
 
-    It floats beside all groups, is read in place, gives a mask that is only chosen by, writes for the store that
-    follows, or is that store and has nothing left to do.
+    It floats beside all groups, is read in place, works on a tile that lies on its side, is packed for products in
+    a loop that follows, gives a mask that is only chosen by, writes for the store that follows, or is that store and
+    has nothing left to do.
     """
 
     ends: bool = False
     begins: bool = False
     floats: bool = False
     in_place: bool = False
+    turned: bool = False
+    packed: bool = False
     only_chooses: bool = False
     target: Target | None = None
     is_done: bool = False
@@ -108,6 +117,8 @@ class Waiting:
     owners: list[Var] = field(default_factory=list[Var])
     bools: Waiting | None = None
     """Of a mask that is only chosen by: what it stands for."""
+    turned: bool | None = None
+    """Whether it lies on its side; None for what can be computed either way."""
 
     @property
     def rows(self) -> tuple[Extent, ...]:
@@ -139,13 +150,16 @@ class Recorder:
         self.loads: list[Waiting] = []
         self.stores: list[tuple[Var, Window]] = []
         self.deepest = 0
+        self.turned: bool | None = None
+        """Whether its tiles lie on their side, once that matters."""
 
     def end(self, why: str, about: Var | None = None) -> None:
         """End the group, with all that floats beside it: before the current statement or, if it is in it, after."""
         if self.stmts:
             if self.stmt is not None and self.stmts[-1] is not self.stmt:
                 self.plan.note(self.stmt, ends=True)
-            self.plan.groups.append(FusedGroup(self.rows or (1,), self.stmts, why, about))
+            group = FusedGroup(self.rows or (1,), self.stmts, why, about, bool(self.turned))
+            self.plan.groups.append(group)
             self._clear(self.number + 1)
 
     def straighten(self, store: Stmt, target: Target, rows: tuple[Extent, ...]) -> None:
@@ -185,7 +199,9 @@ class Recorder:
             self.end("no more functions can be applied to each other")
         tile.floats = may_float and self._floats(tile, operands)
         if not tile.floats:
-            self._join(tile.rows, [o.rows for o in operands if self.waits(o) and not o.floats])
+            turned = next((o.turned for o in (tile, *operands) if o.turned is not None), None)
+            self._join(tile.rows, [o.rows for o in operands if self.waits(o) and not o.floats], turned)
+            tile.turned = None if tile.is_column else turned
         if tile.depth:
             tile.depth += max((o.depth for o in operands if self.waits(o)), default=0)
         tile.since, self.deepest = self.number, max(self.deepest, tile.depth)
@@ -195,10 +211,17 @@ class Recorder:
         self.loads += [tile] if tile.loaded is not None else []
         return tile
 
-    def _join(self, rows: tuple[Extent, ...], others: Sequence[tuple[Extent, ...]]) -> None:
+    def _join(
+        self, rows: tuple[Extent, ...], others: Sequence[tuple[Extent, ...]], turned: bool | None = False
+    ) -> None:
         """Let the current statement join the group of some rows, or begin one."""
         if any(other != rows for other in others) or (self.rows is not None and self.rows != rows):
             self.end("the rows that follow are others")
+        if turned is not None and self.turned is (not turned):
+            self.end("what follows lies the other way")
+        self.turned = self.turned if turned is None else turned
+        if turned and self.stmt is not None:
+            self.plan.note(self.stmt, turned=True)
         if self.rows is None:
             self.rows = rows
             assert self.stmt is not None
@@ -211,7 +234,7 @@ class Recorder:
 
     def _floats(self, tile: Waiting, operands: Sequence[Waiting]) -> bool:
         """Return whether a tile joins no group: one row that is loaded, or made of such rows beside another group."""
-        if tile.is_column or not tile.rows or any(extent != 1 for extent in tile.rows):
+        if tile.is_column or any(extent != 1 for extent in tile.rows) or (operands and not tile.rows):
             return False
         beside = self.rows is not None and self.rows != tile.rows
         return tile.loaded is not None or (beside and all(not self.waits(o) or o.floats for o in operands))
@@ -236,7 +259,7 @@ class Recorder:
             self.stmts, self.joined = (
                 [s for s in stmts if s is not tile.loaded] for stmts in (self.stmts, self.joined)
             )
-            self.rows = self.rows if self.joined else None
+            self.rows, self.turned = (self.rows, self.turned) if self.joined else (None, None)
 
     def store(self, tile: Waiting, tensor: Var, window: Window) -> None:
         """Let a store join the group of its tile's rows."""

@@ -37,6 +37,8 @@ class Walk:
         self.here = function.body
         """The statements among which the current one stands."""
         self.values: dict[Var, Value] = {}
+        self.on_their_side: frozenset[Var] = frozenset()
+        """The tiles that lie on their side."""
         self.turned = turned
         """The tensors whose neighbours along the last axis may lie apart."""
         every = list(statements(function.body))
@@ -73,6 +75,7 @@ class Walk:
         if isinstance(stmt, AssignStmt):
             self.values[stmt.var] = value = self._action(stmt.value, stmt.var)
             if isinstance(value, Waiting):
+                value.turned = True if stmt.var in self.on_their_side else value.turned
                 value.owners.append(stmt.var)
         elif isinstance(stmt, EvalStmt):
             self._action(stmt.expr, None)
@@ -112,7 +115,8 @@ class Walk:
             return None
         maker = id(self.recorder.stmt if isinstance(expr, Call) else expr)
         new = [(maker, axis) for axis in range(len(expr.type.valid))]
-        return Waiting(expr.type.shape, known(expr.type, unknown or new))
+        turned = None if 1 in expr.type.shape[-2:] or len(expr.type.shape) == 1 else False
+        return Waiting(expr.type.shape, known(expr.type, unknown or new), turned=turned)
 
     def tiles(self, given: Given, *names: str) -> list[Waiting]:
         """Return the operands that are tiles."""
@@ -131,6 +135,8 @@ class Walk:
             self.recorder.end(f"`{name}` works on whole tensors")
         if name == "paged_gather" and not given["is_trans"] and _fills(given["indices"], given["max_indices"]):
             self.straighten((given["max_indices"],))
+        if name in ("gather", "scatter") and is_there(given["mask_pattern"]) and isinstance(call.type, TensorType):
+            self.straighten(call.type.shape[:1])
         if name == "gather_row" and isinstance(given["dst"], Var) and isinstance(given["shapes"], MakeTuple):
             self.recorder.note_rows((number(given["shapes"].elements[0]),), given["dst"])
         if var is not None and self._turns(call.op.spec, given):
@@ -142,7 +148,7 @@ class Walk:
         if isinstance(strides, MakeTuple):
             return number(strides.elements[-1]) != 1
         turns = spec.turns and ("layout" not in given or is_there(given["layout"]))
-        return turns or is_there(given.get("drop_dims")) or given.get(spec.alias or "") in self.turned
+        return turns or _drops_last(given) or given.get(spec.alias or "") in self.turned
 
     def straighten(self, rows: tuple[Extent, ...], loads: Sequence[Call] = (), read: Sequence[Var] = ()) -> None:
         """Let rows that are gathered, some from loads read in place, for a store alone be written where that goes.
@@ -173,9 +179,20 @@ class Walk:
     ) -> Waiting:
         """Let a function of the same element of each operand wait; one of several in a statement never floats."""
         r, tile = self.recorder, Waiting(shape, tuple(valid), depth=1)
-        if any(r.waits(o) and not o.is_column and o.valid[-1] != tile.valid[-1] for o in operands):
+        wide = [o for o in operands if r.waits(o) and not o.is_column and o.valid[-1] != o.shape[-1]]
+        if any(o.valid[-1] != tile.valid[-1] for o in wide):
             r.end("columns of another extent are read")
         return r.record(tile, operands, may_float=alone and not self.is_copied(r.stmt))
+
+
+def _drops_last(given: Given) -> bool:
+    """Return whether the last axis of a tensor may be among those that are left out."""
+    dropped, sizes = given.get("drop_dims"), given.get("shape")
+    if not is_there(dropped):
+        return False
+    if not isinstance(dropped, tuple) or not isinstance(sizes, MakeTuple):
+        return True
+    return any(axis in (-1, len(sizes.elements) - 1) for axis in dropped)
 
 
 def _fills(indices: Argument, most: Argument) -> bool:

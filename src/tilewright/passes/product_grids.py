@@ -19,8 +19,10 @@ from tilewright.passes.spans import Span, span_of
 from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
 from tilewright.records import record
 
-GRAINS = ((1, 6), (16, 64))
+GRAINS = ((1, 6), (16, 64), (16, 64))
 """What rows and columns of a tile are multiples of: those of tiles that leave no rest, and those of others."""
+FOLDED = 512
+"""How many columns are folded together, which are read where they lie: rows of a few are found one by one."""
 FEWEST = 8
 """How many turns there are at least for threads to share, as long as tiles are not small."""
 MANY = 1 << 16
@@ -60,11 +62,12 @@ class ProductGrid:
         self.is_few, in_place = self._rows(roles) <= FEW, all(axes.reads_in_place for axes in self.axes)
         wanted = wanted.for_few(in_place) if self.is_few else wanted
         self._widen(roles, 1, wanted.columns)
+        self._widen(roles, 2, FOLDED)
         self.inner = [InnerSteps(axes, wanted.depth, self.is_few and not in_place) for axes in self.axes]
         self._leave_enough(*((FEWEST, SMALL) if not self.is_few else (2, wanted.columns // 2)))
 
     def _role_of(self, loop: ForStmt) -> int | None:
-        """Return whether a loop cuts the rows of products, 0, or their columns, 1, and may take other steps."""
+        """Return whether a loop cuts the rows of products, 0, or columns, 1 and 2, and may take other steps."""
         classes = [self._classes(number, loop) for number in range(len(self.calls))]
         span = self._span(loop, classes) if all(classes) else None
         if span is not None:
@@ -186,7 +189,7 @@ def _nest(stmt: ForStmt) -> tuple[list[ForStmt], SeqStmts]:
 
 
 def _role(classes: Sequence[Class]) -> int | None:
-    """Return whether axes are the rows of products, 0, or their columns, 1; None for neither and for both."""
+    """Return whether axes are the rows of products, 0, their columns, 1, or folded ones, 2; None for none and more."""
     roles = {role for found in classes for role in found.roles}
     summed = any(found.is_summed for found in classes)
     return roles.pop() if len(roles) == 1 and not summed else None

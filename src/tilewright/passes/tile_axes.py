@@ -54,7 +54,7 @@ class Class:
     is_summed: bool = False
     """Whether products sum over it."""
     roles: set[int] = field(default_factory=set[int])
-    """Whether products have it as their rows, 0, or their columns, 1."""
+    """Whether products have it as their rows, 0, or their columns, 1; or loaded columns are folded along it, 2."""
 
 
 class TileAxes:
@@ -158,6 +158,9 @@ class TileAxes:
             self._same(whole)
             pairs = enumerate(zip(_shape(tiles[0]), _shape(var), strict=True))
             self._fix_axes((tiles[0], axis) for axis, (before, after) in pairs if before != after)
+            source = self.made.get(tiles[0])
+            if spec.name.startswith("col") and source is not None and source.op.spec.name == "load":
+                self.of(var, -1).roles.add(2)
         elif spec.name in ("slice", "strided") and var is not None and len(_shape(tiles[0])) == len(_shape(var)):
             self._window(tiles[0], var, given)
         elif spec.name not in MADE:

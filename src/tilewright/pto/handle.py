@@ -218,7 +218,7 @@ class SourceKernel(KernelHandle):
             module = text.module()
             func = entry_of(module, self.declared, text.label)
             check_abi(func, self.signature, self.declared, text.label)
-            verify_module(module)
+            verify_module(module, self.options.target)
             return self._added(key, module, func, text)
         except KernelError as error:
             error.function = error.function or self.name
@@ -276,7 +276,7 @@ class TracedKernel(KernelHandle):
             backend=options.backend,
             kernel_kind=options.kernel_kind,
         )
-        verify_module(traced.module)
+        verify_module(traced.module, options.target)
         text = Text(print_module(traced.module), None)
         key = self._key("traced", text, constexprs)
         found = self._specializations.get(key)

@@ -67,6 +67,12 @@ class Value:
         return self.type
 
 
+class Constants(dict[Value, int]):
+    """What values are that a constant defines, and whose rules hold: those of `a3` or `a5`, or of no machine."""
+
+    arch = ""
+
+
 @dataclass(slots=True)
 class Clause:
     """Operands under a word, as in `outs(%d : T)` or `strides = [%a, %b]`."""

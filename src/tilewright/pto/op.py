@@ -7,7 +7,7 @@ its meaning as statements of the tile IR. Nothing else in the code base lists op
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from inspect import CO_VARARGS
 from itertools import islice
 from types import CodeType
@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 from tilewright.core.expr import Expr
 from tilewright.pto.errors import PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
 from tilewright.pto.machine.values import Lowered
-from tilewright.pto.module import Op, Value
+from tilewright.pto.module import Constants as Constants
+from tilewright.pto.module import Op
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import INDEX, Ptr, Scalar, TensorView, TileBuf, Type, VReg
@@ -26,8 +27,6 @@ Result: TypeAlias = Lowered | Expr | tuple[Lowered | Expr, ...] | None
 """What lowering an op gives: its result, or a tuple of several."""
 Lowering: TypeAlias = Callable[..., Result]
 """Writes what an op does, given the machine, the op, and as many of its operands as it takes."""
-Constants: TypeAlias = Mapping[Value, int]
-"""What values are that a constant defines."""
 Rule: TypeAlias = Callable[[Op, Constants], None]
 """Raises where an op breaks a rule, without a place: the verifier knows it.
 
@@ -44,6 +43,8 @@ class Declaration:
     lowering: Lowering
     rule: Rule | None = None
     """What the op asks beyond its form."""
+    law: Rule | None = None
+    """What the machines ask beyond its meaning, which holds for text that is for one of them."""
     left_out: Callable[[Op, Constants], Type] | None = None
     """The type of a result that text may leave out."""
     is_by_bytes: bool = False
@@ -54,6 +55,8 @@ class Declaration:
     """The type of Python numbers that it counts with."""
     is_by_source: bool = False
     """Whether Python numbers go with the elements that it reads, not with those it writes."""
+    family: str = ""
+    """What it belongs to, where nothing here runs it."""
     widens: float = 1
     """How many times as wide the elements of its result are as its operand's; zero where only a `dtype=` says it."""
 
@@ -74,11 +77,13 @@ def declare(
     form: Form,
     *,
     rule: Rule | None = None,
+    law: Rule | None = None,
     left_out: Callable[[Op, Constants], Type] | None = None,
     is_by_bytes: bool = False,
     is_by_bits: bool = False,
     counts: Scalar = INDEX,
     is_by_source: bool = False,
+    family: str = "",
     widens: float = 1,
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
@@ -88,7 +93,9 @@ def declare(
     dialect, _, words = names.partition(".")
 
     def signed_in(lowering: Lowering) -> Lowering:
-        made = Declaration(form, lowering, rule, left_out, is_by_bytes, is_by_bits, counts, is_by_source, widens)
+        made = Declaration(
+            form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens
+        )
         for name in (f"{dialect}.{word}" for word in words.split()):
             if OPS.setdefault(name, made) is not made:
                 raise ValueError(f"op {name} is declared twice")
@@ -105,7 +112,7 @@ def unmeant(names: str, form: Form, family: str, rule: Rule | None = None) -> No
 
     refuse.__module__ = sys._getframe(1).f_globals["__name__"]  # pyright: ignore[reportPrivateUsage]
     refuse.__doc__ = f"Read, printed and verified; nothing here runs it yet ({family})."
-    declare(names, form, rule=rule, is_by_bytes=True)(refuse)
+    declare(names, form, rule=rule, is_by_bytes=True, family=family)(refuse)
 
 
 # what rules share

@@ -83,7 +83,7 @@ class Inspected(ABC):
 
     def verify(self) -> bool:
         """Return True; KernelError shows what is wrong with the module, where something is."""
-        verify_module(self.mlir_module())
+        verify_module(self.mlir_module(), self.specialization.options.target)
         return True
 
     def emit(self, path: str | os.PathLike[str]) -> Path:
@@ -111,11 +111,11 @@ class Inspected(ABC):
         return self.mlir_text()
 
 
-def verify_module(module: Module) -> None:
-    """Raise KernelError for a module that breaks a rule."""
+def verify_module(module: Module, target: str) -> None:
+    """Raise KernelError for a module that breaks a rule, of `target` where it names no architecture."""
     from tilewright.pto.verify import verify
 
-    verify(module)
+    verify(module, target)
 
 
 def merge_jit_modules(*handles: Inspected) -> Module:

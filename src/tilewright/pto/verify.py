@@ -6,14 +6,15 @@ fails is raised at the op that breaks the rule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from tilewright.errors import KernelError
 from tilewright.frontend.brief import brief
+from tilewright.pto.elements import A3, A5, refuse_elements
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
-from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
+from tilewright.pto.module import Constants, Func, Module, Op, Region, SymbolRef
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.kinds import counted
@@ -28,14 +29,31 @@ ENTRY_MARKS = ("pto.kernel", "pto.entry", "pto.aicore")
 
 
 @brief
-def verify(module: Module) -> None:
-    """Raise a located `KernelError` for the first thing in `module` that cannot be."""
+def verify(module: Module, target: str = "", *, is_portable: bool = False) -> None:
+    """Raise a located `KernelError` for the first thing in `module` that cannot be.
+
+    Rules are those of the architecture that a module names in `pto.target_arch`, or else of `target`; A2/A3 where
+    nobody says. What is portable runs here alone: it is held to what PTO means, and to no machine.
+    """
     calls: dict[Func, dict[Func, Op]] = {}
+    archs = dict(_architectures(module, target))
     for func, visible in module.scopes():
-        checker = _Checker(visible)
+        constants = Constants()
+        constants.arch = "" if is_portable else archs[func]
+        checker = _Checker(visible, constants)
         checker.function(func)
         calls[func] = checker.calls
     _refuse_recursion(calls)
+
+
+def _architectures(module: Module, outer: str) -> Iterator[tuple[Func, str]]:
+    """Yield every function with its architecture: what its module says, or the modules around it."""
+    said = module.attributes.get("pto.target_arch", outer)
+    for item in module.items:
+        if isinstance(item, Module):
+            yield from _architectures(item, str(said))
+        else:
+            yield item, A5 if said == A5 else A3
 
 
 def _refuse_recursion(calls: dict[Func, dict[Func, Op]]) -> None:
@@ -52,8 +70,8 @@ class _Checker:
     """The verifier inside one function."""
 
     functions: dict[str, Func]
+    _constants: Constants
     calls: dict[Func, Op] = field(default_factory=dict[Func, Op])
-    _constants: dict[Value, int] = field(default_factory=dict[Value, int])
     _sections: set[str] = field(default_factory=set[str])
     _has_packed: bool = False
     """Whether some value so far is packed; most functions have none, and no op of theirs need be asked."""
@@ -104,6 +122,10 @@ class _Checker:
                 refuse_slots(op, form)
             if declared.rule is not None:
                 declared.rule(op, self._constants)
+            if self._constants.arch:
+                if declared.law is not None:
+                    declared.law(op, self._constants)
+                refuse_elements(op, self._constants.arch)
         except KernelError as error:
             error.locate((op.span,), _origins(op))
             raise

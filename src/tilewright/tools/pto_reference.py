@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 
+from tilewright.pto.elements import table as elements
+from tilewright.pto.laws import PAIRS
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.usage import usage
 from tilewright.tools.markdown import code, generated, page, table
@@ -23,7 +25,34 @@ def pto_page() -> str:
         "`tilewright pto explain OP` shows an entry in a terminal, with its rules and a kernel that runs it. "
         "[PTO text](pto.md) has the rest.",
         *(page(f"## {noun.title()}", _heading(noun), _rows(names)) for noun, names in nouns.items()),
+        page("## Elements", _ELEMENTS, table(("Ops", "A2/A3", "A5"), _element_rows())),
+        page("## Conversions of lanes", _LANES, table(("From", "To", "Says"), _lane_rows())),
     )
+
+
+_ELEMENTS = """
+What ops on tiles take, by the architecture that `pto.target_arch` names: `"a5"`, or any other for A2/A3, which is meant
+where neither the text nor a kernel's `target=` says one. An integer stands for its width, with or without a sign. Ops
+that are not listed ask for no more than their form and rules.
+"""
+_LANES = """
+`pto.vcvt` converts these lanes, and has to say how it rounds (`rnd`), whether it saturates (`sat`) and which part of
+wider lanes it reads or writes (`part`), each exactly where it is listed. `s` is an integer that has a sign or does not
+say, `u` one without.
+"""
+
+
+def _element_rows() -> list[tuple[str, str, str]]:
+    """Return the table of elements, ops that take the same in one row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, taken in elements().items():
+        rows.setdefault((" ".join(taken.a3) or "-", " ".join(taken.a5)), []).append(f"`{name}`")
+    return [(", ".join(names), *key) for key, names in rows.items()]
+
+
+def _lane_rows() -> list[tuple[str, str, str]]:
+    words = {"R": "`rnd`", "S": "`sat`", "P": "`part`"}
+    return [(source, to, ", ".join(map(words.__getitem__, needed))) for (source, to), needed in PAIRS.items()]
 
 
 def _noun(name: str) -> str:
@@ -67,6 +96,10 @@ def _entry(name: str) -> Iterator[str]:
     yield meaning(name)
     if declared.rule is not None and (said := inspect.getdoc(declared.rule)):
         yield f"Rule: {said}"
+    if declared.law is not None and (said := inspect.getdoc(declared.law)):
+        yield f"On a machine: {said}"
+    if taken := elements().get(name):
+        yield f"Elements: A2/A3 {' '.join(taken.a3) or 'none'}; A5 {' '.join(taken.a5)}."
     if text := example(name, declared):
         yield "A kernel that runs it, as in `tilewright pto run example.pto x0=random:8x64 ... out=zeros:8x64`:"
         yield code(text, "mlir")

@@ -116,6 +116,21 @@ def test_columns_put_for_a_store_go_straight_there_also_where_they_were() -> Non
     assert all("`y` is where its rows go" in put(dst, "x, [0, 0]") for dst in ("x, [0, 0]", "y, [4, 0]"))
 
 
+JOINED = {
+    "concat": ("pl.concat(d, s)", "[4, 30]", "[4, 10]"),
+    "fillpad_expand": ("pl.fillpad_expand(d, [4, 40])", "[3, 30]", "[4, 10]"),
+}
+
+
+@pytest.mark.parametrize("source", ["x", "y"])
+@pytest.mark.parametrize("name", JOINED)
+def test_tiles_joined_for_a_store_go_straight_there_from_other_memory(name: str, source: str) -> None:
+    joined, first, second = JOINED[name]
+    loads = f"d = pl.load({source}, [0, 0], {first})", f"s = pl.load(x, [4, 0], {second})"
+    text = fused(*loads, f"r = {joined}", "y = pl.store(r, [4, 0], y)")
+    assert ("`y` is where its rows go" in text) == (source == "x")
+
+
 def test_columns_put_between_those_of_another_place_that_is_stored_to_are_a_tile() -> None:
     meeting = ("y, [3, 0]", "x, [0, 0]"), ("x, [0, 0]", "y, [4, 0]"), ("y, [4, 0]", "y, [4, 20]")
     assert all("is where its rows go" not in put(dst, src) for dst, src in meeting)

@@ -9,7 +9,7 @@ from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
 
 TILE = "!pto.tile_buf<vec, 8x64xf32>"
-WANTING = f"""module {{
+WANTING = f"""module attributes {{pto.target_arch = "a5"}} {{
   func.func private @left() {{
     return
   }}

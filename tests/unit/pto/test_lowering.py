@@ -156,38 +156,3 @@ def test_an_offset_that_would_wrap_around_is_refused(target: str) -> None:
         with pytest.raises(ExecutionError):
             compile(lowered, platform=target)(1, x, far)
     assert x.tolist() == [0, 0, 7, 0]
-
-
-def test_sizes_strides_and_addresses_of_views_and_signs_of_numbers() -> None:
-    lowered = program(
-        "%p: !pto.ptr<f32, gm>, %o: !pto.ptr<i64, gm>, %q: !pto.ptr<f32, gm>, %u: !pto.ptr<ui32, gm>, "
-        "%n: i32, %cols: index",
-        *(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 8, 64)),
-        "%v = pto.make_tensor_view %p, shape = [%c8, %c64], strides = [%c64, %c1] : !pto.tensor_view<?x?xf32>",
-        "%w = pto.partition_view %v, offsets = [%c2, %c4], sizes = [%c3, %cols] : !pto.tensor_view<?x?xf32>",
-        *(
-            f"%d{axis} = pto.get_tensor_view_dim %w, %c{axis} : !pto.partition_tensor_view<3x?xf32>, index -> i64\n"
-            f"pto.store_scalar %d{axis}, %o[%c{axis}] : !pto.ptr<i64, gm>, i64"
-            for axis in (0, 1)
-        ),
-        "%s = pto.get_tensor_view_stride %w, %c0 : !pto.partition_tensor_view<?x?xf32>, index -> i64",
-        "pto.store_scalar %s, %o[%c2] : !pto.ptr<i64, gm>, i64",
-        "%t = pto.alloc_tile valid_col = %cols : !pto.tile_buf<vec, 8x64xf32, valid=8x?>",
-        "%r = pto.tile_valid_rows %t : !pto.tile_buf<vec, 8x64xf32, valid=8x?> -> i64",
-        "%k = pto.tile_valid_cols %t : !pto.tile_buf<vec, 8x64xf32, valid=8x?> -> i64",
-        "pto.store_scalar %r, %o[%c3] : !pto.ptr<i64, gm>, i64",
-        "pto.store_scalar %k, %o[%c4] : !pto.ptr<i64, gm>, i64",
-        "%a = pto.tensor_view_addr %w : !pto.partition_tensor_view<3x?xf32> -> !pto.ptr<f32, gm>",
-        "%x = pto.load_scalar %a[%c1] : !pto.ptr<f32, gm> -> f32",
-        "pto.store_scalar %x, %q[%c0] : !pto.ptr<f32, gm>, f32",
-        "%b = builtin.unrealized_conversion_cast %n : i32 to ui32",
-        "pto.store_scalar %b, %u[%c0] : !pto.ptr<ui32, gm>, ui32",
-    )
-    p, o, q, u = (
-        np.arange(512, dtype=np.float32),
-        np.zeros(5, np.int64),
-        np.zeros(1, np.float32),
-        np.zeros(1, np.uint32),
-    )
-    run(lowered, p, o, q, u, -1, 5)
-    assert (o.tolist(), q[0], u[0]) == ([3, 5, 64, 8, 5], 2 * 64 + 5, 0xFFFFFFFF)

@@ -9,7 +9,6 @@ from tilewright.pto.errors import PtoUnsupportedOpError
 from tilewright.pto.lower import lower
 from tilewright.pto.module import Module
 from tilewright.pto.ops.registry import OPS
-from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
 
@@ -51,4 +50,4 @@ def test_every_one_stands_in_a_text() -> None:
     modules = [parse(text_of(path)) for path in VALID]
     bodies = (func.body.ops for module in modules for func in module.funcs() if func.body is not None)
     seen = {inner.name for ops in bodies for op in ops for inner in op.walk()}
-    assert not {name for name, op in OPS.items() if op.form.syntax is Syntax.FREE} - seen
+    assert not {name for name, op in OPS.items() if op.family} - seen

@@ -63,13 +63,15 @@ class CPU(Backend):
         """
         with timed("compiler"):
             from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
+            from tilewright.passes import added_products, chains
             from tilewright.passes.product_grids import Wanted
             from tilewright.passes.widen import Widened, widened
 
             options = options or Options.current()
         with timed("emission"):
+            program = added_products.run(program)
             tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
-            program = tiles.program
+            program = chains.run(tiles.program)
             emitter = ProgramEmitter(program, target or host(), options)
             functions = program.entries if entries is None else [program[name] for name in entries]
             symbols = {function.name: emitter.entry(function) for function in functions}

@@ -9,6 +9,7 @@ from tilewright.core.expr import Expr, Var
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.laws import laid_out
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
 from tilewright.pto.machine.tiles import (
@@ -68,6 +69,7 @@ _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "va
     "pto.alloc_tile",
     Form("", "z", Typing.RESULT, words=_OPTIONS, family="tile_buf"),
     rule=_is_told_extents,
+    law=laid_out,
     is_by_bytes=True,
 )
 def _alloc(m: Machine, op: Op) -> Tile:

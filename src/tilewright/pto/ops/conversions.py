@@ -14,6 +14,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
 from tilewright.errors import AttributeValueError
 from tilewright.ops.builder import element_of, known
+from tilewright.pto.laws import equally_large, paired
 from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise
@@ -39,7 +40,7 @@ WHOLE = float(1 << 23)
 """From here on every fp32 number is an integer."""
 
 
-@declare("pto.tcvt", tile("zz?", "z"))
+@declare("pto.tcvt", tile("zz?", "z"), law=equally_large)
 def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Elements in another type, rounded as `rmode` says, clamped or wrapped."""
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
@@ -123,7 +124,7 @@ def _part(op: Op, step: int) -> int:
     return _PARTS[word]
 
 
-@declare("pto.vcvt", register("un?", "u"), widens=0)
+@declare("pto.vcvt", register("un?", "u"), law=paired, widens=0)
 def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """Lanes in another type; of narrower ones, every second or fourth."""
     return _placed(m, op, source.expr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.core.expr import Expr
 from tilewright.dtypes import INT32
+from tilewright.pto.laws import counted
 from tilewright.pto.machine.elements import cast, constant_tile, over_columns, over_rows, resized
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination, element_made, given
@@ -36,7 +37,7 @@ def _number(m: Machine, op: Op) -> Expr:
     return m.b.cast(m.expr((op.ins or op.operands)[0]), element_made(op), "trunc" if op.outs else "rint")
 
 
-@declare("pto.tci", tile("e"))
+@declare("pto.tci", tile("e"), law=counted)
 @declare("pto.vci", register("e"))
 def _count(m: Machine, op: Op) -> Expr | None:
     """Numbers that go up, or down, from a start; in tiles row after row."""

@@ -7,6 +7,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
+from tilewright.pto.laws import alike, apart, in_vec, rectifiable
 from tilewright.pto.machine.elements import arithmetic, cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise, given, operand, rows_of
@@ -35,16 +36,18 @@ def _word(op: Op) -> str:
 
 @declare("pto.texp tlog tsqrt trecip tneg tabs trelu", tile("t"), rule=reach)
 @declare("pto.trsqrt", tile("tz?"), rule=reach)
-@declare("pto.vabs vneg vexp vln vsqrt vrelu", register("vm"))
+@declare("pto.vabs vneg vexp vln vsqrt", register("vm"))
+@declare("pto.vrelu", register("vm"), law=rectifiable)
 @elementwise
 def _unary(m: Machine, op: Op, x: Expr) -> Expr:
     """A function of each element."""
     return m.b.tile(_UNARY[_word(op)], x)
 
 
-@declare("pto.tadd tsub tmul tdiv tmax tmin tfmod tshl tshr", tile("tt"), rule=reach)
-@declare("pto.tadds tsubs tmuls tmaxs tmins tfmods tshls tshrs", tile("te"), rule=reach)
-@declare("pto.tdivs", tile("te|et"), rule=reach)
+@declare("pto.tadd tsub tmul tdiv tmax tmin tfmod tshl tshr", tile("tt"), rule=reach, law=alike)
+@declare("pto.tadds tsubs tmuls tmaxs tmins", tile("te"), rule=reach, law=in_vec)
+@declare("pto.tfmods tshls tshrs", tile("te"), rule=reach)
+@declare("pto.tdivs", tile("te|et"), rule=reach, law=in_vec)
 @declare("pto.vadd vsub vmul vdiv vmax vmin", register("vvm"))
 @declare("pto.vadds vsubs vmuls vmaxs vmins", register("vem"))
 @declare("pto.vshl vshr", register("uum", "u"))
@@ -60,8 +63,8 @@ def _function(op: Op) -> str:
     return _BINARY.get(_word(op)) or _BINARY[_word(op).removesuffix("s")]
 
 
-@declare("pto.tand tor", tile("tt"), rule=reach)
-@declare("pto.tands tors", tile("te"), rule=reach)
+@declare("pto.tand tor", tile("tt"), rule=reach, law=alike)
+@declare("pto.tands tors", tile("te"), rule=reach, law=apart)
 @declare("pto.txor", tile("ttz?"), rule=reach)
 @declare("pto.txors", tile("tez?"), rule=reach)
 @declare("pto.vand vor vxor", register("vvm"))

@@ -6,6 +6,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import finite_limits
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known, tile_type
+from tilewright.pto.laws import filled
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, read_all, write
@@ -77,7 +78,7 @@ def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
 # padding
 
 
-@declare("pto.tfillpad tfillpad_inplace tfillpad_expand", tile("t"))
+@declare("pto.tfillpad tfillpad_inplace tfillpad_expand", tile("t"), law=filled)
 def _fill(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """A copy of the source's valid part, and the destination's pad everywhere else."""
     value = read_all(m, source, target.limits)

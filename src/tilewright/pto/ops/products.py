@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import tile_type
 from tilewright.pto.errors import PtoValidShapeError
+from tilewright.pto.laws import multiplied
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import read, write
@@ -30,13 +31,13 @@ def _fits(op: Op, _: Constants) -> None:
         raise PtoValidShapeError(f"the product is {product}, `%{op.outs[0].name}` holds {out.rows}x{out.cols}")
 
 
-@declare("pto.tmatmul tgemv", tile("zz", "z"), rule=_fits)
+@declare("pto.tmatmul tgemv", tile("zz", "z"), rule=_fits, law=multiplied)
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices."""
     _write(m, target, a, b, m.b.tile("matmul", *_factors(m, a, b)))
 
 
-@declare("pto.tmatmul.acc tgemv.acc", tile("zzz", "z"), rule=_fits)
+@declare("pto.tmatmul.acc tgemv.acc", tile("zzz", "z"), rule=_fits, law=multiplied)
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices added to a third."""
     lhs, rhs = _factors(m, a, b)
@@ -44,7 +45,7 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) 
     _write(m, target, a, b, m.b.tile("matmul_acc", acc, lhs, rhs))
 
 
-@declare("pto.tmatmul.bias tgemv.bias", tile("zzz", "z"), rule=_fits)
+@declare("pto.tmatmul.bias tgemv.bias", tile("zzz", "z"), rule=_fits, law=multiplied)
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:
     """The product of two matrices, and a row added to each of its rows."""
     lhs, rhs = _factors(m, a, b)

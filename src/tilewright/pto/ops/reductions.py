@@ -11,6 +11,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of
+from tilewright.pto.laws import reduced
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
@@ -33,8 +34,8 @@ from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import VReg
 
 
-@declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"))
-@declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"))
+@declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"), law=reduced)
+@declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"), law=reduced)
 def _fold(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """What each row or column folds to, or the first place along it that holds that."""
     axis, word = op.name[5:8], op.name[8:]

@@ -18,6 +18,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, UINT8, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
+from tilewright.pto.laws import keeps_pointer
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
@@ -95,7 +96,7 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 # loads
 
 
-@declare("pto.vlds", memory("l", "ul?"))
+@declare("pto.vlds", memory("l", "ul?"), law=keeps_pointer)
 def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A register from local memory, spread as `dist` says."""
     at, further = accessed(m, op, 0)
@@ -146,7 +147,7 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 # stores
 
 
-@declare("pto.vsts", memory("uln?", "l?"))
+@declare("pto.vsts", memory("uln?", "l?"), law=keeps_pointer)
 def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     """A register to local memory, packed as `dist` says."""
     at, further = accessed(m, op, 1)
@@ -211,7 +212,7 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     return row, *further
 
 
-@declare("pto.vsstb", register("uliin", "l?"), counts=SCALARS["i16"])
+@declare("pto.vsstb", register("uliin", "l?"), law=keeps_pointer, counts=SCALARS["i16"])
 def _store_blocks(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     """A register to blocks of 32 bytes that lie apart."""
     stride, at, further = _blocks(m, op, 1, source.element)

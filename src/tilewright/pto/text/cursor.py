@@ -13,7 +13,7 @@ from tilewright.pto.errors import (
     PtoTypeMismatchError,
     PtoUndeclaredValueError,
 )
-from tilewright.pto.module import Value
+from tilewright.pto.module import Constants, Value
 from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.lexer import Tokens
 from tilewright.pto.text.suggestions import nearest
@@ -34,8 +34,7 @@ class Cursor:
         self.tokens = tokens
         self.at = 0
         self.values: dict[str, Value] = {}
-        self.constants: dict[Value, int] = {}
-        """What values are that a constant defines."""
+        self.constants = Constants()
         self._texts = tokens.texts
         self._defined: list[str] = []
         self._types: dict[str, Type] = dict(SCALARS)

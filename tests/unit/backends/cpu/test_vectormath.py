@@ -234,7 +234,8 @@ def worst(name: str, *operands: Array, fused: Sequence[bool] = (True, False)) ->
     for is_fused in fused:
         got = compiled(name, fused=is_fused)(*operands)
         bound = EMITTERS[name].ulp if is_fused else EMITTERS[name].unfused
-        off = np.flatnonzero(got.view(np.int32) != nearest.view(np.int32)) if bound >= 0.5 else np.arange(got.size)
+        is_off = reinterpreted(got, np.int32) != reinterpreted(nearest, np.int32)
+        off = np.flatnonzero(is_off) if bound >= 0.5 else np.arange(got.size)
         error = ulps(got[off], exact[off])
         at = int(np.argmax(error)) if error.size else 0
         if error.size and not error[at] <= bound:

@@ -39,15 +39,17 @@ def test_elements_of_any_type_pass_through_unchanged(dtype: DataType) -> None:
             both = pl.concat(w, pl.slice(t, [4, 7], [2, 13]))
             out = pl.store(pl.reshape(flat, [9, 4]), [0, 0], out)
             joined = pl.store(both, [0, 0], joined)
+            x = pl.store(pl.transpose(pl.slice(t, [5, 6], [1, 3]), 0, 1), [0, 2], x)
+            swapped = pl.store(pl.transpose(pl.load(x, [0, 0], [6, 20]), 0, 1), [0, 0], swapped)
             """,
             x=tensor(dtype, 6, 20),
             out=out(dtype, 9, 4),
             joined=out(dtype, 4, 16),
+            swapped=out(dtype, 20, 6),
         )
     )
-    x = bits(dtype, 6, 20)
-    blank = np.zeros((9, 4), dtype.numpy), np.zeros((4, 16), dtype.numpy)
-    agree(native, x, *blank)
+    blank = [np.zeros(shape, dtype.numpy) for shape in ((9, 4), (4, 16), (20, 6))]
+    agree(native, bits(dtype, 6, 20), *blank)
 
 
 SLICES = [

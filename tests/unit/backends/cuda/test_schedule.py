@@ -103,3 +103,24 @@ def test_floats_of_eight_bits_are_multiplied_as_they_are_on_hopper_and_as_halves
     (found,) = written(matmul.specialize(a, b, np.ones((256, 64), np.float32)).program).kernels
     assert "f8E4M3FN> * " in found.described and "f8" not in found.aligned
     assert re.search(r"tt\.dot .* : tensor<\d+x\d+xf16> \*", found.aligned)
+
+
+@pl.jit
+def rounded(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for i in pl.parallel(0, a.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.tile.full([64, 64], dtype=pl.FP32, value=0.0)
+            for k in pl.range(0, a.shape[1], 64):
+                acc = pl.matmul_acc(acc, pl.load(a, [i, k], [64, 64]), pl.load(b, [k, 0], [64, 64]))
+            pl.store(pl.cast(acc, out.dtype, mode="rint"), [i, 0], out)
+    return out
+
+
+def test_small_floats_are_added_up_as_exactly_as_their_sum_is_rounded() -> None:
+    def together(length: int, dtype: Any) -> int:
+        a, b = np.ones((64, length), ml_dtypes.float8_e5m2), np.ones((length, 64), ml_dtypes.float8_e5m2)
+        (found,) = written(rounded.specialize(a, b, np.ones((64, 64), dtype)).program).kernels
+        return int(found.described.partition("maxNumImpreciseAcc = ")[2].partition(" ")[0])
+
+    assert together(4096, ml_dtypes.bfloat16) > 4096
+    assert together(8192, ml_dtypes.bfloat16) == together(128, np.float16) == together(128, np.float32) == 128

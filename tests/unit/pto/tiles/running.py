@@ -32,7 +32,7 @@ def blank(shape: int | tuple[int, ...], dtype: Any) -> Array:
 def read(text: str, name: str = "kernel.pto") -> Module:
     """Return a module that the verifier accepts."""
     module = parse(text, name)
-    verify(module)
+    verify(module, is_portable=True)
     return module
 
 

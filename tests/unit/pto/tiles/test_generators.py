@@ -55,7 +55,7 @@ def run(op: str, arrays: Sequence[Array], words: Sequence[int] = (), platform: s
     params = [f"%{n}_gm: !pto.ptr<{ELEMENTS[str(a.dtype)]}>" for n, a in zip(names, arrays, strict=True)]
     head = ", ".join([*params, *(f"{number}: i32" for number in numbers)])
     module = pto.parse("\n".join(["module {", f"func.func @kernel({head}) {{", *lines, "}", "}"]))
-    verify(module)
+    verify(module, is_portable=True)
     (func,) = module.funcs()
     flat = [np.ravel(array.copy()) for array in arrays]
     compile(lower(module, func, target="a5"), platform=platform)(1, *flat, *words)

@@ -136,13 +136,13 @@ def test_a_copy_can_name_the_window_of_a_view() -> None:
         view = pto.make_tensor_view(p, shape=[n, 64], strides=[64, 1])
         tile = pto.alloc_tile(shape=[8, 64], dtype=pto.f32)
         pto.tile.load(view, tile, offsets=[n, 0])
-        pto.tile.store(tile, view, offsets=[0, 0], sizes=[8, 32])
+        pto.tile.store(tile, view, offsets=[0, 0], sizes=[16, 32])
 
     found = brief(body)
-    partition = "%{} = pto.partition_view %view, offsets = [{}, %c0], sizes = [%c8, {}] : "
-    assert found[2].startswith(partition.format("0", "%n", "%c64"))
-    assert found[4].startswith(partition.format("1", "%c0", "%c32"))
-    assert found[5] == "pto.tstore ins(%tile : <vec 8x64xf32>) outs(%1 : !pto.partition_tensor_view<8x32xf32>)"
+    partition = "%{} = pto.partition_view %view, offsets = [{}, %c0], sizes = [{}, {}] : "
+    assert found[2].startswith(partition.format("0", "%n", "%c8", "%c64"))
+    assert found[4].startswith(partition.format("1", "%c0", "%c16", "%c32"))
+    assert found[5] == "pto.tstore ins(%tile : <vec 8x64xf32>) outs(%1 : !pto.partition_tensor_view<16x32xf32>)"
 
 
 def test_pointers_are_cast_and_moved() -> None:

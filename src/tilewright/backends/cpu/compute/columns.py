@@ -57,6 +57,11 @@ class Columns:
     """Emits the fetching of what is read later."""
     spread: Spread = field(init=False)
 
+    @property
+    def step(self) -> int:
+        """How many columns a vector holds."""
+        return self.lanes
+
     def emit(self) -> None:
         """Emit the pass, leaving what is folded among the row's scalars."""
         known, self.spread = static(self.width), Spread(self.b.mark())
@@ -75,14 +80,14 @@ class Columns:
     def _long(self) -> list[Lanes]:
         """Emit a row as a loop over blocks of vectors, and one over what is left; return what is folded."""
         known, turns = static(self.width), CHAINS if self.folds else UNROLL
-        block, count = self.lanes * turns, len(self.folds)
+        block, count = self.step * turns, len(self.folds)
         accumulators = [self._start(f, self.lanes) for f in self.folds] * turns
         done = i64(known // block * block) if known is not None else self.b.op("and", self.width, i64(-block))
         loop = self.b.open_loop(i64(0), done, i64(block), [a.value for a in accumulators])
         carried = self._as(loop.values, accumulators)
         following: list[Lanes] = []
         for turn in range(turns):
-            column = self.b.op("add", loop.index, i64(turn * self.lanes)) if turn else loop.index
+            column = self.b.op("add", loop.index, i64(turn * self.step)) if turn else loop.index
             following += self._step(self._here(column), carried[turn * count : (turn + 1) * count])
         values = self.b.close_loop(loop, [f.value for f in following])
         folded = self._fold_turns(self._as(values, accumulators))
@@ -91,8 +96,9 @@ class Columns:
     def _rest(self, done: Value, accumulators: list[Lanes]) -> list[Lanes]:
         """Emit the columns that do not fill a block, with lanes past the end switched off."""
         known = static(self.width)
-        loop = self.b.open_loop(done, self.width, i64(self.lanes), [a.value for a in accumulators])
-        mask = None if known is not None and known % self.lanes == 0 else self._mask(loop.index)
+        loop = self.b.open_loop(done, self.width, i64(self.step), [a.value for a in accumulators])
+        whole = self.step == 1 or (known is not None and known % self.step == 0)
+        mask = None if whole else self._mask(loop.index)
         following = self._step(self._here(loop.index, mask), self._as(loop.values, accumulators))
         return self._as(self.b.close_loop(loop, [f.value for f in following]), accumulators)
 
@@ -168,9 +174,11 @@ def lane_of(b: Builder, value: Tile | Scalar, here: Pass) -> Lanes:
     """Return the elements of a value at the columns being emitted."""
     if isinstance(value, Scalar):
         single = Lanes(b, value.value, value.dtype)
-        return single if here.spread is None else replace(_everywhere(b, value, lambda: single, here), shared=None)
+        if here.spread is not None:
+            return replace(_everywhere(b, value, lambda: single, here), shared=None)
+        return single if here.down is None else Lanes(b, b.splat(value.value, here.count), value.dtype)
     if value not in here.known:
-        here.known[value] = _lane(b, value, here)
+        here.known[value] = (here.down or _lane)(b, value, here)
     return here.known[value]
 
 

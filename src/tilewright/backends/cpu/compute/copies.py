@@ -10,9 +10,8 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
-from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.groups import Group, StoreSink
-from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tensor, Tile, contiguous, static
@@ -20,7 +19,6 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType
 from tilewright.native.llvm import I1, I8, I64, PTR, Value, i64
-from tilewright.ops.padding import pad_number
 
 _BITS = {1: UINT8, 2: UINT16, 4: UINT32, 8: UINT64}
 """The type whose elements are copied in place of others of that many bytes."""
@@ -35,6 +33,11 @@ def tile_type(call: Call) -> TileType:
 def whole_extents(type_: TileType) -> tuple[Value, ...]:
     """Return the extents of a whole tile."""
     return tuple(i64(extent) for extent in type_.shape)
+
+
+def is_whole(tile: Tile) -> bool:
+    """Return whether a tile is surely valid as a whole."""
+    return tile.valid == whole_extents(tile.type)
 
 
 def known_or(type_: TileType, valid: Sequence[Value]) -> tuple[Value, ...]:
@@ -71,11 +74,22 @@ def copy_elements(e: FunctionEmitter, dtype: DataType, source: Place, target: Pl
             inner = _along(e, dtype, source, index), _along(e, dtype, target, index)
             copy_elements(e, dtype, *inner, extents[1:])
         return
-    rows, columns = (i64(1), *extents)[-2:]
-    (across, along), ld = (0, *source.strides)[-2:], (0, *target.strides)[-2]
+    _pack(e, dtype, source, target.pointer, i64((0, *target.strides)[-2]), (i64(1), *extents)[-2:])
+
+
+def copy_rows(e: FunctionEmitter, source: Tile, pointer: Value, ld: Value) -> None:
+    """Emit a copy of a matrix in memory to rows of adjacent elements, so far apart."""
+    place = e.stored(source)
+    _pack(e, source.type.dtype, place, pointer, ld, source.valid)
+
+
+def _pack(
+    e: FunctionEmitter, dtype: DataType, source: Place, pointer: Value, ld: Value, extents: Sequence[Value]
+) -> None:
+    across, along = (0, *source.strides)[-2:]
     turned = across == 1 and along != 1
     name = emit_pack(e.b.module, PackSpec(e.program.target, _BITS[dtype.get_byte()], transposed=turned, raw=True))
-    e.b.invoke(name, source.pointer, i64(across), i64(along), target.pointer, i64(ld), rows, columns)
+    e.b.invoke(name, source.pointer, i64(across), i64(along), pointer, ld, *extents)
 
 
 def _copy_rows(e: FunctionEmitter, source: Place, target: Place, shape: tuple[int, ...]) -> None:
@@ -119,8 +133,8 @@ def packed(e: FunctionEmitter, tile: Tile) -> Tile:
 
 
 def with_adjacent_rows(e: FunctionEmitter, tile: Tile) -> Tile:
-    """Return a tile whose rows are read with plain loads: a turned view is copied."""
-    if tile.place is None or tile.is_column or tile.place.strides[-1] == 1:
+    """Return a tile whose rows are read with plain loads: a turned view is copied, where that is not wanted so."""
+    if tile.place is None or tile.is_column or tile.place.strides[-1] == 1 or e.step.turned:
         return tile
     result = e.fresh(tile.type, tile.valid)
     result.owners = tile.owners
@@ -204,47 +218,23 @@ def _surely_inside(start: Value, size: Value, extent: Value) -> bool:
     return a is not None and b is not None and c is not None and 0 <= a and a + b <= c
 
 
-@lowers("tile.concat")
-def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    """Copy two tiles side by side; nothing older shows between them."""
-    a, b, type_ = bound["src0"], bound["src1"], tile_type(call)
-    places = e.stored(a), e.stored(b)
-    width = i64(a.type.shape[-1])
-    result = e.fresh(type_, known_or(type_, (*a.valid[:-1], e.b.op("add", width, b.valid[-1]))))
-    assert result.place is not None
-    if a.valid[-1] != width:
-        clear_bytes(e, result.place.pointer, type_.nbytes)
-    copy_elements(e, type_.dtype, places[0], result.place, a.valid)
-    beside = part(e, type_.dtype, result.place, (*(i64(0),) * len(a.rows), width))
-    copy_elements(e, type_.dtype, places[1], beside, (*a.valid[:-1], b.valid[-1]))
-    return result
-
-
-@lowers("tile.fillpad", "tile.fillpad_expand", "tile.fillpad_inplace")
-def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    """Copy the valid part of a tile to the start of one that is filled; one that is whole needs no other."""
-    source, type_ = bound["x"] if "x" in bound else bound["tile"], tile_type(call)
-    if call.op.spec.name == "fillpad" and source.valid == whole_extents(type_):
-        return source
-    e.stored(source)
-    result = e.fresh(type_, whole_extents(type_))
-    fill(e, result, pad_number(bound["pad_value"], type_.dtype))
-    copy(e, source, result)
-    return result
-
-
 def fill(e: FunctionEmitter, tile: Tile, number: float) -> None:
     """Emit the writing of one number to every element of a packed tile."""
     assert tile.place is not None
+    fill_run(e, tile.type.dtype, tile.place.pointer, math.prod(tile.type.shape), number)
+
+
+def fill_run(e: FunctionEmitter, dtype: DataType, pointer: Value, count: int, number: float) -> None:
+    """Emit the writing of one number to so many elements, one after the other."""
     with np.errstate(over="ignore"):
-        element: Any = np.asarray(number).astype(tile.type.dtype.numpy)
-    bits = int(element.view(_BITS[tile.type.dtype.get_byte()].numpy))
-    size, count = tile.type.dtype.get_byte(), math.prod(tile.type.shape)
+        element: Any = np.asarray(number).astype(dtype.numpy)
+    size = dtype.get_byte()
+    bits = int(element.view(_BITS[size].numpy))
     lanes = e.program.target.vector_bits // (8 * size)
     type_, whole = f"<{lanes} x i{8 * size}>", count // lanes * lanes
     pattern = splat(type_, bits)
     with e.b.loop(i64(0), i64(whole), i64(lanes)) as at:
-        e.b.store(pattern, e.b.offset(tile.place.pointer, at, f"i{8 * size}"), size)
+        e.b.store(pattern, e.b.offset(pointer, at, f"i{8 * size}"), size)
     if count > whole:
-        last = e.b.offset(tile.place.pointer, i64(whole), f"i{8 * size}")
+        last = e.b.offset(pointer, i64(whole), f"i{8 * size}")
         store(e.b, pattern, last, size, first_lanes(e.b, i64(count - whole), lanes))

@@ -43,6 +43,9 @@ FORWARD = 256
 HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
+TALLER = (16, 12, 8, *HEIGHTS[1:])
+"""Rows of those that are narrower, and leave registers for more; 12 where A holds what is computed with."""
+
 
 @record
 class GemmSpec:
@@ -140,7 +143,9 @@ def emit_gemm(module: Module, spec: GemmSpec) -> str:
         params = (*Operands(), M, N, K, ACCUMULATE, *spec.distances, *[CONTEXT] * spec.polled)
         b = Builder(module, spec.name, params, attrs="noinline nounwind")
         end = b.label("end")
-        _emit_blocks(b, spec, _row_counts(spec), _column_blocks(spec), Polls(b, CONTEXT, end) if spec.polled else None)
+        shapes = _column_blocks(spec)
+        heights = _row_counts(spec, max((shape.vectors for shape in shapes), default=1))
+        _emit_blocks(b, spec, heights, shapes, Polls(b, CONTEXT, end) if spec.polled else None)
         b.do(f"br label %{end}")
         b.begin(end)
         b.finish()
@@ -194,18 +199,24 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
     )
 
 
-def _row_counts(spec: GemmSpec) -> list[int]:
-    """Return the heights of the blocks that cover the rows of C, tallest first."""
+def _row_counts(spec: GemmSpec, vectors: int) -> list[int]:
+    """Return the heights of the blocks that cover the rows of C, tallest first; the widest has so many vectors."""
     if spec.m is None:
         return [HEIGHTS[0], *HEIGHTS[2:]]  # each height takes milliseconds to compile, and two pairs do for four
-    return [HEIGHTS[at] for at in _used(HEIGHTS, spec.m)]
+    most = HEIGHTS[0] * _most_vectors(spec.target) // vectors
+    if spec.n is None or most == HEIGHTS[0]:
+        return [HEIGHTS[at] for at in _used(HEIGHTS, spec.m)]
+    is_plain = spec.words == 1 and spec.lhs == FP32
+    heights = [rows for rows in TALLER if rows <= most and (rows != 12 or is_plain)]
+    return [heights[at] for at in _used(heights, spec.m)]
 
 
 def _column_blocks(spec: GemmSpec) -> list[Block]:
     """Return one-row blocks as wide as those that cover the columns of C, widest first."""
     lanes = spec.target.vector_bits // 32
     last = Block(1, 1, lanes, masked=True) if can_mask(spec.target, spec.rhs.bits) else Block(1, 1, 1)
-    counts = [count for count in (4, 2, 1) if last.columns < count * lanes and count <= _most_vectors(spec.target)]
+    least = 0 if spec.n is not None and spec.n % lanes == 0 else last.columns  # a mask that admits all is none
+    counts = [count for count in (4, 2, 1) if least < count * lanes and count <= _most_vectors(spec.target)]
     whole = [Block(1, count, lanes) for count in counts]
     if spec.n is not None:
         return [[*whole, last][at] for at in _used([*(shape.columns for shape in whole), 1], spec.n)]
@@ -236,10 +247,9 @@ def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> No
     params = (*Operands(), COLUMNS, K, ACCUMULATE, *spec.distances, *[NEXT_ROWS] * spec.streamed)
     b = Builder(module, name, params, attrs="noinline nounwind")
     mask = first_lanes(b, COLUMNS, block.lanes) if block.masked else None
-    first = _first_sums(b, spec, block, mask)
     if not spec.streamed:
         _prefetch_sums(b, block)
-    sums = _emit_terms(b, spec, block, mask, first)
+    sums = _added(b, block, mask, _emit_terms(b, spec, block, mask))
     for pointer, total in zip(_targets(b, block), sums, strict=True):
         store(b, total, pointer, 4, mask)
     b.finish()
@@ -252,22 +262,26 @@ def _targets(b: Builder, block: Block) -> list[Value]:
     return [b.offset(row, i64(at * block.lanes), F32) for row in rows for at in range(block.vectors)]
 
 
-def _first_sums(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> list[Value]:
-    """Return what the block adds to: C if it accumulates, else zero."""
-    type_ = vector(spec.total, block.lanes)
+def _added(b: Builder, block: Block, mask: Value | None, sums: Sequence[Value]) -> list[Value]:
+    """Return the sums of a block, added to C if it accumulates: once, so that large sums lose nothing on the way."""
+    type_ = sums[0].type
     before, filled, ready = b.block, b.label("filled"), b.label("ready")
     b.do(f"br {ACCUMULATE}, label %{filled}, label %{ready}")
     b.begin(filled)
+    name = "fadd" if element(type_) == F32 else "add"
     old = [load(b, type_, pointer, 4, mask) for pointer in _targets(b, block)]
+    both = [b.op(name, value, total) for value, total in zip(old, sums, strict=True)]
     b.do(f"br label %{ready}")
     b.begin(ready)
-    zero = "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer"
-    return [b.value(type_, f"phi {type_} [ {zero}, %{before} ], [ {value.ref}, %{filled} ]") for value in old]
+    ways = zip(sums, both, strict=True)
+    return [b.value(type_, f"phi {type_} [ {a.ref}, %{before} ], [ {c.ref}, %{filled} ]") for a, c in ways]
 
 
-def _emit_terms(b: Builder, spec: GemmSpec, block: Block, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
+def _emit_terms(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> Sequence[Value]:
     """Emit the products that are added up; return the sums they end with."""
-    o = Operands()
+    o, type_ = Operands(), vector(spec.total, block.lanes)
+    zero = Value(type_, "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer")
+    sums = [zero] * (block.rows * block.vectors)
     if spec.terms == 1:
         return _emit_steps(b, spec, block, mask, o, sums)
     loop = b.open_loop(i64(0), i64(2 * spec.terms), i64(2), sums)

@@ -16,6 +16,7 @@ from tilewright.backends.cpu.compute.nodes import ReduceNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
 from tilewright.backends.cpu.compute.streaming import emit_streaming, streaming_pays
+from tilewright.backends.cpu.compute.turned import TurnedColumns, down
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.groups import Group, SaveSink, Sink, StoreSink, level_of, operands_of
@@ -28,7 +29,7 @@ from tilewright.native.llvm import Builder, Value, i64
 @emits(Group)
 def _group(e: FunctionEmitter, group: Group) -> None:
     """Emit a group; what outlives it has its place afterwards, and no node any more."""
-    loop = RowLoop(e, group)
+    loop = TurnedLoop(e, group) if group.turned else RowLoop(e, group)
     with _guarded(e.b, group):
         emit_streaming(e, _streams(e, group), lambda streaming: loop.emit(streaming=streaming))
     for tile, place in group.places.items():
@@ -58,6 +59,9 @@ def _streams(e: FunctionEmitter, group: Group) -> Value | None:
 
 class RowLoop:
     """The loop over the rows of a group: which tiles it computes, and what it does with them."""
+
+    columns = Columns
+    """What emits a pass over the columns of a row."""
 
     def __init__(self, e: FunctionEmitter, group: Group) -> None:
         self.e, self.b, self.group = e, e.b, group
@@ -120,13 +124,17 @@ class RowLoop:
         for level in range(self.top + 1):
             for tile in self.wanted:
                 if tile.is_column and not isinstance(tile.node, ReduceNode) and _level(tile) == level:
-                    row.scalars[tile] = computed(self.b, tile, Pass(row, i64(0)))
+                    row.scalars[tile] = computed(self.b, tile, self._here(row))
             now = [s for s in self.sinks if not s.tile.is_column and level_of(s.tile) == level]
             self._columns(row, level, now, streaming)
             row.saved |= {sink.tile: sink.place for sink in now if isinstance(sink, SaveSink)}
             for sink in self.sinks:
                 if sink.tile.is_column and level_of(sink.tile) == level + isinstance(sink.tile.node, ReduceNode):
-                    drained(self.b, sink, Pass(row, i64(0)), streaming=streaming)
+                    drained(self.b, sink, self._here(row), streaming=streaming)
+
+    def _here(self, row: Row) -> Pass:
+        """Return where the elements of a row lie of tiles of one column."""
+        return Pass(row, i64(0))
 
     def _begin(self, row: Row) -> None:
         """Emit where the row begins of every tensor that it reads or writes: once, for all of its passes."""
@@ -146,7 +154,28 @@ class RowLoop:
         ahead = Prefetch(self.b, self.group.rows, fetched, in_next_row=self.top > 0)
         for width in dict.fromkeys([*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]):
             folds, now = [f for f in reduces if f.width == width], [s for s in sinks if s.tile.valid[-1] == width]
-            Columns(self.b, self.e.lanes, row, width, folds, now, streaming, ahead.emit).emit()
+            self.columns(self.b, self.e.lanes, row, width, folds, now, streaming, ahead.emit).emit()
+
+
+class TurnedLoop(RowLoop):
+    """The loop over the rows of a group whose tiles lie on their side: as many at once as a vector holds."""
+
+    columns = TurnedColumns
+
+    def _row_place(self, tile: Tile) -> Place:
+        """Return room for a few rows of a tile."""
+        part = self.e.arena.take(self.e.lanes * tile.type.shape[-1] * tile.type.dtype.get_byte())
+        self.parts.append(part)
+        return Place(self.e.address(part[0]), (0, self.e.lanes))
+
+    def emit(self, *, streaming: bool, indices: tuple[Value, ...] = ()) -> None:
+        """Emit the loop over vectors of rows."""
+        (rows,) = self.group.rows
+        with self.b.loop(i64(0), rows, i64(self.e.lanes)) as first:
+            self._row(Row((first,)), streaming)
+
+    def _here(self, row: Row) -> Pass:
+        return Pass(row, i64(0), self.e.lanes, down=down)
 
 
 def _level(tile: Tile) -> int:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from tilewright.backends.cpu.compute.double_products import Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.compute.words import PANEL, emit_words, room_of_words
+from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cpu.emit.work import ELEMENTS, LONG
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import TRUE, Value, i64
+from tilewright.native.llvm import F32, I32, TRUE, Value, i64
 from tilewright.records import record
 
 FEW_ROWS = 8
@@ -38,12 +39,15 @@ class MatrixProduct:
     accumulate: Value
     """Whether it is added to what `c` holds."""
 
-    def emit(self, words: int, distances: Sequence[Value], terms: int) -> None:
-        """Emit the product, or the sum of as many as lie at some distances, several elements at a time in words."""
+    def emit(self, words: int, distances: Sequence[Value], terms: int, ready: Value | None = None) -> None:
+        """Emit the product, or the sum of as many as lie at some distances, several elements at a time in words.
+
+        Those of the second matrix may be `ready`.
+        """
         m, n, k = self.extents
         spec = GemmSpec(self.e.program.target, *self.dtypes, static(m), static(n), self.most[1], terms=terms)
         if words > 1:
-            self._in_words(spec, words)
+            self._in_words(spec, words, ready)
         elif self.most[0] <= FEW_ROWS and terms == 1:
             self._in_strips(replace(spec, streamed=True))
         else:
@@ -66,22 +70,45 @@ class MatrixProduct:
             goes_on = build.op("or", self.accumulate, build.compare("icmp sgt", first, i64(0)))
             self._run(spec, a, b, depth, goes_on)
 
-    def _in_words(self, spec: GemmSpec, words: int) -> None:
+    def _in_words(self, spec: GemmSpec, words: int, ready: Value | None) -> None:
         """Emit the product in words, and what is left of K beside them."""
-        e, (_, n, k) = self.e, self.extents
+        e, (_, n, k), parts = self.e, self.extents, list[Part]()
         whole, steps = e.b.op("and", k, i64(-words)), e.b.op("udiv", k, i64(words))
         if (depth := static(k)) is not None:
             whole, steps = i64(depth // words * words), i64(depth // words)
-        scratch = e.arena.take(room_of_words(words, self.most[2], self.most[1]))
-        made = e.address(scratch[0])
-        e.b.invoke(emit_words(e.b.module, words), self.b.pointer, self.b.across, made, whole, n)
-        a, b = self.a._replace(along=i64(words)), Panel(made, i64(PANEL), i64(1))
-        self._run(replace(spec, words=words), a, b, steps, self.accumulate)
+        made = ready if whole == k else None
+        made = made or self._words(words, self.b.pointer, self.b.across, (whole, n), self.most[1], parts)
+        b, in_words = Panel(made, i64(PANEL), i64(1)), replace(spec, words=words)
+        if static(self.a.along) == 1:
+            self._run(in_words, self.a._replace(along=i64(words)), b, steps, self.accumulate)
+        else:
+            turned = self._words(words, self.a.pointer, self.a.along, (k, i64(self.most[0])), self.most[0], parts)
+            self._by_panels(in_words, turned, b, steps)
         if whole != k:
             left = e.b.op("sub", k, whole)
             with e.b.when(e.b.compare("icmp sgt", left, i64(0))):
                 self._run(spec, *self._from(whole), left, TRUE)
-        e.arena.give_back(scratch)
+        for part in parts:
+            e.arena.give_back(part)
+
+    def _words(
+        self, words: int, rows: Value, apart: Value, extents: tuple[Value, Value], most: int, parts: list[Part]
+    ) -> Value:
+        """Emit the words of a matrix; return where they lie, in a part of their own."""
+        parts.append(self.e.arena.take(room_of_words(words, self.most[2], most)))
+        made = self.e.address(parts[-1][0])
+        self.e.b.invoke(emit_words(self.e.b.module, words), rows, apart, made, *extents)
+        return made
+
+    def _by_panels(self, spec: GemmSpec, turned: Value, b: Panel, steps: Value) -> None:
+        """Emit the product of a matrix that lay on its side, whose columns are in words now, some of its rows each."""
+        build, (_, n, k), (rows, *others) = self.e.b, self.extents, self.most
+        for first in range(0, rows, PANEL):
+            count, down = min(PANEL, rows - first), build.op("mul", self.c.across, i64(first))
+            left = build.offset(turned, build.op("mul", steps, i64(first)), I32)
+            a, c = Panel(left, i64(spec.words), i64(spec.words * PANEL)), build.offset(self.c.pointer, down, F32)
+            some = replace(self, c=self.c._replace(pointer=c), extents=(i64(count), n, k), most=(count, *others))
+            some._run(replace(spec, m=count), a, b, steps, self.accumulate)
 
     def _from(self, first: Value) -> tuple[Panel, Panel]:
         """Return the matrices from a product of each element on."""

@@ -130,7 +130,8 @@ def _emit_rows(b: Builder, spec: PackSpec, slow: str) -> None:
         with b.loop(i64(0), whole, i64(count)) as col:
             _copy_vector(b, spec, row, col, count, None)
         if masks:
-            _copy_vector(b, spec, row, whole, count, mask)
+            with b.when(b.compare("icmp ne", whole, copy.cols)):
+                _copy_vector(b, spec, row, whole, count, mask)
     if not masks:
         b.invoke(slow, *copy.rest(b, spec, i64(0), whole))
 

@@ -4,47 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import starmap
-from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
+from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place
 from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
 from tilewright.backends.cpu.compute.words import elements_of_word
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import FP32, FP64, INT32, DataType
+from tilewright.dtypes import FP32, FP64, INT32
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 from tilewright.records import mutable
 
+SHORT = 256
+"""Columns up to which whole rows of a tensor are read where they lie; longer ones meet in the same cache lines."""
+
 FEW_PLACES = 1024
 """Bytes from row to row that let rows begin at four places of the cache, or fewer."""
-
-
-class Matrix(NamedTuple):
-    """Matrices of one element type in memory: an address and the distance between neighbours along each axis."""
-
-    pointer: Value
-    strides: tuple[Value, ...]
-    dtype: DataType
-
-    def at(self, e: FunctionEmitter, shape: Sequence[int], batch: Sequence[Value]) -> Value:
-        """Return where the matrix of a batch index lies; there is one for all along axes of one element."""
-        offset: Value = i64(0)
-        own = batch[len(batch) - len(shape) + 2 :]
-        for index, extent, stride in zip(own, shape, self.strides, strict=False):
-            if extent != 1:
-                offset = e.b.op("add", offset, e.b.op("mul", index, stride))
-        return e.b.offset(self.pointer, offset, memory_type(self.dtype))
 
 
 @lowers("tile.matmul", "tile.batch_matmul", "tile.gemv")
@@ -76,14 +61,23 @@ class Product:
         self.before: Sequence[Product] = ()
         """The products that were put off until this one."""
         self.k = self._depth()
-        self.left = read_in_place(e, lhs) or placed(e, lhs)
-        right = read_in_place(e, rhs) if not _is_turned(rhs) and (self._is_few or self.words > 1) else None
-        self.right = right or placed(e, rhs if _has_rows(e, rhs) else packed(e, rhs))
+        self.left = self._near() or placed(e, lhs)
+        near = not _is_turned(rhs) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
+        right = read_in_place(e, rhs) if near else None
+        is_ready = rhs.words is not None and self.words == 2
+        self.right = right or placed(e, rhs if is_ready or _has_rows(e, rhs) else packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
             self.valid = least_part(e, acc.valid, self.valid, self.type.shape)
         self.valid = known_or(self.type, self.valid)
+
+    def _near(self) -> Matrix | None:
+        """Return where the left operand is read in its tensor; rows that follow in a loop are fetched meanwhile."""
+        left = read_in_place(self.e, self.lhs)
+        if left is not None and self.e.regions and _has_whole_rows(self.lhs):
+            fetch_rows(self.e, left, *self.lhs.type.shape[-2:])
+        return left
 
     def _depth(self) -> Value:
         """Return how many products are summed: as many as the left operand has valid columns."""
@@ -177,7 +171,7 @@ class Product:
                 rows, depth = self.lhs.type.shape[-2:]
                 most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
                 sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
-                sums.emit(self.words, distances, terms)
+                sums.emit(self.words, distances, terms, self.rhs.words)
         return result
 
     @property
@@ -188,10 +182,13 @@ class Product:
     @property
     def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
-        is_plain = len(self.type.shape) == 2 and static(self.left.strides[-1]) == 1
-        if not is_plain or self.type.shape[-2] < FEW_ROWS:
+        words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
             return 1
-        return elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        if static(self.left.strides[-1]) == 1:
+            return words
+        is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0
+        return words if words == 2 and is_whole and static(self.left.strides[-2]) == 1 else 1
 
 
 def _are_alike(terms: Sequence[Product]) -> bool:
@@ -233,12 +230,6 @@ def least_part(e: FunctionEmitter, a: Sequence[Value], b: Sequence[Value], shape
     return tuple(starmap(least, zip(a, b, shape, strict=True)))
 
 
-def placed(e: FunctionEmitter, tile: Tile) -> Matrix:
-    """Return the matrices of a tile in the arena."""
-    place = e.stored(tile)
-    return Matrix(place.pointer, tuple(i64(stride) for stride in place.strides), tile.type.dtype)
-
-
 def _has_rows(e: FunctionEmitter, tile: Tile) -> bool:
     """Return whether a tile in memory is one matrix whose rows a product reads as they lie.
 
@@ -248,21 +239,17 @@ def _has_rows(e: FunctionEmitter, tile: Tile) -> bool:
     return len(strides) == 2 and strides[-1] == 1 and strides[0] * tile.type.dtype.get_byte() % FEW_PLACES != 0
 
 
+def _has_whole_rows(tile: Tile) -> bool:
+    """Return whether the rows of a loaded matrix are all of its tensor's, and short: they follow each other."""
+    if not isinstance(tile.node, LoadNode):
+        return False
+    width = static(tile.valid[-1])
+    return width is not None and width <= SHORT and tile.node.tensor.shape[-1] == tile.valid[-1]
+
+
 def _is_turned(tile: Tile) -> bool:
     """Return whether neighbours along the last axis are not known to be adjacent."""
     return not isinstance(tile.node, LoadNode) or tile.node.tensor.strides[-1] != i64(1)
-
-
-def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
-    """Return where a loaded tile's elements lie in their tensor, if the plan says that they are read there."""
-    node = tile.node
-    if tile.place is not None or not isinstance(node, LoadNode) or e.waits(tile):
-        return None
-    offset: Value = i64(0)
-    for start, stride in zip(node.offsets, node.tensor.strides, strict=True):
-        offset = e.b.op("add", offset, e.b.op("mul", start, stride))
-    pointer = e.b.offset(node.tensor.pointer, offset, memory_type(tile.type.dtype))
-    return Matrix(pointer, node.tensor.strides, tile.type.dtype)
 
 
 def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.matrices import Matrix, placed, read_in_place
 from tilewright.backends.cpu.compute.nodes import ReduceNode
+from tilewright.backends.cpu.compute.row_memory import times
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.tiles import recorded
 from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, rounded, to_memory
@@ -17,11 +19,14 @@ from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TileType
-from tilewright.dtypes import BOOL, DataType
+from tilewright.dtypes import BOOL, FP32, INT32, DataType
 from tilewright.native.llvm import Value, i64, vector
 
 VECTORS = 4
 """How many vectors of columns are folded together."""
+
+WIDE, ROWS = 128, 8
+"""Columns from which on whole rows are folded into a row of sums, and how many of them at a time."""
 
 
 @lowers("tile:reduction")
@@ -66,11 +71,12 @@ def _single(e: FunctionEmitter, call: Call, source: Tile) -> Tile:
 
 def _columns(e: FunctionEmitter, call: Call, source: Tile, in_pairs: bool) -> Tile:
     """Emit the folding of columns, some vectors of them at a time."""
-    type_ = tile_type(call)
-    e.stored(source)
-    source = with_adjacent_rows(e, source)
+    type_, read = tile_type(call), read_in_place(e, source)
+    if read is None or read.strides[-1] != i64(1):
+        e.stored(source)
+        read = placed(e, with_adjacent_rows(e, source))
     result = e.fresh(type_, known_or(type_, (*source.valid[:-2], i64(1), source.valid[-1])))
-    fold = ColumnFold(e, call.op.spec, source, result)
+    fold = ColumnFold(e, call.op.spec, source, read, result)
     pairs = PairedFold(fold, source.type.shape[-2]) if in_pairs and fold.is_stepwise else None
     with rows_of(e, source.valid[:-2]) as batch:
         fold.emit(batch, result.valid[-1], pairs)
@@ -88,21 +94,50 @@ def loaded_lanes(
 class ColumnFold:
     """One folding of columns being emitted: the tile they are in, and the one of a row they go to."""
 
-    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, result: Tile) -> None:
-        assert spec.start is not None and source.place is not None and result.place is not None
+    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, read: Matrix, result: Tile) -> None:
+        assert spec.start is not None and result.place is not None
         self.e, self.dtype, self.rows = e, source.type.dtype, source.valid[-2]
-        self.source, self.result = source.place, result.place
+        self.source, self.result = read, result.place
         self.combine: Callable[[Lanes, Lanes], Lanes] = combine(spec.combine)
         self.start = literal(self.dtype, spec.start(self.dtype), e.lanes)
         self.is_stepwise = self.dtype in spec.stepwise
 
     def emit(self, batch: tuple[Value, ...], width: Value, pairs: PairedFold | None = None) -> None:
         """Emit the folding of one matrix of so many columns, from the first row down or in pairs."""
-        done = i64(0) if pairs else self._blocks(batch, i64(0), width, VECTORS, None)
+        if pairs is None and self._is_wide(width):
+            done = self._down(batch, width)
+        else:
+            done = i64(0)
+            for vectors in (VECTORS, 2) if pairs is None else ():
+                done = self._blocks(batch, done, width, vectors, None)
         done = self._blocks(batch, done, width, 1, pairs)
         left = self.e.b.op("sub", width, done)
         with self.e.b.when(self.e.b.compare("icmp sgt", left, i64(0))):
             self._block(batch, done, 1, first_lanes(self.e.b, left, self.e.lanes), pairs)
+
+    def _is_wide(self, width: Value) -> bool:
+        """Return whether rows are long, and their sums lie in memory as they are computed with."""
+        return (static(width) or 0) >= WIDE and self.dtype in (FP32, INT32)
+
+    def _down(self, batch: tuple[Value, ...], width: Value) -> Value:
+        """Emit the folding of some whole rows at a time, one after the other; return how many columns are done."""
+        b, known = self.e.b, static(width) or 0
+        whole = i64(known // self.e.lanes * self.e.lanes)
+        with b.loop(i64(0), whole, i64(self.e.lanes)) as column:
+            self._put(Lanes(b, self.start, self.dtype), batch, column, None)
+        some = b.op("and", self.rows, i64(-ROWS))
+        for begin, end, count in ((i64(0), some, ROWS), (some, self.rows, 1)):
+            with b.loop(begin, end, i64(count)) as first, b.loop(i64(0), whole, i64(self.e.lanes)) as column:
+                rows = [b.op("add", first, i64(number)) if number else first for number in range(count)]
+                total = self._sum(batch, column)
+                for row in rows:
+                    total = self.folded(total, self.row(batch, row, column, None))
+                self._put(total, batch, column, None)
+        return whole
+
+    def _sum(self, batch: tuple[Value, ...], column: Value) -> Lanes:
+        """Emit the loading of what has been folded so far."""
+        return loaded_lanes(self.e, self.dtype, self.result, (*batch, i64(0), column), None)
 
     def _blocks(
         self, batch: tuple[Value, ...], begin: Value, width: Value, vectors: int, pairs: PairedFold | None
@@ -139,7 +174,11 @@ class ColumnFold:
 
     def row(self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None) -> Lanes:
         """Emit the loading of one vector of a row."""
-        return loaded_lanes(self.e, self.dtype, self.source, (*batch, row, column), mask)
+        b, type_ = self.e.b, memory_type(self.dtype)
+        pointer = self.source.pointer
+        for index, stride in zip((*batch, row, column), self.source.strides, strict=True):
+            pointer = b.offset(pointer, times(b, index, stride), type_)
+        return from_memory(b, load(b, vector(type_, self.e.lanes), pointer, self.dtype.get_byte(), mask), self.dtype)
 
     def folded(self, total: Lanes, lane: Lanes) -> Lanes:
         """Emit one step."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from tilewright.backends.cpu.compute.atomics import add_each
@@ -38,7 +38,7 @@ class Spread:
 
 @mutable
 class Pass:
-    """Several columns of a row being emitted together."""
+    """Several columns of a row being emitted together, or several rows of a column."""
 
     row: Row
     column: Value
@@ -46,6 +46,8 @@ class Pass:
     mask: Value | None = None
     spread: Spread | None = None
     known: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
+    down: Callable[[Builder, Tile, Pass], Lanes] | None = None
+    """What gives the elements of a tile where a vector holds those of several rows, in one column."""
 
 
 def tile_address(b: Builder, tile: Tile, place: Place, here: Pass) -> Value:
@@ -191,7 +193,8 @@ def write(b: Builder, pointer: Value, lane: Lanes, here: Pass, stride: Value) ->
 def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -> None:
     """Emit what is done with elements at the end: they are kept, stored, or added to what is there."""
     if isinstance(sink, SaveSink):
-        write(b, tile_address(b, sink.tile, sink.place, here), lane, here, i64(1))
+        stride = 1 if here.down is None else sink.place.strides[-2] or 1
+        write(b, tile_address(b, sink.tile, sink.place, here), lane, here, i64(stride))
         return
     assert isinstance(sink, StoreSink)
     tensor, pointer = sink.tensor, tensor_address(b, sink, here)

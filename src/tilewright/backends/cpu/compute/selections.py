@@ -7,17 +7,18 @@ from collections.abc import Callable
 from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, product, read_of, times, view_of
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import (
+    is_whole,
     known_or,
     packed,
     rows_of,
     tile_type,
-    whole_extents,
     with_adjacent_rows,
 )
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type, single, strips
 from tilewright.backends.cpu.compute.row_copies import clear_row
 from tilewright.backends.cpu.compute.storage import load
-from tilewright.backends.cpu.compute.straight import gathered
+from tilewright.backends.cpu.compute.straight import fill_rows, gathered
+from tilewright.backends.cpu.compute.streaming import store_past_caches
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory
 from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -27,7 +28,7 @@ from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tensor, Tile, 
 from tilewright.core.enums import MaskPattern
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType
-from tilewright.native.llvm import I32, I64, Value, i64, vector
+from tilewright.native.llvm import I32, I64, Value, i64, lanes, vector
 from tilewright.ops.block_gather import BLOCK, WITHIN
 from tilewright.ops.indices import chosen, pattern_of
 from tilewright.ops.selection import COMPARE, COMPARISONS
@@ -39,15 +40,25 @@ def take_columns(e: FunctionEmitter, source: Tensor, made: Tensor, pattern: Mask
     """Emit a copy of the columns that a pattern takes, side by side, within the valid part of what is made."""
     rows, columns = made.valid
     groups = columns if pattern.step == 1 else e.b.op("udiv", source.valid[1], i64(pattern.step))
-    with e.b.loop(i64(0), rows, i64(1)) as row:
-        come, go = (moved(e, tensor, (row, i64(0))) for tensor in (source, made))
-        _taken(e, source, come, go, (groups, columns), pattern)
+
+    def take(streaming: bool) -> None:
+        with e.b.loop(i64(0), rows, i64(1)) as row:
+            come, go = (moved(e, tensor, (row, i64(0))) for tensor in (source, made))
+            _taken(e, source, (come, go), (groups, columns), pattern, streaming)
+
+    fill_rows(e, made, columns, take)
 
 
 def _taken(
-    e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: tuple[Value, Value], pattern: MaskPattern
+    e: FunctionEmitter,
+    source: Tensor,
+    row: tuple[Value, Value],
+    columns: tuple[Value, Value],
+    pattern: MaskPattern,
+    streaming: bool,
 ) -> None:
     type_, size, stride = raw_type(source.dtype), source.dtype.get_byte(), source.strides[-1]
+    come, go = row
 
     def one(column: Value) -> None:
         place = e.b.op("add", times(e, column, i64(pattern.step)), i64(pattern.first))
@@ -60,7 +71,7 @@ def _taken(
     def several(column: Value) -> None:
         wide = e.b.load(whole, e.b.offset(come, times(e, column, i64(pattern.step)), type_), size)
         picked = _shuffled(e, wide, [pattern.first + lane * pattern.step for lane in range(width)])
-        e.b.store(picked, e.b.offset(go, column, type_), size)
+        _written(e, picked, e.b.offset(go, column, type_), size, streaming)
 
     _strip_mined(e, columns, stride, width, several, one)
 
@@ -73,9 +84,16 @@ def put_columns(
     The columns between are what `held` has there; without it they stay as they are.
     """
     rows, columns = source.valid
-    with e.b.loop(i64(0), rows, i64(1)) as row:
-        come, go, kept = (moved(e, tensor, (row, i64(0))) for tensor in (source, target, held or target))
-        _put(e, source, come, (go, kept), columns, pattern)
+
+    def put(streaming: bool) -> None:
+        with e.b.loop(i64(0), rows, i64(1)) as row:
+            come, go, kept = (moved(e, tensor, (row, i64(0))) for tensor in (source, target, held or target))
+            _put(e, source, come, (go, kept), columns, pattern, streaming)
+
+    if held is None or held.root is target.root:
+        put(False)
+    else:
+        fill_rows(e, target, times(e, columns, i64(pattern.step)), put)
 
 
 def _put(
@@ -85,6 +103,7 @@ def _put(
     into: tuple[Value, Value],
     columns: Value,
     pattern: MaskPattern,
+    streaming: bool,
 ) -> None:
     type_, size, stride = raw_type(source.dtype), source.dtype.get_byte(), source.strides[-1]
     go, held = into
@@ -109,9 +128,17 @@ def _put(
         kept = e.b.load(whole, e.b.offset(held, first, type_), size)
         taken = [lane % pattern.step == pattern.first for lane in range(width * pattern.step)]
         mask = Value(vector("i1", len(taken)), f"<{', '.join(f'i1 {str(bit).lower()}' for bit in taken)}>")
-        e.b.store(e.b.select(mask, spread, kept), e.b.offset(go, first, type_), size)
+        _written(e, e.b.select(mask, spread, kept), e.b.offset(go, first, type_), size, streaming)
 
     _strip_mined(e, (columns, columns), stride, width, several, one)
+
+
+def _written(e: FunctionEmitter, value: Value, pointer: Value, size: int, streaming: bool) -> None:
+    """Emit the store of a vector of elements of some size."""
+    if streaming:
+        store_past_caches(e.b, value, pointer, lanes(value.type) * size)
+    else:
+        e.b.store(value, pointer, size)
 
 
 def _strip_mined(
@@ -174,7 +201,7 @@ def columns_taken(e: FunctionEmitter, columns: Value, pattern: MaskPattern) -> V
 @lowers("tile.scatter_mask")
 def _scatter_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     source, dst, pattern = read_of(e, bound["src"]), bound["dst"], pattern_of(bound["mask_pattern"])
-    if is_read_in_place(e, dst) and _is_whole(dst) and _is_whole(bound["src"]):
+    if is_read_in_place(e, dst) and is_whole(dst) and is_whole(bound["src"]):
         held = read_of(e, dst)
         with gathered(e, dst.type, dst.valid) as (result, made):
             put_columns(e, source, made, pattern, held)
@@ -182,10 +209,6 @@ def _scatter_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     result = changing(e, call, dst)
     put_columns(e, source, view_of(e, result), pattern)
     return result
-
-
-def _is_whole(tile: Tile) -> bool:
-    return tile.valid == whole_extents(tile.type)
 
 
 # comparisons
@@ -256,8 +279,8 @@ def _gather_blocks(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     given, type_ = packed(e, bound["src"]), tile_type(call)
     source, offsets = view_of(e, given), view_of(e, bound["offset"])
     nbytes = times(e, product(e, source.shape), i64(given.type.dtype.get_byte()))
-    is_whole = _is_whole(given)
-    if is_whole:
+    whole = is_whole(given)
+    if whole:
         check(e, call, offsets, offsets.valid, e.b.op("sub", nbytes, i64(BLOCK - 1)), "offset", unsigned=True)
     lanes = BLOCK // type_.dtype.get_byte()
     rows, columns = offsets.valid
@@ -268,7 +291,7 @@ def _gather_blocks(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 
         def one(column: Value) -> None:
             place = number(e, at_column(e, at, column, offsets.strides[1], offsets.dtype), offsets.dtype)
-            if not is_whole:
+            if not whole:
                 _check_block(e, call, given, place)
             taken = e.b.load(block, e.b.offset(source.pointer, place, "i8"), 1)
             e.b.store(taken, e.b.offset(go, column, block), 1)

@@ -54,7 +54,7 @@ def streaming_pays(e: FunctionEmitter, tensor: Tensor, begin: Value, width: int 
 
 
 def store_past_caches(b: Builder, value: Value, pointer: Value, nbytes: int) -> None:
-    """Emit the store of a vector, aligned to its size, that leaves no trace in the caches."""
+    """Emit the store of a vector, aligned to its size or to a line, that leaves no trace in the caches."""
     b.module.declare("!0 = !{i32 1}")
     b.module.streams = True
-    b.store(value, pointer, nbytes, ", !nontemporal !0")
+    b.store(value, pointer, min(nbytes, LINE), ", !nontemporal !0")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from tilewright.backends.cpu.compute.addresses import moved
 from tilewright.backends.cpu.compute.convert import as_element, to_elements
 from tilewright.backends.cpu.compute.copies import (
     STORE,
     clear_bytes,
     copy,
+    copy_rows,
     element_at,
     inside,
     known_or,
@@ -188,9 +191,22 @@ def write(
     """Record the valid part of a tile being written to a tensor."""
     starts = e.indices(offsets)
     fits = fitting(e, call, tile.valid, tensor, offsets)
+    if atomic is not AtomicType.Add and _is_turned(tile, tensor):
+        e.flush()
+        with nullcontext() if fits is None else e.b.when(fits):
+            copy_rows(e, tile, moved(e, tensor, starts), tensor.strides[-2])
+        return
     tile = without_empty_columns(e, with_adjacent_rows(e, tile))
     add = atomic is AtomicType.Add
     e.record_store(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
+
+
+def _is_turned(tile: Tile, tensor: Tensor) -> bool:
+    """Return whether a tile is a matrix that lies column by column, and goes to rows of the same elements."""
+    place = tile.place
+    if place is None or len(tile.valid) != 2 or place.strides[0] != 1 or place.strides[1] == 1:
+        return False
+    return tensor.dtype == tile.type.dtype and tensor.strides[-1] == i64(1) and len(tensor.strides) > 1
 
 
 def fitting(

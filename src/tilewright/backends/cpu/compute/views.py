@@ -16,6 +16,7 @@ from tilewright.backends.cpu.compute.copies import (
     tile_type,
     whole_extents,
 )
+from tilewright.backends.cpu.compute.ready_words import make_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
@@ -44,7 +45,10 @@ def _transpose_view(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 
 @lowers("tile.transpose")
 def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    return turned(e, call, bound["x"], bound["axis1"], bound["axis2"])
+    view = turned(e, call, bound["x"], bound["axis1"], bound["axis2"])
+    if not e.step.packed:
+        return view
+    return view if make_words(e, view) else packed(e, view)
 
 
 def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:

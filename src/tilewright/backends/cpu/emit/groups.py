@@ -50,6 +50,8 @@ class Group:
     stores: list[StoreSink] = field(default_factory=list[StoreSink])
     places: dict[Tile, Place] = field(default_factory=dict[Tile, Place])
     """Where results that outlive the group go."""
+    turned: bool = False
+    """Whether a vector holds elements of several rows."""
 
 
 def grouped(tiles: Iterable[Tile]) -> list[Group]:

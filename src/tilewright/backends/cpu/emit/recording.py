@@ -51,7 +51,9 @@ class Recording(Remembering):
         node = tile.node
         assert node is not None
         node.level = max(map(level_of, node.operands), default=0)
-        self._group(tile.rows).tiles.append(tile)
+        group = self._group(tile.rows)
+        group.tiles.append(tile)
+        group.turned |= self.step.turned
         return tile
 
     def record_store(self, sink: StoreSink, *, goes_on: bool = False) -> None:
@@ -117,8 +119,15 @@ class Recording(Remembering):
         computed = [t for t in group.tiles if not isinstance(t.node, LoadNode) and t in read]
         wanted = [t for t in group.tiles if t.place is None and (t in computed or self.readers(t) > 0)]
         if wanted or group.stores:
-            group.places = {t: self.destined.pop(t, None) or self.take(t) for t in wanted}
+            group.places = {t: self.destined.pop(t, None) or self._taken(t, group) for t in wanted}
             self.emit_group(group)
+
+    def _taken(self, tile: Tile, group: Group) -> Place:
+        """Return a place of its own for a tile, on its side where a vector holds elements of several rows."""
+        place = self.take(tile)
+        if group.turned and not tile.is_column and len(tile.type.shape) == 2:
+            return Place(place.pointer, (1, tile.type.shape[0]))
+        return place
 
 
 def _are_known(*values: Value) -> bool:

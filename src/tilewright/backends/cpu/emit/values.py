@@ -73,6 +73,8 @@ class Tile:
     owners: list[Var] = field(default_factory=list[Var])
     defined: tuple[Value, ...] | None = None
     """The box in which it holds data; None: all of the valid part."""
+    words: Value | None = None
+    """Where a right operand lies in words, as products in a loop read it."""
     bits: Value | None = None
     """Of a packed mask: how many columns it has bits for."""
     written: Value | None = None

@@ -11,6 +11,7 @@ from tilewright.backends.cpu.compute import convert as convert
 from tilewright.backends.cpu.compute import copies as copies
 from tilewright.backends.cpu.compute import elements as elements
 from tilewright.backends.cpu.compute import groups as groups
+from tilewright.backends.cpu.compute import joins as joins
 from tilewright.backends.cpu.compute import reduce as reduce
 from tilewright.backends.cpu.compute import selections as selections
 from tilewright.backends.cpu.compute import tiles as tiles

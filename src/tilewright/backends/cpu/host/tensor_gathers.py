@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from tilewright.backends.cpu.compute.addresses import moved, times
 from tilewright.backends.cpu.compute.copies import inside, rows_of
 from tilewright.backends.cpu.compute.element_gathers import Taking
 from tilewright.backends.cpu.compute.indexed import Largest, at_column, check, number, pointing_outside
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row, copy_window, fetch_ahead
 from tilewright.backends.cpu.compute.selections import find_matches, take_columns
-from tilewright.backends.cpu.compute.straight import fill_rows, stored_at
+from tilewright.backends.cpu.compute.straight import fill_rows
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.backends.cpu.emit.work import PIECE
-from tilewright.backends.cpu.host.tensors import buffer
+from tilewright.backends.cpu.host.tensors import buffer, made_for
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType, TupleType
-from tilewright.dtypes import DataType
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.gather import SMALLER
 from tilewright.ops.indices import chosen, outside, pattern_of
@@ -64,8 +60,8 @@ def _masked(e: FunctionEmitter, call: Call, source: Tensor, bound: Bound) -> Ten
         e.stop(ragged, f"{pattern.name} takes one of {pattern.step} columns, which must divide them\n{CUT}", call)
     width = static(columns)
     count = e.b.op("udiv", columns, i64(pattern.step)) if width is None else i64(width // pattern.step)
-    made = buffer(e, call, (rows, count), call.type.dtype)
-    take_columns(e, source, made, pattern)
+    with made_for(e, call, (rows, count), call.type.dtype) as made:
+        take_columns(e, source, made, pattern)
     return made
 
 
@@ -129,21 +125,9 @@ def _paged_gather(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
             go = at_column(e, made.pointer, position, across, source.dtype)
             copy_row(e, source.dtype, Row(come, source.strides[1]), Row(go, along), size, streaming=streaming)
 
-    with _made(e, call, shape, source.dtype, clear=static(count) != bound["max_indices"]) as made:
+    with made_for(e, call, shape, source.dtype, clear=static(count) != bound["max_indices"]) as made:
         fill_rows(e, made, size, lambda streaming: copied(made, streaming))
     return made
-
-
-@contextmanager
-def _made(
-    e: FunctionEmitter, call: Call, shape: tuple[Value, ...], dtype: DataType, *, clear: bool
-) -> Generator[Tensor, None, None]:
-    """Give the memory that what is emitted inside fills: a new buffer, or where the store that follows goes."""
-    if e.step.target is None:
-        yield buffer(e, call, shape, dtype, clear=clear)
-    else:
-        with stored_at(e, e.step.target, shape, shape) as window:
-            yield window
 
 
 def _listed(tensor: Tensor) -> Tensor:

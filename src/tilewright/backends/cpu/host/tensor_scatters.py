@@ -13,7 +13,7 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.backends.cpu.emit.work import PIECE
-from tilewright.backends.cpu.host.tensors import buffer, loaded, put
+from tilewright.backends.cpu.host.tensors import buffer, loaded, made_for, put
 from tilewright.core.expr import Call
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.indices import pattern_of
@@ -29,8 +29,11 @@ def _scatter(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         pattern, given, target = pattern_of(bound["mask_pattern"]), bound["input"], bound["dst"]
         wanted = given.shape[0], times(e, given.shape[1], i64(pattern.step))
         _check_same(e, call, wanted, target.shape, SMALLER)
-        made = _copy(e, call, target)
-        put_columns(e, given, made, pattern)
+        covers = given.valid == given.shape and static(target.strides[-1]) == 1
+        with made_for(e, call, target.shape, target.dtype) as made:
+            if not covers:
+                put(e, loaded(target, target.shape), made)
+            put_columns(e, given, made, pattern, target if covers else None)
         return made
     target = bound["input"]
     _check_same(e, call, source.shape, index.shape, SMALLER)

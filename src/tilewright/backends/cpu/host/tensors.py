@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 
@@ -10,6 +11,7 @@ from tilewright.backends.cpu.compute.addresses import moved, packed_strides
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
 from tilewright.backends.cpu.compute.copies import STORE, clear_bytes, inside, misfit
 from tilewright.backends.cpu.compute.nodes import MapNode
+from tilewright.backends.cpu.compute.straight import stored_at
 from tilewright.backends.cpu.compute.tiles import write
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -78,6 +80,18 @@ def buffer(
     """Emit the buffer that a call makes, in the arena where it is small and ends with its function."""
     made = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
     return made if valid is None else replace(made, valid=tuple(valid))
+
+
+@contextmanager
+def made_for(
+    e: FunctionEmitter, call: Call, shape: tuple[Value, ...], dtype: DataType, *, clear: bool = False
+) -> Generator[Tensor, None, None]:
+    """Give the memory that what is emitted inside fills: a new buffer, or where the store that follows goes."""
+    if e.step.target is None:
+        yield buffer(e, call, shape, dtype, clear=clear)
+    else:
+        with stored_at(e, e.step.target, shape, shape) as window:
+            yield window
 
 
 def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, clear: bool) -> Tensor | None:

@@ -56,10 +56,10 @@ class KernelText:
         can_have_roles = facts.is_described and facts.is_apart and schedule.wants_roles(wanted)
         roles = _roles(name, k, params, count) if can_have_roles else ()
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        parts = 1 if k.t.is_folded or facts.products else cuts.parts(aligned, str(params.errors_of()))
+        is_light = not (k.t.is_folded or facts.products) and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
+        parts = cuts.parts(aligned, str(params.errors_of())) if is_light else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
-        is_light = parts > 1 or not k.t.is_folded and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
         loaded = facts.load if k.t.is_folded else (0, 1)
         if "scf.for" in aligned:  # which folds again and again
             loaded = loaded[0], 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from tilewright.backends.cuda.ttir.needs import rough
+from tilewright.backends.cuda.ttir.needs import coarse, rough
 from tilewright.backends.cuda.ttir.values import ANY
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
@@ -37,6 +37,8 @@ class Facts:
     """Loads whose tiles are multiplied."""
     rough: set[Call] = field(default_factory=set[Call])
     """Calls beside products whose results need not be exact to fp32."""
+    coarse: set[Call] = field(default_factory=set[Call])
+    """Products of 8-bit floats that need not be more exact than bfloat16."""
     block_bytes: int = 0
     """How much is loaded by descriptors, if each is used once."""
     described: set[object] = field(default_factory=set[object])
@@ -57,6 +59,7 @@ class Facts:
         self.factors.update(factors(program, body))
         if self.factors:
             self.rough.update(rough(body))
+            self.coarse.update(coarse(body))
 
     @property
     def is_apart(self) -> bool:

@@ -14,7 +14,8 @@ from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, statements, used, variables
-from tilewright.dtypes import BF16, FP16, FP32
+from tilewright.dtypes import BF16, FP16, FP32, DataType
+from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.records import mutable
 
 EXPONENTIALS = frozenset(("tile.exp", "tile.row_expand_expdif", "tile.col_expand_expdif"))
@@ -24,7 +25,38 @@ _SCALED = QUOTIENTS | {"tile.mul", "tile.row_expand_mul", "tile.col_expand_mul"}
 _ADDED = frozenset(("tile.add", "tile.row_sum"))
 """Ops of which that is true where nothing that they add is below zero."""
 _PRODUCTS = ("tile.matmul", "tile.gemv")
-_HALF = (FP16, BF16)
+_SHORT = {FP16, BF16, *SMALL_FLOATS}
+
+
+LONGEST = 4096
+"""Products of 8-bit floats that the matrix units add up as exactly as bfloat16 is rounded."""
+
+
+def coarse(body: SeqStmts) -> Iterator[Call]:
+    """Yield the products of 8-bit floats in statements of which nothing but bfloat16 is made, and that are not long."""
+    uses = _Uses(halves=(BF16,))
+    uses.gather(body)
+    whole = uses.largest(_is_float, uses.is_rounded)
+    short = {call for call, length in _lengths(body, 1) if 0 < length <= LONGEST}
+    yield from (call for var, call in uses.made.items() if var in whole and call in short)
+
+
+def _lengths(body: SeqStmts, turns: int) -> Iterator[tuple[Call, int]]:
+    """Yield products of 8-bit floats, and how many are added up at most, 0 where nobody knows."""
+    for stmt in body:
+        if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call) and stmt.value.op.name.startswith(_PRODUCTS):
+            left = arguments(stmt.value)["lhs"]
+            if isinstance(left, Expr) and isinstance(left.type, TileType) and left.type.dtype in SMALL_FLOATS:
+                yield stmt.value, turns * left.type.shape[-1]
+        reach = _turns_of(stmt) if isinstance(stmt, ForStmt) else int(not isinstance(stmt, WhileStmt))
+        for inner in bodies(stmt):
+            yield from _lengths(inner, turns * reach)
+
+
+def _turns_of(stmt: ForStmt) -> int:
+    """Return how many turns a loop has, 0 where nobody knows."""
+    ends = [end.value for end in (stmt.start, stmt.stop, stmt.step) if isinstance(end, Const)]
+    return len(range(*map(int, ends))) if len(ends) == 3 and ends[2] else 0
 
 
 def rough(body: SeqStmts) -> Iterator[Call]:
@@ -45,6 +77,8 @@ def _is_float(var: Var) -> bool:
 class _Uses:
     """What is made of the variables of a kernel."""
 
+    halves: tuple[DataType, ...] = (FP16, BF16)
+    """What they may be rounded to."""
     made: dict[Var, Call] = field(default_factory=dict[Var, Call])
     """The calls that give variables their values."""
     users: dict[Var, list[tuple[Call, Var]]] = field(default_factory=dict[Var, list[tuple[Call, Var]]])
@@ -115,9 +149,9 @@ class _Uses:
     def _rounds(self, call: Call, var: Var, is_rough: bool) -> bool:
         name = call.op.name
         if name == "tile.cast":
-            return isinstance(call.type, TileType) and call.type.dtype in _HALF
+            return isinstance(call.type, TileType) and call.type.dtype in self.halves
         if name.startswith(_PRODUCTS):
-            return is_rough and arguments(call).get("acc") is var and self._is_half(call)
+            return is_rough and arguments(call).get("acc") is var and _is_short(call)
         return is_rough and (name in _SCALED or (name in _ADDED and self.adds_up(call)))
 
     def adds_up(self, call: Call) -> bool:
@@ -126,13 +160,9 @@ class _Uses:
             return False
         terms = [arg for arg in call.args if isinstance(arg, Var)]
         sources = [self.made.get(arg) for arg in terms]
-        if any(each is not None and each.op.name.startswith(_PRODUCTS) and self._is_half(each) for each in sources):
+        if any(each is not None and each.op.name.startswith(_PRODUCTS) and _is_short(each) for each in sources):
             return True
         return all(self._is_up(arg, self.positive) for arg in call.args if isinstance(arg, (Var, Const)))
-
-    def _is_half(self, product: Call) -> bool:
-        left = arguments(product)["lhs"]
-        return isinstance(left, Expr) and isinstance(left.type, TileType) and left.type.dtype in _HALF
 
     def _is_positive(self, var: Var, others: set[Var]) -> bool:
         if var in self.given:
@@ -150,6 +180,12 @@ class _Uses:
 
     def _is_up(self, value: Expr, others: set[Var]) -> bool:
         return value in others if isinstance(value, Var) else isinstance(value, Const) and value.value >= 0
+
+
+def _is_short(product: Call) -> bool:
+    """Return whether a product is of half floats, or of shorter ones."""
+    left = arguments(product)["lhs"]
+    return isinstance(left, Expr) and isinstance(left.type, TileType) and left.type.dtype in _SHORT
 
 
 def _left_early(stmt: Stmt) -> Iterator[Var]:

@@ -25,6 +25,7 @@ from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
 TOGETHER = 128
 """Products of floats of 8 bits that the matrix units add up by themselves, to 13 bits; sums of those are fp32."""
+ALL = 1 << 30
 MOST_STEPS = 1 << 19
 """Multiplications of a product of fp32 that are written out; compilers take minutes for more."""
 
@@ -68,15 +69,16 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
     precision = f", inputPrecision = {_precision(prod(shape), a.shape[-1])}" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
-    described = _of_small(left, right, start) if left and right else ""
+    together = ALL if call in k.facts.coarse else TOGETHER
+    described = _of_small(left, right, start, together) if left and right else ""
     value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape, described)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
     return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
 
 
-def _of_small(a: Value, b: Value, start: Value) -> str:
-    """Return a product of floats of 8 bits on the matrix units, which add up a few of them less exactly than fp32."""
-    return f"tt.dot {a}, {b}, {start} {{maxNumImpreciseAcc = {TOGETHER} : i32}} : {a.type} * {b.type} -> {start.type}"
+def _of_small(a: Value, b: Value, start: Value, together: int) -> str:
+    """Return a product of floats of 8 bits on the matrix units, which add up some of them less exactly than fp32."""
+    return f"tt.dot {a}, {b}, {start} {{maxNumImpreciseAcc = {together} : i32}} : {a.type} * {b.type} -> {start.type}"
 
 
 def _precision(count: int, length: int) -> str:

@@ -1,0 +1,95 @@
+"""Joins: tiles made of others as they are, two side by side, or one at the start of a larger one that is filled."""
+
+from __future__ import annotations
+
+from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, read_of
+from tilewright.backends.cpu.compute.copies import (
+    clear_bytes,
+    copy,
+    copy_elements,
+    fill,
+    fill_run,
+    is_whole,
+    known_or,
+    part,
+    rows_of,
+    tile_type,
+    whole_extents,
+)
+from tilewright.backends.cpu.compute.row_copies import Row, copy_row
+from tilewright.backends.cpu.compute.straight import fill_rows, gathered
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Tensor, Tile
+from tilewright.core.expr import Call
+from tilewright.native.llvm import Value, i64
+from tilewright.ops.padding import pad_number
+
+
+@lowers("tile.concat")
+def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    """Copy two tiles side by side; nothing older shows between them."""
+    a, b, type_ = bound["src0"], bound["src1"], tile_type(call)
+    width = i64(a.type.shape[-1])
+    if _are_in_place(e, a, b):
+        with gathered(e, type_, whole_extents(type_)) as (result, made):
+            for source, column in ((read_of(e, a), i64(0)), (read_of(e, b), width)):
+                _copy_rows(e, source, made, column)
+        return result
+    places = e.stored(a), e.stored(b)
+    result = e.fresh(type_, known_or(type_, (*a.valid[:-1], e.b.op("add", width, b.valid[-1]))))
+    assert result.place is not None
+    if a.valid[-1] != width:
+        clear_bytes(e, result.place.pointer, type_.nbytes)
+    copy_elements(e, type_.dtype, places[0], result.place, a.valid)
+    beside = part(e, type_.dtype, result.place, (*(i64(0),) * len(a.rows), width))
+    copy_elements(e, type_.dtype, places[1], beside, (*a.valid[:-1], b.valid[-1]))
+    return result
+
+
+@lowers("tile.fillpad", "tile.fillpad_expand", "tile.fillpad_inplace")
+def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    """Copy the valid part of a tile to the start of one that is filled; one that is whole needs no other."""
+    source, type_ = bound["x"] if "x" in bound else bound["tile"], tile_type(call)
+    number = pad_number(bound["pad_value"], type_.dtype)
+    if call.op.spec.name == "fillpad" and source.valid == whole_extents(type_):
+        return source
+    if call.op.spec.name == "fillpad_expand" and _are_in_place(e, source):
+        with gathered(e, type_, whole_extents(type_)) as (result, made):
+            _copy_rows(e, read_of(e, source), made, i64(0))
+            _fill_around(e, source.type.shape, made, type_.shape, number)
+        return result
+    e.stored(source)
+    result = e.fresh(type_, whole_extents(type_))
+    fill(e, result, number)
+    copy(e, source, result)
+    return result
+
+
+def _are_in_place(e: FunctionEmitter, *tiles: Tile) -> bool:
+    """Return whether tiles are whole matrices, read where they lie in their tensors."""
+    return all(is_read_in_place(e, tile) and is_whole(tile) and len(tile.valid) == 2 for tile in tiles)
+
+
+def _copy_rows(e: FunctionEmitter, source: Tensor, made: Tensor, column: Value) -> None:
+    """Emit a copy of a matrix into another, from a column on."""
+    rows, width = source.valid
+
+    def copied(streaming: bool) -> None:
+        with rows_of(e, (rows,)) as (row,):
+            come = Row(moved(e, source, (row, i64(0))), source.strides[1])
+            go = Row(moved(e, made, (row, column)), made.strides[1])
+            copy_row(e, source.dtype, come, go, width, streaming=streaming)
+
+    begin = moved(e, made, (i64(0), column))
+    fill_rows(e, Tensor(begin, made.shape, made.strides, made.valid, made.dtype, made.root), width, copied)
+
+
+def _fill_around(
+    e: FunctionEmitter, inner: tuple[int, ...], made: Tensor, outer: tuple[int, ...], number: float
+) -> None:
+    """Emit the writing of one number to what of a matrix lies beside and below another at its start."""
+    for first, last, column in ((0, inner[0], inner[1]), (inner[0], outer[0], 0)):
+        if column < outer[1]:
+            with e.b.loop(i64(first), i64(last), i64(1)) as row:
+                fill_run(e, made.dtype, moved(e, made, (row, i64(column))), outer[1] - column, number)

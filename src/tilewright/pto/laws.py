@@ -1,0 +1,324 @@
+"""Laws: what the machines ask of ops beyond their meaning, on A2/A3, on A5 or on both.
+
+Text for a machine is held to them when it is verified; they say which type to write instead. A `?` breaks none.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tilewright.pto.elements import A3, A5, CALLED
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.module import Constants, Op, Value, word_of
+from tilewright.pto.text.typetext import brief_text
+from tilewright.pto.types import Ptr, Scalar, Space, TensorView, TileBuf, VReg, show
+
+LINE = 32
+"""Bytes that the machines move at once."""
+
+_BOXES = {1024: (16, 16), 32: (16, 2)}
+"""The rows and columns of a box by its size in bytes, where its element does not matter."""
+
+
+def _short(op: Op) -> str:
+    return op.name.removeprefix("pto.")
+
+
+def _box(tile: TileBuf) -> tuple[int, int] | None:
+    """Return the rows and columns of a boxed tile's boxes, None where the machines have no such boxes."""
+    if tile.fractal != 512:
+        return _BOXES.get(tile.fractal)
+    if LINE % tile.element.nbytes:
+        return None
+    across = LINE // tile.element.nbytes
+    return (16, across) if tile.slayout == "row_major" else (across, 16)
+
+
+def laid_out(op: Op, _: Constants) -> None:
+    """Refuse a tile whose rows, or boxes, do not fill the lines of its memory."""
+    tile = op.results[0].of(TileBuf)
+    if tile.slayout == "none_box":
+        _refuse_broken_lines(op, tile)
+        return
+    box = _box(tile)
+    if box is None:
+        boxes = f"fractal={tile.fractal} and slayout={tile.slayout}"
+        message = f"{_short(op)}: no machine has boxes of {boxes} for {tile.element}"
+        raise PtoTypeMismatchError(message, help="fractal is 512, 1024 for accumulators, or 32")
+    is_exempt = tile.space is Space.VEC or tile.fractal == 32 or tile.rows == 1
+    for noun, extent, inner in (("rows", tile.rows, 1 if is_exempt else box[0]), ("cols", tile.cols, box[1])):
+        if extent % inner:
+            message = f"{_short(op)}: {noun} must be a multiple of {inner}, as a box has them, got {extent}"
+            raise PtoTypeMismatchError(message, help=f"write {noun}={-(-extent // inner) * inner}")
+
+
+def _refuse_broken_lines(op: Op, tile: TileBuf) -> None:
+    is_by_rows, size = tile.blayout == "row_major", tile.element.nbytes
+    noun, extent = ("cols", tile.cols) if is_by_rows else ("rows", tile.rows)
+    if extent * size % LINE:
+        line = "row" if is_by_rows else "column"
+        message = f"{_short(op)}: {line} bytes ({noun} x {size}) must be a multiple of {LINE}, got {extent * size}"
+        whole = -(-extent * size // LINE) * LINE // size
+        valid = "v_col" if is_by_rows else "v_row"
+        raise PtoTypeMismatchError(message, help=f"write {noun}={whole}, and {valid}={extent} for what is valid")
+
+
+def alike(op: Op, _: Constants) -> None:
+    """Refuse tiles of which different parts are valid."""
+    tiles = [value for value in (*op.ins, *op.outs) if isinstance(value.type, TileBuf)]
+    for value in tiles[:-1]:
+        _refuse_difference(op, value, tiles[-1])
+
+
+def _refuse_difference(op: Op, one: Value, other: Value) -> None:
+    a, b = one.of(TileBuf), other.of(TileBuf)
+    for found, wanted in ((a.valid_rows, b.valid_rows), (a.valid_cols, b.valid_cols)):
+        if found is not None and wanted is not None and found != wanted:
+            shapes = [f"{show(tile.valid_rows)}x{show(tile.valid_cols)}" for tile in (a, b)]
+            message = f"{_short(op)}: `%{one.name}` and `%{other.name}` must be valid alike, got {' and '.join(shapes)}"
+            raise PtoValidShapeError(message, help="give both the same valid rows and columns")
+
+
+def in_vec(op: Op, constants: Constants) -> None:
+    """Refuse tiles outside the vector memory, and such as are not valid alike."""
+    for value in (*op.ins, *op.outs):
+        if isinstance(value.type, TileBuf) and value.type.space is not Space.VEC:
+            message = f"{_short(op)}: `%{value.name}` must lie in vec, got {value.type.space.loc}"
+            raise PtoOperandError(message, help="move it with `pto.tmov`")
+    alike(op, constants)
+
+
+def equally_large(op: Op, constants: Constants) -> None:
+    """Refuse a conversion between tiles of different shapes."""
+    source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
+    if (source.rows, source.cols) != (target.rows, target.cols):
+        message = f"{_short(op)}: shapes must be equal, got {source.rows}x{source.cols} and {target.rows}x{target.cols}"
+        raise PtoTypeMismatchError(message, help="make one tile as large as the other")
+    _refuse_difference(op, op.ins[0], op.outs[0])
+
+
+_STORED = ("i8", "i16", "i32", "i64", "f16", "bf16", "f32")
+_SPACES = {A3: (Space.VEC, Space.MAT, Space.ACC), A5: (Space.VEC, Space.ACC)}
+_LAYOUTS = (("row_major", "none_box"), ("col_major", "none_box"), ("col_major", "row_major"))
+
+
+def stored(op: Op, constants: Constants) -> None:
+    """Refuse a store that no pipe to global memory does."""
+    (source, *scales), view, arch = op.ins, op.outs[0].of(TensorView), constants.arch
+    tile = source.of(TileBuf)
+    if tile.space not in _SPACES[arch]:
+        places = " or ".join(space.loc for space in _SPACES[arch])
+        message = f"{CALLED[arch]} tstore takes a tile in {places}, `%{source.name}` is in {tile.space.loc}"
+        raise PtoOperandError(message, help=f"move it to {_SPACES[arch][0].loc} first")
+    extents = (tile.valid_rows, tile.valid_cols)
+    if 0 in (*extents, *view.shape):
+        raise PtoValidShapeError("tstore: there is nothing to store", help="extents are positive")
+    if None not in (*extents, *view.shape) and len(view.shape) > 1:  # old text has the number of dims for one of them
+        _refuse_counts(op, prod(n or 0 for n in extents), prod(n or 0 for n in view.shape))
+    relu = word_of(op.attributes.get("reluPreMode", "no_relu"))
+    if tile.space is not Space.ACC:
+        if scales or relu.lower() not in ("no_relu", "norelu"):
+            where = f"`%{source.name}` is in {tile.space.loc}"
+            message = f"tstore: only an accumulator is scaled or rectified on its way, {where}"
+            raise PtoOperandError(message, help="compute with `pto.tmuls` or `pto.trelu` before")
+        _refuse_plain_store(op, tile, arch)
+    else:
+        _refuse_accumulated(op, tile, view, arch)
+
+
+def _refuse_counts(op: Op, have: int, want: int) -> None:
+    if have != want:
+        message = f"tstore: the tile has {have} valid elements, and the view {want}"
+        raise PtoValidShapeError(message, help="make the view as large as what is valid")
+
+
+def _refuse_plain_store(op: Op, tile: TileBuf, arch: str) -> None:
+    name = _plain(tile.element)
+    if name not in _STORED:
+        message = f"{CALLED[arch]} tstore takes {' '.join(_STORED)}, `%{op.ins[0].name}` holds {tile.element}"
+        raise PtoTypeMismatchError(message, help="convert it with `pto.tcvt`")
+    if arch == A5 and 1 not in (tile.rows, tile.cols) and (tile.blayout, tile.slayout) not in _LAYOUTS:
+        message = f"A5 tstore takes no tile of blayout={tile.blayout}, slayout={tile.slayout}"
+        raise PtoTypeMismatchError(message, help="move it into a row-major tile first")
+
+
+def _refuse_accumulated(op: Op, tile: TileBuf, view: TensorView, arch: str) -> None:
+    source, target = _plain(tile.element), _plain(view.element)
+    if len(op.ins) > 1:
+        older = {"i32": ("i8", "f16"), "f32": ("i8",)}
+        newer = {"i32": ("i8", "f16", "bf16"), "f32": ("i8", "f16", "bf16", "f32")}
+        allowed = (newer if arch == A5 else older).get(source, ())
+    else:
+        allowed = ("i32", "f32", "f16", "bf16") if source in ("i32", "f32") else ()
+    if target not in allowed:
+        message = (
+            f"{CALLED[arch]} tstore brings {source} of an accumulator to {' '.join(allowed) or 'nothing'}, got {target}"
+        )
+        raise PtoTypeMismatchError(message, help="accumulators hold i32 or f32: choose a view of another type")
+    if arch == A3 and not (0 < tile.cols <= 4095 and (tile.valid_cols is None or 0 < tile.valid_cols <= 4095)):
+        raise PtoValidShapeError(
+            f"A2/A3 tstore: an accumulator has 1 to 4095 columns, got {tile.cols}", help="split it"
+        )
+
+
+def filled(op: Op, _: Constants) -> None:
+    """Refuse a padding that has nothing to pad with, or nowhere."""
+    source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
+    size = target.element.nbytes
+    if source.element.nbytes != size or size not in (1, 2, 4):
+        got = f"{source.element} and {target.element}"
+        message = f"{_short(op)}: elements must be equally large, of 1, 2 or 4 bytes, got {got}"
+        raise PtoTypeMismatchError(message, help="convert one of them with `pto.tcvt`")
+    if not target.pad:
+        message = f"{_short(op)}: `%{op.outs[0].name}` has no pad"
+        raise PtoTypeMismatchError(message, help="write pad=1 (zero), 2 (max) or 3 (min) in its type")
+    shapes = (source.rows, source.cols), (target.rows, target.cols)
+    fits = all(a <= b for a, b in zip(*shapes, strict=True)) if op.name.endswith("_expand") else shapes[0] == shapes[1]
+    if not fits:
+        wanted = "no smaller than the source" if op.name.endswith("_expand") else "of the source's shape"
+        message = f"{_short(op)}: the result must be {wanted}, got {brief_text(source)} and {brief_text(target)}"
+        raise PtoTypeMismatchError(message, help=f"write rows={source.rows}, cols={source.cols}")
+    if op.name == "pto.tfillpad" and source.space is target.space is Space.MAT and source != target:
+        fields = [key for key in ("valid_rows", "valid_cols", "pad") if getattr(source, key) != getattr(target, key)]
+        said = ", ".join({"valid_rows": "v_row", "valid_cols": "v_col"}.get(key, key) for key in fields)
+        raise PtoTypeMismatchError(
+            f"tfillpad: in mat both types must be equal, they differ in {said}", help="make them equal"
+        )
+
+
+def apart(op: Op, constants: Constants) -> None:
+    """Refuse an op on bits that writes what it reads, and tiles that are not valid alike."""
+    if op.ins[0] is op.outs[0]:
+        message = f"{_short(op)}: `%{op.ins[0].name}` is read and written"
+        raise PtoOperandError(message, help="write into another tile")
+    alike(op, constants)
+
+
+def loaded(op: Op, constants: Constants) -> None:
+    """Refuse a load that no pipe from global memory does."""
+    view, tile, arch = op.ins[0].of(TensorView), op.outs[0].of(TileBuf), constants.arch
+    if 0 in (*view.shape, tile.valid_rows, tile.valid_cols):
+        raise PtoValidShapeError("tload: there is nothing to load", help="extents are positive")
+    if arch == A5:
+        if tile.space is Space.VEC and (tile.blayout, tile.slayout) not in _LAYOUTS:
+            message = f"A5 tload takes no tile of blayout={tile.blayout}, slayout={tile.slayout} in vec"
+            raise PtoTypeMismatchError(message, help="load it row-major, and move it with `pto.tmov`")
+        return
+    if tile.space not in (Space.VEC, Space.MAT):
+        message = f"A2/A3 tload fills a tile in vec or mat, `%{op.outs[0].name}` is in {tile.space.loc}"
+        raise PtoOperandError(message, help="load it into mat, and move it with `pto.tmov`")
+
+
+def reduced(op: Op, _: Constants) -> None:
+    """Refuse a reduction whose result does not have one element for each row, or for each column."""
+    source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
+    is_by_rows = op.name.startswith("pto.trow")
+    keeps, folds = ("rows", "cols") if is_by_rows else ("cols", "rows")
+    kept = getattr(source, f"valid_{keeps}"), getattr(target, f"valid_{keeps}")
+    if None not in kept and kept[0] != kept[1]:
+        message = f"{_short(op)}: valid {keeps} must be equal, got {kept[0]} and {kept[1]}"
+        raise PtoValidShapeError(message, help=f"give the result {kept[0]} valid {keeps}")
+    left = getattr(target, f"valid_{folds}")
+    if is_by_rows and left not in (None, 1):
+        message = f"{_short(op)}: the result has one valid column, got {left}"
+        raise PtoValidShapeError(message, help="write v_col=1 in its type")
+    if 0 in (source.valid_rows, source.valid_cols):
+        raise PtoValidShapeError(f"{_short(op)}: there is nothing to reduce", help="extents are positive")
+
+
+def multiplied(op: Op, _: Constants) -> None:
+    """Refuse a product of more rows or columns than the cube counts."""
+    for value in (*op.ins, *op.outs):
+        for extent in (value.of(TileBuf).valid_rows, value.of(TileBuf).valid_cols):
+            if extent is not None and not 1 <= extent <= 4095:
+                message = f"{_short(op)}: valid extents are 1 to 4095, `%{value.name}` has {extent}"
+                raise PtoValidShapeError(message, help="split the product")
+
+
+def counted(op: Op, _: Constants) -> None:
+    """Refuse a row of numbers that no machine counts."""
+    tile, start = op.outs[0].of(TileBuf), op.ins[0].of(Scalar)
+    if _plain(tile.element) not in ("i16", "i32"):
+        message = f"tci takes i16 i32, `%{op.outs[0].name}` holds {tile.element}"
+        raise PtoTypeMismatchError(message, help="count in i32, and convert with `pto.tcvt`")
+    if start != tile.element:
+        message = f"tci starts at {tile.element}, `%{op.ins[0].name}` is {start}"
+        raise PtoTypeMismatchError(message, help=f"make it {tile.element}")
+    if tile.cols == 1:
+        raise PtoTypeMismatchError("tci fills a row of more than one element", help="use `pto.texpands`")
+
+
+# registers
+
+
+def _plain(element: Scalar) -> str:
+    return element.name.removeprefix("u").removeprefix("s") if element.is_integer else element.name
+
+
+def rectifiable(op: Op, _: Constants) -> None:
+    """Refuse lanes that no machine rectifies."""
+    element = op.results[0].of(VReg).element.name
+    if element not in ("i32", "si32", "f16", "f32"):
+        message = f"vrelu takes i32 si32 f16 f32, `%{op.operands[0].name}` holds {element}"
+        raise PtoTypeMismatchError(message, help="convert it with `pto.vcvt`")
+
+
+def keeps_pointer(op: Op, _: Constants) -> None:
+    """Refuse an updated pointer of another type than its base."""
+    base = next(value for value in op.operands if isinstance(value.type, Ptr))
+    for value in op.results:
+        if isinstance(value.type, Ptr) and value.type != base.type:
+            message = f"{_short(op)}: the updated pointer is {base.type}, as `%{base.name}` is, got {value.type}"
+            raise PtoTypeMismatchError(message, help=f"write {base.type} for it")
+    strides = [value for value in op.operands if isinstance(value.type, Scalar)]
+    wide = next((value for value in strides if value.type != Scalar("i16")), None) if op.name == "pto.vsstb" else None
+    if wide is not None:
+        raise PtoTypeMismatchError(f"vsstb: strides are i16, `%{wide.name}` is {wide.type}", help="truncate it to i16")
+
+
+_PAIRS = """
+f32: f16 RSP, bf16 RSP, s16 RSP, s64 RSP, s32 RS
+f16: f32 P, s32 RP, s16 RS, s8 RSP, u8 RSP
+bf16: f16 RS, f32 P, s32 RSP
+u8: f16 P, u16 P, u32 P
+s8: f16 P, s16 P, s32 P
+u16: u8 SP, u32 P
+s16: f16 R, f32 P, u32 P, s32 P, u8 SP
+u32: u8 SP, u16 SP, s16 SP
+s32: f32 R, u8 SP, u16 SP, s16 SP, s64 P
+s64: f32 RP, s32 SP
+"""
+PAIRS = {
+    (source, target): needed
+    for line in _PAIRS.strip().splitlines()
+    for source, _, rest in [line.partition(": ")]
+    for target, _, needed in [pair.partition(" ") for pair in rest.split(", ")]
+}
+"""What a conversion of lanes must say, by its types: how it rounds (R), whether it saturates (S), which part (P)."""
+_SAID = {"R": "rnd", "S": "sat", "P": "part"}
+_ALIASES = {"rnd": "round_mode"}
+
+
+def _signed(element: Scalar) -> str:
+    """Return an integer as `s` or `u` with its width; signless ones have a sign."""
+    return f"{'u' if element.name[0] == 'u' else 's'}{element.bits}" if element.is_integer else element.name
+
+
+def paired(op: Op, _: Constants) -> None:
+    """Refuse a conversion of lanes that no machine has, and one that says too little or too much."""
+    source, target = op.operands[0].of(VReg).element, op.results[0].of(VReg).element
+    needed = PAIRS.get((_signed(source), _signed(target)))
+    if needed is None:
+        ways = [b for a, b in PAIRS if a == _signed(source)]
+        raise PtoTypeMismatchError(
+            f"vcvt cannot go from {source} to {target}", help=f"from {source} it goes to {', '.join(ways) or 'nothing'}"
+        )
+    said = [letter for letter, name in _SAID.items() if {name, _ALIASES.get(name)} & op.attributes.keys()]
+    for letter, name in _SAID.items():
+        if (letter in needed) != (letter in said):
+            verb = "needs" if letter in needed else "takes no"
+            raise PtoAttributeError(f"vcvt from {source} to {target} {verb} `{name}`", help=_attributes(needed))
+
+
+def _attributes(needed: str) -> str:
+    return f"it has {', '.join(_SAID[letter] for letter in needed)}" if needed else "it has no attributes"
