@@ -53,13 +53,6 @@ def test_an_unknown_platform_lists_the_known_ones() -> None:
         ir.compile(program_of(HALVES), platform="npu")
 
 
-def test_elsewhere_the_interpreter_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilewright.backends.cpu.backend.machine", lambda: "arm64")
-    with pytest.raises(ValueError, match="not on linux and arm64: pass platform='interpret'"):
-        ir.compile(program_of(HALVES))
-    assert ir.compile(program_of(HALVES), platform="interpret").platform == "interpret"
-
-
 def test_every_stage_can_be_read() -> None:
     stages = ir.compile(program_of(HALVES)).stages
     signs = {
