@@ -10,7 +10,7 @@ from tilewright.core.build import scalar
 from tilewright.core.expr import Expr, constant
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.operands import is_shaped
-from tilewright.core.types import ScalarType
+from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.errors import OperandError
 from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.operators import apply
@@ -80,9 +80,10 @@ def _absolute(t: Translator, given: Arguments, node: ast.Call) -> Value:
 
 def _length(t: Translator, given: Arguments, node: ast.Call) -> Value:
     (value,) = given.args
-    if not is_shaped(value):
+    type_ = value.type if is_shaped(value) else None
+    if not isinstance(type_, TensorType | TileType):
         return None
-    if not value.type.shape:
+    if not type_.shape:
         raise t.error(OperandError, node, "a value without axes has no length", help="x.numel() is 1")
     return extent_value(t, value, 0, node)
 

@@ -57,7 +57,7 @@ class Roles(Machine):
         self.planes, self.program, self.programs = planes, program, programs
         self.copied = 0
 
-    def run(self, args: Sequence[Any]) -> None:
+    def run_program(self, args: Sequence[Any]) -> None:
         """Run one of the programs that take turns at the blocks of a grid."""
         self.values = {name: np.asarray(arg) for (name, _), arg in zip(self.params, args, strict=True)} | self.planes
         groups: list[tuple[Line, dict[str, Any]]] = []
@@ -174,7 +174,7 @@ def run_with_roles(text: str, tensors: Sequence[Any], blocks: int, programs: int
     for number in range(programs):
         machine = Roles(text, memory, planes, number, programs)
         rest = machine.params[len(words) :]
-        machine.run([*words, *(blocks if type_ == "i64" else memory.add(errors) for _, type_ in rest)])
+        machine.run_program([*words, *(blocks if type_ == "i64" else memory.add(errors) for _, type_ in rest)])
     noted = [int(data.view(np.int64)[0]) for _, data in memory.held[len(tensors) :]]
     assert not any(noted), f"a kernel notes errors: {noted}"
     return [memory.left(place, tensor) for place, tensor in enumerate(tensors)]
