@@ -20,7 +20,7 @@ from tilewright.backends.cuda.maps import Box, boxes
 from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
 from tilewright.backends.cuda.target import triton_release
-from tilewright.errors import InternalError
+from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.forks import Lock
 from tilewright.records import record
 
@@ -69,7 +69,7 @@ class Job:
 def compiled(jobs: Sequence[Job]) -> list[Binary]:
     """Return kernels compiled for a GPU, side by side and equal ones once.
 
-    InternalError shows what Triton objects to, and the text.
+    UnsupportedFeatureError for tiles that do not fit a block; InternalError shows what else Triton objects to.
     """
     with _quiet() as said:
         triton = _triton()
@@ -78,10 +78,21 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
         for job, future in found.items():
             try:
                 future.result()
+            except _TooLarge as error:
+                raise _refused(job.tries[-1][0], error) from None
             except _OBJECTIONS as error:
                 complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
                 raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.tries[-1][0]}") from None
     return [found[job].result() for job in jobs]
+
+
+def _refused(text: str, error: _TooLarge) -> UnsupportedFeatureError:
+    """Return what is said of a kernel whose tiles do not fit a block, by its name and first line."""
+    name, place = re.search(r"@(\w+)\(", text), re.search(r'loc\("([^"]+)":([1-9]\d*):', text)
+    kernel = f"kernel `{name[1]}`" if name else "a kernel"
+    where = f" ({place[1]}, line {place[2]})" if place else ""
+    help = "use smaller tiles, or fewer of them at a time: what is turned, sorted or multiplied lies in shared memory"
+    return UnsupportedFeatureError(f"{kernel}{where} takes {error}", help=help)
 
 
 def _fitting(triton: _Triton, job: Job) -> Binary:

@@ -12,6 +12,7 @@ from unit.backends.cuda.test_numbers_of_texts import REPEATED
 from unit.backends.cuda.test_texts import add, matmul, ones
 from unit.backends.cuda.written import written
 
+import tilewright.language as pl
 from tilewright import ir
 from tilewright.backends.cuda import target
 from tilewright.backends.cuda.backend import BACKEND
@@ -101,3 +102,17 @@ def test_keys_change_with_triton_and_with_what_the_environment_tells_it(monkeypa
     told = BACKEND.fingerprint()
     monkeypatch.setattr(target, "triton_version", lambda: "3.99")  # pyright: ignore
     assert len({before, told, BACKEND.fingerprint()}) == 3
+
+
+@pl.jit
+def turned(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.transpose(pl.load(x, [0, 0], [256, 256]), 0, 1), [0, 0], out)
+    return out
+
+
+def test_tiles_that_do_not_fit_a_block_are_the_authors_affair() -> None:
+    x = np.zeros((256, 256), np.float32)
+    message = r"kernel `turned_incore_0` \(.*test_engine\.py, line \d+\) takes 262144 bytes of shared memory"
+    with pytest.raises(UnsupportedFeatureError, match=message):
+        ir.compile(turned.specialize(x, np.zeros_like(x)).program, platform="cuda", target="sm_90")
