@@ -20,10 +20,11 @@ import tilewright.language as pl
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.InCore)
-    def main(self, x: pl.Tensor[[8, 16], pl.FP32], y: pl.InOut[pl.Tensor[[16, 8], pl.FP32]]):
+    def main(self, x: pl.Tensor[[8, 16], pl.FP32], y: pl.InOut[pl.Tensor[[16, 16], pl.FP32]]):
         fresh = pl.create_tensor([8, 16], dtype=pl.FP32)
         fresh = pl.store(pl.load(x, [0, 0], [8, 16]), [0, 0], fresh)
-        pl.store(pl.transpose(pl.load(fresh, [0, 0], [8, 16]), 0, 1), [0, 0], y)
+        turned = pl.transpose(pl.load(fresh, [0, 0], [8, 16]), 0, 1)
+        pl.store(pl.matmul(turned, pl.reshape(turned, [8, 16])), [0, 0], y)
 """
 
 SMALL = """

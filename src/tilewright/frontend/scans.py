@@ -138,6 +138,8 @@ def _in_order(
     w: Writer, fold: _Fold, found: list[Expr], shape: Sequence[int], axis: int, most: int, is_reverse: bool
 ) -> list[Expr]:
     """Return elements folded one after the other, in a loop."""
+    if most < 2:
+        return found
     row, at = list(shape), list[Expr]([integer(0)] * len(shape))
     row[axis], at[axis] = 1, integer(most - 1 if is_reverse else 0)
     first = [*(_cut(w, tile, row, at) for tile in found), *found]

@@ -131,7 +131,7 @@ def test_the_text_runs_as_the_program_does(name: str, grid: int) -> None:
     arguments[-1][...] = 0
     kernel(*arguments)
     assert np.any(found)
-    np.testing.assert_allclose(found, arguments[-1], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found, arguments[-1], rtol=1e-5, atol=1e-5)  # products add up in another order
 
 
 @pl.jit
