@@ -42,6 +42,21 @@ def test_lambdas_and_ops_fold_along_every_axis() -> None:
     uses.check()
 
 
+@pl.jit
+def along(x: pl.Tensor, out: pl.Out[pl.Tensor], axis: int):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.scan(pl.maximum, pl.load(x, [0, 0], x.shape), axis=axis), [0, 0], out)
+    return out
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_element_along_an_axis_is_what_it_was(axis: int) -> None:
+    x = np.random.default_rng(0).normal(size=(1, 9) if axis == 0 else (9, 1)).astype(np.float32)
+    out = np.zeros_like(x)
+    along(x, out, axis)
+    np.testing.assert_array_equal(out, x)
+
+
 RECURRENCE = """
 @pl.inline
 def linear(left, right):
