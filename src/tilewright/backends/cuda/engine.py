@@ -27,8 +27,8 @@ from tilewright.records import record
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 """The texts that Triton makes on its way, by its own names."""
 
-MOST_SHARED = 232448
-"""Bytes of shared memory that a block can have."""
+MOST_SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
+"""Bytes of shared memory that a block can have, by compute capability."""
 
 _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 """What Triton raises for kernels that it does not take."""
@@ -39,9 +39,9 @@ _lock = Lock()
 class _TooLarge(ValueError):
     """Raised for a kernel that does not fit a block."""
 
-    def __init__(self, shared: int) -> None:
-        super().__init__(f"{shared} bytes of shared memory, and a block has at most {MOST_SHARED}")
-        self.shared = shared
+    def __init__(self, shared: int, most: int) -> None:
+        super().__init__(f"{shared} bytes of shared memory, and a block has at most {most}")
+        self.shared, self.most = shared, most
 
 
 @record
@@ -107,7 +107,7 @@ def _fitting(triton: _Triton, job: Job) -> Binary:
             if schedule.stages <= most.get(text, schedule.stages):
                 return _compiled(triton, job.capability, text, schedule)
         except _TooLarge as error:
-            most[text] = schedule.stages * MOST_SHARED // error.shared
+            most[text] = schedule.stages * error.most // error.shared
         except _OBJECTIONS:
             continue
     return _compiled(triton, job.capability, *last)
@@ -142,8 +142,9 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
         module = make(module, metadata)
         if name in STAGES:
             texts[name] = str(module)
-        if metadata.get("shared", 0) > MOST_SHARED:  # which is found long before there is machine code
-            raise _TooLarge(metadata["shared"])
+        most = MOST_SHARED.get(capability, min(MOST_SHARED.values()))
+        if metadata.get("shared", 0) > most:  # which is found long before there is machine code
+            raise _TooLarge(metadata["shared"], most)
     if metadata.get("global_scratch_size"):
         raise InternalError("a kernel that needs scratch memory of the device")
     made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
