@@ -25,6 +25,7 @@ from tilewright.core.types import (
 from tilewright.dtypes import INDEX, DataType, objection, show_number
 from tilewright.errors import AnnotationError, DriftError
 from tilewright.frontend.names import Resolver
+from tilewright.frontend.trees import code_of, parsed_expression
 
 
 def parameter_type(annotation: Any) -> tuple[Type, ParamDirection]:
@@ -155,8 +156,8 @@ def evaluated(annotation: Any, resolver: Resolver) -> Any:
 def _named(annotation: str, resolver: Resolver) -> Any:
     names = _Names(resolver)
     try:
-        tree = names.visit(ast.parse(annotation.strip(), mode="eval"))
-        code = compile(tree, "<annotation>", "eval")
+        tree = names.visit(parsed_expression(annotation.strip()))
+        code = code_of(tree, "<annotation>")
         return eval(code, {"__builtins__": {}}, names.values)  # noqa: S307 - the module's own annotation, as Python evaluates it
     except DriftError:
         raise

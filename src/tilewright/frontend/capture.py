@@ -13,6 +13,7 @@ from typing import Any
 
 from tilewright.errors import NotPythonError, SourceUnavailableError, UnsupportedFeatureError
 from tilewright.forks import computed_once
+from tilewright.frontend.trees import parsed
 from tilewright.records import entity
 from tilewright.source import Source, Span, calling_line
 
@@ -149,7 +150,7 @@ def _unavailable(function: PythonFunction, reason: str, help: str = "") -> Sourc
 def parse_text(text: str, source: Source) -> ast.Module:
     """Return the syntax tree of Python text; NotPythonError where it is not Python."""
     try:
-        return ast.parse(text, source.filename)
+        return parsed(text, source.filename)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise not_python(error, source) from None
 

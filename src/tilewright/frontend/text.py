@@ -19,6 +19,7 @@ from tilewright.core.program import Function, Program
 from tilewright.errors import DroppedWriteWarning, InternalError, KernelError, ResultCountError, TextExecutionError
 from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import bodies, not_python, parse_text, remembered
+from tilewright.frontend.trees import code_of
 from tilewright.source import Source, Span
 
 _COUNTER = itertools.count()
@@ -88,7 +89,7 @@ def only_program(found: Function | Program) -> Program:
 def _run(tree: ast.Module, module: dict[str, Any], source: Source) -> None:
     """Execute the text; what goes wrong in it is reported at its line."""
     try:
-        code = compile(tree, source.filename, "exec")
+        code = code_of(tree, source.filename)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise not_python(error, source) from None
     try:
