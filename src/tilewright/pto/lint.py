@@ -36,12 +36,8 @@ class Subject:
         """Every op, those inside others too, in the order of the text."""
         self.uses = Counter(value for op in self.ops for value in op.uses)
         """How often each value is an operand."""
-
-    def constant(self, value: Value) -> int | None:
-        """Return what a constant defines a value to be, or None."""
-        made = next((op for op in self.ops if value in op.results and op.name == "arith.constant"), None)
-        number = made.attributes.get("value") if made else None
-        return number if isinstance(number, int) else None
+        self.constants = {op.results[0]: op.attributes["value"] for op in self.ops if op.name == "arith.constant"}
+        """What constants define values to be."""
 
 
 Check = Callable[[Subject], Iterator[Finding]]
@@ -146,8 +142,8 @@ def _idle_loop(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     for op in subject.ops:
         if op.name != "scf.for":
             continue
-        lower, upper = (subject.constant(value) for value in op.operands[:2])
-        if lower is not None and upper is not None and lower >= upper:
+        lower, upper = (subject.constants.get(value) for value in op.operands[:2])
+        if isinstance(lower, int) and isinstance(upper, int) and lower >= upper:
             yield op.span, f"this loop goes from {lower} to {upper}: it makes no turn", "mend its bounds, or delete it"
 
 

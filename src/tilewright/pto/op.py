@@ -17,7 +17,7 @@ from tilewright.core.expr import Expr
 from tilewright.pto.errors import PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Constants as Constants
-from tilewright.pto.module import Op
+from tilewright.pto.module import Number, Op
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import INDEX, Ptr, Scalar, TensorView, TileBuf, Type, VReg
@@ -116,6 +116,13 @@ def unmeant(names: str, form: Form, family: str, rule: Rule | None = None) -> No
 
 
 # what rules share
+
+
+def number_of(op: Op, name: str) -> int | None:
+    """Return an attribute that is a whole number, None where it is none."""
+    value = op.attributes.get(name)
+    found = value.value if isinstance(value, Number) else value
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def equal(op: Op, what: str, found: Type, expected: Type) -> None:

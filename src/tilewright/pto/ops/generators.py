@@ -12,8 +12,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cover, read, read_all, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare, element_type
-from tilewright.pto.ops.pipes import number_of
+from tilewright.pto.op import Constants, declare, element_type, number_of
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import SCALARS, TileBuf
 

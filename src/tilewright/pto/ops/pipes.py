@@ -6,8 +6,8 @@ They are read and verified; nothing here runs them yet.
 from __future__ import annotations
 
 from tilewright.pto.errors import PtoAttributeError
-from tilewright.pto.module import Number, Op
-from tilewright.pto.op import Constants, unmeant
+from tilewright.pto.module import Op
+from tilewright.pto.op import Constants, number_of, unmeant
 from tilewright.pto.text.form import free
 
 _FAMILY = "core-to-core pipes"
@@ -32,13 +32,6 @@ def _in_range(op: Op, _: Constants) -> None:
             message = f"`{name}` of `{op.name}` is {value}"
             allowed = f"it is {least} to {limit}" if limit < 1 << 31 else f"it is {least} or more"
             raise PtoAttributeError(message, help=allowed)
-
-
-def number_of(op: Op, name: str) -> int | None:
-    """Return an attribute that is a whole number, None where it is none."""
-    value = op.attributes.get(name)
-    found = value.value if isinstance(value, Number) else value
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 unmeant("pto.reserve_buffer import_reserved_buffer", free("", "i"), _FAMILY, _in_range)

@@ -9,8 +9,7 @@ from itertools import product
 
 from tilewright.pto.errors import PtoAttributeError
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, unmeant
-from tilewright.pto.ops.pipes import number_of
+from tilewright.pto.op import Constants, number_of, unmeant
 from tilewright.pto.text.form import Typing, free
 from tilewright.pto.text.free import WRITTEN
 from tilewright.pto.types import Scalar

@@ -17,7 +17,7 @@ from tilewright.pto.traced import arithmetic, ops
 from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.attributes import Method, address
 from tilewright.pto.traced.callees import Callee, call_function
-from tilewright.pto.traced.handles import method_of
+from tilewright.pto.traced.handles import is_handle_method
 from tilewright.pto.traced.namespace import Operation, Scope
 from tilewright.pto.traced.scalars import literal
 from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func
@@ -44,7 +44,7 @@ def call(t: Tracer, node: ast.Call) -> Any:
         return Scope(callee.scope)
     if isinstance(callee, SubKernel):
         return _sub_kernel(t, callee, given)
-    if method_of(callee):
+    if is_handle_method(callee):
         return callee(t, given)
     if isinstance(callee, FunctionType) and callee not in _STATIC:
         return _inlined(t, callee, given)

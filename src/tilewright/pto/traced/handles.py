@@ -180,6 +180,6 @@ def _if(t: Tracer, given: Arguments) -> BranchHandle:
     return BranchHandle(as_type(t, condition.value, I1, condition.node))
 
 
-def method_of(callee: Any) -> bool:
+def is_handle_method(callee: Any) -> bool:
     """Return whether something called is a method of a handle, which takes the tracer and its arguments."""
     return isinstance(getattr(callee, "__self__", None), LoopHandle | BranchHandle)
