@@ -24,8 +24,8 @@ from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
-from tilewright.programs.lowered_stages import Remade
 from tilewright.programs.platforms import DEFAULT, platform_for
+from tilewright.programs.stages import Remade
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written

@@ -13,8 +13,7 @@ from typing import Any
 
 from tilewright.backends.cpu.compute import doubles, library, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
-from tilewright.backends.integer_division import floor_divided, remainder
-from tilewright.backends.scalar_arithmetic import by_value, float_division
+from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
 from tilewright.backends.traced import Traced, exact_exp
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError

@@ -15,8 +15,7 @@ from typing import Any
 from tilewright.backends.cuda.ttir.extents import spread
 from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
 from tilewright.backends.cuda.ttir.values import working
-from tilewright.backends.integer_division import floor_divided, remainder
-from tilewright.backends.scalar_arithmetic import by_value, float_division
+from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
 from tilewright.backends.traced import Traced, exact_exp
 from tilewright.dtypes import BOOL, FP32, FP64, DataType, round_scalar
 from tilewright.errors import InternalError, UnsupportedFeatureError
