@@ -10,9 +10,9 @@ from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, undivided
-from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason

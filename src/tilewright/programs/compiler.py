@@ -13,8 +13,8 @@ from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
 from tilewright.errors import ReturnMismatchError, UncallableError
-from tilewright.frontend.brief import brief
 from tilewright.frontend.programs import as_program
+from tilewright.frontend.tracebacks import brief
 from tilewright.passes.choices import MemoryPlanner, RuntimeKind
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager

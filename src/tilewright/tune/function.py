@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import UNBOUND, KernelKind, KernelParameter
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.function import JITFunction
 from tilewright.tune.config import Config
 from tilewright.tune.plan import Plan, Prune, plan

@@ -1,4 +1,4 @@
-"""Skipped tasks: a task with a predicate may not run, so it can only give back tensors that were there before it."""
+"""Predicated tasks: a task with a predicate may not run, so it can only give back tensors that were there before it."""
 
 from __future__ import annotations
 

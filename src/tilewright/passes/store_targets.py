@@ -1,4 +1,4 @@
-"""Straight ways: what is gathered for the next statement to store is written where that goes, not to a tile."""
+"""Store targets: what is gathered for the next statement to store is written where that goes, not to a tile."""
 
 from __future__ import annotations
 
