@@ -23,7 +23,7 @@ from tilewright.ops.declare import ANY, TILE, op
 from tilewright.ops.families import shaped
 from tilewright.ops.masked import MASKS, check_alone, check_mask, places_of
 from tilewright.ops.memory import filled
-from tilewright.ops.windows import CLAMP, check_rank, outside, starts_inside, tile_shape, valid_extents
+from tilewright.ops.windows import CLAMP, check_part, check_rank, outside, starts_inside, tile_shape, valid_extents
 
 __all__ = ["load"]
 
@@ -179,8 +179,7 @@ def _masked(result: TileType, tensor: Region, offsets: tuple[int, ...], mask: Re
 
 
 def _check_asked(shape: Sequence[int], wanted: Sequence[int]) -> None:
-    if any(not 0 <= want <= extent for want, extent in zip(wanted, shape, strict=True)):
-        raise ExecutionError(f"a valid part of {list(wanted)} does not fit {list(shape)}")
+    check_part(wanted, shape)
 
 
 @called("triton")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tilewright.backends.cpu.compute.copies import (
     SLICE,
@@ -23,7 +22,7 @@ from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.undefined import sliced
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous, static
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType
+from tilewright.core.types import TileType, swapped
 from tilewright.dtypes import UINT32
 from tilewright.native.llvm import I32, Value, i64
 from tilewright.ops.reshape import FILL, Part, part_of
@@ -55,13 +54,8 @@ def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:
     """Return a tile with two axes swapped."""
     place = e.stored(source)
-
-    def swapped(values: Sequence[Any]) -> tuple[Any, ...]:
-        result = list(values)
-        result[axis1], result[axis2] = result[axis2], result[axis1]
-        return tuple(result)
-
-    return view(tile_type(call), source, Place(place.pointer, swapped(place.strides)), swapped(source.valid))
+    strides, valid = swapped(place.strides, axis1, axis2), swapped(source.valid, axis1, axis2)
+    return view(tile_type(call), source, Place(place.pointer, strides), valid)
 
 
 @lowers("tile.strided")
