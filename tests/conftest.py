@@ -78,6 +78,13 @@ def target(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.fixture
+def targets() -> list[str]:
+    """The same platforms, for tests that run on one after the other what took long to make."""
+    found = [target for target in TARGETS if target != "cuda"]
+    return found or pytest.skip("runs programs on arrays of the host")
+
+
 def _asks_for_torch(error: BaseException | str) -> bool:
     return find_spec("torch") is None and "No module named 'torch'" in str(error)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tilewright.core.enums import MemorySpace, TensorLayout
 from tilewright.dtypes import DataType
@@ -24,6 +24,8 @@ class SymbolicExtent:
 
 Extent: TypeAlias = int | SymbolicExtent | None
 Shape: TypeAlias = tuple[Extent, ...]
+
+E = TypeVar("E")
 
 
 @record
@@ -134,6 +136,13 @@ def unplaced(type_: Type) -> Type:
     if isinstance(type_, TileType) and type_.memref is not None:
         return replace(type_, memref=None)
     return type_
+
+
+def swapped(values: Sequence[E], axis1: int, axis2: int) -> tuple[E, ...]:
+    """Return what goes with axes of which two are swapped."""
+    turned = list(values)
+    turned[axis1], turned[axis2] = turned[axis2], turned[axis1]
+    return tuple(turned)
 
 
 def static_shape(shape: Shape) -> tuple[int, ...]:

@@ -9,13 +9,13 @@ from operator import is_not
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.call.entrance import reroute
+from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import is_recorded, is_watched
 from tilewright.core.enums import Level
 from tilewright.forks import undivided
-from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import UNBOUND, KernelKind
 from tilewright.frontend.references import Referred
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.bound_methods import bound
 from tilewright.jit.inside import Inside
 from tilewright.jit.variants import CacheInfo

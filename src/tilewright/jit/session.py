@@ -10,9 +10,9 @@ from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, undivided
-from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
@@ -24,8 +24,8 @@ from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
-from tilewright.programs.lowered_stages import Remade
 from tilewright.programs.platforms import DEFAULT, platform_for
+from tilewright.programs.stages import Remade
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written

@@ -15,7 +15,7 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.passes.fusion import Extent, Recorder, Waiting
-from tilewright.passes.straight import straight
+from tilewright.passes.store_targets import straight
 
 Given: TypeAlias = "Mapping[str, Argument]"
 Value: TypeAlias = "Waiting | tuple[Value, ...] | None"

@@ -10,9 +10,9 @@ from tilewright.core.expr import Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
 from tilewright.core.rewrite import loop_bounds
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt
+from tilewright.core.stmt import ForStmt, SeqStmts
 from tilewright.core.types import Extent, TensorType, Type
-from tilewright.core.visitor import variables
+from tilewright.core.visitor import evaluated, variables
 from tilewright.passes.inner_steps import InnerSteps
 from tilewright.passes.launches import hands_on, runs_side_by_side
 from tilewright.passes.spans import Span, span_of
@@ -179,7 +179,7 @@ class ProductGrid:
 def grid_of(program: Program, stmt: ForStmt, wanted: Wanted) -> tuple[ProductGrid, SeqStmts] | None:
     """Return the grid that begins with a loop, and what its innermost loop does; None where there is none to change."""
     loops, body = _nest(stmt)
-    calls = [made for each in body if (made := _invoked(each)) is not None]
+    calls = [made for each in body if isinstance(made := evaluated(each), Invoke)]
     if not loops or not calls or len(calls) != len(body):
         return None
     grid = ProductGrid(program, loops, calls, wanted)
@@ -200,11 +200,6 @@ def _role(classes: Sequence[Class]) -> int | None:
     roles = {role for found in classes for role in found.roles}
     summed = any(found.is_summed for found in classes)
     return roles.pop() if len(roles) == 1 and not summed else None
-
-
-def _invoked(stmt: Stmt) -> Invoke | None:
-    value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
-    return value if isinstance(value, Invoke) else None
 
 
 def _extent(type_: Type | None, axis: int) -> Extent:

@@ -48,7 +48,7 @@ from tilewright.native.target import Target
 
 
 def _load_rare() -> None:
-    from tilewright.backends.cpu.host import rare as rare
+    from tilewright.backends.cpu.host import rare_ops as rare_ops
 
 
 HANDLERS.load_rare = _load_rare

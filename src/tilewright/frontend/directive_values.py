@@ -1,4 +1,4 @@
-"""Plain Python: what loops and scopes of the language are where Python itself runs them, as in a script that tries one.
+"""Directive values: what loops and scopes of the language are where Python itself runs them, as in a script.
 
 A loop counts, its carried values staying what they start as; a scope is entered and left, and remembers what it was
 given.

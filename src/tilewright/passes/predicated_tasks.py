@@ -1,4 +1,4 @@
-"""Skipped tasks: a task with a predicate may not run, so it can only give back tensors that were there before it."""
+"""Predicated tasks: a task with a predicate may not run, so it can only give back tensors that were there before it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from tilewright.core.expr import Submit
 from tilewright.core.program import Program
-from tilewright.core.stmt import AssignStmt, EvalStmt
-from tilewright.core.visitor import statements
+from tilewright.core.visitor import evaluated, statements
 from tilewright.errors import PredicateError
 from tilewright.passes.identity import returned_parameters
 
@@ -34,6 +33,6 @@ def _predicated(program: Program) -> Iterator[tuple[str, Submit]]:
     """Yield each task that has a predicate, with the function it is in."""
     for function in program.function_list:
         for stmt in statements(function.body):
-            value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+            value = evaluated(stmt)
             if isinstance(value, Submit) and value.predicate is not None:
                 yield function.name, value

@@ -1,4 +1,4 @@
-"""Meeting: what the operands of an operator are converted to before it is an op on tiles or tensors.
+"""Operand types: what the operands of an operator are converted to before it is an op on tiles or tensors.
 
 Operators go by value, as in NumPy and torch: int8 and uint8 meet in int16, fp16 and bfloat16 in fp32, masks beside
 numbers are ones and zeros, and `/` of integers is a quotient of floats. The ops that they spell keep the rules of the

@@ -1,4 +1,4 @@
-"""Unread functions: calls at which torch's compiler breaks its graph, rather than read what they do.
+"""Graph breaks: calls at which torch's compiler breaks its graph, rather than read what they do.
 
 It reads the Python of what it compiles, and would follow a call down to where addresses are taken of tensors that have
 none. What it does not read it leaves to Python, with everything below: the numbers are right, and the graph is in two

@@ -1,4 +1,4 @@
-"""Tiles taken apart: in the opposite order along axes, and rows by their indices."""
+"""Flips: tiles taken apart, in the opposite order along axes, and rows by their indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns: the promise of parallel loops and grids that they do not depend on each other, held where it can be seen.
+"""Independence: the promise of parallel loops and grids that no turn needs another, held where it can be seen.
 
 A value that blocks of a grid would hand on has no meaning, and is refused. A parallel loop whose turns hand one on runs
 them one after the other, and one whose turns all write the same place leaves open which of them is last: both give a

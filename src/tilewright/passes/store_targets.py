@@ -1,4 +1,4 @@
-"""Straight ways: what is gathered for the next statement to store is written where that goes, not to a tile."""
+"""Store targets: what is gathered for the next statement to store is written where that goes, not to a tile."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Absent, Call, MakeTuple, Var
-from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
+from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType
+from tilewright.core.visitor import evaluated
 from tilewright.ops.families import shaped
 from tilewright.records import record
 
@@ -28,7 +29,7 @@ _STORES = {"tile.store": ("tile", "output_tensor", "offsets"), "tensor.assemble"
 
 def target_of(stmt: Stmt, stored: Var) -> Target | None:
     """Return where a statement writes all of a variable, as it is; None for one that does anything else."""
-    call = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+    call = evaluated(stmt)
     names = _STORES.get(call.op.name) if isinstance(call, Call) else None
     if not isinstance(call, Call) or names is None:
         return None

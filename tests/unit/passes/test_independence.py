@@ -6,7 +6,7 @@ import pytest
 from unit.passes.texts import leaves, main
 
 from tilewright.errors import DependentBlocksError, DependentTurnsWarning
-from tilewright.passes import turns
+from tilewright.passes import independence
 
 HANDED_ON = {
     "a scalar that is counted up": """
@@ -85,24 +85,24 @@ PRIVATE = {
 @pytest.mark.parametrize("body", HANDED_ON.values(), ids=HANDED_ON.keys())
 def test_a_value_that_turns_hand_on_gives_a_warning(body: str) -> None:
     with pytest.warns(DependentTurnsWarning, match="turns of pl.parallel go on from the 'k' of others"):
-        turns.run(main(body.format(loop="pl.parallel(4)")))
+        independence.run(main(body.format(loop="pl.parallel(4)")))
 
 
 @pytest.mark.parametrize("body", HANDED_ON.values(), ids=HANDED_ON.keys())
 def test_a_value_that_blocks_hand_on_is_an_error(body: str) -> None:
     with pytest.raises(DependentBlocksError, match="none can go on from the 'k' of another") as caught:
-        turns.run(main(body.format(loop="pl.spmd(4)")))
+        independence.run(main(body.format(loop="pl.spmd(4)")))
     assert caught.value.place.is_known and caught.value.function == "main"
 
 
 @pytest.mark.parametrize("loop", ["pl.parallel(4)", "pl.spmd(4)"])
 @pytest.mark.parametrize("body", PRIVATE.values(), ids=PRIVATE.keys())
 def test_what_a_turn_binds_itself_is_its_own(body: str, loop: str) -> None:
-    leaves(turns.run, main(body.format(loop=loop)))
+    leaves(independence.run, main(body.format(loop=loop)))
 
 
 def test_a_loop_of_one_turn_hands_nothing_on() -> None:
-    leaves(turns.run, main(HANDED_ON["a scalar that is counted up"].format(loop="pl.parallel(1)")))
+    leaves(independence.run, main(HANDED_ON["a scalar that is counted up"].format(loop="pl.parallel(1)")))
 
 
 SAME = {
@@ -117,7 +117,7 @@ SAME = {
 def test_turns_that_all_write_one_place_give_a_warning(write: str) -> None:
     lines = "\n".join(f"    {line}" for line in write.splitlines())
     with pytest.warns(DependentTurnsWarning, match="every turn of pl.parallel writes the same place of 'y'"):
-        turns.run(main(f"for i in pl.parallel(n):\n{lines}"))
+        independence.run(main(f"for i in pl.parallel(n):\n{lines}"))
 
 
 APART = {
@@ -134,4 +134,4 @@ APART = {
 @pytest.mark.parametrize("write", APART.values(), ids=APART.keys())
 def test_turns_that_write_places_of_their_own_give_none(write: str) -> None:
     lines = "\n".join(f"    {line}" for line in write.splitlines())
-    leaves(turns.run, main(f"for i in pl.parallel(n):\n{lines}"))
+    leaves(independence.run, main(f"for i in pl.parallel(n):\n{lines}"))

@@ -1,4 +1,4 @@
-"""Straight ways: where what is gathered goes, memory of its own or that of the store which follows."""
+"""Store targets: where what is gathered goes, memory of its own or that of the store which follows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.values import Tensor, Tile, static
 from tilewright.core.types import TileType
 from tilewright.native.llvm import Value, i64
-from tilewright.passes.straight import Target
+from tilewright.passes.store_targets import Target
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Entrances: the one way in which something else takes the calls of an object before its own `__call__`."""
+"""Rerouting: the one way in which something else takes the calls of an object before its own `__call__`."""
 
 from __future__ import annotations
 
