@@ -279,18 +279,19 @@ def _put_together(w: Walk, call: Call, given: Given) -> Waiting | None:
         if tile.tensor not in w.turned and len(tile.shape) == 2 and (fills or tile.valid == tile.shape):
             w.withdraw(tile)
     put = w.needing(call, given)
-    loads = [load for tile in tiles if (load := _read_in_place(w, tile)) is not None]
-    if put is not None and len(loads) == len(tiles):
+    read = [tile for tile in tiles if tile.loaded is not None and w.recorder.plan.at(tile.loaded).in_place]
+    if put is not None and len(read) == len(tiles):
         w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
-        w.straighten(put.rows, loads)
+        loads = [load for tile in read if (load := _load_of(tile)) is not None]
+        parts = [tile.tensor for tile in read if tile.tensor is not None and _load_of(tile) is None]
+        w.straighten(put.rows, loads, parts)
     return put
 
 
-def _read_in_place(w: Walk, tile: Waiting) -> Call | None:
-    """Return the load that a tile is read by where it lies in its tensor."""
-    stmt = tile.loaded
-    load = stmt.value if isinstance(stmt, AssignStmt) and w.recorder.plan.at(stmt).in_place else None
-    return load if isinstance(load, Call) else None
+def _load_of(tile: Waiting) -> Call | None:
+    """Return the load that gives a tile; None for part of another."""
+    call = tile.loaded.value if isinstance(tile.loaded, AssignStmt) else None
+    return call if isinstance(call, Call) and call.op.spec.name == "load" else None
 
 
 @_plans("atomic")

@@ -241,7 +241,7 @@ def _shown(b: Builder, node: ColumnsNode, here: Pass) -> Lanes:
     order, spread = node.taken(here.count), here.spread
     assert spread is not None
     count = min(max(order) + 1, here.count)
-    mask = here.mask if node.step > 1 else None  # a period is there as a whole
+    mask = None if node.period else here.mask  # a period is there as a whole
     if mask is not None:
         mask = shuffled(b, mask, mask, range(0, here.count, node.step))
     found = lane_of(b, node.operand, Pass(here.row, here.column, count, mask, Spread(spread.mark)))
