@@ -37,6 +37,15 @@ class MemRef:
 
 
 @record
+class NamedMemRef:
+    """A place that tiles share by name, or one of its slots; a slot that only the running program knows is None."""
+
+    name: str
+    slots: int | None = None
+    slot: int | None = None
+
+
+@record
 class ScalarType:
     """One number."""
 
@@ -67,7 +76,7 @@ class TileType:
     dtype: DataType
     valid: Shape
     memory: MemorySpace = MemorySpace.Vec
-    memref: MemRef | None = None
+    memref: MemRef | NamedMemRef | None = None
 
     def __str__(self) -> str:
         return _describe("tile", self.shape, self.dtype, self.valid)

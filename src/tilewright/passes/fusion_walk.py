@@ -184,6 +184,20 @@ class Walk:
             r.end("columns of another extent are read")
         return r.record(tile, operands, may_float=alone and not self.is_copied(r.stmt))
 
+    def needing(self, call: Call, given: Given) -> Waiting | None:
+        """Let an op read its operands from memory, and leave its result there."""
+        self.recorder.need(*self.tiles(given))
+        if call.op.spec.family == "update" or any(isinstance(arg.type, TensorType) for arg in call.args):
+            self.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
+        return self.in_memory(call)
+
+    def withdraw(self, tile: Waiting) -> bool:
+        """Take a load out of its group if nobody else reads it; return whether that is so."""
+        is_sole = not self.is_copied(tile.loaded) and sum(self.uses.get(var, 0) for var in set(tile.owners)) == 1
+        if is_sole:
+            self.recorder.withdraw(tile)
+        return is_sole
+
 
 def _drops_last(given: Given) -> bool:
     """Return whether the last axis of a tensor may be among those that are left out."""

@@ -3,21 +3,23 @@
 What a kernel computes for one element of a product does not depend on the tile the element falls into, if all that
 meets it is cut by the same loops. Then the tile is the compiler's to choose: small ones reload their operands and their
 sums far too often. Turns of the loops over rows and columns are taken together, and so are steps of the inner
-dimension. What is found to be otherwise stays as it was written.
+dimension. What is found to be otherwise stays as it was written, and so do tiles to which no product may be added: what
+they hold then is as large as somebody said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
-from tilewright.core.build import arguments, call
+from tilewright.core.build import arguments, call, scalar
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Call, Expr, GlobalVar, Invoke, MakeTuple, Submit, Var, integer
 from tilewright.core.operands import Bound
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
-from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts, Stmt
+from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType, Type
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import KernelError, OutOfBoundsError
@@ -27,6 +29,7 @@ from tilewright.passes.begun_sums import begun_sums
 from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.read_casts import read_casts
+from tilewright.passes.summed_turns import surely_running
 from tilewright.passes.tile_axes import MADE, Axis, multiple_of
 from tilewright.records import record
 
@@ -104,10 +107,18 @@ class _Walk(Rewriter):
             kernels = {f.name: _kernel(grid, number, len(self.notes)) for number, f in enumerate(grid.functions)}
         except KernelError:  # an op that wants its operands as they were
             return (stmt,)
+        runs = surely_running(grid)
+        if runs is None:
+            return (stmt,)
         self.made += kernels.values()
         self.few |= {kernel.name for kernel in kernels.values() if grid.is_few}
         self.notes.append(str(grid))
-        return (_rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()}),)
+        wide = _rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()})
+        return (wide if not runs else IfStmt(reduce(_both, runs), SeqStmts((wide,)), SeqStmts((stmt,)), (), stmt.span),)
+
+
+def _both(first: Expr, second: Expr) -> Expr:
+    return scalar("and_", first, second)
 
 
 def _kernel(grid: ProductGrid, number: int, numbered: int) -> Function:
