@@ -160,6 +160,14 @@ class Driver:
         self.call("cuEventCreate", ctypes.byref(made), 0)
         return made
 
+    def words(self, address: int, count: int, stream: int | None) -> list[int]:
+        """Return so many words of the current GPU's memory, as they are once a stream has nothing left to do."""
+        found = (ctypes.c_int64 * count)()
+        size, there = ctypes.c_size_t(8 * count), ctypes.c_void_p(stream)
+        self.call("cuMemcpyDtoHAsync_v2", found, ctypes.c_uint64(address), size, there)
+        self.call("cuStreamSynchronize", there)
+        return list(found)
+
     def shared_word(self, device: int) -> tuple[int, int]:
         """Return a word that the host and a GPU see, zero and nobody else's: its address for one and for the other."""
         words = self._words.setdefault(device, [])

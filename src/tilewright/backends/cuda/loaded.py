@@ -16,7 +16,7 @@ from typing import Any
 from tilewright.backends.cuda.driver import DriverError, current_stream, driver, number_of, stream_function
 from tilewright.backends.cuda.host import element_code, map_code
 from tilewright.backends.cuda.host.graph_words import ENTRY_WORDS, STATE_WORDS, STATES, STREAMS, TRIES
-from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, STREAM, TABLE, TOO_MANY, Table
+from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, PRINT, STREAM, TABLE, TOO_MANY, Table
 from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
@@ -41,6 +41,7 @@ class LaunchedProgram(HostProgram):
 
 
 _Load = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64)
+_Show = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
 class PlacedProgram(HostProgram):
@@ -72,12 +73,14 @@ class PlacedProgram(HostProgram):
             self._graphs[::STATE_WORDS] = [TRIES] * (STREAMS * len(code.symbols))
         stream, kept = stream_function("torch" in sys.modules)
         load = _Load(partial(self._load, code, kernels))
-        self._keep += [kept, load]
+        show = _Show(partial(self._show, listed.get("prints", ())))
+        self._keep += [kept, load, show]
         return {
             TABLE: ctypes.addressof(self._table),
             STATES: ctypes.addressof(self._graphs),
             STREAM: stream,
             LOAD: ctypes.cast(load, ctypes.c_void_p).value or 0,
+            PRINT: ctypes.cast(show, ctypes.c_void_p).value or 0,
             **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER, *map_code.DRIVER)},
         }
 
@@ -96,6 +99,19 @@ class PlacedProgram(HostProgram):
         except DriverError as error:
             return error.code
         self._table[Table.KERNELS + Table.ROW * number] = found
+        return 0
+
+    def _show(self, prints: Sequence[Sequence[Any]], stream: int | None, buffer: int, room: int) -> int:
+        """Show what a kernel that was just launched prints, once it is done; return the driver's error, or 0."""
+        from tilewright.backends.cuda.prints import Print, said
+
+        try:
+            (asked,) = driver().words(buffer, 1, stream)
+            words = driver().words(buffer, 1 + min(asked, room), stream)
+        except DriverError as error:
+            return error.code
+        with open(1, "wb", closefd=False) as output:
+            output.write(said(words, [Print(*each) for each in prints]).encode())
         return 0
 
     def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:

@@ -219,7 +219,7 @@ def entry_of(
     recorder.counts = [text.count("%arg", 0, text.index(") attributes")) for text in texts]
     objects = {
         PROGRAM: assemble(unit.module.text(), target.processor).object,
-        KERNELS: json.dumps({"kernels": rows}).encode(),
+        KERNELS: json.dumps({"kernels": rows, "prints": [[*vars(each).values()] for each in unit.prints]}).encode(),
     }
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
     (entry,) = unit.program.entries

@@ -63,7 +63,9 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
                 tail.text = AHEAD
 
     def write_one(k: Kernel, params: Parameters, number: Value) -> None:
-        turns = _turns(k, number, extents(params, counts))
+        many = extents(params, counts)
+        turns = _turns(k, number, many)
+        k.turn = lambda: _number(k.t, turns, many)
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
@@ -112,6 +114,14 @@ def _in_bands(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]
     column, row = _divided(t, inside, height)
     before = _in_order(t, outer, counts[:-2])
     return [*before, between.plus(t, first, row), column]
+
+
+def _number(t: Text, turns: Sequence[Extent], counts: Sequence[Extent]) -> Extent:
+    """Return which turn of all loops together one of each is, counted as the program does."""
+    found: Extent = 0
+    for turn, count in zip(turns, counts, strict=True):
+        found = between.plus(t, between.times(t, found, count), turn)
+    return found
 
 
 def _divided(t: Text, number: Value, count: Value) -> tuple[Value, Value]:

@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda import schedule
+from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
@@ -119,6 +120,8 @@ class Kernels(Unit):
 
     kernels: list[KernelText] = field(default_factory=list[KernelText])
     launches: list[Launch] = field(default_factory=list[Launch])
+    prints: list[Print] = field(default_factory=list[Print])
+    """What the kernels print, by number from one on."""
     schedule: str = ""
     """How the settings want kernels to be scheduled."""
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from tilewright.backends.cuda.host import graph_code, graph_words
+from tilewright.native.context import INDEX as NUMBER
 from tilewright.native.context import Context
 from tilewright.native.llvm import Module
 
@@ -27,6 +28,11 @@ STREAM = "tilewright_cuda_stream"
 LOAD = "tilewright_cuda_load"
 """The function that loads a kernel and writes it into its row: `i32 (i64 number)`."""
 
+
+PRINT = "tilewright_cuda_print"
+"""The function that waits for kernels and shows what they printed: `i32 (ptr stream, ptr buffer, i64 words)`."""
+
+REFUSED = f"the GPU refused to start this kernel, or an earlier one has failed: the driver's error {NUMBER}"
 
 TOO_MANY = 2**31
 """Blocks that no grid has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
@@ -48,6 +49,10 @@ def _no_memory(k: Kernel, size: int) -> Value:
     raise refused("tensors made inside a kernel", k.t.span)
 
 
+def _no_prints(own: Print) -> tuple[int, Value, Value]:
+    raise InternalError("a print in a kernel that is not launched")
+
+
 class Kernel(Accesses):
     """A kernel being written: what its variables stand for, and what it has done to memory."""
 
@@ -69,6 +74,10 @@ class Kernel(Accesses):
         """Notes what the function that is being written returns; gives what of it is computed."""
         self.reserve: Callable[[Kernel, int], Value] = _no_memory
         """Gives the address of so many bytes that the running block has for itself."""
+        self.printed: Callable[[Print], tuple[int, Value, Value]] = _no_prints
+        """Gives the number of a print, the buffer for what it writes, and how many words that holds."""
+        self.turn: Callable[[], Extent] = lambda: 0
+        """Gives the number of the running turn of the grid, as the program counts them."""
         self._note = note
         self._errors = errors
 

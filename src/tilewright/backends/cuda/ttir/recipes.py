@@ -37,7 +37,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "system.tfree_to_aic", "system.tfree_to_aiv", "system.aic_initialize_pipe", "system.aiv_initialize_pipe",
         "system.reserve_buffer", "system.import_peer_buffer",
     ),
-    "every thread would print; print outside of the kernel, where the host waits for it": ("system.print_value",),
     "arrays of numbers are the host function's; a tile holds numbers inside a kernel": (
         "array.create", "array.get_element", "array.update_element",
     ),
