@@ -25,7 +25,7 @@ from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
 from tilewright.programs.lowered_stages import Remade
-from tilewright.programs.platforms import DEFAULT, platform_for
+from tilewright.programs.platforms import DEFAULT, Unsaid, platform_for
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
@@ -236,7 +236,8 @@ class Session:
 def _placed(call: Call, config: RunConfig | None) -> RunConfig | None:
     """Return a configuration whose back end takes the tensors of a call: the caller's own, unless that names none."""
     target, *_ = code_options(config)
-    platform = platform_for(call.device, target)
+    is_said = config is not None and config.platform == DEFAULT and not isinstance(config.platform, Unsaid)
+    platform = platform_for(call.device, target, is_said=is_said)
     if platform == target:
         return config
     from tilewright.programs.config import RunConfig

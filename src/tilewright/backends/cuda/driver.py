@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
+from time import monotonic, sleep
 from typing import Any
 
 from tilewright.errors import ExecutionError
@@ -19,6 +20,7 @@ _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
 _MULTIPROCESSORS = 16
 _MOST_SHARED = 8  # attribute of a function: how much shared memory it may ask for
 _RELAXED = 2  # a thread's own calls are none that a capture may object to
+_NOT_READY = 600
 _PAGE = 4096
 _MAPPED = 2  # memory of the host that the device sees
 
@@ -153,6 +155,15 @@ class Driver:
             event = self._event()
             self.call("cuEventRecord", event, ctypes.c_void_p(first))
             self.call("cuStreamWaitEvent", ctypes.c_void_p(second), event, 0)
+            self.call("cuEventDestroy_v2", event)
+
+    def wait(self, device: int, seconds: float) -> None:
+        """Wait until the usual stream of a GPU has nothing left to do, or for so long."""
+        with self.using(device):
+            event, end = self._event(), monotonic() + seconds
+            self.call("cuEventRecord", event, None)
+            while self.library.cuEventQuery(event) == _NOT_READY and monotonic() < end:
+                sleep(1e-3)
             self.call("cuEventDestroy_v2", event)
 
     def _event(self) -> ctypes.c_void_p:

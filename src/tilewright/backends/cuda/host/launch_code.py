@@ -34,6 +34,9 @@ PRINT = "tilewright_cuda_print"
 
 REFUSED = f"the GPU refused to start this kernel, or an earlier one has failed: the driver's error {NUMBER}"
 
+EARLIER = 1 << 31
+"""Marks the number of an error that a call finds when it begins, and that another one has made."""
+
 TOO_MANY = 2**31
 """Blocks that no grid has."""
 
@@ -99,6 +102,10 @@ define internal i1 @begin(ptr %context, ptr %state) nounwind {{
   %failed = call i1 @noted(ptr %context)
   br i1 %failed, label %report, label %enter
 report:
+  %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
+  %number = load i64, ptr %cell, align 8
+  %marked = or i64 %number, {EARLIER}
+  store i64 %marked, ptr %cell, align 8
   ret i1 false
 enter:
   %now = alloca ptr

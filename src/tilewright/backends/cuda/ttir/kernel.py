@@ -8,7 +8,16 @@ from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, declined, recipe_of, refused
+from tilewright.backends.cuda.ttir.recipes import (
+    CAST,
+    SCALARS,
+    STATEMENTS,
+    TAKE_MASKS,
+    Bound,
+    declined,
+    recipe_of,
+    refused,
+)
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
     Binding,
@@ -149,7 +158,8 @@ class Kernel(Accesses):
 
     def _inlined(self, expr: Invoke | Submit) -> Binding:
         if isinstance(expr, Submit) and (expr.core_num is not None or expr.predicate is not None):
-            raise refused(f"a grid or a predicate of `{expr.op.name}` inside a kernel", expr.span)
+            help = "call it without one, or submit it outside of the kernel"
+            raise refused(f"a grid or a predicate of `{expr.op.name}` inside a kernel", expr.span, help)
         results = self.call(self.program[expr.op.name], [self.value(arg) for arg in expr.args])
         if isinstance(expr, Submit):
             return (*results, self.number(0, INDEX))
@@ -171,7 +181,7 @@ class Kernel(Accesses):
         assert isinstance(call.type, ScalarType)
         write = SCALARS.get(call.op.spec.name)
         if write is None or not (computes(call.type.dtype) or call.op.spec.name == "cast"):
-            raise refused(f"`{call.op.name}` of {call.type.dtype}", call.span)
+            raise refused(f"`{call.op.name}` of {call.type.dtype}", call.span, CAST)
         return write(self, call, call.type.dtype, *map(self.scalar, call.args))
 
     def scalar(self, expr: Expr) -> Scalar:
@@ -208,7 +218,8 @@ class Kernel(Accesses):
         for extent in value.shape:
             count *= extent
         if count > LARGEST:
-            raise refused(f"tiles of {count} elements, padded to powers of two: at most {LARGEST}", self.t.span)
+            what = f"tiles of {count} elements, padded to powers of two: at most {LARGEST}"
+            raise refused(what, self.t.span, "use smaller tiles: small ones are fast ones")
         self.facts.largest = max(self.facts.largest, count)
         return Tile(value, type_, tuple(known), is_zero_outside)
 

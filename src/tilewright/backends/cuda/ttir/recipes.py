@@ -30,6 +30,7 @@ STATEMENTS: dict[type, Written] = {}
 
 
 HELP = "pass tensors of the processor, where every op has code"
+CAST = "pl.cast it to an element type that has arithmetic first, as in pl.cast(x, pl.FP32)"
 
 REASONS: dict[str, tuple[str, ...]] = {
     "a pipe joins two kinds of cores, and a GPU has one kind": (
@@ -83,6 +84,6 @@ def declined(call: Call) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(message, spans=[call.span], help=HELP)
 
 
-def refused(what: str, span: Span) -> UnsupportedFeatureError:
+def refused(what: str, span: Span, help: str = HELP) -> UnsupportedFeatureError:
     """Return the error for something that the GPU could do, and that nobody has written down yet."""
-    return UnsupportedFeatureError(f"no CUDA recipe for {what} yet", spans=[span], help=HELP)
+    return UnsupportedFeatureError(f"no CUDA recipe for {what} yet", spans=[span], help=help)
