@@ -24,7 +24,7 @@ from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
-from tilewright.programs.platforms import DEFAULT, platform_for
+from tilewright.programs.platforms import DEFAULT, Unsaid, platform_for
 from tilewright.programs.stages import Remade
 
 if TYPE_CHECKING:
@@ -236,7 +236,8 @@ class Session:
 def _placed(call: Call, config: RunConfig | None) -> RunConfig | None:
     """Return a configuration whose back end takes the tensors of a call: the caller's own, unless that names none."""
     target, *_ = code_options(config)
-    platform = platform_for(call.device, target)
+    is_said = config is not None and config.platform == DEFAULT and not isinstance(config.platform, Unsaid)
+    platform = platform_for(call.device, target, is_said=is_said)
     if platform == target:
         return config
     from tilewright.programs.config import RunConfig

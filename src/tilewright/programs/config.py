@@ -18,6 +18,7 @@ from tilewright.programs.platforms import (
     INTERPRETER,
     NPUS,
     BackendType,
+    Unsaid,
     backend_of,
     checked_platform,
     target_of,
@@ -32,7 +33,7 @@ def _kept(default: Any, rule: fields.Rule) -> Any:
 
 
 def _platform(_: str, value: Any) -> str:
-    return checked_platform(value)
+    return value if isinstance(value, Unsaid) else checked_platform(value)
 
 
 @dataclass
@@ -48,7 +49,8 @@ class RunConfig:
     here.
     """
 
-    platform: str = _kept(DEFAULT, _platform)
+    platform: str = _kept(Unsaid(DEFAULT), _platform)
+    """Where programs run: by default where their tensors are."""
     device_id: int = _kept(0, fields.natural)
     rtol: float = _kept(1e-5, fields.tolerance)
     atol: float = _kept(1e-5, fields.tolerance)
