@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tilewright.core.expr import Expr, Var
 from tilewright.core.types import tensor
 from tilewright.dtypes import UINT8
-from tilewright.errors import OutOfBoundsError
+from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.ops.builder import Builder, known
 from tilewright.pto.machine.places import Arena, Slot, Span
 from tilewright.pto.machine.values import Pointer
@@ -22,7 +22,7 @@ from tilewright.pto.types import Scalar, Space, TileBuf
 _KIB = 1024
 _SIZES = {
     Space.MAT: 512 * _KIB, Space.LEFT: 64 * _KIB, Space.RIGHT: 64 * _KIB, Space.BIAS: 64 * _KIB,
-    Space.SCALING: 64 * _KIB,
+    Space.SCALING: 256 * _KIB,
 }  # fmt: skip
 _BY_ARCH = {"a5": {Space.VEC: 248 * _KIB, Space.ACC: 256 * _KIB}, "a3": {Space.VEC: 192 * _KIB, Space.ACC: 128 * _KIB}}
 
@@ -86,6 +86,13 @@ class LocalMemory:
         """Return an address in a local memory."""
         arena = self.arena(space)
         return Pointer(element, space, arena.var, offset, arena)
+
+    def lane(self, pointer: Pointer, which: Expr) -> Pointer:
+        """Return the same address in the memory of one of a block's vector cores."""
+        if known(which) != 0:
+            message = "this kernel runs on one vector core, and writes to the memory of another"
+            raise UnsupportedFeatureError(message, help="wait for it in a vector function or section")
+        return pointer
 
     def place(self, type_: TileBuf, address: Expr | None) -> Pointer:
         """Return where a tile lies: at its address, or where no address reaches."""
