@@ -6,13 +6,13 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import TypeVar
 
-from tilewright.core.expr import Expr, Var, constant
-from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.core.expr import Expr, Var
 from tilewright.core.types import TileType
 from tilewright.errors import KernelError, UnsupportedFeatureError
 from tilewright.forks import computed_once
-from tilewright.ops.builder import Builder, tile_type
+from tilewright.ops.builder import Builder
 from tilewright.pto.errors import PtoNestingError
+from tilewright.pto.machine.cores import VECTOR, Core, within
 from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
@@ -87,15 +87,22 @@ class Machine:
         arch: str,
         blocks: Blocks,
         knowledge: Knowledge,
+        core: Core | None = None,
     ) -> None:
         self.b = Builder()
+        self.core = core
+        """The core that this is lowered for, where several run the function together."""
+        self.inside = 0
+        """How many functions and sections of that core surround the op being lowered."""
         self.ops = ops
         self.funcs = funcs
         """Every function of the module, with those it can call."""
         self.arch = arch
         self.blocks = blocks
         self.knowledge = knowledge
-        self.memory = LocalMemory(self.b, arch, knowledge)
+        self.memory = LocalMemory(self.b, arch, knowledge, core)
+        if core is not None and core.kind == VECTOR and core.meeting.lanes > 1:
+            self.memory.number = self.b.do("tile.get_subblock_idx")
         self.values: dict[Value, Lowered] = {}
         self.written: set[Slot] = set()
         """The tiles that certainly hold a value by now."""
@@ -106,6 +113,8 @@ class Machine:
         """The calls that lead to the function being walked."""
         self.made: dict[Hashable, Expr] = {}
         self.settings: dict[str, tuple[Expr, Expr]] = {}
+        self.pipes: dict[tuple[str, int], object] = {}
+        """What ops have said about pipes to other cores, by where they lead and their number."""
 
     # walking
 
@@ -113,7 +122,8 @@ class Machine:
         """Lower the function that the one being walked calls so; return its results."""
         self._refuse_sprawl(name)
         outer, self.sites = self.sites, (*self.sites, site)
-        results = self.function(self._callee(name), arguments)
+        with within(self, site, self._callee(name)) as callee:
+            results = () if callee is None else self.function(callee, arguments)
         self.sites = outer
         return results
 
@@ -264,15 +274,3 @@ class Machine:
         for var, part in copies:
             if part is not var:
                 self.b.assign(var, part)
-
-    # the end
-
-    def statements(self) -> tuple[Stmt, ...]:
-        """Return everything written, behind the tiles that are read before anything is written to them."""
-        blank = [self._blank(slot) for slot in self.memory.slots.values() if slot.needs_value]
-        return (*blank, *self.b.blocks[0])
-
-    def _blank(self, slot: Slot) -> Stmt:
-        dtype = tile_type(slot.var).dtype
-        zeros = self.b.op("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
-        return AssignStmt(slot.var, zeros, slot.var.span)

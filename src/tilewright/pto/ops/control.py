@@ -6,6 +6,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL
 from tilewright.ops.builder import known
+from tilewright.pto.machine.cores import within
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import regrained
 from tilewright.pto.machine.values import Lowered, Number, Predicate
@@ -47,7 +48,10 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """A region that runs where it stands."""
     region = op.regions[0]
     arguments = [m.values[v] for v in op.operands][: len(region.arguments)]
-    handed = m.region(region, arguments)
+    if m.core is not None and m.core.skips(op, None):
+        return ()
+    with within(m, op):
+        handed = m.region(region, arguments)
     return handed if op.results else ()
 
 

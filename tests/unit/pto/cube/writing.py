@@ -39,6 +39,8 @@ def kernel(arguments: Mapping[str, str], places: Mapping[str, tuple[str, int]], 
 
 
 def _typed(line: str, types: Mapping[str, str]) -> str:
+    if line[0] in "%}":
+        return line
     if "%" not in line:
         return f"pto.{line}"
     flags = {"yes": "i1", "no": "i1"}
@@ -46,10 +48,10 @@ def _typed(line: str, types: Mapping[str, str]) -> str:
     return f"pto.{line} : {', '.join(types.get(name, flags.get(name, 'i64')) for name in names)}"
 
 
-def run(text: str, target: str, *arguments: Any) -> None:
+def run(text: str, target: str, *arguments: Any, arch: str = "a5") -> None:
     """Run the last function of a text; its buffers change in place."""
     module = parse(text, "k.pto")
     verify(module, is_portable=True)
     *_, func = module.funcs()
     given: list[Any] = [np.reshape(each, -1) if isinstance(each, numpy.ndarray) else each for each in arguments]
-    ir.compile(lower(module, func, target="a5"), platform=target)(1, *given)
+    ir.compile(lower(module, func, target=arch), platform=target)(1, *given)
