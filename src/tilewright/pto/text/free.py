@@ -150,3 +150,15 @@ def _clings(before: str, token: str) -> bool:
     if before in ("(", "[", "<") or token in (",", ")", "]", ">"):
         return True
     return token in ("(", "[", "<") and (not before or before[-1] in "%>" or before[0].isalpha() or before[0] == "@")
+
+
+def words_of(op: Op) -> tuple[str, ...]:
+    """Return the words and marks that stand between the operands of an op of free text."""
+    written = op.attributes.get(WRITTEN, ())
+    return tuple(map(str, written)) if isinstance(written, tuple) else ()
+
+
+def word_in(op: Op, word: str) -> str:
+    """Return what stands in brackets behind a word of an op of free text, or nothing."""
+    words = words_of(op)
+    return words[words.index(word) + 2] if word in words else ""
