@@ -59,6 +59,10 @@ class Declaration:
     """What it belongs to, where nothing here runs it."""
     widens: float = 1
     """How many times as wide the elements of its result are as its operand's; zero where only a `dtype=` says it."""
+    knows_packed: bool = False
+    """Whether it knows what the bits of numbers mean of which one value holds several, or that no type here has."""
+    meets: int = 1
+    """How many work items see each other at it."""
 
     def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
         """Write what an op does, given as many of its operands as its lowering takes; return its results."""
@@ -85,6 +89,8 @@ def declare(
     is_by_source: bool = False,
     family: str = "",
     widens: float = 1,
+    knows_packed: bool = False,
+    meets: int = 1,
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 
@@ -94,8 +100,9 @@ def declare(
 
     def signed_in(lowering: Lowering) -> Lowering:
         made = Declaration(
-            form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens
-        )
+            form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens,
+            knows_packed, meets,
+        )  # fmt: skip
         for name in (f"{dialect}.{word}" for word in words.split()):
             if OPS.setdefault(name, made) is not made:
                 raise ValueError(f"op {name} is declared twice")

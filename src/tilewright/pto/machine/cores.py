@@ -104,7 +104,7 @@ class Inside(Protocol):
     """Who lowers a kernel, for one core where several run it."""
 
     core: Core | None
-    inside: int
+    claimed: int
     """How many functions and sections of that core surround what is lowered."""
 
 
@@ -115,9 +115,9 @@ def within(m: Inside, op: Op, callee: Func | None = None) -> Generator[Func | No
         yield None
         return
     is_own = callee is None or (m.core is not None and callee in m.core.meeting.kinds)
-    m.inside += is_own
+    m.claimed += is_own
     yield callee
-    m.inside -= is_own
+    m.claimed -= is_own
 
 
 def kinds_of(module: Module, outer: str | None = None) -> Iterator[tuple[Func, str]]:

@@ -48,7 +48,7 @@ def read(
 
 def _reaches(m: Machine, space: Space, tile: Tile | None = None) -> None:
     """Note an access to a local memory: another core's is shared, and tiles there need addresses."""
-    if m.core is None or not m.inside or space is Space.GM or m.core.owns(space):
+    if m.core is None or not m.claimed or space is Space.GM or m.core.owns(space):
         return
     m.core.meeting.shared.add(space)
     key = None if tile is None or tile.slot is None else tile.slot.key

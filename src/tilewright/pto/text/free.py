@@ -174,9 +174,8 @@ class Said:
 
 def said(op: Op) -> dict[str, Said]:
     """Return the words between an op's operands, each with what stands in its brackets."""
-    written, operands = op.attributes.get(WRITTEN, ()), iter(op.operands)
-    assert isinstance(written, tuple)
-    tokens: list[str | Value] = [next(operands) if token == OPERAND else str(token) for token in written]
+    operands = iter(op.operands)
+    tokens: list[str | Value] = [next(operands) if token == OPERAND else token for token in words_of(op)]
     end = tokens.index(":") if ":" in tokens else len(tokens)
     found: dict[str, Said] = {}
     at = 0
@@ -197,3 +196,15 @@ def _said(tokens: list[str | Value]) -> Said:
     values = tuple(item[0] for item in items if len(item) == 1 and isinstance(item[0], Value))
     words = tuple(item[0] for item in items if len(item) == 1 and isinstance(item[0], str))
     return Said(values, words, {str(item[0]): item[2] for item in items if len(item) == 3})
+
+
+def words_of(op: Op) -> tuple[str, ...]:
+    """Return the words and marks that stand between the operands of an op of free text."""
+    written = op.attributes.get(WRITTEN, ())
+    return tuple(map(str, written)) if isinstance(written, tuple) else ()
+
+
+def word_in(op: Op, word: str) -> str:
+    """Return what stands in brackets behind a word of an op of free text, or nothing."""
+    words = words_of(op)
+    return words[words.index(word) + 2] if word in words else ""

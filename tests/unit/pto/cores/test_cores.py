@@ -50,9 +50,11 @@ def test_there_and_back(target: str) -> None:
 def test_slots_of_global_memory_are_used_again(target: str) -> None:
     """Eight slots, and twenty entries: each is written once it is free, and read once it is written."""
     x = np.random.default_rng(0).integers(-99, 100, (20, 16, 16)).astype(np.float32)
-    slots, o = np.zeros((8, 16, 16), np.float32), np.zeros((20, 16, 16), np.float32)
-    run("slots", target, x.reshape(-1), slots.reshape(-1), o.reshape(-1), arch="a3")
+    slots, back = np.zeros((2, 8, 16, 16), np.float32)
+    o, p = np.zeros((2, 20, 16, 16), np.float32)
+    run("slots", target, *(each.reshape(-1) for each in (x, slots, o, back, p)), arch="a3")
     np.testing.assert_array_equal(o, 2 * x)
+    np.testing.assert_array_equal(p, 2 * x)
     np.testing.assert_array_equal(slots[:4], x[16:])
 
 
