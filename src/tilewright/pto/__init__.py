@@ -85,7 +85,7 @@ from tilewright.pto.traced.enumerations import (
     VStoreDist,
 )
 from tilewright.pto.traced.namespace import operation, scalar, section, sync, tile
-from tilewright.pto.traced.subkernels import cube, func, simd, tileop
+from tilewright.pto.traced.subkernels import cube, func, simd, simt, tileop
 
 if TYPE_CHECKING:
     from tilewright.pto.traced.namespace import Operation
@@ -161,6 +161,7 @@ __all__ = [
     "si64",
     "si8",
     "simd",
+    "simt",
     "struct",
     "sync",
     "tensor_spec",

@@ -99,7 +99,8 @@ _DTYPES = {
 _BUILTIN = {
     "f8E4M3": dtypes.UINT8,
     **{f"vector<2x{name}>": dtypes.UINT32 for name in ("f16", "bf16")},
-    "vector<2xf8E4M3FN>": dtypes.UINT16,
+    **{f"vector<2x{name}>": dtypes.UINT16 for name in ("f8E4M3FN", "f8E5M2")},
+    "vector<2xf32>": dtypes.UINT64,
 }
 _PLAIN = frozenset(_DTYPES) | _BUILTIN.keys()
 _STORED = {

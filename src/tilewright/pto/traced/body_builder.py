@@ -14,7 +14,7 @@ from tilewright.frontend.walk.expressions import EXPRESSIONS
 from tilewright.frontend.walk.statements import STATEMENTS
 from tilewright.frontend.walk.walker import Handler
 from tilewright.pto.module import Value
-from tilewright.pto.traced import arithmetic, attributes, branches, calls, loops, places, scopes, statements
+from tilewright.pto.traced import arithmetic, attributes, branches, calls, launches, loops, places, scopes, statements
 from tilewright.pto.traced.namespace import Operations, operations
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import is_runtime
@@ -32,6 +32,7 @@ class BodyBuilder(Tracer):
         ast.Call: calls.call,
         ast.For: loops.loop,
         ast.Return: statements.return_,
+        ast.Subscript: launches.item,
         ast.While: loops.repeat,
         ast.With: scopes.with_,
     }

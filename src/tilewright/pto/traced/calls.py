@@ -18,9 +18,10 @@ from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.attributes import Method, address
 from tilewright.pto.traced.callees import Callee, call_function
 from tilewright.pto.traced.handles import is_handle_method
+from tilewright.pto.traced.launches import Launch, LaunchScope, extents_of, launch
 from tilewright.pto.traced.namespace import Operation, Scope
 from tilewright.pto.traced.scalars import literal
-from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func
+from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func, simt
 from tilewright.pto.traced.tracer import Tracer, text_of
 from tilewright.pto.traced.values import describe, is_runtime
 from tilewright.pto.types import Scalar
@@ -39,9 +40,15 @@ def call(t: Tracer, node: ast.Call) -> Any:
         return _method(t, callee, given)
     if isinstance(callee, Callee):
         return call_function(t, callee, given)
+    if callee is simt:
+        return LaunchScope(extents_of(t, given.args, node))
     if isinstance(callee, SubKernelKind):
         given.bind(t)
         return Scope(callee.scope)
+    if isinstance(callee, SubKernel) and callee.kind is simt:
+        return launch(t, Launch(callee, extents_of(t, (), node)), given)
+    if isinstance(callee, Launch):
+        return launch(t, callee, given)
     if isinstance(callee, SubKernel):
         return _sub_kernel(t, callee, given)
     if is_handle_method(callee):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError
+from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.names import nearest
 from tilewright.pto.module import Attribute, Clause, Enumerated, Op, Value
 from tilewright.pto.ops.registry import OPS
@@ -49,6 +49,9 @@ def call(t: Tracer, operation: Operation, given: Arguments) -> Any:
     if form.syntax is Syntax.REGION:
         given.bind(t)
         return Scope(operation.op)
+    if form.syntax is Syntax.FREE:
+        message = f"`{given.name}` is an op of PTO text, and bodies have no words for it yet"
+        raise t.error(UnsupportedFeatureError, given.node, message, help="write a kernel with `source=` that uses it")
     return emit(t, operation.op, given)
 
 

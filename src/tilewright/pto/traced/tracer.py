@@ -17,7 +17,6 @@ from tilewright.pto.module import Func, Value
 from tilewright.pto.traced.liveness import read_after
 from tilewright.pto.traced.values import describe, is_runtime
 from tilewright.pto.traced.writer import Writer
-from tilewright.pto.types import Type
 from tilewright.source import Span
 
 T = TypeVar("T", bound="Tracer")
@@ -30,8 +29,10 @@ class Program:
     target: str = "a5"
     origins: Origins = field(default_factory=Origins)
     resolvers: dict[FunctionType, Resolver] = field(default_factory=dict[FunctionType, Resolver])
-    funcs: dict[tuple[int, tuple[Type, ...]], Func] = field(default_factory=dict[tuple[int, tuple[Type, ...]], Func])
-    """The functions that bodies call, by the identity of their handle and the types they are called with."""
+    funcs: dict[tuple[int, tuple[object, ...]], Func] = field(
+        default_factory=dict[tuple[int, tuple[object, ...]], Func]
+    )
+    """The functions that bodies call, by the identity of their handle and what they are called with."""
     calling: tuple[int, ...] = ()
     """The handles whose functions are being written."""
     kept: list[object] = field(default_factory=list[object])
