@@ -151,6 +151,7 @@ WAYS = {"ring": ring, "two_shot": two_shot, "in_kernel": in_kernel, "on_host": o
 
 def run(ranks: int, platform: str = "cpu", way: str = "ring") -> tuple[torch.Tensor, torch.Tensor]:
     """Return what the ranks make of random rows, and what they should: the sum, on all of them."""
+    torch.manual_seed(0)  # every process that runs this has the same tensors
     x = torch.randn(ranks, ranks, SIZE)
     y = torch.zeros_like(x)
     WAYS[way](x, y, config=RunConfig(platform=platform, device_ids=range(ranks)))

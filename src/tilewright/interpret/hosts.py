@@ -6,14 +6,15 @@ rank in order, with collectives between them. The domain of a buffer is the rank
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.core.enums import Level
 from tilewright.core.expr import Invoke
 from tilewright.core.program import Function, Program
-from tilewright.core.region import Array
+from tilewright.core.region import Array, Region
 from tilewright.core.visitor import invocations
 from tilewright.core.world import WORLD, Membership
 from tilewright.dtypes import DataType
@@ -22,6 +23,7 @@ from tilewright.interpret.evaluator import Frame, Value
 from tilewright.interpret.machine import Machine
 from tilewright.interpret.skipped import results_of
 from tilewright.ops.window_buffers import nbytes
+from tilewright.passes.aliases import Footprint, Footprints
 from tilewright.records import entity, mutable, record
 from tilewright.source import UNKNOWN, Span
 
@@ -85,25 +87,58 @@ class Collective:
         return next(iter(self.windows.values())).buffer.domain
 
 
+@record
+class Turn:
+    """One thing that a rank does, and how many turns of others have to be over before: pairs of rank and number."""
+
+    action: Dispatch | Collective
+    needs: tuple[tuple[int, int], ...] = ()
+
+
 @mutable
 class Plan:
-    """What a host function has the ranks do, in order."""
+    """What a host function has the ranks do, in order.
+
+    The turns of a rank follow each other. Those of others come first where they write what one reads of the caller's
+    memory; a collective is done by the first of its domain, once all have come, and the others go on after it.
+    """
 
     size: int
     buffers: list[WindowBuffer] = field(default_factory=list[WindowBuffer])
     actions: list[Dispatch | Collective] = field(default_factory=list["Dispatch | Collective"])
+    turns: list[list[Turn]] = field(default_factory=list["list[Turn]"])
 
-    def settle(self) -> None:
-        """Give buffers that were dispatched to nobody all ranks."""
+    def settle(self, footprints: Mapping[str, Footprint]) -> None:
+        """Work out domains and turns, once all is planned; buffers that were dispatched to nobody have all ranks."""
         for buffer in self.buffers:
             if not buffer.ranks:
                 buffer.ranks.update(range(self.size))
-
-    def of(self, rank: int) -> Iterator[Dispatch | Collective]:
-        """Yield what a rank does."""
+        self.turns = [[] for _ in range(self.size)]
+        written: list[tuple[int, int, Array]] = []
         for action in self.actions:
-            if action.rank == rank if isinstance(action, Dispatch) else rank in action.domain:
-                yield action
+            if isinstance(action, Collective):
+                self._meet(action)
+                continue
+            found, own = footprints[action.function], self.turns[action.rank]
+            needs: dict[int, int] = {}
+            read = _touched(action, found.reads)
+            for rank, number, array in written:
+                if rank != action.rank and any(np.may_share_memory(array, each) for each in read):
+                    needs[rank] = max(number, needs.get(rank, 0))
+            own.append(Turn(action, tuple(needs.items())))
+            written += [(action.rank, len(own), array) for array in _touched(action, found.writes)]
+
+    def _meet(self, action: Collective) -> None:
+        leader, *others = action.domain
+        arrived = tuple((rank, len(self.turns[rank])) for rank in others)
+        self.turns[leader].append(Turn(action, arrived))
+        for rank in others:
+            self.turns[rank].append(Turn(action, ((leader, len(self.turns[leader])),)))
+
+
+def _touched(action: Dispatch, positions: Iterable[int]) -> list[Array]:
+    """Return the caller's memory among some arguments of a dispatch."""
+    return [arg.data for k in positions if isinstance(arg := action.args[k], Region)]
 
 
 @mutable
@@ -147,7 +182,7 @@ class HostMachine(Machine):
             results = self.run(name, args)
         finally:
             WORLD.reset(token)
-        self.plan.settle()
+        self.plan.settle(Footprints(self.program))
         return results
 
     def dispatch(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:

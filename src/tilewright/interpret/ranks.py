@@ -19,7 +19,7 @@ from tilewright.core.region import Array, Region, whole
 from tilewright.core.world import WORLD, Membership, elements_of
 from tilewright.errors import ExecutionError
 from tilewright.interpret.evaluator import Value
-from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, Window, WindowBuffer
+from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, Turn, Window, WindowBuffer
 from tilewright.interpret.machine import Machine
 from tilewright.interpret.window_races import WindowRaces
 from tilewright.ops.collectives import MEANINGS
@@ -102,12 +102,22 @@ class _Rank:
         self.coroutine = coroutine
         WORLD.set(self)
         OBSERVER.set(self.ranks.races)
-        for action in self.ranks.plan.of(self.number):
-            self.ranks.races.rank = self.number
-            if isinstance(action, Dispatch):
-                self._dispatched(action)
-            else:
-                self._together(action)
+        for turn in self.ranks.plan.turns[self.number]:
+            self.machine.at = turn.action.span
+            for rank, number in turn.needs:
+                self._after(rank, number, turn)
+            if isinstance(turn.action, Dispatch):
+                self._dispatched(turn.action)
+            elif self.number == turn.action.domain[0]:
+                self.ranks.perform(turn.action)
+            self.ranks.done[self.number] += 1
+
+    def _after(self, rank: int, number: int, turn: Turn) -> None:
+        """Wait until another rank has had so many turns."""
+        done = self.ranks.done
+        what = turn.action.name if isinstance(turn.action, Collective) else turn.action.function
+        self.wait(None, lambda: done[rank] >= number, f"rank {rank} before `{what}`")
+        self.ranks.races.followed(self.number, rank)
 
     def _dispatched(self, action: Dispatch) -> None:
         args = [self.ranks.region(self.number, arg) if isinstance(arg, Window) else arg for arg in action.args]
@@ -118,19 +128,6 @@ class _Rank:
                 error.notes = (*error.notes, f"on rank {self.number}")
             raise
 
-    def _together(self, action: Collective) -> None:
-        """Arrive at a collective; the last one to come does the work of all."""
-        here = self.ranks.arrived.setdefault(id(action), set())
-        here.add(self.number)
-        self.machine.at = action.span
-        if len(here) == len(action.domain):
-            parts = [
-                {name: self.ranks.region(rank, w).data for name, w in action.windows.items()} for rank in action.domain
-            ]
-            MEANINGS[action.name](parts, **action.options)
-            self.ranks.races.met(action.domain)
-        self.wait(None, lambda: len(here) == len(action.domain), f"all ranks at `{action.name}`")
-
 
 @mutable
 class Ranks:
@@ -140,18 +137,28 @@ class Ranks:
     plan: Plan
     memory: dict[WindowBuffer, dict[int, Array]] = field(default_factory=dict[WindowBuffer, "dict[int, Array]"])
     memberships: dict[int, Membership] = field(default_factory=dict[int, Membership])
-    arrived: dict[int, set[int]] = field(default_factory=dict[int, "set[int]"])
+    done: list[int] = field(default_factory=list[int])
+    """How many turns each rank has had."""
     races: WindowRaces = field(init=False)
     running: list[_Rank] = field(default_factory=list["_Rank"])
 
     def __post_init__(self) -> None:
         """Lay the buffers out, all of them zero."""
+        self.done = [0] * self.plan.size
         for buffer in self.plan.buffers:
             parts = {rank: _zeros(buffer.size) for rank in buffer.domain}
             self.memory[buffer] = parts
             for number, part in enumerate(parts.values()):
                 self.memberships[part.ctypes.data] = Membership(number, tuple(parts.values()))
         self.races = WindowRaces(self.plan.size, [p for parts in self.memory.values() for p in parts.values()])
+
+    def perform(self, action: Collective) -> None:
+        """Do what all ranks of a domain do together, all of them being there."""
+        parts = [
+            {name: self.region(rank, window).data for name, window in action.windows.items()} for rank in action.domain
+        ]
+        MEANINGS[action.name](parts, **action.options)
+        self.races.met(action.domain)
 
     def membership(self, elements: Array) -> Membership:
         """Return whose part of which domain a window is."""

@@ -71,6 +71,11 @@ class WindowRaces:
         if known is not None:
             self.clocks[rank] = np.maximum(self.clocks[rank], known)
 
+    def followed(self, rank: int, other: int) -> None:
+        """Let a rank come after all that another one did."""
+        self.clocks[rank] = np.maximum(self.clocks[rank], self.clocks[other])
+        self.clocks[other][other] += 1
+
     def met(self, ranks: Sequence[int]) -> None:
         """Let ranks come after all that any of them did."""
         everyone = self.clocks[list(ranks)].max(axis=0)

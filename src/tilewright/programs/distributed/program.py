@@ -10,6 +10,7 @@ from tilewright.core.verify import verify
 from tilewright.interpret.hosts import chip_program, chips
 from tilewright.passes import control_plane
 from tilewright.programs.distributed.config import DistributedConfig
+from tilewright.programs.distributed.group import launched_size
 from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.platforms import INTERPRETER, target_of
 from tilewright.programs.program import CompiledProgram
@@ -40,7 +41,17 @@ def compile_distributed(
     verify(source, types=False)
     control_plane.run(source)
     target = target_of(platform)
-    ranked = Ranked(source, config or DistributedConfig(), target, lambda name: compile(chip_program(source, name)))
+    ranked = Ranked(source, _placed(config), target, lambda name: compile(chip_program(source, name)))
     for name in chips(source) if target != INTERPRETER else ():
         ranked.chip(name)
     return DistributedCompiledProgram(source, platform, ranked, {"ir": lambda: str(source)})
+
+
+def _placed(config: DistributedConfig | None) -> DistributedConfig:
+    """Return on which devices a program runs: where processes were launched together, a rank is each of them."""
+    size = launched_size()
+    if config is None:
+        return DistributedConfig(range(size))
+    if size > 1 and size != len(config.device_ids):
+        raise ValueError(f"device_ids names {len(config.device_ids)} device(s), and {size} processes were launched")
+    return config

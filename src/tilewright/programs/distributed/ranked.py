@@ -14,9 +14,11 @@ from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.interpret.hosts import HostMachine, host_functions
 from tilewright.interpret.ranks import run_host
+from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.config import DistributedConfig
-from tilewright.programs.distributed.steps import Steps, steps_of
-from tilewright.programs.distributed.team import TEAM
+from tilewright.programs.distributed.group import default_group, launched_size
+from tilewright.programs.distributed.processes import ProcessRun, shared_args
+from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
 from tilewright.records import record
@@ -29,7 +31,7 @@ KEPT = 64
 class _Planned:
     """A plan made ready, and which argument each result of the host function is."""
 
-    steps: Steps
+    run: TeamRun | ProcessRun
     returned: tuple[int, ...]
 
 
@@ -71,18 +73,36 @@ class Ranked:
             planned = self._planned(name, args)
             if self._can_be_kept and len(self.plans) < KEPT:
                 self.plans[key] = planned
-        bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
-        TEAM.run(planned.steps, bases, self.config.timeout_s)
+        if isinstance(planned.run, TeamRun):
+            bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
+            TEAM.run(planned.run, bases, self.config.timeout_s)
+        else:
+            self._run_together(planned.run, args)
         return tuple(args[position] for position in planned.returned)
 
+    def _run_together(self, run: ProcessRun, args: Sequence[Any]) -> None:
+        """Run this process's part; what failed leaves nothing that the next run could go on from."""
+        try:
+            run.run(args, self.config.timeout_s)
+        except BaseException:
+            self.plans.clear()
+            raise
+
     def _planned(self, name: str, args: Sequence[Any]) -> _Planned:
+        together = launched_size() > 1
+        written = sorted(Footprints(self.program)[name].writes) if together else []
+        given = shared_args(args, written) if together else args
         machine = HostMachine(self.program, self.size)
-        results = machine.planned(name, args)
-        returned = [next((k for k, arg in enumerate(args) if _is_same(arg, result)), None) for result in results]
+        results = machine.planned(name, given)
+        returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
-        steps = steps_of(machine.plan, self._native, args)
-        return _Planned(steps, tuple(position for position in returned if position is not None))
+        run = (
+            ProcessRun(default_group(), machine.plan, self._native, given, written)
+            if together
+            else team_run(machine.plan, self._native, given)
+        )
+        return _Planned(run, tuple(position for position in returned if position is not None))
 
     def _native(self, name: str) -> tuple[HostProgram, Function]:
         chip = self.chip(name)

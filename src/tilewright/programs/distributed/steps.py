@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from dataclasses import field
-from threading import Barrier
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.backends.abi import scalar_word, tensor_words, word_count
@@ -21,10 +19,12 @@ from tilewright.native.context import NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
 from tilewright.ops.collectives import MEANINGS
+from tilewright.programs.distributed.progress import Progress
 from tilewright.programs.distributed.windows import Parts
-from tilewright.records import mutable
+from tilewright.records import mutable, record
 
-Step = Callable[[], object]
+Natives = Callable[[str], "tuple[HostProgram, Function]"]
+"""Where native functions are found by name."""
 
 
 @mutable
@@ -59,52 +59,60 @@ class Launch:
             self.native.finish(self.function.name, number, buffers, error_numbers(around))
 
 
+@record
+class Step:
+    """One turn of a rank: what to call, once others have had so many turns."""
+
+    run: Callable[[], None]
+    needs: tuple[tuple[int, int], ...]
+
+
 @mutable
 class Steps:
     """What every rank does, and the memory of the windows."""
 
-    abort: Any
-    parts: dict[WindowBuffer, Parts]
-    ranks: list[list[Step]]
+    parts: Mapping[WindowBuffer, Parts]
+    ranks: Mapping[int, list[Step]]
     launches: list[Launch]
-    barriers: list[Barrier] = field(default_factory=list[Barrier])
 
     def begin(self, bases: Sequence[int]) -> None:
         """Make ready for a run on arguments that start at some addresses."""
-        self.abort.value = 0
         for parts in self.parts.values():
             parts.clear()
         for launch in self.launches:
             launch.place(bases)
-        for barrier in self.barriers:
-            barrier.reset()
 
-    def end(self) -> None:
-        """Let ranks that wait go on to their end, in vain."""
-        self.abort.value = 1
-        for barrier in self.barriers:
-            barrier.abort()
+    def run(self, rank: int, progress: Progress) -> None:
+        """Do what one rank has to."""
+        for step in self.ranks[rank]:
+            for need in step.needs:
+                progress.until(*need)
+            step.run()
+            progress.advance(rank)
 
 
-def steps_of(plan: Plan, natives: Callable[[str], tuple[HostProgram, Function]], args: Sequence[Any]) -> Steps:
-    """Return a plan made ready; its functions are found by name, and views of the host's `args` follow those."""
-    abort = ctypes.c_int64(0)
-    parts = {buffer: Parts(buffer, ctypes.addressof(abort)) for buffer in plan.buffers}
-    made = Steps(abort, parts, [[] for _ in range(plan.size)], [])
-    for action in plan.actions:
-        if isinstance(action, Dispatch):
-            launch = _launch(action, *natives(action.function), parts, args, plan.size)
-            made.launches.append(launch)
-            made.ranks[action.rank].append(launch)
-        else:
-            barrier = Barrier(len(action.domain), _performing(action, parts))
-            made.barriers.append(barrier)
-            for rank in action.domain:
-                made.ranks[rank].append(barrier.wait)
+def steps_of(
+    plan: Plan, natives: Natives, args: Sequence[Any], parts: Mapping[WindowBuffer, Parts], here: Sequence[int]
+) -> Steps:
+    """Return what the ranks that run here do; views of the host's `args` follow where those lie."""
+    made, threads = Steps(parts, {rank: [] for rank in here}, []), max(1, thread_count() // plan.size)
+    for rank in here:
+        for turn in plan.turns[rank]:
+            if isinstance(turn.action, Dispatch):
+                run = _launch(turn.action, *natives(turn.action.function), parts, args, threads)
+                made.launches.append(run)
+                made.ranks[rank].append(Step(run, turn.needs))
+            else:
+                does = _performing(turn.action, parts) if rank == turn.action.domain[0] else _nothing
+                made.ranks[rank].append(Step(does, turn.needs))
     return made
 
 
-def _performing(action: Collective, parts: dict[WindowBuffer, Parts]) -> Callable[[], None]:
+def _nothing() -> None:
+    """Leave the work to the first of the domain."""
+
+
+def _performing(action: Collective, parts: Mapping[WindowBuffer, Parts]) -> Callable[[], None]:
     def perform() -> None:
         arrays = [
             {name: parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
@@ -116,8 +124,8 @@ def _performing(action: Collective, parts: dict[WindowBuffer, Parts]) -> Callabl
 
 
 def _launch(
-    action: Dispatch, native: HostProgram, function: Function, parts: dict[WindowBuffer, Parts], args: Sequence[Any],
-    ranks: int,
+    action: Dispatch, native: HostProgram, function: Function, parts: Mapping[WindowBuffer, Parts],
+    args: Sequence[Any], threads: int,
 ) -> Launch:  # fmt: skip
     words: list[int] = []
     moving: list[tuple[int, int, int]] = []
@@ -136,7 +144,6 @@ def _launch(
         else:
             assert isinstance(param.type, ScalarType)
             words.append(scalar_word(param.type.dtype, value))
-    threads = max(1, thread_count() // ranks)
     around = context_words(parallel_address(threads, native.emit), look_address(native.emit), threads)
     results = word_count(*function.return_types)
     return Launch(native, function, room(words, results), room(around, len(NUMBERS)), moving, held)

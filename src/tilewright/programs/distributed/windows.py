@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tilewright.arrays import np
 from tilewright.core.region import Array
@@ -15,28 +15,28 @@ ALIGNED = 64
 
 
 class Parts:
-    """The parts of one buffer, in the order of the ranks of its domain."""
+    """The parts of one buffer, in the order of the ranks of its domain; those of ranks that run here have records."""
 
-    def __init__(self, buffer: WindowBuffer, abort: int) -> None:
-        self.domain = buffer.domain
-        self.parts: Mapping[int, Array] = {rank: _aligned(HEAD + buffer.size) for rank in self.domain}
-        addresses = [self.address(rank) for rank in self.domain]
-        self._records = [domain_record(number, addresses, abort) for number in range(len(addresses))]
-        for address, record in zip(addresses, self._records, strict=True):
-            ctypes.c_int64.from_address(address - 8).value = ctypes.addressof(record)
+    def __init__(self, memory: Mapping[int, Array], here: Collection[int], abort: int) -> None:
+        self.memory = memory
+        self.here = [rank for rank in memory if rank in here]
+        addresses = [self.address(rank) for rank in memory]
+        self._records = [domain_record(list(memory).index(rank), addresses, abort) for rank in self.here]
+        for rank, record in zip(self.here, self._records, strict=True):
+            ctypes.c_int64.from_address(self.address(rank) - 8).value = ctypes.addressof(record)
 
     def address(self, rank: int) -> int:
         """Return where the memory of a rank starts."""
-        return self.parts[rank].ctypes.data + HEAD
+        return self.memory[rank].ctypes.data + HEAD
 
     def array(self, rank: int, window: Window) -> Array:
         """Return a rank's part of a window."""
-        return elements_of(self.parts[rank][HEAD:], window.shape, window.dtype.numpy)
+        return elements_of(self.memory[rank][HEAD:], window.shape, window.dtype.numpy)
 
     def clear(self) -> None:
-        """Let all of it be zero."""
-        for part in self.parts.values():
-            part[HEAD:] = 0
+        """Let the memory of the ranks that run here be zero."""
+        for rank in self.here:
+            self.memory[rank][HEAD:] = 0
 
 
 def domain_record(number: int, addresses: Sequence[int], abort: int) -> ctypes.Array[ctypes.c_int64]:
@@ -44,6 +44,21 @@ def domain_record(number: int, addresses: Sequence[int], abort: int) -> ctypes.A
     words = [0] * Record.PARTS + list(addresses)
     words[Record.RANK], words[Record.COUNT], words[Record.ABORT] = number, len(addresses), abort
     return (ctypes.c_int64 * len(words))(*words)
+
+
+def own_parts(buffer: WindowBuffer, abort: int) -> Parts:
+    """Return the parts of a buffer all of whose ranks run in this process."""
+    return Parts({rank: _aligned(room_of(buffer)) for rank in buffer.domain}, buffer.domain, abort)
+
+
+def room_of(buffer: WindowBuffer) -> int:
+    """Return how many bytes a part takes, what lies in front of it among them."""
+    return HEAD + aligned(buffer.size)
+
+
+def aligned(size: int) -> int:
+    """Return a size so that what follows is aligned, too."""
+    return -(-size // ALIGNED) * ALIGNED
 
 
 def _aligned(size: int) -> Array:
