@@ -16,18 +16,14 @@ class Group:
     """The processes of a process group, one for each rank, all on one machine."""
 
     def __init__(self, handle: Any) -> None:
-        import torch.distributed as dist
-
         self.handle = handle
-        self.rank: int = dist.get_rank(handle)
-        self.size: int = dist.get_world_size(handle)
+        self.rank: int = _torch().get_rank(handle)
+        self.size: int = _torch().get_world_size(handle)
 
     def exchanged(self, value: object) -> list[Any]:
         """Return what every process has brought, in the order of ranks; all of them have to come."""
-        import torch.distributed as dist
-
         found: list[Any] = [None] * self.size
-        dist.all_gather_object(found, value, group=self.handle)
+        _torch().all_gather_object(found, value, group=self.handle)
         return found
 
     @computed_once
@@ -55,6 +51,13 @@ class Group:
         return [self._watched[descriptor] for descriptor, _ in watch.poll(0)]
 
 
+def _torch() -> Any:
+    """Return torch's processes, which only programs of several load."""
+    import torch.distributed
+
+    return torch.distributed
+
+
 def _machine() -> str:
     """Return what tells this machine from others."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -72,8 +75,7 @@ def launched_size() -> int:
 @cache
 def default_group() -> Group:
     """Return the processes that were launched together, their process group made where nobody has."""
-    import torch.distributed as dist
-
+    dist = _torch()
     if not dist.is_initialized():
         dist.init_process_group("gloo")
     backend = str(dist.get_backend())

@@ -68,12 +68,12 @@ class Segment:
     def say(self, run: int, text: str) -> None:
         """Leave why this process has given up a run."""
         data = text.encode(errors="replace")[: PAGE - TEXT - 1]
-        self.memory[TEXT : TEXT + len(data) + 1] = np.frombuffer(data + b"\\0", np.uint8)
+        self.memory[TEXT : TEXT + len(data) + 1] = np.frombuffer(data + b"\0", np.uint8)
         self.words[Control.ANSWER] = run
 
     def said(self) -> str:
         """Return why its process has given up."""
-        return self.memory[TEXT:PAGE].tobytes().partition(b"\\0")[0].decode(errors="replace")
+        return self.memory[TEXT:PAGE].tobytes().partition(b"\0")[0].decode(errors="replace")
 
     def close(self) -> None:
         """Give up the descriptor; what is mapped goes with the last view of it."""
