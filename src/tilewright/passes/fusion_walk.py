@@ -89,8 +89,8 @@ class Walk:
             self.recorder.end(f"`{expr.op.name}` is called")
         if not isinstance(expr, Call):
             return self._value(expr)
-        if expr.op.spec.is_barrier:
-            self.recorder.end("blocks wait for each other")
+        if expr.op.spec.is_barrier or expr.op.spec.is_fence:
+            self.recorder.end("blocks or ranks wait for each other")
         if self.recorder.stmt is not None and self.recorder.plan.at(self.recorder.stmt).is_done:
             return None
         if expr.op.kind is Kind.TENSOR:

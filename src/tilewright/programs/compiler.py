@@ -15,6 +15,7 @@ from tilewright.core.visitor import statements
 from tilewright.errors import ReturnMismatchError, UncallableError
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.tracebacks import brief
+from tilewright.interpret.hosts import host_functions
 from tilewright.passes.choices import MemoryPlanner, RuntimeKind
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
@@ -120,7 +121,17 @@ def compile(
     how = _How.of(
         output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level, runtime
     )
-    return _compiled(as_program(program), how, target)
+    source = as_program(program)
+    if host_functions(source):
+        return _distributed(source, how, target, distributed_config)
+    return _compiled(source, how, target)
+
+
+def _distributed(source: Program, how: _How, target: str | None, config: Any) -> CompiledProgram:
+    """Return a program of many ranks, each function that is dispatched a program of its own."""
+    from tilewright.programs.distributed.program import compile_distributed
+
+    return compile_distributed(source, config, how.platform, lambda chip: _compiled(chip, how, target))
 
 
 @record

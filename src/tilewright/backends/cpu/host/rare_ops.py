@@ -22,6 +22,7 @@ from tilewright.backends.cpu.host import arrays as arrays
 from tilewright.backends.cpu.host import byte_views as byte_views
 from tilewright.backends.cpu.host import pipes as pipes
 from tilewright.backends.cpu.host import printing as printing
+from tilewright.backends.cpu.host import ranks as ranks
 from tilewright.backends.cpu.host import reinterpreted as reinterpreted
 from tilewright.backends.cpu.host import tensor_gathers as tensor_gathers
 from tilewright.backends.cpu.host import tensor_scatters as tensor_scatters
