@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
@@ -90,7 +91,14 @@ def compile(
     how = _How.of(
         output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level, runtime
     )
-    return _compiled(as_program(program), how, target)
+    return _stepped(as_program(program)) if settings.debug() else _compiled(as_program(program), how, target)
+
+
+def _stepped(source: Program) -> CompiledProgram:
+    """Return a program that runs line by line, whatever platform it is for."""
+    from tilewright.programs.debugging import in_steps
+
+    return CompiledProgram(source, INTERPRETER, in_steps(source))
 
 
 @record
