@@ -34,10 +34,9 @@ def test_llvm_and_assembly_say_which_line_each_instruction_was_made_for() -> Non
         ("assembly", "\tvf", "e = pl.exp"),
     ):
         lines = {line.number for line in found.texts[stage] if instruction in line.text}
-        assert line_of(f"{text}") in lines, (stage, instruction, lines)
-    assert not [
-        line.text for text in found.texts.values() for line in text if "!dbg" in line.text or ".loc" in line.text
-    ]
+        assert line_of(text) in lines, (stage, instruction, lines)
+    shown = "".join(line.text for text in found.texts.values() for line in text)
+    assert "!dbg" not in shown and ".loc" not in shown
     assert {line.file for line in found.texts["llvm"]} == {"", __file__}
 
 
