@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
-from tilewright.forks import Lock, undivided
+from tilewright.forks import Lock, computed_once, undivided
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.signature import Known
 from tilewright.frontend.tracebacks import brief
@@ -19,7 +19,7 @@ from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_r
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import explained
 from tilewright.jit.kept import KeptCall
-from tilewright.jit.specializing import NotAlike, returned, specialized
+from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
@@ -30,9 +30,9 @@ from tilewright.programs.stages import Remade
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
     from tilewright.frontend.entries import Specialization
+    from tilewright.jit.steps import Steps
     from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
-
 
 FOLLOW = "    help: restore it, or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
 
@@ -72,6 +72,8 @@ class Session:
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
+        if settings.debug():
+            return self.steps.run(self.binder, args, kwargs)
         apart = "config= was given" if config is not None else ""
         return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)
 
@@ -98,13 +100,16 @@ class Session:
             config = _placed(call, config)
         return self._compiled(call, config).program.configured(config)
 
+    @computed_once
+    def steps(self) -> Steps:
+        """What runs the kernel line by line."""
+        from tilewright.jit.steps import Steps
+
+        return Steps(self.kernel)
+
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
         """Return the kernel as the front end makes it for some arguments."""
-        call = self.binder.described(args, kwargs)
-        try:
-            return specialized(self.kernel, call)
-        except NotAlike as output:
-            return specialized(self.kernel, self._binder.apart(call, output.name))
+        return read(self.kernel, self.binder, self.binder.described(args, kwargs))[1]
 
     def info(self) -> CacheInfo:
         """Return what the cache has done."""

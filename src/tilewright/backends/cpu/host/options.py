@@ -25,6 +25,9 @@ class Options:
     schedule: str = ""
     """How kernels on a GPU are scheduled, where rules are not to say that."""
 
+    located: bool = False
+    """Whether instructions say which line of the author's they were made for, as debuggers and pages want it."""
+
     @staticmethod
     def current() -> Options:
         """Return what the settings say now."""
