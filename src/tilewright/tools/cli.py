@@ -13,10 +13,10 @@ from tilewright.frontend.foreign import meant
 from tilewright.ops.registry import specs
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
+from tilewright.passes.stages import stages, summary
 from tilewright.tools import cache, doctor, pto, screen
 from tilewright.tools.coming_from import about, names_of
 from tilewright.tools.files import program_in
-from tilewright.tools.life import stages, summary
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.reference import entry, heading, noun_of
 from tilewright.tools.signatures import signatures
