@@ -12,7 +12,19 @@ from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src"
 LAYERS = (  # each imports from itself and from those before it; the package's own faces see everything
-    *("version", "source", "arrays", "records", "errors", "dtypes", "settings", "forks", "collector", "native"),
+    *(
+        "version",
+        "notebook",
+        "source",
+        "arrays",
+        "records",
+        "errors",
+        "dtypes",
+        "settings",
+        "forks",
+        "collector",
+        "native",
+    ),
     *(
         "core",
         "ops",

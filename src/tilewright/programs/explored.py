@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +51,11 @@ class Explored:
         """
         from tilewright.explore.writer import write
 
-        page = self._page(args, named)
+        page = self.page(*args, **named)
         return write(page, self._folder.written() / PAGE if output is None else output)
 
-    def _page(self, args: Sequence[Any], named: Mapping[str, Any]) -> Page:
+    def page(self, *args: Any, **named: Any) -> Page:
+        """Return what the page shows, as data."""
         from tilewright.explore.gather import gathered
         from tilewright.explore.subject import Subject
         from tilewright.explore.watched import watched
@@ -93,7 +94,7 @@ class Explored:
 
     def _repr_html_(self) -> str:
         """Return the program as a notebook shows it."""
-        from tilewright.explore.notebook import framed
         from tilewright.explore.writer import html_of
+        from tilewright.notebook import framed
 
-        return framed(html_of(self._page((), {})), f"{self.declared.name} for {self.platform}")
+        return framed(html_of(self.page()), f"{self.declared.name} for {self.platform}")
