@@ -79,7 +79,7 @@ class Session:
 
     def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
         """Run the kernel on a call that was `written` so; `apart` is why all calls like it come here, or nothing."""
-        hits, found = self.store.hits, self.compiled(call, config)
+        hits, found = self.store.hits, self._compiled(call, _placed(call, config))
         if config is not None and config.writes_folder:
             found.program.configured(config)
         result = found.run(call)
@@ -88,10 +88,6 @@ class Session:
         if not apart and was_found and self.direct_calls.can_be:
             self._hasten(call, found, result, written)
         return result
-
-    def compiled(self, call: Call, config: RunConfig | None) -> Compiled:
-        """Return the program for a call, where its tensors are."""
-        return self._compiled(call, _placed(call, config))
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments."""
@@ -220,8 +216,6 @@ class Session:
 
         self.store.compiles += 1
         return compile(made.program, **(config.compile_kwargs() if config is not None else {}))
-
-    # calls that do without the session
 
     @undivided()
     def _hasten(self, call: Call, found: Compiled, result: Any, written: Written) -> None:
