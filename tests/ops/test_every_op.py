@@ -20,10 +20,10 @@ from tilewright.core.program import Function
 from tilewright.errors import OutsideKernelError
 
 MODULES = [importlib.import_module(f"tilewright.ops.{m.name}") for m in pkgutil.iter_modules(tilewright.ops.__path__)]
-FAMILIES = ("elementwise", "pipe", "reduction", "scalar")
+FAMILIES = ("collective", "distributed", "elementwise", "pipe", "reduction", "scalar")
 """Families whose members need no example: `test_families.py` and `test_scalar.py` make one for each.
 
-Pipes take two functions: `test_pipes.py` has examples.
+Pipes take two functions: `test_pipes.py` has examples. Ranks take windows: `examples/distributed` has some.
 """
 
 

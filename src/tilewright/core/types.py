@@ -37,6 +37,15 @@ class MemRef:
 
 
 @record
+class NamedMemRef:
+    """A place that tiles share by name, or one of its slots; a slot that only the running program knows is None."""
+
+    name: str
+    slots: int | None = None
+    slot: int | None = None
+
+
+@record
 class ScalarType:
     """One number."""
 
@@ -54,9 +63,11 @@ class TensorType:
     dtype: DataType
     valid: Shape
     layout: TensorLayout = TensorLayout.ND
+    is_window: bool = False
+    """Whether every rank of a domain has such a buffer, which the others reach; views of it are plain tensors."""
 
     def __str__(self) -> str:
-        return _describe("tensor", self.shape, self.dtype, self.valid)
+        return _describe("window" if self.is_window else "tensor", self.shape, self.dtype, self.valid)
 
 
 @record
@@ -67,7 +78,7 @@ class TileType:
     dtype: DataType
     valid: Shape
     memory: MemorySpace = MemorySpace.Vec
-    memref: MemRef | None = None
+    memref: MemRef | NamedMemRef | None = None
 
     def __str__(self) -> str:
         return _describe("tile", self.shape, self.dtype, self.valid)
@@ -186,7 +197,8 @@ def join(first: Type, second: Type) -> Type | None:
         ):
             return None
         shape = _join_extents(first.shape, second.shape)
-        return TensorType(shape, first.dtype, _join_extents(first.valid, second.valid), first.layout)
+        valid, is_window = _join_extents(first.valid, second.valid), first.is_window and second.is_window
+        return TensorType(shape, first.dtype, valid, first.layout, is_window)
     return None
 
 

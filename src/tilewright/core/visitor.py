@@ -97,8 +97,10 @@ def defined(stmt: Stmt) -> tuple[Var, ...]:
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the operands of an expression."""
     match expr:
-        case Call() | Invoke():
+        case Call():
             return expr.args
+        case Invoke():
+            return expr.args if expr.device is None else (*expr.args, expr.device)
         case Submit():
             return (*expr.args, *expr.deps, *(e for e in (expr.core_num, expr.predicate) if e is not None))
         case MakeTuple():

@@ -116,8 +116,12 @@ class Evaluator(ABC):
         return call.op.spec.evaluate(call.type, **bound)
 
     def _invoke(self, frame: Frame, call: Invoke) -> Value:
-        results = self._results(frame, call)
+        results = self._results(frame, call) if call.device is None else self.dispatch(frame, call)
         return results[0] if len(results) == 1 else results
+
+    def dispatch(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
+        """Return what a function gives that a rank is to run."""
+        raise ExecutionError("functions are dispatched to ranks by host functions", spans=[call.span])
 
     def _results(self, frame: Frame, call: Invoke | Submit) -> tuple[Value, ...]:
         return self.run(call.op.name, [self.value(frame, arg) for arg in call.args])

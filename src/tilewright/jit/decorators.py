@@ -126,7 +126,7 @@ _DOCS = {
     KernelKind.INCORE: "Make a function a device kernel that other kernels call.",
     KernelKind.INLINE: "Make a function a template, written out at each call.",
     KernelKind.OPAQUE: "Make a function a part of a program with loops and kernel scopes of its own.",
-    KernelKind.HOST: "Mark an orchestrator of several devices; it can be declared, and not compiled yet.",
+    KernelKind.HOST: "Make a function a host function: it lays out windows and dispatches kernels to ranks.",
     KernelKind.EXTERN: "Mark a kernel that C++ sources define; it can be declared, and not compiled yet.",
 }
 

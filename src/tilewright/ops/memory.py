@@ -117,7 +117,8 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
     valid = (1,) * (target.data.ndim - source.data.ndim) + source.valid
     for axis, (start, size, extent) in enumerate(zip(offsets, valid, target.data.shape, strict=True)):
         if start < 0 or start + size > extent:
-            raise ExecutionError(f"axis {axis}: a store of {size} element(s) at {start} does not fit 0 to {extent}")
+            message = f"axis {axis}: a store of {size} element(s) at {start} does not fit 0 to {extent}"
+            raise ExecutionError(message, help=NARROW)
     window = tuple(slice(start, start + size) for start, size in zip(offsets, valid, strict=True))
     live = np.reshape(source.seen(), valid)
     touch(Access.ADD if atomic is AtomicType.Add else Access.WRITE, target.data[window])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
@@ -15,6 +16,7 @@ from tilewright.core.visitor import statements
 from tilewright.errors import ReturnMismatchError, UncallableError
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.tracebacks import brief
+from tilewright.interpret.hosts import host_functions
 from tilewright.passes.choices import MemoryPlanner, RuntimeKind
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
@@ -120,7 +122,24 @@ def compile(
     how = _How.of(
         output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level, runtime
     )
-    return _compiled(as_program(program), how, target)
+    source = as_program(program)
+    if host_functions(source):
+        return _distributed(source, how, target, distributed_config)
+    return _stepped(source) if settings.debug() else _compiled(source, how, target)
+
+
+def _distributed(source: Program, how: _How, target: str | None, config: Any) -> CompiledProgram:
+    """Return a program of many ranks, each function that is dispatched a program of its own."""
+    from tilewright.programs.distributed.program import compile_distributed
+
+    return compile_distributed(source, config, how.platform, lambda chip: _compiled(chip, how, target))
+
+
+def _stepped(source: Program) -> CompiledProgram:
+    """Return a program that runs line by line, whatever platform it is for."""
+    from tilewright.programs.debugging import in_steps
+
+    return CompiledProgram(source, INTERPRETER, in_steps(source))
 
 
 @record

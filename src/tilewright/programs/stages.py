@@ -36,6 +36,11 @@ class Remade(Mapping[str, Maker]):
         self._code = cache(code or self._compiled)
         self._concise = concise
 
+    @property
+    def source(self) -> Program:
+        """The program before any pass."""
+        return self._source()
+
     def __getitem__(self, name: str) -> Maker:
         return self._makers[name]
 
@@ -93,6 +98,11 @@ class Stages(Mapping[str, str]):
     def followed(self, others: Makers) -> Stages:
         """Return these stages with others in place of those that go by the same names."""
         return Stages(*self._makers, others)
+
+    @property
+    def remade(self) -> Remade | None:
+        """Where the program itself is made again, None where only its texts are known."""
+        return next((makers for makers in reversed(self._makers) if isinstance(makers, Remade)), None)
 
     def __getitem__(self, name: str) -> str:
         for makers in reversed(self._makers):

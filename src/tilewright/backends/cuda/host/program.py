@@ -9,7 +9,7 @@ from tilewright.backends.cpu.host.program import ProgramEmitter
 from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.handlers import HANDLERS
 from tilewright.backends.cuda.host.kernels import Kernels
-from tilewright.backends.cuda.host.launches import REFUSED
+from tilewright.backends.cuda.host.launch_code import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import atomics as atomics
 from tilewright.backends.cuda.ttir import blends as blends
@@ -29,6 +29,7 @@ from tilewright.backends.cuda.ttir import normal as normal
 from tilewright.backends.cuda.ttir import order as order
 from tilewright.backends.cuda.ttir import parts as parts
 from tilewright.backends.cuda.ttir import positions as positions
+from tilewright.backends.cuda.ttir import printing as printing
 from tilewright.backends.cuda.ttir import products as products
 from tilewright.backends.cuda.ttir import reduce as reduce
 from tilewright.backends.cuda.ttir import reinterpreted as reinterpreted
