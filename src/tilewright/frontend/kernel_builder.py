@@ -22,6 +22,7 @@ from tilewright.frontend import (
     statements,
     static_calls,
     subscripts,
+    updates,
     writes,
     written_out,
 )
@@ -55,6 +56,7 @@ class KernelBuilder(Translator):
     bind = statements.bind
     write = writes.write
     changes = picks.masked_change
+    updated = updates.updated
     parts = invocations.parts
     takes = statements.takes
     effect = statements.effect
