@@ -41,7 +41,11 @@ from tilewright.core.types import (
 from tilewright.dtypes import DataType
 from tilewright.errors import InternalError, OperandError
 
-_OWNERS = {"MaskPattern": "tile.MaskPattern", "MemorySpace": "Mem"}
+_OWNERS = {
+    "MaskPattern": "tile.MaskPattern",
+    "MemorySpace": "Mem",
+    **{name: f"distributed.{name}" for name in ("NotifyOp", "ReduceOp", "WaitCmp")},
+}
 """The enums that the language has under another name."""
 
 
@@ -115,7 +119,8 @@ class ExpressionPrinter:
             case Call():
                 return self._call(expr, nested)
             case Invoke():
-                return f"{self._callee(expr.op.name)}({self._several(expr.args)})"
+                device = [] if expr.device is None else [f"device={self.expr(expr.device)}"]
+                return f"{self._callee(expr.op.name)}({', '.join([*map(self.expr, expr.args), *device])})"
             case Submit():
                 return self._submit(expr)
             case Absent():
@@ -209,7 +214,8 @@ class ExpressionPrinter:
                 if is_partial or layout == "DN":
                     valid = f"valid_shape={self._shape(type_.valid)}, " if is_partial else ""
                     extra = [f"{pl}.TensorView({valid}stride=[], layout={pl}.TensorLayout.{layout})"]
-                return f"{pl}.Tensor[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
+                name = "distributed.DistributedTensor" if type_.is_window else "Tensor"
+                return f"{pl}.{name}[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
             case TileType():
                 extra = [self._memref(type_.memref)] if type_.memref is not None else []
                 extra += [self.attribute(type_.memory)] if extra or type_.memory is not MemorySpace.Vec else []

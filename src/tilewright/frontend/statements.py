@@ -32,9 +32,9 @@ from tilewright.frontend.annotations import local_type
 from tilewright.frontend.memory import check_place, without_values
 from tilewright.frontend.state import is_action
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.unrolled_loops import WORD, exit_written
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value
-from tilewright.frontend.written_out import WORD, exit_written
 
 
 def takes(t: Translator, node: ast.Expr | ast.Assign) -> bool:

@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import NamedTuple
 
+from tilewright.native.places import Places
 from tilewright.records import mutable
+from tilewright.source import UNKNOWN, Span
 
 PTR, I1, I8, I32, I64, F32, F64, VOID = "ptr", "i1", "i8", "i32", "i64", "float", "double", "void"
 
@@ -74,6 +76,8 @@ class Module:
     functions: list[str] = field(default_factory=list[str])
     defined: set[str] = field(default_factory=set[str])
     """The names of the functions written or being written, for helpers that are emitted once."""
+    places: Places | None = None
+    """Where instructions were written, where somebody wants to know."""
 
     def declare(self, line: str) -> None:
         """Add a declaration or global once."""
@@ -86,7 +90,8 @@ class Module:
 
     def text(self) -> str:
         """Return the whole module."""
-        return "\n".join([*self.declarations, "", *self.functions]) + "\n"
+        places = self.places.text() if self.places is not None else []
+        return "\n".join([*self.declarations, "", *self.functions, *places]) + "\n"
 
 
 @mutable
@@ -118,6 +123,10 @@ class Builder:
     ) -> None:
         self.module = module
         self.name = name
+        self.scope, self.tag = 0, ""
+        if module.places is not None:
+            self.scope = module.places.function(name)
+            attrs, self.tag = f"{attrs} !dbg !{self.scope}", module.places.tag(self.scope, UNKNOWN)
         self.head = f"define {linkage} {returns} @{name}({', '.join(map(str, params))}) {attrs} {{"
         self.lines: list[str] = ["entry:"]
         self.marked: int | None = None
@@ -133,12 +142,17 @@ class Builder:
 
     def do(self, text: str) -> None:
         """Emit an instruction without a result."""
-        self.lines.append(f"  {text}")
+        self.lines.append(f"  {text}{self.tag}")
+
+    def at(self, span: Span) -> None:
+        """Let what follows be made for a place."""
+        if self.module.places is not None:
+            self.tag = self.module.places.tag(self.scope, span)
 
     def value(self, type_: str, text: str) -> Value:
         """Emit an instruction and return its result."""
         ref = f"%t{next(self.numbers)}"
-        self.lines.append(f"  {ref} = {text}")
+        self.lines.append(f"  {ref} = {text}{self.tag}")
         return Value(type_, ref)
 
     def op(self, name: str, *operands: Value) -> Value:

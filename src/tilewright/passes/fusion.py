@@ -17,7 +17,7 @@ from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
 from tilewright.core.stmt import Stmt
-from tilewright.passes.straight import Target
+from tilewright.passes.store_targets import Target
 from tilewright.records import mutable, record
 
 DEEPEST = 64

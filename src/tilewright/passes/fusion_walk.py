@@ -15,7 +15,7 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.passes.fusion import Extent, Recorder, Waiting
-from tilewright.passes.straight import straight
+from tilewright.passes.store_targets import straight
 
 Given: TypeAlias = "Mapping[str, Argument]"
 Value: TypeAlias = "Waiting | tuple[Value, ...] | None"
@@ -89,8 +89,8 @@ class Walk:
             self.recorder.end(f"`{expr.op.name}` is called")
         if not isinstance(expr, Call):
             return self._value(expr)
-        if expr.op.spec.is_barrier:
-            self.recorder.end("blocks wait for each other")
+        if expr.op.spec.is_barrier or expr.op.spec.is_fence:
+            self.recorder.end("blocks or ranks wait for each other")
         if self.recorder.stmt is not None and self.recorder.plan.at(self.recorder.stmt).is_done:
             return None
         if expr.op.kind is Kind.TENSOR:

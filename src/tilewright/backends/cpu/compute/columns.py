@@ -123,11 +123,16 @@ class Columns:
         folded = accumulators[:count]
         for turn in range(1, len(accumulators) // count if count else 1):
             part = accumulators[turn * count : (turn + 1) * count]
-            folded = [f.node.combine(a, p) for f, a, p in zip(self.folds, folded, part, strict=True)]
+            folded = [self._combined(f, a, p) for f, a, p in zip(self.folds, folded, part, strict=True)]
         return folded
+
+    def _combined(self, fold: Fold, lanes: Lanes, others: Lanes) -> Lanes:
+        self.b.at(fold.tile.span)
+        return fold.node.combine(lanes, others)
 
     def _across(self, fold: Fold, lanes: Lanes) -> Lanes:
         """Return the lanes folded into one."""
+        self.b.at(fold.tile.span)
         while lanes.count > 1:
             half = lanes.count // 2
             lanes = fold.node.combine(*(self._half(lanes, range(start, start + half)) for start in (0, half)))
@@ -150,7 +155,7 @@ class Columns:
             if here.mask is not None:
                 neutral = self._start(fold, here.count)
                 given = Lanes(self.b, self.b.select(here.mask, given.value, neutral.value), given.element)
-            result.append(fold.node.combine(accumulator, given))
+            result.append(self._combined(fold, accumulator, given))
         self.ahead(here)
         for sink in self.sinks:
             drained(self.b, sink, here, streaming=self.streaming)
@@ -160,6 +165,7 @@ class Columns:
 def drained(b: Builder, sink: Sink, here: Pass, *, streaming: bool) -> None:
     """Emit what is done with the elements of a tile at the current columns, of those that a mask admits."""
     lane = lane_of(b, sink.tile, here)
+    b.at(sink.span if sink.span.is_known else sink.tile.span)
     if not isinstance(sink, StoreSink) or sink.mask is None or sink.admit is None:
         drain(b, sink, lane, here, streaming=streaming)
         return
@@ -265,6 +271,8 @@ def _bytes(b: Builder, dtype: DataType, node: BytesNode, here: Pass) -> Lanes:
 def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
     """Return the elements of a tile as its node computes them, or as they lie in its place."""
     node = tile.node
+    operands = [lane_of(b, o, here) for o in node.operands] if isinstance(node, MapNode) else []
+    b.at(tile.span)
     if isinstance(node, LoadNode):
         pointer = tensor_address(b, tile, here)
         if tile.is_column and static(tile.valid[-1]) != 1:  # where there is no column, there may be no memory either
@@ -284,7 +292,7 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
     if isinstance(node, BytesNode):
         return _bytes(b, tile.type.dtype, node, here)
     if isinstance(node, MapNode):
-        return rounded(node.function(*(lane_of(b, o, here) for o in node.operands)), tile.type.dtype)
+        return rounded(node.function(*operands), tile.type.dtype)
     assert tile.place is not None
     stride = i64(tile.place.strides[-1])
     return read(b, tile_address(b, tile, tile.place, here), tile.type.dtype, here, stride)

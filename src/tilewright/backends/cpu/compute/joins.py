@@ -17,7 +17,7 @@ from tilewright.backends.cpu.compute.copies import (
     whole_extents,
 )
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row
-from tilewright.backends.cpu.compute.straight import fill_rows, gathered
+from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, Tile, static

@@ -20,7 +20,7 @@ from tilewright.backends.cpu.compute.indexed import at_column, check, number, ra
 from tilewright.backends.cpu.compute.nodes import ColumnsNode, mapped
 from tilewright.backends.cpu.compute.row_copies import clear_row
 from tilewright.backends.cpu.compute.storage import load
-from tilewright.backends.cpu.compute.straight import fill_rows, gathered
+from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
 from tilewright.backends.cpu.compute.streaming import store_past_caches
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory, to_memory
 from tilewright.backends.cpu.compute.updates import changing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from tilewright.backends.cpu.compute.addresses import moved, origin_of, times, view_of
 from tilewright.backends.cpu.compute.copies import (
@@ -18,15 +17,16 @@ from tilewright.backends.cpu.compute.copies import (
     tile_type,
     whole_extents,
 )
-from tilewright.backends.cpu.compute.ready_words import make_words
+from tilewright.backends.cpu.compute.words import PANEL, elements_of_word, room_of_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.undefined import sliced
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, contiguous, static
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType
-from tilewright.native.llvm import Value, i64
+from tilewright.core.types import TileType, swapped
+from tilewright.dtypes import UINT32
+from tilewright.native.llvm import I32, Value, i64
 from tilewright.ops.reshape import FILL, Part, part_of
 
 
@@ -73,13 +73,8 @@ def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:
     """Return a tile with two axes swapped."""
     place = e.stored(source)
-
-    def swapped(values: Sequence[Any]) -> tuple[Any, ...]:
-        result = list(values)
-        result[axis1], result[axis2] = result[axis2], result[axis1]
-        return tuple(result)
-
-    return view(tile_type(call), source, Place(place.pointer, swapped(place.strides)), swapped(source.valid))
+    strides, valid = swapped(place.strides, axis1, axis2), swapped(source.valid, axis1, axis2)
+    return view(tile_type(call), source, Place(place.pointer, strides), valid)
 
 
 @lowers("tile.strided")
@@ -232,3 +227,22 @@ def _set_validshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     )
     valid = known_or(type_, (*source.valid[:-2], *last))
     return source if valid == source.valid else view(type_, source, e.stored(source), valid)
+
+
+def make_words(e: FunctionEmitter, view: Tile) -> bool:
+    """Emit the words of a transpose, if products read it so: its neighbours are turned as one word."""
+    type_, place = view.type, view.place
+    assert place is not None
+    rows, columns = type_.shape[-2:]
+    is_plain = len(type_.shape) == 2 and place.strides == (1, rows) and view.valid == whole_extents(type_)
+    if elements_of_word(e.program.target, type_.dtype, type_.dtype) != 2 or rows % 2 or not is_plain:
+        return False
+    part = e.arena.take(room_of_words(2, rows, columns))
+    view.words = e.address(part[0])
+    e.own(view, part)
+    steps = rows // 2
+    for first in range(0, columns, PANEL):
+        source = Place(e.b.offset(place.pointer, i64(first * steps), I32), (1, steps))
+        target = Place(e.b.offset(view.words, i64(first * steps), I32), (PANEL, 1))
+        copy_elements(e, UINT32, source, target, (i64(steps), i64(min(PANEL, columns - first))))
+    return True

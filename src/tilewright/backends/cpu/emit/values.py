@@ -10,6 +10,7 @@ from tilewright.core.types import ArrayType, TileType
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import I64, Value
 from tilewright.records import entity, mutable, record
+from tilewright.source import UNKNOWN, Span
 
 
 @record
@@ -84,6 +85,8 @@ class Tile:
     """Whether some of them lie outside the box."""
     is_made: Value | None = None
     """Whether it holds one number everywhere, or nothing, where that matters."""
+    span: Span = UNKNOWN
+    """Where the op was written that it is recorded for."""
 
     @property
     def is_column(self) -> bool:
