@@ -16,7 +16,7 @@ from tilewright.backends.cuda.ttgir.roles import written
 from tilewright.backends.cuda.ttir import cuts
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
-from tilewright.backends.cuda.ttir.text import I64
+from tilewright.backends.cuda.ttir.text import ANY_ROOM, I64
 from tilewright.native import llvm
 from tilewright.native.llvm import spelled
 from tilewright.records import mutable, record
@@ -126,6 +126,8 @@ class Kernels(Unit):
     launches: list[Launch] = field(default_factory=list[Launch])
     prints: list[Print] = field(default_factory=list[Print])
     """What the kernels print, by number from one on."""
+    shared: int = ANY_ROOM
+    """Bytes of shared memory that a block has."""
     schedule: str = ""
     """How the settings want kernels to be scheduled."""
 
