@@ -19,6 +19,7 @@ from tilewright.backends.cuda.ttir import control as control
 from tilewright.backends.cuda.ttir import copies as copies
 from tilewright.backends.cuda.ttir import counting as counting
 from tilewright.backends.cuda.ttir import draws as draws
+from tilewright.backends.cuda.ttir import flips as flips
 from tilewright.backends.cuda.ttir import gathers as gathers
 from tilewright.backends.cuda.ttir import indexed as indexed
 from tilewright.backends.cuda.ttir import loads as loads
@@ -44,7 +45,6 @@ from tilewright.backends.cuda.ttir import system as system
 from tilewright.backends.cuda.ttir import temporaries as temporaries
 from tilewright.backends.cuda.ttir import tensor_views as tensor_views
 from tilewright.backends.cuda.ttir import tiles as tiles
-from tilewright.backends.cuda.ttir import turns as turns
 from tilewright.backends.cuda.ttir import views as views
 from tilewright.backends.cuda.ttir import whole_tensors as whole_tensors
 from tilewright.backends.cuda.ttir.text import ANY_ROOM

@@ -14,7 +14,7 @@ from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import operand, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType
+from tilewright.core.types import TileType, swapped
 from tilewright.ops.reshape import FILL, part_of
 
 
@@ -68,8 +68,7 @@ def _transpose_view(k: Kernel, call: Call, bound: Bound) -> Tile:
 
 
 def _turned(k: Kernel, call: Call, source: Tile, first: int, second: int) -> Tile:
-    order = list(range(len(source.type.shape)))
-    order[first], order[second] = order[second], order[first]
+    order = swapped(range(len(source.type.shape)), first, second)
     return k.tile(
         turned(k.t, source.value, order),
         tile_type(call),
