@@ -18,6 +18,7 @@ from tilewright.pto.entries import ENTRY, LAUNCH
 from tilewright.pto.module import Attribute, Func, Number, Op, Region, Value
 from tilewright.pto.text.free import OPERAND, WRITTEN
 from tilewright.pto.traced.arguments import Argument, Arguments
+from tilewright.pto.traced.nested import Nested, call_nested
 from tilewright.pto.traced.scalars import as_integer
 from tilewright.pto.traced.subkernels import SubKernel, simt
 from tilewright.pto.traced.tracer import Tracer
@@ -31,7 +32,7 @@ Extents = tuple[Value, Value, Value]
 class Launch:
     """A sub-kernel and how many work items run it, waiting for its arguments."""
 
-    callee: SubKernel
+    callee: SubKernel | Nested
     extents: Extents
 
 
@@ -45,7 +46,7 @@ class LaunchScope:
 def item(t: Tracer, node: ast.Subscript) -> Any:
     """Return `body[x, y, z]`, or an item of anything else."""
     owner = t.evaluate(node.value) if isinstance(node.value, ast.Name | ast.Attribute) else None
-    if not isinstance(owner, SubKernel) or owner.kind is not simt:
+    if not isinstance(owner, SubKernel | Nested) or owner.kind is not simt:
         return EXPRESSIONS[ast.Subscript](t, node)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     return Launch(owner, extents_of(t, [Argument(t.evaluate(part), part) for part in parts], node))
@@ -64,6 +65,11 @@ def extents_of(t: Tracer, parts: Sequence[Argument], node: ast.expr) -> Extents:
 
 def launch(t: Tracer, launched: Launch, given: Arguments) -> None:
     """Add a launch of a sub-kernel: what the body computes is passed, what Python knows is written into it."""
+    if isinstance(launched.callee, Nested):
+        with t.writer.region() as region:
+            call_nested(t, launched.callee, given)
+        launch_region(t, LaunchScope(launched.extents), region, given.node)
+        return
     function = launched.callee.function
     inner = t.of(function, t.program)
     inner.resolver.read_defaults()
@@ -140,7 +146,7 @@ def launched_by_name(t: Tracer, given: Arguments) -> None:
     """Launch what `pto.simt_launch(body, *args, dims=(x, y, z))` names."""
     callee = given.args.pop(0) if given.args else None
     dims = given.kwargs.pop("dims", Argument((1, 1, 1), given.node))
-    if callee is None or not isinstance(callee.value, SubKernel) or callee.value.kind is not simt:
+    if callee is None or not isinstance(callee.value, SubKernel | Nested) or callee.value.kind is not simt:
         message = f"`{given.name}` launches a @pto.simt function"
         raise t.error(OperandError, given.node, message, help="pto.simt_launch(body, a, b, dims=(32, 1, 1))")
     parts = [Argument(part, dims.node) for part in dims.value]

@@ -18,7 +18,10 @@ from tilewright.source import calling_line
 
 DIRECTIVES = (
     *("bytewidth", "cast", "const", "elements_per_vreg", "for_", "if_", "make_mask", "max", "min", "select"),
-    *("static_range", "get_tid", "get_block_dim", "get_grid_dim"),
+    *("static_range", "get_tid", "get_block_dim", "get_grid_dim", "get_op_attr"),
+    *("vands", "vors", "vxors", "vrec", "vrsqrt"),
+    *("chistv2", "sprsts", "vmi", "yield_", "struct_type", "declare_struct", "struct_get", "struct_set", "Vec"),
+    "alloc_buffer",
     *(f"simt_allreduce_{word}" for word in ("sum", "max", "min")),
     *(f"scalar.{word}" for word in ("abs", "addi", "exp", "index_cast", "load", "log", "max", "min", "muli")),
     *(f"scalar.{word}" for word in ("select", "sqrt", "store", "subi")),
@@ -26,6 +29,7 @@ DIRECTIVES = (
 """The names that are no op of their own."""
 _BITS = [f"{word}{form}" for word in ("and", "or", "xor", "shl", "shr") for form in ("", "s")]
 _ALIASES = {
+    **{f"{word}_{which}_flag": f"pto.sync.{word}" for word in ("set", "wait") for which in ("cross", "intra")},
     **{"mte_load": "pto.mte_gm_ub", "mte_store": "pto.mte_ub_gm", "pipe_barrier": "pto.barrier"},
     **{f"tile.bit_{word}": f"pto.t{word}" for word in (*_BITS, "not")},
     **{word: f"pto.{word}" for word in ("tsort32", "tmrgsort", "tgather", "tscatter")},

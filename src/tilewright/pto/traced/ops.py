@@ -55,8 +55,8 @@ def call(t: Tracer, operation: Operation, given: Arguments) -> Any:
     return emit(t, operation.op, given)
 
 
-def emit(t: Tracer, name: str, given: Arguments) -> Any:
-    """Add the op that a call describes; return its results, whose types follow from the operands."""
+def emit(t: Tracer, name: str, given: Arguments, more: tuple[Type, ...] = ()) -> Any:
+    """Add the op that a call describes; return its results: their types follow from the operands, then come `more`."""
     form, span = OPS[name].form, t.span(given.node)
     placed = Operands(t, name, form, given)
     placed.read()
@@ -66,7 +66,7 @@ def emit(t: Tracer, name: str, given: Arguments) -> Any:
     if types is None:
         help = "pass the element type of the result as `dtype=`"
         raise OperandError(f"the type of `{given.name}` does not follow from this", spans=[span], help=help)
-    made = tuple(Value("", type_, span) for type_ in types)
+    made = tuple(Value("", type_, span) for type_ in (*types, *more))
     t.writer.emit(Op(name, operands, clauses, placed.attributes, made, span=span))
     if name.startswith("pto.get_"):
         t.writer.never_negative.update(made)

@@ -14,7 +14,7 @@ from tilewright.frontend.names import Origins, Resolver, free_name
 from tilewright.frontend.walk.bindings import Binding
 from tilewright.frontend.walk.walker import Walker
 from tilewright.pto.module import Func, Value
-from tilewright.pto.traced.liveness import read_after
+from tilewright.pto.traced.liveness import closed_over, read_after
 from tilewright.pto.traced.values import describe, is_runtime
 from tilewright.pto.traced.writer import Writer
 from tilewright.source import Span
@@ -86,9 +86,14 @@ class Tracer(Walker):
         resolver = program.resolver(function, captured)
         return cls(captured=captured, resolver=resolver, program=program, inlining=(function,))
 
+    @property
+    def unseen(self) -> frozenset[str]:
+        """The variables that calls of nested functions may read."""
+        return closed_over(self.captured.node)
+
     def execute(self, body: Sequence[ast.stmt], again: frozenset[str] = frozenset()) -> None:
         """Trace statements up to a `return`; where a loop repeats them, `again` is read after them, too."""
-        outer, after = self.later, read_after(body, self.later | again)
+        outer, after = self.later, read_after(body, self.later | again | self.unseen)
         for position, node in enumerate(body):
             if self.returned is not None:
                 break
