@@ -37,7 +37,8 @@ module attributes {{pto.target_arch = "a5"}} {{
     %small = pto.alloc_tile : {SMALL}
     pto.tload ins(%vx : !pto.tensor_view<16x32xf32>) outs(%acc : {ACC})
     pto.tload ins(%vw : !pto.tensor_view<1x32xui64>) outs(%fp : {FP})
-    pto.tstore_fp ins(%acc, %fp : {ACC}, {FP}) outs(%vo : !pto.tensor_view<16x32xi8>) {{reluPreMode = #pto<relu_pre_mode normal_relu>}}
+    pto.tstore_fp ins(%acc, %fp : {ACC}, {FP}) outs(%vo : !pto.tensor_view<16x32xi8>)
+      {{reluPreMode = #pto<relu_pre_mode normal_relu>}}
     pto.tmov.fp ins(%acc, %fp : {ACC}, {FP}) outs(%mat : {MAT})
     pto.tstore ins(%mat : {MAT}) outs(%vp : !pto.tensor_view<16x32xi8>)
     pto.tstore ins(%acc : {ACC}, %word : i64) outs(%vq : !pto.tensor_view<?x32xf16>)
