@@ -25,7 +25,7 @@ from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, equal, gives
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.text.typetext import brief_text
-from tilewright.pto.types import Dims, Ptr, Scalar, Space, TileBuf, Type
+from tilewright.pto.types import I64, Dims, Ptr, Scalar, Space, TileBuf, Type
 
 
 def _refuse_range(op: Op, values: Iterable[Value], most: Iterable[int], said: Dims, constants: Constants) -> None:
@@ -237,7 +237,7 @@ def _is_seen_as(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(message, help="see it as smaller elements, or use `pto.treshape`")
 
 
-@declare("pto.bitcast", Form("z", "z", family="tile_buf"), rule=_is_seen_as, is_by_bytes=True)
+@declare("pto.bitcast", Form("z", "z", family="tile_buf"), rule=_is_seen_as, is_by_bytes=True, widens=0)
 def _see_as(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes as elements of another type."""
     type_ = op.results[0].of(TileBuf)
@@ -252,7 +252,7 @@ def _keeps_type(op: Op, _: Constants) -> None:
     equal(op, "result", op.results[0].type, op.operands[0].type)
 
 
-@declare("pto.tassign", Form("zi", "z", family="tile_buf"), rule=_keeps_type, is_by_bytes=True)
+@declare("pto.tassign", Form("zi", "z", family="tile_buf"), rule=_keeps_type, is_by_bytes=True, counts=I64)
 def _assign(m: Machine, op: Op, tile: Tile, address: Expr) -> Tile:
     """A tile of the same type at another address."""
     return fresh(m, m.here(op), op.results[0].of(TileBuf), tile.valid, m.b.index(address))

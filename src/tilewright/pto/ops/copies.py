@@ -183,7 +183,7 @@ def _outer(m: Machine, op: Op) -> tuple[Axis, ...]:
     return Axis(counts[1], *strides[1]), Axis(counts[0], *strides[0])
 
 
-@declare(setters("pto.set_mov_pad_val set_pad_val_outtol1"), Form("s"), is_by_bytes=True)
+@declare(setters("pto.set_mov_pad_val set_pad_val_outtol1"), free("s"), is_by_bytes=True)
 def _set_pad(m: Machine, op: Op, value: Expr) -> None:
     """What fills the rows of copies beside what they copy: the bits of a number."""
     type_ = op.operands[0].of(Scalar)

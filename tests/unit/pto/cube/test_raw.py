@@ -139,7 +139,8 @@ def test_columns_staged_and_matrices_to_local_memories(target: str) -> None:
     lines = [
         f"set_mte2_nz_para %n{1 | 1 << 16 | 16 << 32}", "set_channel_para %n0", "set_pad_val_outtol1 %n0",
         "copy_gm_to_cbuf_multi_dn2nz %x, %x1, %n0, %n32, %n0, %n16, %n16, %n0, %no",
-        "load_cbuf_to_ca %x1, %a, %n0, %n0, %n1, %n1, %n1, %n1", "load_cbuf_to_cb %x1, %b, %n0, %n0, %n1, %n1, %n1, %n1",
+        "load_cbuf_to_ca %x1, %a, %n0, %n0, %n1, %n1, %n1, %n1",
+        "load_cbuf_to_cb %x1, %b, %n0, %n0, %n1, %n1, %n1, %n1",
         f"mad_raw %a, %b, %c, %n{product(16, 16, 16)}",
         f"copy_matrix_cc_to_ub %c, %u, %n{size(16, 16, 16)}, %n{way(16)}",
         f"copy_matrix_cc_to_cbuf %c, %l, %n{size(16, 16, 16)}, %n{way(16, relu=1)}",
