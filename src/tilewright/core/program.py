@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role, SplitMode
@@ -122,6 +122,8 @@ class Program(Printable):
     name: str
     function_list: tuple[Function, ...]
     span: Span = UNKNOWN
+    again: Callable[[], Program] | None = None
+    """Reads the text that it was read from once more."""
 
     @property
     def functions(self) -> Mapping[GlobalVar, Function]:
@@ -153,7 +155,10 @@ class Program(Printable):
 
     @property
     def entries(self) -> tuple[Function, ...]:
-        """The functions a caller can start: orchestration functions, or the only function there is."""
+        """The functions a caller can start: those of the host, else orchestration, or the only function there is."""
+        hosts = tuple(f for f in self.function_list if f.level is Level.HOST and f.role is not Role.SubWorker)
+        if hosts:
+            return hosts
         found = tuple(f for f in self.function_list if f.func_type is FunctionType.Orchestration)
         if found or len(self.function_list) != 1:
             return found

@@ -12,6 +12,7 @@ and so on up to the entry.
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -19,6 +20,7 @@ from types import CodeType, UnionType
 from types import FunctionType as PythonFunction
 from typing import Any, Literal, Union, get_args, get_origin
 
+from tilewright import notebook
 from tilewright.core import annotations as ann
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.enums import FunctionType, Level, ParamDirection
@@ -53,6 +55,7 @@ _FUNCTION_TYPES = {
     KernelKind.ENTRY: FunctionType.Orchestration,
     KernelKind.INCORE: FunctionType.InCore,
     KernelKind.OPAQUE: FunctionType.Opaque,
+    KernelKind.HOST: FunctionType.Orchestration,
 }
 
 _CONSTANTS = (int, float, str, tuple, list, dict, Enum, DataType)
@@ -117,10 +120,15 @@ class Kernel:
     ) -> None:
         self.function = function
         self.kind = kind
-        self.level = level
+        self.level = Level.HOST if kind is KernelKind.HOST else level
         self.owner = owner
         self._captured: tuple[CodeType, Captured] | None = None
         self._parameters: tuple[tuple[Same, ...], tuple[KernelParameter, ...]] | None = None
+
+    def _repr_html_(self) -> str:
+        """Return the kernel as a notebook shows it: its own text."""
+        where = self.captured.span(self.captured.node)
+        return notebook.sheet(f"{self.name}  {where}", textwrap.dedent(self.captured.text))
 
     @property
     def name(self) -> str:
@@ -223,7 +231,7 @@ def _meaning(annotation: Any) -> Declared:
     direction = ParamDirection.In
     if isinstance(annotation, ann.Directed):
         annotation, direction = annotation.annotation, annotation.direction  # pyright: ignore[reportUnknownMemberType]
-    if annotation is ann.Tensor:
+    if annotation in (ann.Tensor, ann.DistributedTensor):
         return Declared(direction, None, True)
     if annotation is None or annotation in (ann.Tile, ann.Scalar, Any):
         return Declared(direction, is_optional=annotation in (None, Any))

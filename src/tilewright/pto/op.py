@@ -14,13 +14,13 @@ from types import CodeType
 from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
-from tilewright.pto.errors import PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
+from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Constants as Constants
 from tilewright.pto.module import Number, Op
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.typetext import brief_text
-from tilewright.pto.types import INDEX, Ptr, Scalar, TensorView, TileBuf, Type, VReg
+from tilewright.pto.types import INDEX, Ptr, Scalar, Space, TensorView, TileBuf, Type, VReg
 from tilewright.records import record
 
 Result: TypeAlias = Lowered | Expr | tuple[Lowered | Expr, ...] | None
@@ -147,6 +147,19 @@ def element_type(type: Type) -> Scalar:
     """Return what something holds."""
     assert isinstance(type, TensorView | TileBuf | Ptr | VReg)
     return type.element
+
+
+def within(*spaces: Space) -> Rule:
+    """Return the rule of an op whose first operands are pointers to certain memories."""
+
+    def rule(op: Op, _: Constants) -> None:
+        for number, (value, space) in enumerate(zip(op.operands, spaces, strict=False), 1):
+            if value.of(Ptr).space is not space:
+                message = f"`{op.name}` takes a pointer to {space.value} as operand {number}"
+                help = f"operand {number} lies in {space.value}"
+                raise PtoOperandError(f"{message}, `%{value.name}` is {brief_text(value.type)}", help=help)
+
+    return rule
 
 
 def reach(op: Op, _: Constants) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from tilewright.errors import KernelError
-from tilewright.frontend.brief import brief
+from tilewright.frontend.tracebacks import brief
 from tilewright.pto.elements import A3, A5, refuse_elements
 from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError

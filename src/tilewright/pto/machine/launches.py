@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.ops.builder import known
+from tilewright.pto.machine.cores import CUBE
 from tilewright.pto.machine.machine import Machine, Place
 from tilewright.pto.machine.phases import Phases, meeting_size
 from tilewright.pto.machine.threads import MOST_THREADS, WARP, each_of, total
@@ -15,6 +16,8 @@ from tilewright.pto.module import Op
 
 def launch(m: Machine, site: Op, name: str, extents: Place, arguments: Sequence[Lowered]) -> None:
     """Let every work item run the function of a name: one after the other, or in step where they meet."""
+    if m.core is not None and m.core.kind == CUBE:
+        return  # work items are the vector cores'
     for extent, axis in zip(extents, "xyz", strict=True):
         check_range(m, extent, MOST_THREADS, f"a launch has 0 to {MOST_THREADS} work items along {axis}")
     count = total(m, extents)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeAlias, TypeVar
 
-from tilewright.core.expr import Expr, Var, constant
-from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.core.expr import Expr, Var
 from tilewright.core.types import TileType
 from tilewright.errors import KernelError, UnsupportedFeatureError
 from tilewright.forks import computed_once
-from tilewright.ops.builder import Builder, tile_type
+from tilewright.ops.builder import Builder
 from tilewright.pto.errors import PtoNestingError
+from tilewright.pto.machine.cores import VECTOR, Core, within
 from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
@@ -90,15 +90,22 @@ class Machine:
         arch: str,
         blocks: Blocks,
         knowledge: Knowledge,
+        core: Core | None = None,
     ) -> None:
         self.b = Builder()
+        self.core = core
+        """The core that this is lowered for, where several run the function together."""
+        self.claimed = 0
+        """How many functions and sections of that core surround the op being lowered."""
         self.ops = ops
         self.funcs = funcs
         """Every function of the module, with those it can call."""
         self.arch = arch
         self.blocks = blocks
         self.knowledge = knowledge
-        self.memory = LocalMemory(self.b, arch, knowledge)
+        self.memory = LocalMemory(self.b, arch, knowledge, core)
+        if core is not None and core.kind == VECTOR and core.meeting.lanes > 1:
+            self.memory.number = self.b.do("tile.get_subblock_idx")
         self.values: dict[Value, Lowered] = {}
         self.written: set[Slot] = set()
         """The tiles that certainly hold a value by now."""
@@ -109,14 +116,16 @@ class Machine:
         """The calls that lead to the function being walked."""
         self.made: dict[Hashable, Expr] = {}
         self.settings: dict[str, tuple[Expr, Expr]] = {}
+        self.pipes: dict[tuple[str, int], object] = {}
+        """What ops have said about pipes to other cores, by where they lead and their number."""
         self.simt = Simt()
 
     # walking
 
     def call(self, site: Op, name: str, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
         """Lower the function that the one being walked calls so; return its results."""
-        with self.calling(site, name) as func:
-            return self.function(func, arguments)
+        with self.calling(site, name) as func, within(self, site, func) as callee:
+            return () if callee is None else self.function(callee, arguments)
 
     @contextmanager
     def calling(self, site: Op, name: str) -> Generator[Func]:
@@ -264,15 +273,3 @@ class Machine:
     def parts(self, value: Lowered) -> tuple[Expr, ...]:
         """Return what must be carried for a value; a tile that is a variable turns out to need bytes."""
         return () if isinstance(value, Tile) and not self.placed(value) else value.parts
-
-    # the end
-
-    def statements(self) -> tuple[Stmt, ...]:
-        """Return everything written, behind the tiles that are read before anything is written to them."""
-        blank = [self._blank(slot) for slot in self.memory.slots.values() if slot.needs_value]
-        return (*blank, *self.b.blocks[0])
-
-    def _blank(self, slot: Slot) -> Stmt:
-        dtype = tile_type(slot.var).dtype
-        zeros = self.b.op("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
-        return AssignStmt(slot.var, zeros, slot.var.span)

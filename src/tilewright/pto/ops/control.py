@@ -8,6 +8,7 @@ from tilewright.dtypes import BOOL
 from tilewright.ops.builder import known
 from tilewright.pto.entries import is_entry
 from tilewright.pto.machine.carrying import carried, hand_on
+from tilewright.pto.machine.cores import within
 from tilewright.pto.machine.launches import launch
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import regrained
@@ -54,7 +55,10 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """A region that runs where it stands."""
     region = op.regions[0]
     arguments = [m.values[v] for v in op.operands][: len(region.arguments)]
-    handed = m.region(region, arguments)
+    if m.core is not None and m.core.skips(op, None):
+        return ()
+    with within(m, op):
+        handed = m.region(region, arguments)
     return handed if op.results else ()
 
 

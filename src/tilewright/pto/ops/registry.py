@@ -14,6 +14,7 @@ from tilewright.pto.ops import copies as copies
 from tilewright.pto.ops import counting as counting
 from tilewright.pto.ops import cube as cube
 from tilewright.pto.ops import elementwise as elementwise
+from tilewright.pto.ops import fixpipe as fixpipe
 from tilewright.pto.ops import gathers as gathers
 from tilewright.pto.ops import generators as generators
 from tilewright.pto.ops import masks as masks
