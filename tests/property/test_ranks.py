@@ -1,6 +1,6 @@
 """Random programs of puts, gets, stores and signals: native threads do what the interpreter does.
 
-Ranks write in one round and read in the next, with a barrier between them, so that there is one right answer: in a round
+Ranks write in one round and read in the next, with a barrier between them, so that one answer is right: in a round
 each write of a rank goes to a row of its own, at a peer that is no other rank's.
 """
 

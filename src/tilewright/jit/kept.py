@@ -22,7 +22,6 @@ from tilewright.programs import loading
 from tilewright.programs.code_options import code_options
 
 if TYPE_CHECKING:
-    from tilewright.core.program import Program
     from tilewright.frontend.entries import Specialization
     from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
@@ -64,22 +63,6 @@ class KeptCall:
         if key:
             self._programs.list(self._manifest, listed(key, made.parameters, returns, reads))
         return Compiled(program, made.parameters, made.metas, reads, returns)
-
-
-def kept_chip(
-    chip: Program,
-    config: RunConfig | None,
-    made: Specialization,
-    reads: ReadSet,
-    compile: Callable[[], CompiledProgram],
-) -> CompiledProgram:
-    """Return what a host function dispatches, kept by now: of several processes that want it one compiles."""
-    from tilewright.core.serialize import serialize
-
-    options = code_options(config)
-    programs = KeptPrograms(chip.name, find(options[0]), [settings.checked(), *options], loading)
-    key = programs.key(lambda: [serialize(chip), list(made.syntax)])
-    return programs.made(key, FunctionSpans(reads.resolvers), compile)
 
 
 def _said(made: Specialization) -> list[object]:

@@ -18,7 +18,8 @@ from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import explained
-from tilewright.jit.kept import KeptCall, kept_chip
+from tilewright.jit.hosts import host_program
+from tilewright.jit.kept import KeptCall
 from tilewright.jit.specializing import NotAlike, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
@@ -29,7 +30,6 @@ from tilewright.programs.platforms import DEFAULT, platform_for
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
-    from tilewright.core.program import Program
     from tilewright.frontend.entries import Specialization
     from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
@@ -192,8 +192,8 @@ class Session:
                     return known
             back = returned(self.kernel, made)
             if self.kernel.kind is KernelKind.HOST:  # what it dispatches is kept, and not how
-                program = self._host(made, config, reads)
-                compiled = Compiled(program, made.parameters, made.metas, reads, back)
+                self.store.compiles += 1
+                compiled = Compiled(host_program(made, config, reads), made.parameters, made.metas, reads, back)
             else:
                 compiled = kept.made(made, reads, back, lambda: self._code(made, config))
         self._add(kinds, call, config, compiled)
@@ -215,20 +215,6 @@ class Session:
 
         self.store.compiles += 1
         return compile(made.program, **(config.compile_kwargs() if config is not None else {}))
-
-    def _host(self, made: Specialization, config: RunConfig | None, reads: ReadSet) -> CompiledProgram:
-        """Return the program of a host function, what it dispatches being compiled or found."""
-        from tilewright.programs.compiler import compile
-        from tilewright.programs.distributed.program import compile_distributed
-
-        kwargs = {} if config is None else config.compile_kwargs()
-        ranks, platform = kwargs.pop("distributed_config", None), kwargs.get("platform", DEFAULT)
-
-        def chip(program: Program) -> CompiledProgram:
-            return kept_chip(program, config, made, reads, lambda: compile(program, **kwargs))
-
-        self.store.compiles += 1
-        return compile_distributed(made.program, ranks, platform, chip)
 
     # calls that do without the session
 
