@@ -70,6 +70,43 @@ class Code:
         return self.objects[PROGRAM]
 
 
+class Line(NamedTuple):
+    """A line of code, and the file and line of the author's that it was made for; nowhere is line 0."""
+
+    text: str
+    file: str = ""
+    number: int = 0
+
+
+@record
+class Held:
+    """Bytes of a function's memory that something holds from one of its statements to another."""
+
+    name: str
+    offset: int
+    size: int
+    since: int
+    until: int
+    span: Span
+
+
+@record
+class Memory:
+    """The memory of one function that is not its caller's: how large it is, and who holds what of it."""
+
+    function: str
+    size: int
+    held: Sequence[Held]
+
+
+@record
+class Anatomy:
+    """What code is made of: its texts line by line, with the lines they were made for, and its memory."""
+
+    texts: Mapping[str, Sequence[Line]] = field(default_factory=dict[str, Sequence[Line]])
+    memory: Sequence[Memory] = ()
+
+
 class Entries(Protocol):
     """Code that this process can run."""
 
@@ -148,6 +185,10 @@ class Backend(ABC):
         timed: Timed = nullcontext,
     ) -> Code:
         """Return a lowered program as code with a host function for each entry: for this machine, as settings say."""
+
+    def anatomy(self, program: Program, entries: Sequence[str] | None = None, target: Target = None) -> Anatomy:
+        """Return what a lowered program's code is made of, where that can be said: it is compiled once more."""
+        return Anatomy()
 
     @abstractmethod
     def load(self, program: Program, code: Code) -> Entries:

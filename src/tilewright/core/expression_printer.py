@@ -27,7 +27,17 @@ from tilewright.core.expr import (
 )
 from tilewright.core.op import Kind, OpSpec, Parameter
 from tilewright.core.operands import literal
-from tilewright.core.types import ArrayType, MemRef, ScalarType, Shape, TensorType, TileType, TupleType, Type
+from tilewright.core.types import (
+    ArrayType,
+    MemRef,
+    NamedMemRef,
+    ScalarType,
+    Shape,
+    TensorType,
+    TileType,
+    TupleType,
+    Type,
+)
 from tilewright.dtypes import DataType
 from tilewright.errors import InternalError, OperandError
 
@@ -214,8 +224,12 @@ class ExpressionPrinter:
                 )
                 return f"{pl}.Tile[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
 
-    def _memref(self, memref: MemRef) -> str:
-        return f"{self.pl}.MemRef({memref.offset}, {memref.size})"
+    def _memref(self, memref: MemRef | NamedMemRef) -> str:
+        if isinstance(memref, MemRef):
+            return f"{self.pl}.MemRef({memref.offset}, {memref.size})"
+        slots = "" if memref.slots is None else f", slots={memref.slots}"
+        slot = "" if memref.slot is None else f"[{memref.slot}]"
+        return f"{self.pl}.MemRef({memref.name!r}{slots}){slot}"
 
     def _shape(self, shape: Shape) -> str:
         return f"[{', '.join('None' if e is None else str(e) if isinstance(e, int) else self.expr(e) for e in shape)}]"  # pyright: ignore[reportArgumentType]

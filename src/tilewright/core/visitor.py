@@ -48,6 +48,11 @@ def statements(body: SeqStmts) -> list[Stmt]:
     return found
 
 
+def evaluated(stmt: Stmt) -> Expr | None:
+    """Return the value that a plain statement assigns or drops, None for other statements."""
+    return stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+
+
 def used(stmt: Stmt) -> tuple[Expr, ...]:
     """Return the expressions a statement itself evaluates, not those of its bodies."""
     match stmt:

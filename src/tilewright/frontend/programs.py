@@ -18,10 +18,10 @@ from tilewright.errors import (
     UndefinedNameError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import nearest
+from tilewright.frontend.tracebacks import brief
 from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span, calling_line
 
@@ -91,7 +91,7 @@ class Builder:
     def program(self, name: str, span: Span) -> Program:
         """Translate everything and return the program, functions in the order they were written."""
         own = [self.method(method, span) for method in self.methods]
-        return Program(name, (*own, *self.brought), span)
+        return Program(name, (*own, *self.brought), span, lambda: Builder(self.methods).program(name, span))
 
     @property
     def brought(self) -> tuple[Function, ...]:

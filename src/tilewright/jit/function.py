@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import is_not
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.call.entrance import reroute
+from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import is_recorded, is_watched
 from tilewright.core.enums import Level
 from tilewright.forks import undivided
-from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import UNBOUND, KernelKind
 from tilewright.frontend.references import Referred
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.bound_methods import bound
 from tilewright.jit.inside import Inside
 from tilewright.jit.variants import CacheInfo
@@ -152,6 +152,15 @@ class JITFunction(Inside, Referred):
         """Return the program as the front end makes it for some arguments, before any pass."""
         self._check_entry()
         return self._session.specialized(args, kwargs)
+
+    def debug(self, *args: Any, seed: int | None = None, at: Mapping[str, int] | None = None, **kwargs: Any) -> Any:
+        """Run the kernel line by line on eager tiles, for `breakpoint()`, pdb and an IDE to follow; return its results.
+
+        Turns of parallel loops run in order, or as a `seed` shuffles them. With `at={"i": 5}` the loop over `i` runs
+        unseen up to that turn, where the debugger opens.
+        """
+        self._check_entry()
+        return self._session.steps.run(self._session.binder, args, kwargs, seed, at)
 
     def as_torch_op(self, name: str) -> TorchOp:
         """Return the kernel as an operator of torch, known there as `name`, as in `"mine::softmax"`."""

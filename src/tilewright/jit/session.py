@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Any
 from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
-from tilewright.forks import Lock, undivided
-from tilewright.frontend.brief import brief
+from tilewright.forks import Lock, computed_once, undivided
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.signature import Known
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.direct_calls import DirectCalls
-from tilewright.jit.explanations import explained
+from tilewright.jit.explanations import conditions, explained
 from tilewright.jit.hosts import host_program
 from tilewright.jit.kept import KeptCall
-from tilewright.jit.specializing import NotAlike, returned, specialized
+from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
-from tilewright.programs.lowered_stages import Remade
-from tilewright.programs.platforms import DEFAULT, platform_for
+from tilewright.programs.platforms import DEFAULT, Unsaid, platform_for
+from tilewright.programs.stages import Remade
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
     from tilewright.frontend.entries import Specialization
+    from tilewright.jit.steps import Steps
     from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
-
 
 FOLLOW = "    help: restore it, or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
 
@@ -73,12 +73,14 @@ class Session:
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
+        if settings.debug():
+            return self.steps.run(self.binder, args, kwargs)
         apart = "config= was given" if config is not None else ""
         return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)
 
     def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
         """Run the kernel on a call that was `written` so; `apart` is why all calls like it come here, or nothing."""
-        hits, found = self.store.hits, self.compiled(call, config)
+        hits, found = self.store.hits, self._compiled(call, _placed(call, config))
         if config is not None and config.writes_folder:
             found.program.configured(config)
         result = found.run(call)
@@ -88,10 +90,6 @@ class Session:
             self._hasten(call, found, result, written)
         return result
 
-    def compiled(self, call: Call, config: RunConfig | None) -> Compiled:
-        """Return the program for a call, where its tensors are."""
-        return self._compiled(call, _placed(call, config))
-
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments."""
         call = self.binder.described(args, kwargs)
@@ -99,13 +97,16 @@ class Session:
             config = _placed(call, config)
         return self._compiled(call, config).program.configured(config)
 
+    @computed_once
+    def steps(self) -> Steps:
+        """What runs the kernel line by line."""
+        from tilewright.jit.steps import Steps
+
+        return Steps(self.kernel)
+
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
         """Return the kernel as the front end makes it for some arguments."""
-        call = self.binder.described(args, kwargs)
-        try:
-            return specialized(self.kernel, call)
-        except NotAlike as output:
-            return specialized(self.kernel, self._binder.apart(call, output.name))
+        return read(self.kernel, self.binder, self.binder.described(args, kwargs))[1]
 
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
@@ -203,6 +204,8 @@ class Session:
         """Keep a program in this process; one that was loaded shows its stages all the same."""
         program = compiled.program
         program.specialized.update(_numbers(call, compiled.parameters))
+        known = self._kinds(call, config)
+        program.found_by = lambda: list(conditions(list(call.described.items()), known, compiled.reads))
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
             made = Remade(program.loaded.code.backend, lambda: specialized(self.kernel, call).program, strategy)
@@ -215,8 +218,6 @@ class Session:
 
         self.store.compiles += 1
         return compile(made.program, **(config.compile_kwargs() if config is not None else {}))
-
-    # calls that do without the session
 
     @undivided()
     def _hasten(self, call: Call, found: Compiled, result: Any, written: Written) -> None:
@@ -243,7 +244,8 @@ class Session:
 def _placed(call: Call, config: RunConfig | None) -> RunConfig | None:
     """Return a configuration whose back end takes the tensors of a call: the caller's own, unless that names none."""
     target, *_ = code_options(config)
-    platform = platform_for(call.device, target)
+    is_said = config is not None and config.platform == DEFAULT and not isinstance(config.platform, Unsaid)
+    platform = platform_for(call.device, target, is_said=is_said)
     if platform == target:
         return config
     from tilewright.programs.config import RunConfig

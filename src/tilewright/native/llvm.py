@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import NamedTuple
 
+from tilewright.native.places import Places
 from tilewright.records import mutable
+from tilewright.source import UNKNOWN, Span
 
 PTR, I1, I8, I32, I64, F32, F64, VOID = "ptr", "i1", "i8", "i32", "i64", "float", "double", "void"
 
@@ -74,6 +76,8 @@ class Module:
     functions: list[str] = field(default_factory=list[str])
     defined: set[str] = field(default_factory=set[str])
     """The names of the functions written or being written, for helpers that are emitted once."""
+    places: Places | None = None
+    """Where instructions were written, where somebody wants to know."""
 
     def declare(self, line: str) -> None:
         """Add a declaration or global once."""
@@ -86,7 +90,8 @@ class Module:
 
     def text(self) -> str:
         """Return the whole module."""
-        return "\n".join([*self.declarations, "", *self.functions]) + "\n"
+        places = self.places.text() if self.places is not None else []
+        return "\n".join([*self.declarations, "", *self.functions, *places]) + "\n"
 
 
 @mutable
@@ -118,8 +123,14 @@ class Builder:
     ) -> None:
         self.module = module
         self.name = name
+        self.scope, self.tag = 0, ""
+        if module.places is not None:
+            self.scope = module.places.function(name)
+            attrs, self.tag = f"{attrs} !dbg !{self.scope}", module.places.tag(self.scope, UNKNOWN)
         self.head = f"define {linkage} {returns} @{name}({', '.join(map(str, params))}) {attrs} {{"
         self.lines: list[str] = ["entry:"]
+        self.marked: int | None = None
+        """Where what is emitted goes, if it goes elsewhere."""
         self.block = "entry"
         self.numbers = itertools.count()
         module.defined.add(name)
@@ -131,12 +142,17 @@ class Builder:
 
     def do(self, text: str) -> None:
         """Emit an instruction without a result."""
-        self.lines.append(f"  {text}")
+        self.lines.append(f"  {text}{self.tag}")
+
+    def at(self, span: Span) -> None:
+        """Let what follows be made for a place."""
+        if self.module.places is not None:
+            self.tag = self.module.places.tag(self.scope, span)
 
     def value(self, type_: str, text: str) -> Value:
         """Emit an instruction and return its result."""
         ref = f"%t{next(self.numbers)}"
-        self.lines.append(f"  {ref} = {text}")
+        self.lines.append(f"  {ref} = {text}{self.tag}")
         return Value(type_, ref)
 
     def op(self, name: str, *operands: Value) -> Value:
@@ -214,9 +230,12 @@ class Builder:
     @contextmanager
     def earlier(self, mark: int) -> Generator[None, None, None]:
         """Emit what is inside at a mark instead of here: instructions, no blocks."""
-        here, self.lines = self.lines, [self.lines[0]]
+        if self.marked == mark:
+            yield
+            return
+        (here, self.lines), outer, self.marked = (self.lines, [self.lines[0]]), self.marked, mark
         yield
-        (here[0], *added), self.lines = self.lines, here
+        (here[0], *added), self.lines, self.marked = self.lines, here, outer
         self.lines[mark] = "\n".join(filter(None, [self.lines[mark], *added]))
 
     def open_loop(self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = ()) -> Loop:

@@ -19,6 +19,7 @@ from tilewright.programs.platforms import (
     INTERPRETER,
     NPUS,
     BackendType,
+    Unsaid,
     backend_of,
     checked_platform,
     target_of,
@@ -33,7 +34,7 @@ def _kept(default: Any, rule: fields.Rule) -> Any:
 
 
 def _platform(_: str, value: Any) -> str:
-    return checked_platform(value)
+    return value if isinstance(value, Unsaid) else checked_platform(value)
 
 
 @dataclass
@@ -49,7 +50,8 @@ class RunConfig:
     here.
     """
 
-    platform: str = _kept(DEFAULT, _platform)
+    platform: str = _kept(Unsaid(DEFAULT), _platform)
+    """Where programs run: by default where their tensors are."""
     device_id: int = _kept(0, fields.natural)
     rtol: float = _kept(1e-5, fields.tolerance)
     atol: float = _kept(1e-5, fields.tolerance)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Entries
-from tilewright.call.entrance import reroute
-from tilewright.call.unread import hide
+from tilewright.call.graph_breaks import hide
+from tilewright.call.rerouting import reroute
 from tilewright.core.program import Program
 from tilewright.frontend.references import Uncopied
 from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
+from tilewright.programs.explored import Explored
 from tilewright.programs.exported import Exported
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.located import Located
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tilewright.programs.config import RunConfig
 
 
-class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
+class CompiledProgram(ChipProgram, Exported, Explored, Located, Uncopied):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
@@ -53,6 +54,7 @@ class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
         runtime: str = DEFAULT_RUNTIME,
     ) -> None:
         hide()
+        super().__init__()
         self.declared = self.program = program
         self.platform = platform
         self.backend_type = backend_of(platform) if backend_type is None else backend_type
@@ -104,7 +106,7 @@ class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
                 self.declared, platform, self.loaded,
                 output_dir=place, profile=self.profile, specialized=self.specialized, runtime=self.runtime_name,
             )  # fmt: skip
-            made.stages = self.stages.followed(made._own_stages())
+            made.stages, made.found_by = self.stages.followed(made._own_stages()), self.found_by
             if place is not None:
                 made.write()
             self._namesakes.setdefault((platform, place), made)
@@ -144,6 +146,12 @@ class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
         loose = None if expected is None else LOOSE
         tolerances = (loose if rtol is None else rtol, loose if atol is None else atol)
         return validate_ir(subject, tensors, expected, *tolerances)
+
+    def debug(self, *args: Any, seed: int | None = None, at: Mapping[str, int] | None = None, **named: Any) -> Any:
+        """Run the program line by line on eager tiles, as `kernel.debug` does; return its results."""
+        from tilewright.programs.debugging import in_steps
+
+        return in_steps(self.declared).ordered(seed, at).entry(*args, **named)
 
     # kept for later
 

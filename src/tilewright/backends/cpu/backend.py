@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.host import HostProgram
-from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Exported, Texts, Timed
+from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Exported, Texts, Timed
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError
 from tilewright.native import machines, support
@@ -62,26 +62,23 @@ class CPU(Backend):
         The steps are `compiler`, which loads it and takes long only once in a process, `emission` and `LLVM`.
         """
         with timed("compiler"):
-            from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
-            from tilewright.passes import added_products, chains
-            from tilewright.passes.product_grids import Wanted
-            from tilewright.passes.widen import Widened, widened
-
-            options = options or Options.current()
+            from tilewright.backends.cpu.emission import emitted  # 0.2 s that loading code does without
         with timed("emission"):
-            program = added_products.run(program)
-            tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
-            program = chains.run(tiles.program)
-            emitter = ProgramEmitter(program, target or host(), options)
-            functions = program.entries if entries is None else [program[name] for name in entries]
-            symbols = {function.name: emitter.entry(function) for function in functions}
+            made = emitted(program, entries, target or host(), options or Options.current())
+            emitter, tiles = made.emitter, made.tiles
             text = emitter.module.text()
         with timed("LLVM"):
-            made = assemble(text, emitter.target).object
+            binary = assemble(text, emitter.target).object
         plans, target = emitter.plans, emitter.target
-        code = {"llvm": lambda: text, "assembly": lambda: assembly(text, target), **_texts(made)}
+        code = {"llvm": lambda: text, "assembly": lambda: assembly(text, target), **_texts(binary)}
         texts = {"tiles": lambda: str(tiles), "fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
-        return Code(self, emitter.target, {PROGRAM: made}, symbols, emitter.errors, texts)
+        return Code(self, emitter.target, {PROGRAM: binary}, made.symbols, emitter.errors, texts)
+
+    def anatomy(self, program: Program, entries: Sequence[str] | None = None, target: Target | None = None) -> Anatomy:
+        """Return LLVM's text and the instructions with their lines, and who holds which tile's memory."""
+        from tilewright.backends.cpu.emission import anatomy
+
+        return anatomy(program, entries, target or host())
 
     def load(self, program: Program, code: Code) -> HostProgram:
         """Return code mapped into this process; ArtifactError names what this processor lacks for it."""

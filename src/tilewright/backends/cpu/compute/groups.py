@@ -97,6 +97,7 @@ class RowLoop:
         """Return room for one row of a tile: every row uses the same."""
         part = self.e.arena.take(tile.type.shape[-1] * tile.type.dtype.get_byte())
         self.parts.append(part)
+        self.e.arena.hold(part, tile)
         return Place(self.e.address(part[0]), (*(0 for _ in tile.type.shape[:-1]), 1))
 
     def emit(self, *, streaming: bool, indices: tuple[Value, ...] = ()) -> None:
@@ -166,6 +167,7 @@ class TurnedLoop(RowLoop):
         """Return room for a few rows of a tile."""
         part = self.e.arena.take(self.e.lanes * tile.type.shape[-1] * tile.type.dtype.get_byte())
         self.parts.append(part)
+        self.e.arena.hold(part, tile)
         return Place(self.e.address(part[0]), (0, self.e.lanes))
 
     def emit(self, *, streaming: bool, indices: tuple[Value, ...] = ()) -> None:

@@ -101,6 +101,8 @@ class FunctionEmitter(Recording):
     def _stmt(self, stmt: Stmt) -> None:
         """Emit or record one statement."""
         self.at, self.step = stmt, self.fusion.at(stmt)
+        if self.arena.plan is not None:
+            self.arena.plan.advance(stmt.span)
         if isinstance(stmt, AssignStmt):
             self.bind(stmt.var, self._followed(stmt.var, stmt.value))
         elif isinstance(stmt, EvalStmt):

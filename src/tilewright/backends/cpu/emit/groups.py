@@ -8,6 +8,7 @@ from dataclasses import field
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tensor, Tile
 from tilewright.native.llvm import Value
 from tilewright.records import mutable
+from tilewright.source import UNKNOWN, Span
 
 
 @mutable
@@ -15,6 +16,7 @@ class Sink:
     """Something done with a tile's elements in the pass of their level."""
 
     tile: Tile
+    span: Span = UNKNOWN
 
 
 @mutable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 
-from tilewright.backends.cpu.emit.arena import Arena, Part
+from tilewright.backends.cpu.emit.arena import Arena, Part, Plan
 from tilewright.backends.cpu.emit.stops import Spanned, Stopping
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import Array, Place, Tile, contiguous
@@ -29,7 +29,7 @@ class Remembering(Stopping):
 
     def __init__(self, program: Unit, b: Builder, at: Spanned) -> None:
         super().__init__(program, b, at)
-        self.arena = Arena()
+        self.arena = Arena(plan=Plan() if program.module.places is not None else None)
         self.blocks: list[Block] = [Block()]
         self.uses: dict[Var, int] = {}
         """How often each variable is still read."""
@@ -46,6 +46,7 @@ class Remembering(Stopping):
     def own(self, value: Tile | Array, part: Part) -> None:
         """Let the current block give a part back once its value is no longer read."""
         self.blocks[-1].owned.append((value, part))
+        self.arena.hold(part, value)
 
     def take(self, tile: Tile) -> Place:
         """Return a packed place for a tile, which the current block owns."""

@@ -41,6 +41,7 @@ class Recording(Remembering):
 
         One that `goes_on` belongs to what its statement has recorded just before.
         """
+        tile.span = self.at.span
         if not goes_on:
             self.follow()
         if self.step.in_place:
@@ -58,6 +59,7 @@ class Recording(Remembering):
 
     def record_store(self, sink: StoreSink, *, goes_on: bool = False) -> None:
         """Add a store to the group of its tile's rows."""
+        sink.span = self.at.span
         if not goes_on:
             self.follow()
         self._group(sink.tile.rows).stores.append(sink)
@@ -100,6 +102,7 @@ class Recording(Remembering):
         """Emit a group by itself, after what has been recorded."""
         self.flush()
         self.emit_group(group)
+        self.b.at(self.at.span)
         self.release()
 
     def flush(self) -> None:
@@ -112,6 +115,7 @@ class Recording(Remembering):
         if group is not None:
             group.tiles[:0] = floating
             self._emit(group)
+        self.b.at(self.at.span)
         self.release()
 
     def _emit(self, group: Group, read: Collection[Tile] = ()) -> None:

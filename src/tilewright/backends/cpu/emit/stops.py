@@ -39,9 +39,18 @@ class Stopping:
         self.exit = b.label("exit")
         """The block a return goes to."""
         self.at = at
-        """What is being emitted."""
         self.name = ""
         """The function that errors are said to be in, where its author gave it a name."""
+
+    @property
+    def at(self) -> Spanned:
+        """What is being emitted."""
+        return self._at
+
+    @at.setter
+    def at(self, at: Spanned) -> None:
+        self._at = at
+        self.b.at(at.span)
 
     @property
     def checked(self) -> bool:

@@ -9,12 +9,13 @@ from typing import Any
 from tilewright.backends.cpu.emit.arena import Arena
 from tilewright.backends.cpu.emit.handlers import Handlers
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
-from tilewright.backends.cpu.emit.work import Estimate
+from tilewright.backends.cpu.emit.work import WORTH, Estimate
 from tilewright.backends.interface import Error
 from tilewright.core.program import Program
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.forks import computed_once
 from tilewright.native.llvm import Module, spelled
+from tilewright.native.places import Places
 from tilewright.native.target import Target
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.fusion import Fusion
@@ -40,11 +41,17 @@ class Unit:
     """Whether the running program checks itself; where it does not, what would fail has no meaning."""
     polled: bool = True
     """Whether loops end once the program has failed or was interrupted."""
+    worth: int = WORTH
+    """How much work turns are, at least, that other threads have a share in."""
+    located: bool = False
+    """Whether instructions say which line they were made for."""
     module: Module = field(init=False)
     emitted: dict[tuple[str, Signature], Emitted] = field(default_factory=dict[tuple[str, Signature], Emitted])
     errors: list[Error] = field(default_factory=list[Error])
     plans: list[Fusion] = field(default_factory=list[Fusion])
     """Which ops of its functions share a loop, in the order they were written."""
+    arenas: list[tuple[str, Arena]] = field(default_factory=list[tuple[str, Arena]])
+    """The memory of each function that is written, by its name."""
     names: int = 0
     handlers: Handlers[Any] | None = None
     """What emits its statements and ops, where that is not what emits those of a processor's programs."""
@@ -52,8 +59,9 @@ class Unit:
     def __post_init__(self) -> None:
         """Start an empty module."""
         self.module = Module(
-            fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f")
-        )
+            fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f"),
+            places=Places() if self.located else None,
+        )  # fmt: skip
 
     @computed_once
     def work(self) -> Estimate:
@@ -95,4 +103,11 @@ class Unit:
     def settle(self, arena: Arena, span: Span) -> int:
         """Fill in where the arenas of callees begin, known only once a function is written; return its whole room."""
         self.module.functions[-1] = self.module.functions[-1].replace(OWN_SIZE, str(arena.size))
+        if arena.plan is not None:
+            self.arenas.append((_name_of(self.module.functions[-1]), arena))
         return self.room(arena, span)
+
+
+def _name_of(function: str) -> str:
+    """Return the name that a function's text begins with."""
+    return function.partition("@")[2].partition("(")[0]

@@ -10,6 +10,7 @@ from tilewright.core.types import ArrayType, TileType
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import I64, Value
 from tilewright.records import entity, mutable, record
+from tilewright.source import UNKNOWN, Span
 
 
 @record
@@ -56,10 +57,11 @@ class Node:
 
 @mutable
 class LoadNode(Node):
-    """Elements of a tensor from `offsets` on."""
+    """Elements of a tensor from `offsets` on; its bytes may be other elements, `apart` from each other."""
 
     tensor: Tensor = field(kw_only=True)
     offsets: tuple[Value, ...] = field(kw_only=True)
+    apart: Value | None = None
 
 
 @mutable
@@ -83,6 +85,8 @@ class Tile:
     """Whether some of them lie outside the box."""
     is_made: Value | None = None
     """Whether it holds one number everywhere, or nothing, where that matters."""
+    span: Span = UNKNOWN
+    """Where the op was written that it is recorded for."""
 
     @property
     def is_column(self) -> bool:

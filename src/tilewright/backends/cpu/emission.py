@@ -1,0 +1,65 @@
+"""Emission: a lowered program as one module of LLVM, and what there is to see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tilewright.backends.cpu.emit.arena import Arena, Claim
+from tilewright.backends.cpu.emit.values import Array, Tile
+from tilewright.backends.cpu.host.options import Options
+from tilewright.backends.cpu.host.program import ProgramEmitter
+from tilewright.backends.interface import Anatomy, Held, Line, Memory
+from tilewright.core.program import Program
+from tilewright.native.assemble import assembly
+from tilewright.native.places import located
+from tilewright.native.target import Target
+from tilewright.passes import added_products, chains
+from tilewright.passes.product_grids import Wanted
+from tilewright.passes.widen import Widened, widened
+from tilewright.records import record
+
+
+@record
+class Emission:
+    """A program that has been written: by whom, the symbol of each entry, and which tiles were chosen for it."""
+
+    emitter: ProgramEmitter
+    symbols: Mapping[str, str]
+    tiles: Widened
+
+
+def emitted(program: Program, entries: Sequence[str] | None, target: Target, options: Options) -> Emission:
+    """Return a lowered program written for a target."""
+    program = added_products.run(program)
+    tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
+    program = chains.run(tiles.program)
+    emitter = ProgramEmitter(program, target, options)
+    functions = program.entries if entries is None else [program[name] for name in entries]
+    return Emission(emitter, {function.name: emitter.entry(function) for function in functions}, tiles)
+
+
+def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> Anatomy:
+    """Return LLVM's text and the instructions with the lines they were made for, and who holds which memory."""
+    emitter = emitted(program, entries, target, replace(Options.current(), located=True)).emitter
+    text, places = emitter.module.text(), emitter.module.places
+    assert places is not None
+    lines = {"llvm": places.lines(text), "assembly": located(assembly(text, emitter.target).splitlines())}
+    texts = {stage: [Line(*line) for line in found] for stage, found in lines.items()}
+    return Anatomy(texts, [_memory(name, arena) for name, arena in emitter.arenas if arena.size])
+
+
+def _memory(function: str, arena: Arena) -> Memory:
+    assert arena.plan is not None
+    return Memory(function, arena.size, [_held(claim, arena.plan.now + 1) for claim in arena.plan.claims])
+
+
+def _held(claim: Claim, end: int) -> Held:
+    until = end if claim.until is None else claim.until
+    return Held(_name(claim.holder), *claim.part, claim.since, max(until, claim.since + 1), claim.span)
+
+
+def _name(holder: object) -> str:
+    """Return what an author calls a value, or what it is there for."""
+    owners = holder.owners if isinstance(holder, (Tile, Array)) else []
+    return owners[0].name_hint if owners else "scratch"
