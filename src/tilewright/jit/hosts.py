@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from tilewright.programs.program import CompiledProgram
 
 
+def ranks_of(config: RunConfig | None) -> tuple[object, ...]:
+    """Return what a program is found by of its ranks; nothing for what says nothing of any."""
+    return () if config is None or config.distributed_config is None else config.distributed_config.key
+
+
 def host_program(made: Specialization, config: RunConfig | None, reads: ReadSet) -> CompiledProgram:
     """Return the program of a host function, what it dispatches being compiled or found."""
     from tilewright.programs.compiler import compile

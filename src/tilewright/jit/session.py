@@ -18,7 +18,7 @@ from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import conditions, explained
-from tilewright.jit.hosts import host_program
+from tilewright.jit.hosts import host_program, ranks_of
 from tilewright.jit.kept import KeptCall
 from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
@@ -140,8 +140,7 @@ class Session:
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        ranks = None if config is None or config.distributed_config is None else config.distributed_config.key
-        return call.kinds, code_options(config), settings.checked(), call.device, ranks
+        return call.kinds, code_options(config), settings.checked(), call.device, ranks_of(config)
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
