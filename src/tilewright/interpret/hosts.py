@@ -220,7 +220,7 @@ def chip_program(program: Program, name: str) -> Program:
     return Program(name, tuple(f for f in program.function_list if f.name in found), program[name].span)
 
 
-def chips(program: Program) -> tuple[str, ...]:
+def dispatched(program: Program) -> tuple[str, ...]:
     """Return the names of the functions that hosts dispatch."""
     calls = (call for host in host_functions(program) for call in invocations(host.body))
     return tuple(dict.fromkeys(call.op.name for call in calls if isinstance(call, Invoke) and call.device is not None))

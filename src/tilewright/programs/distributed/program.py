@@ -7,8 +7,8 @@ from typing import Any
 
 from tilewright.core.program import Program
 from tilewright.core.verify import verify
-from tilewright.interpret.hosts import chip_program, chips
-from tilewright.passes import control_plane
+from tilewright.interpret.hosts import chip_program, dispatched
+from tilewright.passes import chips, control_plane
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import launched_size
 from tilewright.programs.distributed.ranked import Ranked
@@ -39,10 +39,10 @@ def compile_distributed(
 ) -> DistributedCompiledProgram:
     """Return a program with host functions ready to run; `compile` makes what they dispatch."""
     verify(source, types=False)
-    control_plane.run(source)
+    source = chips.run(control_plane.run(source))
     target = target_of(platform)
     ranked = Ranked(source, _placed(config), target, lambda name: compile(chip_program(source, name)))
-    for name in chips(source) if target != INTERPRETER else ():
+    for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chip(name)
     return DistributedCompiledProgram(source, platform, ranked, {"ir": lambda: str(source)})
 
