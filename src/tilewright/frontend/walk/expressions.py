@@ -82,6 +82,8 @@ def _missing(t: Walker, owner: Value, node: ast.Attribute) -> KernelError:
         help = help or f"dir({name}) lists what there is"
         is_space = isinstance(node.value, ast.Attribute)
         message = f"Unknown {name} operation: {node.attr}" if is_space else f"Unknown operation '{name}.{node.attr}'"
+        if ".distributed" in getattr(owner, "__name__", ""):
+            message = f"Unknown distributed operation '{name}.{node.attr}'"
         return UnknownOpError(message, spans=spans, help=help)
     return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)
 
