@@ -28,4 +28,9 @@ class Options:
     @staticmethod
     def current() -> Options:
         """Return what the settings say now."""
-        return Options(settings.checked(), chosen_tiles=settings.chooses_tiles(), schedule=settings.cuda_schedule())
+        return Options(
+            settings.checked(),
+            chosen_tiles=settings.chooses_tiles(),
+            schedule=settings.cuda_schedule(),
+            located=settings.located(),
+        )
