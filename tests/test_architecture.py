@@ -12,8 +12,34 @@ from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src"
 LAYERS = (  # each imports from itself and from those before it; the package's own faces see everything
-    *("version", "source", "arrays", "records", "errors", "dtypes", "settings", "forks", "collector", "native"),
-    *("core", "ops", "frontend", "passes", "interpret", "backends", "keep", "call", "programs", "jit", "tune", "pto"),
+    *(
+        "version",
+        "notebook",
+        "source",
+        "arrays",
+        "records",
+        "errors",
+        "dtypes",
+        "settings",
+        "forks",
+        "collector",
+        "native",
+    ),
+    *(
+        "core",
+        "ops",
+        "frontend",
+        "passes",
+        "interpret",
+        "backends",
+        "keep",
+        "call",
+        "explore",
+        "programs",
+        "jit",
+        "tune",
+        "pto",
+    ),
     *("language", "ir", "runtime", "backend", "debug", "compat", "tools", "__init__", "__main__"),
 )
 

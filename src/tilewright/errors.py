@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tilewright.notebook import Shown
 from tilewright.source import UNKNOWN, Place, Span, shown, span_at
 
 
-class TilewrightError(Exception):
+class TilewrightError(Shown, Exception):
     """The root of everything this package raises on purpose."""
 
 

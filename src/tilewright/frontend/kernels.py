@@ -12,6 +12,7 @@ and so on up to the entry.
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -19,6 +20,7 @@ from types import CodeType, UnionType
 from types import FunctionType as PythonFunction
 from typing import Any, Literal, Union, get_args, get_origin
 
+from tilewright import notebook
 from tilewright.core import annotations as ann
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.enums import FunctionType, Level, ParamDirection
@@ -121,6 +123,11 @@ class Kernel:
         self.owner = owner
         self._captured: tuple[CodeType, Captured] | None = None
         self._parameters: tuple[tuple[Same, ...], tuple[KernelParameter, ...]] | None = None
+
+    def _repr_html_(self) -> str:
+        """Return the kernel as a notebook shows it: its own text."""
+        where = self.captured.span(self.captured.node)
+        return notebook.sheet(f"{self.name}  {where}", textwrap.dedent(self.captured.text))
 
     @property
     def name(self) -> str:

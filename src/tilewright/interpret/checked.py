@@ -19,9 +19,9 @@ from tilewright.interpret.races import Races
 class CheckedMachine(Machine):
     """Runs one function of a program, once; RaceError where two turns of a parallel loop or grid meet."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, races: Races | None = None) -> None:
         super().__init__(program)
-        self.races = Races()
+        self.races = races or Races()
 
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a function returns for `args`; tensors are written in place."""
@@ -46,7 +46,7 @@ class CheckedMachine(Machine):
 
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments; it says itself what it touches of a tensor, unless that is all."""
-        if self.races.path:
+        if self.races.listens:
             self.races.call, self.races.bound = call, bound
             for operand in _read_whole(call):
                 touch(Access.READ, bound[operand].live)

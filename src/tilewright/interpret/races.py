@@ -76,6 +76,11 @@ class Races:
         self.call: Call | None = None
         self.bound: Mapping[str, Any] = {}
 
+    @property
+    def listens(self) -> bool:
+        """Whether accesses matter here: outside of turns everything is in order."""
+        return bool(self.path)
+
     def turns(self, indices: range, name: str) -> Iterator[int]:
         """Yield indices, each of them a turn that may run at the same time as the others."""
         self.runs += 1

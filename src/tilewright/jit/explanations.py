@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import reprlib
 import struct
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 from tilewright.jit.arguments import Described
 from tilewright.jit.variants import Store
+from tilewright.keep.reads import ReadSet
+
+Condition: TypeAlias = tuple[str, str, str]
+KEY, GUARD = "found by", "looked at before each call"
 
 
 def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Sequence[Any], store: Store[Any]) -> str:
@@ -18,6 +23,19 @@ def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Se
     mine = tuple(extent for _, one in described for extent in one.extents)
     differences = [_differences(described, kinds, mine, known, extents) for known, extents in programs]
     return "; ".join(min(differences, key=_distance))
+
+
+def conditions(described: Sequence[tuple[str, Described]], kinds: Sequence[Any], reads: ReadSet) -> Iterator[Condition]:
+    """Yield what calls find a program by, and what is looked at before each: groups, names and values."""
+    yield from ((KEY, name, shown(one)) for name, one in described)
+    yield KEY, "configuration", ", ".join(map(str, kinds[1]))
+    yield KEY, "TILEWRIGHT_CHECKED", _switch(kinds[2])
+    yield KEY, "device", str(kinds[3])
+    for leaf in reads.leaves:
+        where = f"{leaf.read.access.value} that {leaf.resolver.function.__qualname__} reads"
+        yield GUARD, leaf.read.name, f"{reprlib.repr(leaf.read.given)}, {where}"
+    for resolver in reads.resolvers:
+        yield GUARD, f"{resolver.function.__qualname__}.__code__", "the code that it was read with"
 
 
 def _distance(differences: list[str]) -> tuple[bool, int]:

@@ -19,7 +19,7 @@ from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.direct_calls import DirectCalls
-from tilewright.jit.explanations import explained
+from tilewright.jit.explanations import conditions, explained
 from tilewright.jit.kept import KeptCall
 from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
@@ -204,6 +204,8 @@ class Session:
         """Keep a program in this process; one that was loaded shows its stages all the same."""
         program = compiled.program
         program.specialized.update(_numbers(call, compiled.parameters))
+        known = self._kinds(call, config)
+        program.found_by = lambda: list(conditions(list(call.described.items()), known, compiled.reads))
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
             made = Remade(program.loaded.code.backend, lambda: specialized(self.kernel, call).program, strategy)

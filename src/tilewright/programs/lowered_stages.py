@@ -35,6 +35,11 @@ class Remade(Mapping[str, Maker]):
         self._code = cache(code or self._compiled)
         self._concise = concise
 
+    @property
+    def source(self) -> Program:
+        """The program before any pass."""
+        return self._source()
+
     def __getitem__(self, name: str) -> Maker:
         return self._makers[name]
 

@@ -18,6 +18,7 @@ from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
+from tilewright.programs.explored import Explored
 from tilewright.programs.exported import Exported
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.located import Located
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tilewright.programs.config import RunConfig
 
 
-class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
+class CompiledProgram(ChipProgram, Exported, Explored, Located, Uncopied):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
@@ -53,6 +54,7 @@ class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
         runtime: str = DEFAULT_RUNTIME,
     ) -> None:
         hide()
+        super().__init__()
         self.declared = self.program = program
         self.platform = platform
         self.backend_type = backend_of(platform) if backend_type is None else backend_type
@@ -104,7 +106,7 @@ class CompiledProgram(ChipProgram, Exported, Located, Uncopied):
                 self.declared, platform, self.loaded,
                 output_dir=place, profile=self.profile, specialized=self.specialized, runtime=self.runtime_name,
             )  # fmt: skip
-            made.stages = self.stages.followed(made._own_stages())
+            made.stages, made.found_by = self.stages.followed(made._own_stages()), self.found_by
             if place is not None:
                 made.write()
             self._namesakes.setdefault((platform, place), made)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
+from tilewright.programs.lowered_stages import Remade
+
 Makers: TypeAlias = Mapping[str, Callable[[], str]]
 """What makes each text, by the stage's name."""
 
@@ -22,6 +24,11 @@ class Stages(Mapping[str, str]):
     def followed(self, others: Makers) -> Stages:
         """Return these stages with others in place of those that go by the same names."""
         return Stages(*self._makers, others)
+
+    @property
+    def remade(self) -> Remade | None:
+        """Where the program itself is made again, None where only its texts are known."""
+        return next((makers for makers in reversed(self._makers) if isinstance(makers, Remade)), None)
 
     def __getitem__(self, name: str) -> str:
         for makers in reversed(self._makers):

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from tilewright.core.op import OpSpec
 from tilewright.core.program import Program
 from tilewright.errors import InternalError, TilewrightError
 from tilewright.frontend.foreign import meant
 from tilewright.ops.registry import specs
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
-from tilewright.tools import cache, doctor, pto, screen
+from tilewright.passes.stages import file_of, stages, summary
+from tilewright.tools import arguments, benching, cache, completion, doctor, exploring, pto, screen
 from tilewright.tools.coming_from import about, names_of
-from tilewright.tools.files import program_in
-from tilewright.tools.life import stages, summary
+from tilewright.tools.files import named, program_in
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.reference import entry, heading, noun_of
 from tilewright.tools.signatures import signatures
@@ -28,7 +30,11 @@ EPILOG = """examples:
   tilewright show kernel.py --launches            what runs side by side, in which order
   tilewright show kernel.py --pto                 as PTO text, which `tilewright pto run` takes
   tilewright show kernel.py --types               with the type of every local
-  tilewright show kernels.py --kernel softmax     one of several @pl.jit kernels
+  tilewright show kernels.py:softmax              one of several @pl.jit kernels
+  tilewright explore kernel.py                    a page with every stage, each line beside the one it came from
+  tilewright explore kernel.py:softmax x=1000x128 one of several kernels, for a tensor that its annotations leave open
+  tilewright access kernel.py x=40x32             which elements each turn reads and writes
+  tilewright bench kernel.py x=fp16:1000x128      how long it takes
   tilewright ops                                  the ops of the language
   tilewright ops row_max                          one of them
   tilewright ops torch.where                      what one of NumPy, torch, Triton or Numba is called here
@@ -36,9 +42,11 @@ EPILOG = """examples:
   tilewright passes                               what the compiler does, in order
   tilewright cache ls                             the compiled code that is kept on disk
   tilewright doctor                               which processor, GPU and compilers there are
+  tilewright completion bash                      a script that completes all this
   tilewright pto check kernel.pto                 parse, verify and lower PTO text
 
-Output is highlighted on a terminal and plain text elsewhere; a printed program is Python that `show` reads again.
+Output is highlighted on a terminal and plain text elsewhere, and JSON with --json; a printed program is Python that
+`show` reads again.
 """
 
 
@@ -81,7 +89,8 @@ def _parser(version: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="print a program's IR", description="Print the IR of a program.")
     holds = "a Python file with annotated @pl.jit kernels, or else one @pl.program or @pl.function"
-    show.add_argument("file", metavar="FILE", help=holds)
+    show.add_argument("file", metavar="FILE[:KERNEL]", help=holds)
+    arguments.add_to(show)
     show.add_argument("--kernel", metavar="NAME", help="which @pl.jit kernel of the file, where it has several")
     stage = show.add_mutually_exclusive_group()
     stage.add_argument("--pass", dest="after", metavar="NAME", help="after this pass (default: after the front end)")
@@ -91,13 +100,22 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     stage.add_argument("--pto", action="store_true", help="as PTO text, where that can say it")
     show.add_argument("--types", action="store_true", help="write the type of every local")
+    _can_print_json(show)
     show.set_defaults(command=_show)
+    explorer = commands.add_parser("explore", help="write a page of every stage", description=exploring.EXPLORE)
+    exploring.configure_explore(explorer)
+    access = commands.add_parser("access", help="say what each turn touches", description=exploring.ACCESS)
+    exploring.configure_access(access)
+    bench = commands.add_parser("bench", help="say how long a kernel takes", description=benching.ABOUT)
+    benching.configure(bench)
     ops = commands.add_parser("ops", help="list ops, or explain one", description="List ops, or explain one.")
     ops.add_argument(
         "name", nargs="?", metavar="NAME", help="as in add, pl.add, tile.add or np.where, or a word that is said of it"
     )
+    _can_print_json(ops)
     ops.set_defaults(command=_ops)
     passes = commands.add_parser("passes", help="list the passes", description="List the passes in order.")
+    _can_print_json(passes)
     passes.set_defaults(command=_passes)
     kept = commands.add_parser(
         "cache", help="look at the cache on disk", description=cache.ABOUT, epilog=cache.EPILOG, formatter_class=raw
@@ -109,14 +127,29 @@ def _parser(version: str) -> argparse.ArgumentParser:
         "pto", help="check and run PTO text", description=pto.ABOUT, epilog=pto.EPILOG, formatter_class=raw
     )
     pto.configure(text)
+    shells = commands.add_parser(
+        "completion",
+        help="complete commands in a shell",
+        description=completion.ABOUT,
+        epilog=completion.EPILOG,
+        formatter_class=raw,
+    )
+    completion.configure(shells, parser)
     return parser
+
+
+def _can_print_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _show(options: argparse.Namespace) -> None:
     if options.file.endswith(".pto"):
         raise CommandError(f"{options.file} is PTO text\n    help: tilewright pto check --show {options.file}")
-    program = program_in(options.file, options.kernel)
-    if options.pto:
+    file, kernel = named(options.file)
+    program = program_in(file, options.kernel or kernel, arguments.given(options.arguments))
+    if options.json:
+        _print_stages(program, options)
+    elif options.pto:
         from tilewright.programs.pto_text.export import as_pto
 
         print(as_pto(program), end="")
@@ -128,6 +161,14 @@ def _show(options: argparse.Namespace) -> None:
             screen.titled(stage.each.name, summary(stage.each), _text(stage.after, options))
     else:
         screen.code(_text(_after(program, options.after) if options.after else program, options))
+
+
+def _print_stages(program: Program, options: argparse.Namespace) -> None:
+    """Print the program and, where they are asked for, the stages after it."""
+    chosen = stages(program) if options.all or options.after else []
+    after = [stage for stage in chosen if (options.all and stage.changed) or stage.each.name == options.after]
+    found = [("FrontEnd", program), *((stage.each.name, stage.after) for stage in after)]
+    screen.json_text(json.dumps([{"stage": name, "text": _text(each, options)} for name, each in found]))
 
 
 def _launches(program: Program) -> None:
@@ -153,12 +194,19 @@ def _instead(name: str) -> tuple[str, bool]:
 
 
 def _ops(options: argparse.Namespace) -> None:
-    if options.name is None:
+    if options.json:
+        wanted = [spec for spec in specs() if spec.has_a_name and options.name in (None, *names_of(spec))]
+        screen.json_text(json.dumps([_plain(spec) for spec in wanted]))
+    elif options.name is None:
         for noun, group in groupby(sorted((s for s in specs() if s.has_a_name), key=noun_of), noun_of):
             screen.heading(noun, heading(noun).partition("\n\n")[0])
             screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
-        return
-    name = options.name.removeprefix("pl.")
+    else:
+        _explain(options.name.removeprefix("pl."))
+
+
+def _explain(name: str) -> None:
+    """Show one op, or those that are about something."""
     found = {spec: names_of(spec) for spec in specs() if spec.has_a_name}
     if exact := [spec for spec, names in found.items() if name in names]:
         for spec in exact:
@@ -171,5 +219,19 @@ def _ops(options: argparse.Namespace) -> None:
     screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in near)
 
 
+def _plain(spec: OpSpec) -> dict[str, object]:
+    signature = list(signatures(spec).values())
+    return {
+        "name": spec.name,
+        "signatures": signature,
+        "doc": spec.doc,
+        "group": noun_of(spec),
+    }
+
+
 def _passes(options: argparse.Namespace) -> None:
+    if options.json:
+        found = [{"name": each.name, "file": file_of(each), "does": summary(each)} for each in DEFAULT]
+        screen.json_text(json.dumps(found))
+        return
     screen.columns((f"{number:2} {each.name}", summary(each)) for number, each in enumerate(DEFAULT, start=1))

@@ -2,30 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import tilewright.language as pl
+from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
-from tilewright.core.types import ScalarType
-from tilewright.errors import AnnotationError, ResultCountError
+from tilewright.core.types import ScalarType, TensorType
+from tilewright.errors import AnnotationError, ResultCountError, TilewrightError
 from tilewright.frontend.kernels import Declared, KernelKind, KernelParameter
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.text import executed, only_result
-from tilewright.tools.naming import check_known
+from tilewright.programs.compiler import compile
+from tilewright.programs.config import RunConfig
+from tilewright.programs.platforms import DEFAULT
+from tilewright.programs.program import CompiledProgram
+from tilewright.tools.arguments import number_of, tensor_of
+from tilewright.tools.naming import CommandError, check_known
 
 
-def program_in(path: str, kernel: str | None = None) -> Program:
-    """Return the one program of a file, or what the annotations of one of its `@pl.jit` kernels make of it."""
+def named(text: str) -> tuple[str, str | None]:
+    """Return the file and, where it is named, the kernel of `FILE[:KERNEL]`."""
+    file, separator, kernel = text.rpartition(":")
+    is_both = separator and kernel.isidentifier() and not os.path.exists(text)
+    return (file, kernel) if is_both else (text, None)
+
+
+def program_in(path: str, kernel: str | None = None, said: Mapping[str, str] | None = None) -> Program:
+    """Return the one program of a file, or what its annotations or some arguments make of one `@pl.jit` kernel."""
+    found = _found(path, kernel)
+    if isinstance(found, Program):
+        return found
+    with _as_command():
+        return found.specialize(**_arguments(found, said or {})).program
+
+
+def compiled_in(
+    path: str, kernel: str | None = None, said: Mapping[str, str] | None = None, platform: str | None = None
+) -> CompiledProgram:
+    """Return that program, compiled."""
+    found = _found(path, kernel)
+    if isinstance(found, Program):
+        return compile(found, platform=platform)
+    with _as_command():
+        return found.compile(**_arguments(found, said or {}), config=RunConfig(platform=platform or DEFAULT))
+
+
+@contextmanager
+def _as_command() -> Generator[None]:
+    """Raise what is wrong with arguments as an error of the command that says them."""
+    try:
+        yield
+    except TilewrightError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
     names = {"pl": pl}
     module, source = executed(Path(path).read_text(encoding="utf-8"), names, path)
     kernels = [value for value in module.values() if _is_entry(value, module)]
     if not kernels and kernel is None:
         return as_program(only_result(module, source, names))
-    chosen = _chosen(kernels, kernel)
-    return chosen.specialize(**_open_scalars(chosen)).program
+    return _chosen(kernels, kernel)
 
 
 def _is_entry(value: object, module: Mapping[str, Any]) -> bool:
@@ -44,24 +88,50 @@ def _chosen(kernels: Sequence[pl.JITFunction], name: str | None) -> pl.JITFuncti
     return kernels[0]
 
 
-def _open_scalars(kernel: pl.JITFunction) -> dict[str, Any]:
-    """Return a value for every parameter that needs one: scalars stay open; AnnotationError for what nothing tells."""
+def _arguments(kernel: pl.JITFunction, said: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a kernel is specialized to: what was said, and for the rest its annotations.
+
+    Scalars stay open; AnnotationError for what nothing tells.
+    """
     declared = zip(kernel.parameters, kernel.declared(Resolver.of(kernel.function)), strict=True)
-    needed = [(parameter, says) for parameter, says in declared if not parameter.is_optional]
-    for parameter, says in needed:
-        if says.type is None:
-            raise _untold(kernel, parameter, says)
-    return {parameter.name: pl.RUNTIME for parameter, says in needed if isinstance(says.type, ScalarType)}
+    needed = [(parameter, says) for parameter, says in declared if not parameter.is_optional or parameter.name in said]
+    is_called = any(parameter.name in said and says.is_tensor for parameter, says in needed)
+    found = {parameter.name: _argument(kernel, parameter, says, said, is_called) for parameter, says in needed}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _argument(
+    kernel: pl.JITFunction, parameter: KernelParameter, says: Declared, said: Mapping[str, str], is_called: bool
+) -> Any:
+    """Return a sample of one parameter, None where its annotation or the other arguments are enough."""
+    text = said.get(parameter.name)
+    if text is not None and not says.is_tensor:
+        return number_of(parameter.name, text)
+    if text is not None:
+        return tensor_of(text, says.type.dtype if isinstance(says.type, TensorType) else None)
+    if isinstance(says.type, ScalarType):
+        return pl.RUNTIME
+    if is_called and says.direction is ParamDirection.Out:
+        return None
+    if says.type is None:
+        raise _untold(kernel, parameter, says)
+    if is_called and isinstance(says.type, TensorType):
+        extents = [
+            str(extent) if isinstance(extent, int) else said.get(str(extent), "24") for extent in says.type.shape
+        ]
+        return tensor_of("x".join(extents), says.type.dtype)
+    return None
 
 
 def _untold(kernel: pl.JITFunction, parameter: KernelParameter, says: Declared) -> AnnotationError:
-    what, example = "the type", "pl.FP32"
+    what, example, value = "the type", "pl.FP32", "4"
     if says.is_tensor:
         what, example = "the shape and dtype", 'pl.Tensor[[M, 128], pl.FP32] with M = pl.dynamic("M")'
+        value = "fp32:64x128"
     error = AnnotationError(
         f"only a call tells {what} of `{parameter.name}`",
         spans=[parameter.span],
-        help=f"annotate it, as in {example}, or print {kernel.name}.lower(...) in Python",
+        help=f"say {parameter.name}={value} behind the file, or annotate it, as in {example}",
     )
     error.function = kernel.name
     return error

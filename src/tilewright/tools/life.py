@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,7 @@ import tilewright.language as pl
 from tilewright.arrays import np
 from tilewright.core.program import Program
 from tilewright.frontend.text import executed
-from tilewright.passes.context import CallbackInstrument, PassContext
-from tilewright.passes.manager import PassManager
-from tilewright.passes.pipeline import Pass
+from tilewright.passes.stages import Stage, file_of, stages, summary
 from tilewright.tools.markdown import code, generated, page
 
 SOURCE = """
@@ -35,39 +32,6 @@ def softmax(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 """
 """Softmax as a textbook writes it: the exponentials stand there twice."""
-
-
-@dataclass(frozen=True)
-class Stage:
-    """The program as one pass left it."""
-
-    each: Pass
-    before: Program
-    after: Program
-
-    @property
-    def changed(self) -> bool:
-        """Whether the pass found something to do."""
-        return str(self.before) != str(self.after)
-
-
-def stages(program: Program) -> list[Stage]:
-    """Return the program after every pass of the default strategy."""
-    manager = PassManager.get_strategy()
-    left = [program]
-    with PassContext(instruments=[CallbackInstrument(after=lambda _, after: left.append(after))]):
-        manager.run_passes(program)
-    return [Stage(each, *pair) for each, *pair in zip(manager.passes, left, left[1:], strict=False)]
-
-
-def file_of(each: Pass) -> str:
-    """Return the file of a pass."""
-    return each.run.__module__.removeprefix("tilewright.").replace(".", "/") + ".py"
-
-
-def summary(each: Pass) -> str:
-    """Return what a pass says it does."""
-    return says(file_of(each))
 
 
 def says(path: str) -> str:

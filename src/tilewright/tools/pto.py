@@ -14,6 +14,7 @@ from tilewright.dtypes import round_scalar
 from tilewright.pto.module import Func, Module, Value
 from tilewright.pto.types import I1, Ptr, Scalar
 from tilewright.tools import pto_texts, screen
+from tilewright.tools.arguments import shape_of
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.pto_texts import module_in
 
@@ -168,7 +169,7 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     dtype = argument.type.element.dtype.numpy
     maker, separator, shape = text.partition(":")
     if separator and maker in MAKERS:
-        extents = _shape(shape)
+        extents = shape_of(shape)
         try:
             made = MAKERS[maker](rng, extents)
         except (MemoryError, ValueError) as error:
@@ -191,16 +192,6 @@ def _number(name: str, type_: Scalar, text: str) -> float:
     if type_.is_float and isfinite(number) and not isfinite(round_scalar(number, type_.dtype)):
         raise CommandError(f"{name} is {type_}, which cannot hold {text}")
     return number
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    try:
-        shape = tuple(int(extent) for extent in text.split("x"))
-    except ValueError:
-        raise CommandError(f"{text!r} is no shape\n    help: write it as in 64x128") from None
-    if any(extent < 0 for extent in shape):
-        raise CommandError(f"extents must not be negative, got {text}")
-    return shape
 
 
 def _launch(program: Program, platform: str, grid: int, values: Sequence[Any]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,6 +65,35 @@ def heading(title: str, subtitle: str) -> None:
     else:
         console.print()
         console.print(_title(title, subtitle))
+
+
+def json_text(text: str) -> None:
+    """Print JSON: laid out for whoever looks, on one line for scripts."""
+    console = _console()
+    if console is None:
+        print(text)
+    else:
+        console.print_json(text)
+
+
+@contextmanager
+def working(what: str) -> Generator[None]:
+    """Show that something is being done, where somebody looks and it takes longer than a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.status import Status
+
+    status = Status(f"{what} ...", console=Console(stderr=True))
+    late = Timer(1.0, status.start)
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+        status.stop()
 
 
 def _title(title: str, subtitle: str) -> Text:

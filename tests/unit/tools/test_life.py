@@ -10,7 +10,8 @@ import pytest
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.passes.pipeline import DEFAULT, Pass
-from tilewright.tools.life import Stage, argument, kernel, life_page, stages, summary
+from tilewright.passes.stages import Stage, stages, summary
+from tilewright.tools.life import argument, kernel, life_page
 
 STAGES = stages(kernel().specialize(argument()).program)
 

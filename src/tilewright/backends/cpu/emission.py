@@ -62,4 +62,4 @@ def _held(claim: Claim, end: int) -> Held:
 def _name(holder: object) -> str:
     """Return what an author calls a value, or what it is there for."""
     owners = holder.owners if isinstance(holder, (Tile, Array)) else []
-    return owners[0].name_hint if owners else "in between"
+    return owners[0].name_hint if owners else "scratch"

@@ -15,7 +15,7 @@ from tilewright.backends.cuda.driver import current_stream, driver, is_there, nu
 from tilewright.backends.cuda.loaded import LaunchedProgram
 from tilewright.backends.cuda.reports import KERNELS, disassembler, texts
 from tilewright.backends.cuda.target import Target
-from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Texts, Timed
+from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Texts, Timed
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
 from tilewright.native import support
@@ -112,6 +112,12 @@ class CUDA(Backend):
         objects = {PROGRAM: made, **_objects(emitter, binaries)}
         shown = {**_texts(emitter.kernels, binaries), "llvm": lambda: text, **texts(objects)}
         return Code(self, target, objects, symbols, emitter.errors, shown)
+
+    def anatomy(self, program: Program, entries: Sequence[str] | None = None, target: Target | None = None) -> Anatomy:
+        """Return Triton's IR, PTX and machine code with their lines."""
+        from tilewright.backends.cuda.anatomy import anatomy
+
+        return anatomy(self.compile(program, entries, target))
 
     def load(self, program: Program, code: Code) -> LaunchedProgram:
         """Return code that is loaded on a GPU when it is first called there."""

@@ -1,0 +1,100 @@
+"""Exploration: a compiled program as a page that a browser or a notebook shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tilewright.backends.abi import Number
+from tilewright.backends.interface import Entries
+from tilewright.core.program import Program
+from tilewright.programs.folder import Folder
+from tilewright.programs.profile import Profile
+from tilewright.programs.stages import Stages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tilewright.explore.page import Fact, Page
+    from tilewright.programs.entry import Entry
+
+PAGE = "explore.html"
+
+
+class Explored:
+    """What a compiled program shows of itself."""
+
+    declared: Program
+    platform: str
+    loaded: Entries
+    profile: Profile
+    stages: Stages
+    specialized: dict[str, Number]
+    _folder: Folder
+
+    def __init__(self) -> None:
+        self.found_by: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+        """Gives what calls find it by and what is looked at before each, by group and name; a kernel says so."""
+
+    @property
+    def entry(self) -> Entry:
+        """The only function that a caller starts."""
+        raise NotImplementedError
+
+    def explore(self, *args: Any, output: str | os.PathLike[str] | None = None, **named: Any) -> Path:
+        """Write a page that shows the program at every stage, each line beside the one it came from; return its path.
+
+        It is one file that needs no server and no network, `explore.html` in the program's folder unless `output`
+        names another. With the arguments of a small call it shows, too, which elements each turn reads and writes.
+        """
+        from tilewright.explore.writer import write
+
+        page = self.page(*args, **named)
+        return write(page, self._folder.written() / PAGE if output is None else output)
+
+    def page(self, *args: Any, **named: Any) -> Page:
+        """Return what the page shows, as data."""
+        from tilewright.explore.gather import gathered
+        from tilewright.explore.subject import Subject
+        from tilewright.explore.watched import watched
+        from tilewright.passes.stages import walked
+        from tilewright.version import __version__
+
+        remade, code = self.stages.remade, self.loaded.code
+        source = self.declared if remade is None else remade.source
+        walk = walked(source)
+        names = [entry.name for entry in source.entries]
+        lowered = walk.stages[-1].after
+        called = self.entry.bound(args, named).values if args or named else None
+        return gathered(
+            Subject(
+                source.name,
+                source,
+                walk.stages,
+                self.platform,
+                __version__,
+                code.backend.anatomy(lowered, names, code.target),
+                self.stages["fusion"] if "fusion" in self.stages else "",
+                [(record.name, record.start, record.end) for record in self.profile.records],
+                [*self._facts()],
+                watch=None if called is None else partial(watched, source, self.entry.name, called),
+            )
+        )
+
+    def _facts(self) -> list[Fact]:
+        from tilewright.explore.page import Fact
+
+        found = [Fact(*fact) for fact in self.found_by()]
+        found += [Fact("numbers in the code", name, repr(value)) for name, value in self.specialized.items()]
+        target = self.loaded.code.target
+        described = {name: str(getattr(target, name, "")) for name in ("triple", "cpu", "capability")}
+        return found + [Fact("made for", name, value) for name, value in described.items() if value]
+
+    def _repr_html_(self) -> str:
+        """Return the program as a notebook shows it."""
+        from tilewright.explore.writer import html_of
+        from tilewright.notebook import framed
+
+        return framed(html_of(self.page()), f"{self.declared.name} for {self.platform}")

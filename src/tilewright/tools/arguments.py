@@ -1,0 +1,100 @@
+"""Arguments on a command line: `NAME=VALUE` as the tensors and numbers that a kernel is called with."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.enums import ParamDirection
+from tilewright.core.program import Function
+from tilewright.core.signature import substituted
+from tilewright.core.types import Extent, ScalarType, TensorType, Type
+from tilewright.dtypes import BY_NAME, FP32, DataType
+from tilewright.tools.naming import CommandError, check_known
+
+HELP = "a tensor as x=64x128 or x=fp16:64x128, a number as n=4, an axis with a name as M=100"
+USUAL = 24
+"""The extent of an axis that nobody names."""
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Let a parser take arguments."""
+    parser.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help=HELP)
+
+
+def given(texts: Sequence[str]) -> dict[str, str]:
+    """Return values by name; CommandError for what is no `NAME=VALUE`."""
+    pairs = [text.partition("=") for text in texts]
+    for text, (name, separator, value) in zip(texts, pairs, strict=True):
+        if not (name.isidentifier() and separator and value):
+            raise CommandError(f"{text!r} is not NAME=VALUE\n    help: {HELP}")
+    return {name: value for name, _, value in pairs}
+
+
+def shape_of(text: str) -> tuple[int, ...]:
+    """Return a shape; CommandError for what is none."""
+    try:
+        shape = tuple(int(extent) for extent in text.split("x"))
+    except ValueError:
+        raise CommandError(f"{text!r} is no shape\n    help: write it as in 64x128") from None
+    if any(extent < 0 for extent in shape):
+        raise CommandError(f"extents must not be negative, got {text}")
+    return shape
+
+
+def number_of(name: str, text: str) -> int | float | bool:
+    """Return a number; CommandError for what is none."""
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise CommandError(f"{name}={text} is no number")
+
+
+def tensor_of(text: str, usual: DataType | None = None) -> Any:
+    """Return a tensor of zeros as a text describes it: a shape, behind its element type where that is not said."""
+    named, separator, shape = text.rpartition(":")
+    dtype = usual or FP32
+    if separator:
+        check_known(named, BY_NAME, "element type", f"one of {', '.join(BY_NAME)}")
+        dtype = BY_NAME[named]
+    return np.zeros(shape_of(shape), dtype.numpy)
+
+
+def inputs(function: Function, said: Mapping[str, str], seed: int = 0) -> dict[str, Any]:
+    """Return random arguments for a function of a program; outputs that were not said are left out."""
+    axes = {name: int(number_of(name, said[name])) if name in said else USUAL for name in _symbols(function)}
+    rng = np.random.default_rng(seed)
+    params = zip(function.params, function.param_directions, strict=True)
+    wanted = [param for param, direction in params if direction is not ParamDirection.Out or param.name_hint in said]
+    return {p.name_hint: _value(p.name_hint, p.type, axes, said, rng) for p in wanted}
+
+
+def _symbols(function: Function) -> list[str]:
+    return [*function.symbols, *(name for name in function.solutions if name not in function.symbols)]
+
+
+def _value(name: str, type_: Type, axes: Mapping[str, Extent], said: Mapping[str, str], rng: Any) -> Any:
+    if isinstance(type_, ScalarType):
+        return number_of(name, said.get(name, "1"))
+    if not isinstance(type_, TensorType):
+        raise CommandError(f"`{name}` is {type_}, which no command line can say")
+    if name in said:
+        shape = tensor_of(said[name], type_.dtype).shape
+    else:
+        whole = substituted(type_, axes)
+        assert isinstance(whole, TensorType)
+        shape = tuple(extent if isinstance(extent, int) else USUAL for extent in whole.shape)
+    return _filled(shape, type_.dtype, rng)
+
+
+def _filled(shape: tuple[int, ...], dtype: DataType, rng: Any) -> Any:
+    """Return random elements: floats between -1 and 1, integers that may be indices of a short axis."""
+    if dtype.is_float():
+        return rng.uniform(-1, 1, shape).astype(dtype.numpy)
+    return rng.integers(0, 2 if dtype.bits == 1 else 4, shape).astype(dtype.numpy)

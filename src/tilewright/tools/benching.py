@@ -1,0 +1,44 @@
+"""The benchmark command: `tilewright bench` says how long a kernel takes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tilewright.programs.bench import benchmark
+from tilewright.tools import arguments, screen
+from tilewright.tools.exploring import HOLDS
+from tilewright.tools.files import compiled_in, named
+
+ABOUT = """Say how long a kernel takes, called from Python and by itself, on random arguments. The spread is how wide
+the middle half of the runs is: above 5 %% the machine is doing something else, too."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes to its parser."""
+    parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
+    arguments.add_to(parser)
+    parser.add_argument("--rounds", type=int, default=100, metavar="N", help="how many calls are timed (default: 100)")
+    parser.add_argument("--platform", metavar="NAME", help="where it runs: cpu, cuda, interpret (default: cpu)")
+    parser.add_argument("--json", action="store_true", help="print every time as JSON, in microseconds")
+    parser.set_defaults(command=_bench)
+
+
+def _bench(options: argparse.Namespace) -> None:
+    said = arguments.given(options.arguments)
+    with screen.working(f"compiling {options.file}"):
+        compiled = compiled_in(*named(options.file), said, options.platform)
+    called = arguments.inputs(compiled.entry.function, said)
+    with screen.working("measuring"):
+        found = benchmark(compiled, list(called.values()), rounds=options.rounds)
+    if options.json:
+        screen.json_text(
+            json.dumps({"name": found.name, "call_us": found.host_wall_us, "program_us": found.device_wall_us})
+        )
+        return
+    rows = {"call": found, "program": found.device}
+    screen.heading(found.name, f"{found.rounds} runs on {compiled.platform}, in microseconds")
+    screen.columns(
+        (name, f"median {each.median:.2f}  least {each.min:.2f}  most {each.max:.2f}  spread {100 * each.spread:.1f} %")
+        for name, each in rows.items()
+    )

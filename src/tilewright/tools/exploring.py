@@ -1,0 +1,118 @@
+"""The explorer's commands: `tilewright explore` writes a page, `tilewright access` says which elements are touched."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tilewright.errors import InternalError, TilewrightError
+from tilewright.explore.gather import gathered
+from tilewright.explore.subject import Subject
+from tilewright.explore.watched import TooLarge
+from tilewright.explore.writer import unpacked, write
+from tilewright.passes.stages import Walk, walked
+from tilewright.tools import arguments, screen
+from tilewright.tools.files import compiled_in, named, program_in
+from tilewright.tools.naming import CommandError
+
+EXPLORE = """Write one HTML page that shows a program at every stage, each line beside the one it came from: the source,
+the IR after each pass, LLVM or Triton IR and PTX, machine code, memory, launches, and what calls find it by. It needs
+no server and no network. A kernel that is refused gets a page too, with the stage that refused it."""
+ACCESS = """Run a small call in the interpreter and say which elements of each argument its turns read and write: gaps,
+overlaps, repeated and strided reads, races, elements that nobody wrote. -o writes a page that plays it, too."""
+HOLDS = "a Python file with @pl.jit kernels, or else one @pl.program or @pl.function"
+
+
+def configure_explore(parser: argparse.ArgumentParser) -> None:
+    """Add what `tilewright explore` takes to its parser."""
+    parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
+    arguments.add_to(parser)
+    parser.add_argument("-o", "--output", metavar="PAGE", help="where to write it (default: KERNEL.html)")
+    parser.add_argument("--platform", metavar="NAME", help="what to compile for: cpu, cuda, interpret (default: cpu)")
+    parser.add_argument("--access", action="store_true", help="call it with random arguments, and show what it touches")
+    parser.add_argument("--json", action="store_true", help="print the page's data instead")
+    parser.set_defaults(command=_explore)
+
+
+def configure_access(parser: argparse.ArgumentParser) -> None:
+    """Add what `tilewright access` takes to its parser."""
+    parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
+    arguments.add_to(parser)
+    parser.add_argument("-o", "--output", metavar="PAGE", help="write a page with the pictures, too")
+    parser.add_argument("--json", action="store_true", help="print every touch of every turn as JSON")
+    parser.set_defaults(command=_access)
+
+
+def _explore(options: argparse.Namespace) -> None:
+    file, kernel = named(options.file)
+    said = arguments.given(options.arguments)
+    try:
+        with screen.working(f"compiling {file}"):
+            compiled = compiled_in(file, kernel, said, options.platform)
+        called = arguments.inputs(compiled.entry.function, said) if options.access else {}
+    except InternalError:
+        raise
+    except (CommandError, TooLarge):
+        raise
+    except TilewrightError as error:
+        page = gathered(_refused(file, kernel, said, error))
+        target = write(page, options.output or f"{kernel or Path(file).stem}.html")
+        print(f"{target}: why it was refused")
+        raise
+    with screen.working("drawing"):
+        target = compiled.explore(output=options.output or f"{compiled.declared.name}.html", **called)
+    if options.json:
+        data = unpacked(target.read_text(encoding="utf-8"))
+        screen.json_text(json.dumps(data))
+    else:
+        print(target)
+
+
+def _refused(file: str, kernel: str | None, said: Mapping[str, str], error: TilewrightError) -> Subject:
+    """Return what there is of a program that was refused: the stages before the one that did it."""
+    name = kernel or Path(file).stem
+    try:
+        program = program_in(file, kernel, said)
+    except TilewrightError as refusal:
+        return Subject(name, None, refused_by="the front end", error=refusal)
+    walk: Walk = walked(program)
+    stage = walk.refused.name if walk.refused is not None else "the back end"
+    return Subject(name, program, walk.stages, refused_by=stage, error=walk.error or error)
+
+
+def _access(options: argparse.Namespace) -> None:
+    file, kernel = named(options.file)
+    said = arguments.given(options.arguments)
+    compiled = compiled_in(file, kernel, said, "interpret")
+    called = arguments.inputs(compiled.entry.function, said)
+    with screen.working("watching"):
+        page = compiled.page(**called)
+    assert page.access is not None
+    if options.json:
+        screen.json_text(json.dumps(asdict(page.access)))
+    else:
+        _report(asdict(page.access))
+    if options.output:
+        print(f"{write(page, options.output)}#tab=access")
+
+
+def _report(access: Mapping[str, Any]) -> None:
+    turns = access["turns"]
+    screen.heading("arguments", f"what {len(turns)} turns touch")
+    for number, argument in enumerate(access["arguments"]):
+        touched = [t for turn in turns for t in turn["touches"] if t["argument"] == number]
+        kinds = {
+            kind: sum(b - a for t in touched if t["access"] == kind for a, b in t["runs"]) for kind in _kinds(touched)
+        }
+        said = ", ".join(f"{kind} {count} elements" for kind, count in kinds.items()) or "never touched"
+        screen.columns([(f"{argument['name']} {argument['shape']} {argument['dtype']}", said)])
+    screen.heading("findings", "what there is to know" if access["findings"] else "nothing remarkable")
+    screen.columns((f"{each['kind']} {each['argument']}".rstrip(), each["text"]) for each in access["findings"])
+
+
+def _kinds(touched: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(each["access"] for each in touched))

@@ -1,0 +1,51 @@
+"""Notebooks: what a cell shows of kernels, programs and errors."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as pl
+from tilewright.errors import ShapeMismatchError
+from tilewright.explore.writer import unpacked
+
+
+@pl.jit
+def double(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [8, 8]) * 2.0, [0, 0], out)
+    return out
+
+
+@pl.jit
+def wrong(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [8, 8]) * pl.load(x, [0, 0], [4, 8]), [0, 0], out)
+    return out
+
+
+X: Any = np.ones((8, 8), np.float32)
+
+
+def shown(thing: object) -> str:
+    return getattr(thing, "_repr_html_")()  # noqa: B009
+
+
+def test_a_kernel_shows_its_text() -> None:
+    assert "pl.store(pl.load(x, [0, 0], [8, 8]) * 2.0, [0, 0], out)" in shown(double)
+
+
+def test_a_program_shows_its_page_in_a_frame_of_its_own() -> None:
+    text = shown(double.compile(X))
+    assert text.startswith("<iframe sandbox=") and text.count("<") == 2
+    assert unpacked(html.unescape(text))["title"] == "double"
+
+
+def test_an_error_shows_the_line_and_what_to_try() -> None:
+    with pytest.raises(ShapeMismatchError) as caught:
+        wrong(X)
+    text = shown(caught.value)
+    assert "<strong>ShapeMismatchError</strong>" in text and "help:" in text and "^" in text

@@ -1,0 +1,108 @@
+"""The explorer's commands, the benchmark's, and what shells complete."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Golden
+
+from tilewright.explore.writer import unpacked
+from tilewright.tools import cli
+
+KERNELS = """
+import tilewright.language as pl
+
+@pl.jit
+def scale(x: pl.Tensor, n: int, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(0, 24, 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [r, 0], [16, 8]) * n, [r, 0], out)
+    return out
+
+@pl.jit
+def wrong(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    t = pl.load(x, [0, 0], [8, 8])
+    pl.store(t, [0, 0], out)
+    return out
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNELS, encoding="utf-8")
+    return path
+
+
+def test_explore_writes_a_page_for_arguments_that_are_said(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = kernels.with_name("page.html")
+    said = ["x=fp16:40x8", "n=3", "out=fp16:40x8"]
+    assert cli.main(["explore", f"{kernels}:scale", *said, "--access", "-o", str(page)]) == 0
+    assert capsys.readouterr().out == f"{page}\n"
+    data = unpacked(page.read_text(encoding="utf-8"))
+    assert data["signature"] == "scale(x: tensor[40, 8, fp16], n: scalar[index], out: tensor[40, 8, fp16])"
+    assert len(data["access"]["turns"]) == 3
+
+
+def test_a_kernel_that_is_refused_gets_a_page_with_the_stage_that_refused_it(
+    kernels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = kernels.with_name("page.html")
+    assert cli.main(["explore", f"{kernels}:wrong", "-o", str(page)]) == 1
+    assert "in kernel `wrong`" in capsys.readouterr().err
+    data = unpacked(page.read_text(encoding="utf-8"))
+    assert (data["refusal"]["stage"], data["refusal"]["kind"]) == ("CheckControlPlane", "ControlPlaneComputeError")
+    assert data["refusal"]["place"] == 13 and [each["name"] for each in data["passes"]] == ["FrontEnd"]
+
+
+def test_access_says_what_is_remarkable(kernels: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
+    assert cli.main(["access", f"{kernels}:scale", "x=40x8", "n=3", "out=40x8"]) == 0
+    golden("commands/access.txt", capsys.readouterr().out.replace(str(kernels), "kernels.py"))
+
+
+def test_bench_prints_times_for_scripts(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", f"{kernels}:scale", "x=40x8", "n=3", "out=40x8", "--rounds", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["name"] == "scale" and len(found["call_us"]) == len(found["program_us"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x"], "'x' is not NAME=VALUE"),
+        (["x=fp33:4x4", "n=3"], "no element type is called fp33\n    help: did you mean fp32?"),
+        (["x=4x-1", "n=3"], "extents must not be negative, got 4x-1"),
+        (["x=40x8", "n=three"], "n=three is no number"),
+    ],
+)
+def test_arguments_that_say_nothing_are_refused(
+    kernels: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert cli.main(["show", f"{kernels}:scale", *arguments]) == 1
+    assert capsys.readouterr().err.startswith(message)
+
+
+def test_json_has_what_show_ops_and_passes_print(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show", f"{kernels}:scale", "x=40x8", "n=3", "out=40x8", "--all", "--json"]) == 0
+    stages = json.loads(capsys.readouterr().out)
+    assert [stages[0]["stage"], stages[-1]["stage"]] == ["FrontEnd", "OutlineScopes"]
+    assert cli.main(["ops", "row_max", "--json"]) == 0
+    (op,) = json.loads(capsys.readouterr().out)
+    assert op["name"] == "row_max" and "Tile" in op["signatures"][0]
+    assert cli.main(["passes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["file"] == "passes/control_plane.py"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "explore" in script and "platform" in script
+    if shell == "bash" and shutil.which("bash"):
+        ask = 'COMP_WORDS=(tilewright access --j); COMP_CWORD=2; _tilewright; echo "${COMPREPLY[@]}"'
+        found = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
+        assert (found.stdout.split(), found.stderr) == (["--json"], "")
