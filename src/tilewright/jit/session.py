@@ -219,8 +219,6 @@ class Session:
         self.store.compiles += 1
         return compile(made.program, **(config.compile_kwargs() if config is not None else {}))
 
-    # calls that do without the session
-
     @undivided()
     def _hasten(self, call: Call, found: Compiled, result: Any, written: Written) -> None:
         """Let later calls like one that gave `result` find their program without the session."""
