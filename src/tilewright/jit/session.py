@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
 from tilewright.call.ranges import APART
-from tilewright.call.tracing import traced
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, computed_once, undivided
-from tilewright.frontend.brief import brief
-from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.signature import Known
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
@@ -26,8 +25,8 @@ from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
-from tilewright.programs.lowered_stages import Remade
-from tilewright.programs.platforms import DEFAULT, platform_for
+from tilewright.programs.platforms import DEFAULT, Unsaid, platform_for
+from tilewright.programs.stages import Remade
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
@@ -81,20 +80,15 @@ class Session:
 
     def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
         """Run the kernel on a call that was `written` so; `apart` is why all calls like it come here, or nothing."""
-        hits, found = self.store.hits, self.compiled(call, config)
+        hits, found = self.store.hits, self._compiled(call, _placed(call, config))
         if config is not None and config.writes_folder:
             found.program.configured(config)
-        with traced(config.trace if config is not None else None):
-            result = found.run(call)
+        result = found.run(call, None if config is None else config.trace)
         was_found = self.store.hits > hits
         self.detours.note(apart or lasting_reason(self.kernel, call, found) or FIRST if was_found else COMPILED)
         if not apart and was_found and self.direct_calls.can_be:
             self._hasten(call, found, result, written)
         return result
-
-    def compiled(self, call: Call, config: RunConfig | None) -> Compiled:
-        """Return the program for a call, where its tensors are."""
-        return self._compiled(call, _placed(call, config))
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments."""
@@ -146,7 +140,8 @@ class Session:
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        return call.kinds, code_options(config), settings.checked(), settings.located(), call.device
+        ranks = None if config is None or config.distributed_config is None else config.distributed_config.key
+        return call.kinds, code_options(config), settings.checked(), settings.located(), call.device, ranks
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
@@ -196,7 +191,11 @@ class Session:
             for known in self.store.find(kinds, call.extents):
                 if known.reads.value_keys == reads.value_keys:  # it has changed since the program was looked for
                     return known
-            compiled = kept.made(made, reads, returned(self.kernel, made), lambda: self._code(made, config))
+            back = returned(self.kernel, made)
+            if self.kernel.kind is KernelKind.HOST:  # what it dispatches is kept, and not how
+                compiled = Compiled(self._code(made, config), made.parameters, made.metas, reads, back)
+            else:
+                compiled = kept.made(made, reads, back, lambda: self._code(made, config))
         self._add(kinds, call, config, compiled)
         return compiled
 
@@ -244,7 +243,8 @@ class Session:
 def _placed(call: Call, config: RunConfig | None) -> RunConfig | None:
     """Return a configuration whose back end takes the tensors of a call: the caller's own, unless that names none."""
     target, *_ = code_options(config)
-    platform = platform_for(call.device, target)
+    is_said = config is not None and config.platform == DEFAULT and not isinstance(config.platform, Unsaid)
+    platform = platform_for(call.device, target, is_said=is_said)
     if platform == target:
         return config
     from tilewright.programs.config import RunConfig

@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.backends.cpu.emit.arena import Arena
 from tilewright.backends.cpu.emit.handlers import Handlers
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
-from tilewright.backends.cpu.emit.work import Estimate
+from tilewright.backends.cpu.emit.work import WORTH, Estimate
 from tilewright.backends.interface import Error
 from tilewright.core.program import Program
 from tilewright.errors import UnsupportedFeatureError
@@ -41,6 +41,8 @@ class Unit:
     """Whether the running program checks itself; where it does not, what would fail has no meaning."""
     polled: bool = True
     """Whether loops end once the program has failed or was interrupted."""
+    worth: int = WORTH
+    """How much work turns are, at least, that other threads have a share in."""
     located: bool = False
     """Whether instructions say which line they were made for."""
     module: Module = field(init=False)
