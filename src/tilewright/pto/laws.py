@@ -132,7 +132,7 @@ def _refuse_few_bits(op: Op, tile: TileBuf, view: TensorView) -> None:
     """Refuse elements that no pipe between global memory and tiles knows."""
     for element in (tile.element, view.element):
         if element.is_packed:
-            message = f"{_short(op)} moves no {element}"
+            message = f"{short(op)} moves no {element}"
             raise PtoTypeMismatchError(message, help="move its bytes, as i8 with `pto.castptr`")
 
 
