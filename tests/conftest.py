@@ -23,6 +23,7 @@ TARGETS = os.environ.get("TILEWRIGHT_TEST_TARGETS", "cpu interpret").split()
 os.environ["TILEWRIGHT_CACHE_DIR"] = "off"  # a test compiles what it says it compiles
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin take the processor of the other worker
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes that tests start read what this one has compiled
+os.environ.setdefault("TILEWRIGHT_SMALL_WORK", "shared")  # tests are small, and threads are to meet in them
 sys.dont_write_bytecode = False
 sys.executable = os.environ.get("TILEWRIGHT_TEST_PYTHON", sys.executable)  # an emulated one has no name of its own
 
@@ -75,6 +76,13 @@ def target(request: pytest.FixtureRequest) -> str:
     if request.param == "cuda" and "target" in signature(request.function).parameters:
         pytest.skip("runs programs on arrays of the host")
     return request.param
+
+
+@pytest.fixture
+def targets() -> list[str]:
+    """The same platforms, for tests that run on one after the other what took long to make."""
+    found = [target for target in TARGETS if target != "cuda"]
+    return found or pytest.skip("runs programs on arrays of the host")
 
 
 def _asks_for_torch(error: BaseException | str) -> bool:

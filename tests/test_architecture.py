@@ -100,7 +100,8 @@ def layer(module: str) -> str:
 
 
 FACES = (
-    "", "compat", "compat.pypto", "ir", "language", "language.parser", "language.parser.diagnostics", "pto", "runtime",
+    "", "compat", "compat.pypto", "ir", "language", "language.distributed", "language.parser",
+    "language.parser.diagnostics", "pto", "runtime",
 )  # fmt: skip
 """The packages whose names are for callers."""
 

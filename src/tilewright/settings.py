@@ -6,7 +6,7 @@ import os
 import sys
 
 PREFIX = "TILEWRIGHT_"
-NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "CUDA_SCHEDULE"))
+NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE"))
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
 
@@ -44,6 +44,11 @@ def autotune() -> bool:
 def chooses_tiles() -> bool:
     """Return whether processors multiply in tiles of their choice, from TILEWRIGHT_TILES: chosen unless written."""
     return _choice("TILES", "chosen", ("chosen", "written")) == "chosen"
+
+
+def keeps_small_work() -> bool:
+    """Return whether work not worth a second thread stays on one, from TILEWRIGHT_SMALL_WORK: alone unless shared."""
+    return _choice("SMALL_WORK", "alone", ("alone", "shared")) == "alone"
 
 
 def cuda_schedule() -> str:

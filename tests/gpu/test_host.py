@@ -8,6 +8,7 @@ import pytest
 
 import tilewright.language as pl
 from tilewright.errors import ExecutionError
+from tilewright.runtime import RunConfig
 
 torch: Any = pytest.importorskip("torch")
 
@@ -87,3 +88,28 @@ def test_the_host_prints_elements(capfd: pytest.CaptureFixture[str]) -> None:
     wanted = capfd.readouterr().out
     shown(x.cuda())
     assert capfd.readouterr().out == wanted and wanted.startswith("found  1\n")
+
+
+@pl.jit
+def shown_inside(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [row, 0], [8, 64])
+            pl.print("row", row, t, pl.row_sum(t) > 3.0)
+            if row == 8:
+                pl.print(x, pl.cast(t, pl.INT8), pl.cast(t, pl.BF16), pl.read(t, [1, 2]))
+            pl.store(t + 1.0, [row, 0], out)
+    pl.print("done")
+    return out
+
+
+def test_kernels_print_in_the_order_of_their_turns(capfd: pytest.CaptureFixture[str]) -> None:
+    x = torch.arange(4096.0).reshape(64, 64) / 7
+    shown_inside(x, config=RunConfig(platform="interpret"))
+    wanted = capfd.readouterr().out
+    for _ in range(3):
+        assert torch.equal(shown_inside(x.cuda()).cpu(), x + 1)
+        assert capfd.readouterr().out == wanted
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(ExecutionError, match="cannot while a CUDA graph is captured"), torch.cuda.graph(graph):
+        shown_inside(x.cuda())

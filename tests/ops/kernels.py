@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -20,6 +21,7 @@ from tilewright.core.types import TensorType, Type, static_shape
 from tilewright.dtypes import DataType
 from tilewright.frontend.programs import as_program
 from tilewright.interpret import machine
+from tilewright.programs.program import CompiledProgram
 
 Array: TypeAlias = NDArray[Any]
 
@@ -78,20 +80,32 @@ def launch(function: Function, *args: Array | float) -> None:
 
         launch_on_device(function, args)
     else:
-        ir.compile(as_program(function), platform=TARGET)(*args)
+        compiled(function, TARGET)(*args)
+
+
+@lru_cache(maxsize=8)
+def compiled(function: Function, platform: str) -> CompiledProgram:
+    """Return a kernel compiled, once for all the runs that a test makes of it."""
+    return ir.compile(as_program(function), platform=platform)
 
 
 def run(function: Function, *inputs: Array | float, fill: float = 0) -> Array:
     """Return what a kernel leaves in its only output tensor, which held `fill` before."""
+    (result,) = run_all(function, *inputs, fill=fill)
+    return result
+
+
+def run_all(function: Function, *inputs: Array | float, fill: float = 0) -> list[Array]:
+    """Return what a kernel leaves in each of its output tensors, which held `fill` before."""
     remaining, outputs, args = list(inputs), list[Array](), list[Array | float]()
     for param, direction in zip(function.params, function.param_directions, strict=True):
         if direction is ParamDirection.Out:
             assert isinstance(param.type, TensorType)
             outputs.append(np.full(static_shape(param.type.shape), fill, param.type.dtype.numpy))
         args.append(outputs[-1] if direction is ParamDirection.Out else remaining.pop(0))
-    assert not remaining and len(outputs) == 1
+    assert not remaining
     launch(function, *args)
-    return outputs[0]
+    return outputs
 
 
 def counting(*shape: int, dtype: DataType = pl.FP32) -> Array:

@@ -201,9 +201,10 @@ def test_a_function_of_integers_gives_fp32(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
-def test_sine_and_cosine_are_fp32_only(name: str) -> None:
-    with pytest.raises(DTypeMismatchError, match="fp16 elements are not supported"):
-        kernel(f"y = pl.{name}(x)", x=tensor(pl.FP16, 4))
+def test_sine_and_cosine_of_half_floats_are_rounded_once(name: str) -> None:
+    x = np.array([0.5, -3.0, 100.0, 60000.0], np.float16)
+    exact = getattr(np, name)(x.astype(np.float64)).astype(np.float16)
+    assert applied(f"pl.{name}(a)", x, pl.FP16).tolist() == exact.tolist()
 
 
 def test_integer_division_drops_the_fraction_toward_zero() -> None:

@@ -119,6 +119,7 @@ def test_an_example_does_what_the_interpreter_does(spec: OpSpec) -> None:
         assert_same(got, want, max(spec.ulp, 4))
 
 
-@pytest.mark.parametrize("op", TILE_OPS, ids=lambda op: op.spec.name)
-def test_every_op_of_tiles_has_native_code(op: Op) -> None:
-    assert op.name in HANDLERS.ops or f"tile:{op.spec.family}" in HANDLERS.ops or op.spec.family == "derived"
+def test_every_op_of_tiles_has_native_code() -> None:
+    for op in TILE_OPS:
+        names = op.name, f"tile:{op.spec.family}"
+        assert op.spec.family == "derived" or any(name in HANDLERS.ops for name in names), op.name

@@ -18,6 +18,7 @@ from ops.kernels import Array, inout, kernel, launch, out, scalar, tensor
 from ops.native import Native, assert_same
 from ops.sampling import ABSENT, Sampler, Use
 from ops.torch_texts import can_be_said, check_torch
+from soon import soon
 
 from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op, Role
@@ -230,7 +231,8 @@ def test_torch_text_computes_what_the_interpreter_does(sampled: tuple[Op, list[T
 
 def outcomes(one: Tried) -> list[tuple[Array, Array]]:
     """Return what native code and the interpreter leave; what needs arrays without gaps gets such."""
-    native = Native(one.kernel.function)
+    with soon(crc32(one.uses[0].text.encode()) % 2 == 0):
+        native = Native(one.kernel.function)
     try:
         return native.run(one.kernel.arguments, left=one.left)
     except ExecutionError:

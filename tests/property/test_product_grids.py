@@ -2,16 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
+import numpy as np
 import pytest
 from property.native import check
 from property.product_grids import grid, in_small_tiles
 
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.errors import ExecutionError
 from tilewright.passes import widen
+from tilewright.runtime import RunConfig
 
 
 @pytest.mark.parametrize("number", range(12))
 def test_products_are_the_same_in_other_tiles(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(widen, "widened", in_small_tiles)
     check(grid(Random(f"grid {number}").randint), f"grid {number}")
+
+
+EMPTY = """
+import tilewright.language as pl
+M, K = pl.dynamic("M"), pl.dynamic("K")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, a: pl.Tensor[[{m}, {k}], pl.FP32], b: pl.Tensor[[{k}, 33], pl.FP32], n: pl.Scalar[pl.INDEX],
+             c: pl.InOut[pl.Tensor[[{m}, 33], pl.FP32]]):
+        for i in pl.parallel(0, {m}, 16):
+            for j in pl.parallel(0, 33, {by}):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    acc = pl.tile.full([16, {by}], dtype=pl.FP32, value=0.0)
+                    for k in pl.range(0, {stop}, 16):
+                        acc = pl.matmul_acc(acc, pl.load(a, [i, k], [16, 16]), pl.load(b, [k, j], [16, {by}]))
+                    pl.store(acc, [i, j], c)
+"""
+
+
+@pytest.mark.parametrize(("m", "k", "stop", "by"), [("40", "K", "K", 11), ("32", "K", "K", 11), ("M", "64", "n", 16)])
+def test_sums_of_no_products_are_as_large_as_somebody_said(m: str, k: str, stop: str, by: int) -> None:
+    program = pl.parse(EMPTY.format(m=m, k=k, stop=stop, by=by))
+    compiled = [ir.compile(program, platform=platform) for platform in ("interpret", "cpu")]
+    for rows, depth, n in ((32, 0, 0), (40, 0, 0), (40, 32, 32), (32, 48, 48)):
+        if m in ("M", str(rows)):
+            shape = rows, 64 if k == "64" else depth
+            assert len({_left(each, shape, n) for each in compiled}) == 1
+
+
+def _left(run: Callable[..., object], shape: tuple[int, int], n: int) -> str:
+    """Return what is left in the output, or what is wrong."""
+    a, b, c = np.ones(shape, np.float32), np.ones((shape[1], 33), np.float32), np.full((shape[0], 33), 7, np.float32)
+    try:
+        run(a, b, n, c)
+    except ExecutionError as error:
+        return str(error)
+    return str(c.tolist())
+
+
+@pl.jit
+def all_but_the_first(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):  # pyright: ignore[reportUnknownParameterType]
+    for i in pl.parallel(0, a.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.zeros([16, 16], dtype=pl.FP32)
+            for k in pl.range(0, a.shape[1], 16):
+                if k != 0:
+                    acc += pl.load(a, [i, k], [16, 16]) @ pl.load(b, [k, 0], [16, 16])
+            out = pl.store(acc, [i, 0], out)
+    return out
+
+
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+def test_a_turn_that_adds_nothing_leaves_a_sum_as_it_was_made(platform: str) -> None:
+    a, b, out = np.ones((20, 40), np.float32), np.ones((40, 16), np.float32), np.zeros((20, 16), np.float32)
+    all_but_the_first(a, b, out, config=RunConfig(platform=platform))
+    assert (out == 24).all()

@@ -92,3 +92,38 @@ def exact_exp(plain: T, x: T, difference: tuple[T, T]) -> T:
     back = x - a
     lost = (a - (x - back)) - (b + back)
     return plain * (x.function("where", (x.ufunc("absolute", (lost,)) < 1, lost, 0)) + 1)
+
+
+def predicate(name: str, a: Traced, b: Traced, ordered: str = "o") -> str:
+    """Return how LLVM and MLIR call a comparison of elements, by what those are."""
+    if a.element.is_float():
+        return ordered + name
+    return (
+        name
+        if name in ("eq", "ne")
+        else f"{'s' if a.element.is_signed_int() and b.element.is_signed_int() else 'u'}{name}"
+    )
+
+
+def _is_infinite(a: Traced) -> Traced:
+    return a.ufunc("absolute", (a,)) == float("inf") if a.element.is_float() else a != a
+
+
+def _is_finite(a: Traced) -> Traced:
+    return a.ufunc("absolute", (a,)) < float("inf") if a.element.is_float() else a == a
+
+
+def _unchanged(a: Traced, *_: object) -> Traced:
+    return a
+
+
+DERIVED: dict[str, Callable[[Any], Any]] = {
+    "invert": lambda a: a ^ -1,
+    "isnan": lambda a: a != a,
+    "isinf": _is_infinite,
+    "isfinite": _is_finite,
+    "zeros_like": lambda a: a.like(0),
+    "ones_like": lambda a: a.like(1),
+    "broadcast_to": _unchanged,
+}
+"""The functions that are others of every back end's."""

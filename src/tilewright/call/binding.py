@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tilewright.backends.abi import Number
-from tilewright.call.argument import CPU, Argument
+from tilewright.call.argument import CPU, Argument, share_memory
 from tilewright.call.frameworks import NUMPY, TORCH, Framework, argument_of, check_readable, framework_of, is_tensor
-from tilewright.call.overlap import share_memory
 from tilewright.call.packed import is_packed, memory, unpacked
 from tilewright.call.placement import MISSING, placed
 from tilewright.call.torch_state import INSTEAD, check_unrecorded, is_lazy, is_traced

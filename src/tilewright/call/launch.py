@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -15,16 +16,46 @@ from tilewright.call.argument import CPU, Argument
 from tilewright.call.binding import Bound
 from tilewright.call.devices import check_taken
 from tilewright.call.frameworks import NUMPY, Framework, framework_of
-from tilewright.call.made import copied
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.producers import PRODUCERS
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
+from tilewright.dtypes import to_torch
+from tilewright.errors import ExecutionError
 from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
 from tilewright.records import record
+
+
+@record
+class Bytes:
+    """The bytes of a tensor of a GPU, as others take them: each element is a row of them."""
+
+    argument: Argument
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where they lie."""
+        shape, strides = (*self.argument.shape, self.argument.dtype.get_byte()), (*self.argument.strides, 1)
+        return {
+            "version": 3,
+            "typestr": "|u1",
+            "data": (self.argument.address, False),
+            "shape": shape,
+            "strides": strides,
+        }
+
+
+def copied(made: Argument) -> Any:
+    """Return a tensor of torch with what a program has made; ExecutionError where there is no torch."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        raise ExecutionError("a program that returns a tensor it makes on a GPU needs torch", help="pass an output")
+    lent = torch.as_tensor(Bytes(made), device=made.device)
+    return lent.clone(memory_format=torch.contiguous_format).view(to_torch(made.dtype)).reshape(made.shape)
+
 
 Runner = Callable[[Bound], "tuple[Any, ...]"]
 """Runs an entry on bound arguments: outputs are written in place, and what it returns is as the caller knows it."""

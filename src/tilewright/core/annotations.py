@@ -159,6 +159,21 @@ class Tensor(Indexable):
         return f"pl.Tensor[{list(self.shape)!r}, pl.{self.dtype.symbol}]"
 
 
+class DistributedTensor(Tensor):
+    """A window: this rank's part of a buffer that its peers reach, `pld.DistributedTensor[[rows, cols], pl.FP32]`."""
+
+    def __class_getitem__(cls, item: Any) -> Tensor:
+        return super().__class_getitem__(tuple(part for part in _sequence(item) if not _names_buffer(part)))
+
+    def __repr__(self) -> str:
+        return f"pl.distributed.DistributedTensor[{list(self.shape)!r}, pl.{self.dtype.symbol}]"
+
+
+def _names_buffer(part: object) -> bool:
+    """Return whether a part of an annotation names the buffer behind a window, which says nothing about it."""
+    return isinstance(part, str) and part.startswith("window_buffer=")
+
+
 class Tile(Indexable):
     """An on-chip value: `pl.Tile[[64, 64], pl.FP32]`."""
 

@@ -114,6 +114,29 @@ class AtomicType(Enum):
     Add = 1
 
 
+class NotifyOp(IntEnum):
+    """What a signal does to the cell of a peer."""
+
+    AtomicAdd = 0
+    Set = 1
+
+
+class WaitCmp(IntEnum):
+    """How a cell is held against what a rank waits for."""
+
+    Eq = 0
+    Ge = 1
+
+
+class ReduceOp(IntEnum):
+    """What a collective makes of the elements of all ranks."""
+
+    Sum = 0
+    Max = 1
+    Min = 2
+    Prod = 3
+
+
 class TensorLayout(Enum):
     """How a tensor is laid out in memory."""
 

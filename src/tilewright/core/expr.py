@@ -203,15 +203,16 @@ class GlobalVar:
 
 @node
 class Invoke(Expr):
-    """A call of another function of the program."""
+    """A call of another function of the program; one with a `device` is dispatched to that rank."""
 
     op: GlobalVar
     args: tuple[Expr, ...]
     type: Type
     span: Span = UNKNOWN
+    device: Expr | None = None
 
     def _key(self) -> object:
-        return self.op, self.args, self.type
+        return self.op, self.args, self.type, self.device
 
 
 @node

@@ -27,11 +27,25 @@ from tilewright.core.expr import (
 )
 from tilewright.core.op import Kind, OpSpec, Parameter
 from tilewright.core.operands import literal
-from tilewright.core.types import ArrayType, MemRef, ScalarType, Shape, TensorType, TileType, TupleType, Type
+from tilewright.core.types import (
+    ArrayType,
+    MemRef,
+    NamedMemRef,
+    ScalarType,
+    Shape,
+    TensorType,
+    TileType,
+    TupleType,
+    Type,
+)
 from tilewright.dtypes import DataType
 from tilewright.errors import InternalError, OperandError
 
-_OWNERS = {"MaskPattern": "tile.MaskPattern", "MemorySpace": "Mem"}
+_OWNERS = {
+    "MaskPattern": "tile.MaskPattern",
+    "MemorySpace": "Mem",
+    **{name: f"distributed.{name}" for name in ("NotifyOp", "ReduceOp", "WaitCmp")},
+}
 """The enums that the language has under another name."""
 
 
@@ -105,7 +119,8 @@ class ExpressionPrinter:
             case Call():
                 return self._call(expr, nested)
             case Invoke():
-                return f"{self._callee(expr.op.name)}({self._several(expr.args)})"
+                device = [] if expr.device is None else [f"device={self.expr(expr.device)}"]
+                return f"{self._callee(expr.op.name)}({', '.join([*map(self.expr, expr.args), *device])})"
             case Submit():
                 return self._submit(expr)
             case Absent():
@@ -199,7 +214,8 @@ class ExpressionPrinter:
                 if is_partial or layout == "DN":
                     valid = f"valid_shape={self._shape(type_.valid)}, " if is_partial else ""
                     extra = [f"{pl}.TensorView({valid}stride=[], layout={pl}.TensorLayout.{layout})"]
-                return f"{pl}.Tensor[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
+                name = "distributed.DistributedTensor" if type_.is_window else "Tensor"
+                return f"{pl}.{name}[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
             case TileType():
                 extra = [self._memref(type_.memref)] if type_.memref is not None else []
                 extra += [self.attribute(type_.memory)] if extra or type_.memory is not MemorySpace.Vec else []
@@ -208,8 +224,12 @@ class ExpressionPrinter:
                 )
                 return f"{pl}.Tile[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
 
-    def _memref(self, memref: MemRef) -> str:
-        return f"{self.pl}.MemRef({memref.offset}, {memref.size})"
+    def _memref(self, memref: MemRef | NamedMemRef) -> str:
+        if isinstance(memref, MemRef):
+            return f"{self.pl}.MemRef({memref.offset}, {memref.size})"
+        slots = "" if memref.slots is None else f", slots={memref.slots}"
+        slot = "" if memref.slot is None else f"[{memref.slot}]"
+        return f"{self.pl}.MemRef({memref.name!r}{slots}){slot}"
 
     def _shape(self, shape: Shape) -> str:
         return f"[{', '.join('None' if e is None else str(e) if isinstance(e, int) else self.expr(e) for e in shape)}]"  # pyright: ignore[reportArgumentType]

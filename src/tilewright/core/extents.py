@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilewright.core.expr import Call, Const, ConstInt, Expr, Symbol, Var, integer
 from tilewright.core.op import Interval
 from tilewright.core.types import Extent, ScalarType, Shape
+from tilewright.dtypes import DataType
 
 
 def as_extent(expr: Expr) -> Extent:
@@ -16,6 +18,18 @@ def as_extent(expr: Expr) -> Extent:
     if isinstance(expr, Const):
         return int(expr.value)
     return expr if is_symbolic(expr) else None
+
+
+def dtype_of(scalar: Expr) -> DataType:
+    """Return the type of a scalar operand."""
+    assert isinstance(scalar.type, ScalarType)
+    return scalar.type.dtype
+
+
+def product(extents: Sequence[Extent]) -> int | None:
+    """Return how many elements extents enclose, None where one is known to the running program only."""
+    known = [extent for extent in extents if isinstance(extent, int)]
+    return prod(known) if len(known) == len(extents) else None
 
 
 def as_shape(exprs: Sequence[Expr]) -> Shape:

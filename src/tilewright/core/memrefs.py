@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.core.types import MemRef as Placed
+from tilewright.core.types import NamedMemRef as Named
 
 __all__ = ["MemRef", "MemRefType", "Ptr", "PtrType"]
 
@@ -22,18 +23,28 @@ class MemRef:
         if len(place) > 3 or (len(place) == 1 and not isinstance(place[0], str)):
             raise TypeError(f"pl.MemRef takes a name, or an offset and a size, got {place!r}")
         self.name = place[0] if place and not isinstance(place[0], int) else ""
-        self.placed = Placed(*place[-2:]) if len(place) > 1 else None
-        """Where it is, where that is known."""
-        self.slots = slots
+        self.numbers = place[-2:] if len(place) > 1 else None
+        self.slots, self.slot = slots, None
+        """How many there are, and which of them it is, where that is known."""
+
+    @property
+    def placed(self) -> Placed | Named | None:
+        """The place as types have it; None where neither a name nor numbers say which."""
+        if self.numbers is not None:
+            return Placed(*self.numbers)
+        return Named(self.name, self.slots, self.slot) if self.name else None
 
     def __getitem__(self, index: Any) -> MemRef:
-        """Return the place of one of the slots; which one is no part of it."""
-        return self
+        """Return the place of one of the slots; which one, only a number says."""
+        one = MemRef(*([self.name] if self.name else []), *(self.numbers or ()), slots=self.slots)
+        one.slot = index if type(index) is int else None
+        return one
 
     def __repr__(self) -> str:
         parts = [repr(self.name)] if self.name else []
-        parts += [f"{self.placed.offset}, {self.placed.size}"] if self.placed is not None else []
-        return f"pl.MemRef({', '.join([*parts, *([f'slots={self.slots}'] if self.slots else [])])})"
+        parts += map(repr, self.numbers or ())
+        parts += [f"slots={self.slots}"] if self.slots else []
+        return f"pl.MemRef({', '.join(parts)}){'' if self.slot is None else f'[{self.slot}]'}"
 
 
 class PtrType:

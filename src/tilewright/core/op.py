@@ -31,13 +31,14 @@ class Kind(Enum):
     ARRAY = "array"
     SYSTEM = "system"
     PREFETCH = "prefetch"
+    DISTRIBUTED = "distributed"
 
     __hash__ = object.__hash__  # each is only equal to itself
 
     @property
     def is_data(self) -> bool:
         """Whether its ops compute; the others have a namespace of their own and no name in `pl`."""
-        return self not in (Kind.SYSTEM, Kind.PREFETCH)
+        return self not in (Kind.SYSTEM, Kind.PREFETCH, Kind.DISTRIBUTED)
 
 
 class Role(Enum):
@@ -146,6 +147,8 @@ class OpSpec:
     """The operand whose buffer the op changes."""
     is_barrier: bool = False
     """Whether the blocks of a launch wait for each other in it."""
+    is_fence: bool = False
+    """Whether other ranks look at memory there: what is read or written before it has been, and no sooner after it."""
     takes_permuted: bool = False
     """Whether it takes tensors whose memory holds elements in an order of their own."""
     turns: bool = False
@@ -363,8 +366,8 @@ def _role(members: set[Any], types: tuple[type, ...]) -> Role:
         return Role.EITHER if is_number else Role.VALUE
     if is_number:
         return Role.NUMBER
+    if ann.Extents in members:
+        return Role.EXTENTS
     if members >= set(get_args(ann.Index)):
         return Role.INDEX
-    if types:
-        return Role.CONDITION
-    return Role.EXTENTS if ann.Extents in members else Role.ATTRIBUTE
+    return Role.CONDITION if types else Role.ATTRIBUTE

@@ -55,20 +55,29 @@ class Side:
     give_way: Callable[[], None]
     """Lets the others run until it is this one's turn again."""
 
-    def push(self, towards: str, id: int, tile: Region, axis: int | None) -> None:
-        """Append a copy of a tile; the lanes of the other side get a part of it each where an axis is split."""
+    def push(self, towards: str, id: int, tile: Region, axis: int | None, only: int | None = None) -> None:
+        """Append a copy of a tile; the lanes of the other side get a part of it each where an axis is split.
+
+        With `only`, one lane gets all of it and the other nothing.
+        """
         self.pipes.progress += 1
         if towards == "aic":
             self.pipes.queue(towards, id, self.lane).append(_copy(tile))
             return
-        for lane in range(self.pipes.lanes):
-            part = tile if axis is None or self.pipes.lanes == 1 else half(tile, axis, lane)
+        for lane in range(self.pipes.lanes) if only is None else (only,):
+            is_whole = only is not None or self.pipes.lanes == 1
+            part = tile if axis is None or is_whole else half(tile, axis, lane)
             self.pipes.queue(towards, id, lane).append(_copy(part))
 
-    def pop(self, towards: str, id: int, axis: int | None) -> Region:
-        """Take the oldest tile, or what both lanes pushed, side by side; wait where there is none."""
+    def pop(self, towards: str, id: int, axis: int | None, only: int | None = None) -> Region:
+        """Take the oldest tile, or what both lanes pushed, side by side; wait where there is none.
+
+        With `only`, what one lane pushed.
+        """
         if towards == "aiv":
             return self._take(towards, id, self.lane)
+        if only is not None:
+            return self._take(towards, id, only)
         parts = [self._take(towards, id, lane) for lane in range(self.pipes.lanes)]
         return parts[0] if axis is None or len(parts) == 1 else joined(parts, axis)
 

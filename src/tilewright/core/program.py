@@ -153,7 +153,10 @@ class Program(Printable):
 
     @property
     def entries(self) -> tuple[Function, ...]:
-        """The functions a caller can start: orchestration functions, or the only function there is."""
+        """The functions a caller can start: those of the host, else orchestration, or the only function there is."""
+        hosts = tuple(f for f in self.function_list if f.level is Level.HOST and f.role is not Role.SubWorker)
+        if hosts:
+            return hosts
         found = tuple(f for f in self.function_list if f.func_type is FunctionType.Orchestration)
         if found or len(self.function_list) != 1:
             return found

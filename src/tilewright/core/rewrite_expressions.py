@@ -77,7 +77,10 @@ class ExpressionRewriter:
                 return replace(expr, value=value, type=type_)
             case Invoke():
                 args, type_ = self.exprs(expr.args), self.type(expr.type)
-                return expr if args is expr.args and type_ is expr.type else replace(expr, args=args, type=type_)
+                device = None if expr.device is None else self.expr(expr.device)
+                if args is expr.args and type_ is expr.type and device is expr.device:
+                    return expr
+                return replace(expr, args=args, type=type_, device=device)
             case Submit():
                 core_num = None if expr.core_num is None else self.expr(expr.core_num)
                 predicate = None if expr.predicate is None else self.expr(expr.predicate)

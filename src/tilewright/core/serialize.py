@@ -47,7 +47,7 @@ from tilewright.core.expr import (
 from tilewright.core.op import Op, get_op
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import IterArg, SeqStmts, Stmt
-from tilewright.core.types import MemRef, Type
+from tilewright.core.types import MemRef, NamedMemRef, Type
 from tilewright.dtypes import BY_NAME, DataType
 
 MAGIC = b"TWIR"
@@ -57,7 +57,7 @@ _HEADER = len(MAGIC) + 1 + sha256().digest_size
 _BY_IDENTITY: tuple[type[Any], ...] = (Var, IterArg, SeqStmts, *get_args(Stmt), Function, Program)
 _BY_VALUE: tuple[type[Any], ...] = (
     *(Absent, Call, Const, ConstBool, ConstFloat, ConstInt, GlobalVar, Invoke),
-    *(MakeTuple, MemRef, ParameterName, Submit, Symbol, TupleGetItem, *get_args(Type)),
+    *(MakeTuple, MemRef, NamedMemRef, ParameterName, Submit, Symbol, TupleGetItem, *get_args(Type)),
 )
 _NAMES = {cls: cls.__name__ for cls in (*_BY_IDENTITY, *_BY_VALUE)}
 _BY_NAME = {name: cls for cls, name in _NAMES.items()}

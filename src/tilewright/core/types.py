@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tilewright.core.enums import MemorySpace, TensorLayout
 from tilewright.dtypes import DataType
@@ -25,6 +25,8 @@ class SymbolicExtent:
 Extent: TypeAlias = int | SymbolicExtent | None
 Shape: TypeAlias = tuple[Extent, ...]
 
+E = TypeVar("E")
+
 
 @record
 class MemRef:
@@ -32,6 +34,15 @@ class MemRef:
 
     offset: int
     size: int
+
+
+@record
+class NamedMemRef:
+    """A place that tiles share by name, or one of its slots; a slot that only the running program knows is None."""
+
+    name: str
+    slots: int | None = None
+    slot: int | None = None
 
 
 @record
@@ -52,9 +63,11 @@ class TensorType:
     dtype: DataType
     valid: Shape
     layout: TensorLayout = TensorLayout.ND
+    is_window: bool = False
+    """Whether every rank of a domain has such a buffer, which the others reach; views of it are plain tensors."""
 
     def __str__(self) -> str:
-        return _describe("tensor", self.shape, self.dtype, self.valid)
+        return _describe("window" if self.is_window else "tensor", self.shape, self.dtype, self.valid)
 
 
 @record
@@ -65,7 +78,7 @@ class TileType:
     dtype: DataType
     valid: Shape
     memory: MemorySpace = MemorySpace.Vec
-    memref: MemRef | None = None
+    memref: MemRef | NamedMemRef | None = None
 
     def __str__(self) -> str:
         return _describe("tile", self.shape, self.dtype, self.valid)
@@ -136,6 +149,13 @@ def unplaced(type_: Type) -> Type:
     return type_
 
 
+def swapped(values: Sequence[E], axis1: int, axis2: int) -> tuple[E, ...]:
+    """Return what goes with axes of which two are swapped."""
+    turned = list(values)
+    turned[axis1], turned[axis2] = turned[axis2], turned[axis1]
+    return tuple(turned)
+
+
 def static_shape(shape: Shape) -> tuple[int, ...]:
     """Return `shape` as ints; ValueError when an extent is not known before the program runs."""
     if not all(isinstance(extent, int) for extent in shape):
@@ -177,7 +197,8 @@ def join(first: Type, second: Type) -> Type | None:
         ):
             return None
         shape = _join_extents(first.shape, second.shape)
-        return TensorType(shape, first.dtype, _join_extents(first.valid, second.valid), first.layout)
+        valid, is_window = _join_extents(first.valid, second.valid), first.is_window and second.is_window
+        return TensorType(shape, first.dtype, valid, first.layout, is_window)
     return None
 
 

@@ -48,6 +48,11 @@ def statements(body: SeqStmts) -> list[Stmt]:
     return found
 
 
+def evaluated(stmt: Stmt) -> Expr | None:
+    """Return the value that a plain statement assigns or drops, None for other statements."""
+    return stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+
+
 def used(stmt: Stmt) -> tuple[Expr, ...]:
     """Return the expressions a statement itself evaluates, not those of its bodies."""
     match stmt:
@@ -92,8 +97,10 @@ def defined(stmt: Stmt) -> tuple[Var, ...]:
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the operands of an expression."""
     match expr:
-        case Call() | Invoke():
+        case Call():
             return expr.args
+        case Invoke():
+            return expr.args if expr.device is None else (*expr.args, expr.device)
         case Submit():
             return (*expr.args, *expr.deps, *(e for e in (expr.core_num, expr.predicate) if e is not None))
         case MakeTuple():

@@ -83,7 +83,7 @@ def to_type(annotation: Any) -> Type:
         case _ if annotation in (ann.Out, ann.InOut):
             message = f"bare 'pl.{annotation.__name__}' says a direction, and no type"
             raise AnnotationError(message, help=f"write pl.{annotation.__name__}[pl.Tensor]")
-        case _ if annotation in (ann.Tensor, ann.Tile):
+        case _ if annotation in (ann.Tensor, ann.Tile, ann.DistributedTensor):
             message = f"bare 'pl.{annotation.__name__}' says neither shape nor dtype"
             raise AnnotationError(message, help=f"write pl.{annotation.__name__}[[rows, cols], pl.FP32]")
         case _:
@@ -107,7 +107,7 @@ def _tensor(annotation: ann.Tensor) -> TensorType:
         layout = annotation.view.layout or layout
         if annotation.view.valid_shape is not None:
             valid = tuple(extent(e) for e in annotation.view.valid_shape)
-    return TensorType(shape, annotation.dtype, valid, layout)
+    return TensorType(shape, annotation.dtype, valid, layout, isinstance(annotation, ann.DistributedTensor))
 
 
 def _tile(annotation: ann.Tile) -> TileType:

@@ -19,14 +19,16 @@ from tilewright.errors import InvalidOperationError, KernelError, NotStaticError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.choices import for_all
+from tilewright.frontend.collectives import in_kernel, is_written_out
 from tilewright.frontend.derived import between_numbers, element_of, expanded, held_number
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
+from tilewright.frontend.hosts import check_level, completed, dispatched
 from tilewright.frontend.indexed import one_number, one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.joins import cat, names_several
-from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
 from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
@@ -51,13 +53,16 @@ def call(t: Translator, node: ast.Call) -> Value:
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
+        check_level(t, spec, node)
         if spec.name == "task_dummy":
             return task_dummy(t, node)
         if spec.name == "concat" and names_several(node):
             return cat(t, node)
         if spec.name in OF_LANES:
             check_mode(t, spec, node)
-        given = values_of(t, node)
+        given = completed(t, spec, values_of(t, node), node)
+        if is_written_out(t, spec):
+            return in_kernel(t, spec, given, node)
         held = held_number(t, spec, given.args, node)
         if held is None:
             return _op(t, spec, given, node)
@@ -66,13 +71,16 @@ def call(t: Translator, node: ast.Call) -> Value:
     if handler is not None:
         return handler(t, node)
     if isinstance(callee, Method):
-        return invoke(t, t.callees.method(callee.name, t.span(node)), values_of(t, node, UNREAD), node)
+        called = invoke(t, t.callees.method(callee.name, t.span(node)), values_of(t, node, UNREAD), node)
+        return dispatched(t, called, node)
     if isinstance(callee, Function):
-        return invoke(t, t.callees.free(callee, t.span(node)), values_of(t, node, UNREAD), node)
+        called = invoke(t, t.callees.free(callee, t.span(node)), values_of(t, node, UNREAD), node)
+        return dispatched(t, called, node)
     if isinstance(callee, InlineFunction):
         return callee.expand(t, values_of(t, node), node)
     if isinstance(callee, Kernel):
-        return t.callees.kernels.call(t, callee, values_of(t, node), node)
+        unread = ("device",) if callee.kind is KernelKind.ENTRY else ()
+        return dispatched(t, t.callees.kernels.call(t, callee, values_of(t, node, unread), node), node)
     if isinstance(callee, BindDynamic):
         return bind_dynamic(t, callee, node)
     return call_python(t, callee, arguments(t, node), node)

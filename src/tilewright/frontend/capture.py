@@ -58,7 +58,7 @@ class _File:
         """What the text compiles to: the code of every function, by first line and name."""
         found: dict[tuple[int, str], list[CodeType]] = {}
         whole = compile("".join(self.lines), self.source.filename, "exec", dont_inherit=True)
-        for code in _codes(whole):
+        for code in codes(whole):
             found.setdefault((code.co_firstlineno, code.co_name), []).append(code)
         return found
 
@@ -100,12 +100,12 @@ def _plain(code: CodeType) -> list[object]:
     return [(type(value), value) for value in code.co_consts if not isinstance(value, CodeType)]
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes(code: CodeType) -> Iterator[CodeType]:
     """Yield a code object and all those inside it."""
     yield code
     for value in code.co_consts:
         if isinstance(value, CodeType):
-            yield from _codes(value)
+            yield from codes(value)
 
 
 def _shown(value: object) -> str:

@@ -18,7 +18,7 @@ from tilewright.dtypes import BOOL, objection
 from tilewright.errors import ConditionError, KernelError, OperandError
 from tilewright.frontend.branches import as_condition
 from tilewright.frontend.derived import Writer
-from tilewright.frontend.meeting import as_scalar, of_one_kind
+from tilewright.frontend.operand_types import as_scalar, of_one_kind
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value

@@ -50,7 +50,7 @@ def expanded(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST, 
     assert spec.expand is not None
     try:
         for p in spec.operands:
-            if p.role is not Role.EXTENTS:
+            if p.role not in (Role.EXTENTS, Role.INDEX):
                 _check(spec, p.name, bound[p.name])
         return spec.expand(Writer(t, node), **bound)
     except KernelError as error:

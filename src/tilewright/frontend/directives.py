@@ -14,8 +14,8 @@ from tilewright.core.elsewhere import called
 from tilewright.core.enums import Level, MemorySpace, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
 from tilewright.dtypes import DataType
+from tilewright.frontend.directive_values import ScopeObject, counted
 from tilewright.frontend.optimizations import cross_core_slot, split
-from tilewright.frontend.plain import ScopeObject, counted
 
 __all__ = ["at", "cat", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
 __all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scan", "scope", "split", "split_aiv", "spmd"]

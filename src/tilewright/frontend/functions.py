@@ -160,6 +160,7 @@ def _translate(
         widened=widened,
         frame=header.frame,
         func_type=options.func_type,
+        level=options.level,
         auto_scope=options.auto_scope,
     )
     params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in header.parameters)

@@ -11,9 +11,9 @@ from tilewright.core.annotations import outside_kernel
 from tilewright.core.expr import Var
 from tilewright.core.stmt import AssignStmt
 from tilewright.errors import ArgumentCountError, UnsupportedFeatureError
-from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver, defaults_of
+from tilewright.frontend.tracebacks import brief
 
 if TYPE_CHECKING:  # what translates: programs that others compiled do without
     from tilewright.frontend.arguments import Arguments

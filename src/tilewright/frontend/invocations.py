@@ -142,10 +142,13 @@ def fits_as_it_is(param: ScalarType, arg: ScalarType) -> bool:
     return param == arg or {param.dtype, arg.dtype} == {INDEX, INT64}
 
 
+UNBOUND = "it must be a DistributedTensor (window-bound)"
+
 _PROBLEMS: Mapping[str, tuple[type[ParserTypeError], str]] = {
     "the ranks differ": (ShapeMismatchError, "pl.reshape changes the number of axes"),
     "the element types differ": (DTypeMismatchError, "convert it with pl.cast, or change the parameter"),
     "the types differ": (DTypeMismatchError, "convert it with pl.cast, or change the parameter"),
+    UNBOUND: (OperandError, "a host function makes windows: pld.window(buf, shape, dtype=...)"),
     "the kinds differ": (OperandError, "tensors, tiles and scalars are different kinds of values"),
 }
 """The mistake behind each way an argument does not fit, and what to try; what is not here is a matter of shape."""
@@ -163,6 +166,8 @@ def fitting(param: Type, arg: Type) -> str:
             return "the ranks differ"
         if param.dtype != arg.dtype:
             return "the element types differ"
+        if param.is_window and not arg.is_window:
+            return UNBOUND
         for axis, (want, have) in enumerate(zip(param.shape, arg.shape, strict=True)):
             if isinstance(want, int) and isinstance(have, int) and want != have:
                 return f"axis {axis} differs"

@@ -22,8 +22,8 @@ from tilewright.frontend import (
     statements,
     static_calls,
     subscripts,
+    unrolled_loops,
     writes,
-    written_out,
 )
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.names import is_ours
@@ -46,8 +46,8 @@ class KernelBuilder(Translator):
         ast.Continue: statements.exit_loop,
         ast.Dict: dicts.literal,
         ast.For: loops.loop,
-        ast.GeneratorExp: written_out.comprehension,
-        ast.ListComp: written_out.comprehension,
+        ast.GeneratorExp: unrolled_loops.comprehension,
+        ast.ListComp: unrolled_loops.comprehension,
         ast.Return: statements.return_,
         ast.While: loops.repeat,
         ast.With: scopes.scope,

@@ -55,6 +55,7 @@ _FUNCTION_TYPES = {
     KernelKind.ENTRY: FunctionType.Orchestration,
     KernelKind.INCORE: FunctionType.InCore,
     KernelKind.OPAQUE: FunctionType.Opaque,
+    KernelKind.HOST: FunctionType.Orchestration,
 }
 
 _CONSTANTS = (int, float, str, tuple, list, dict, Enum, DataType)
@@ -119,7 +120,7 @@ class Kernel:
     ) -> None:
         self.function = function
         self.kind = kind
-        self.level = level
+        self.level = Level.HOST if kind is KernelKind.HOST else level
         self.owner = owner
         self._captured: tuple[CodeType, Captured] | None = None
         self._parameters: tuple[tuple[Same, ...], tuple[KernelParameter, ...]] | None = None
@@ -230,7 +231,7 @@ def _meaning(annotation: Any) -> Declared:
     direction = ParamDirection.In
     if isinstance(annotation, ann.Directed):
         annotation, direction = annotation.annotation, annotation.direction  # pyright: ignore[reportUnknownMemberType]
-    if annotation is ann.Tensor:
+    if annotation in (ann.Tensor, ann.DistributedTensor):
         return Declared(direction, None, True)
     if annotation is None or annotation in (ann.Tile, ann.Scalar, Any):
         return Declared(direction, is_optional=annotation in (None, Any))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
+from collections.abc import Callable
+from types import FunctionType
 
+from tilewright.frontend.capture import codes
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.value_keys import is_known_by_identity, is_plain
 
@@ -23,7 +24,7 @@ def unfollowed(resolver: Resolver, may_call: Callable[[object], bool]) -> str:
 
     That is whatever is neither a value, nor something it `may_call`.
     """
-    for code in _codes(resolver.function.__code__):
+    for code in codes(resolver.function.__code__):
         instructions = list(dis.get_instructions(code))
         for place, instruction in enumerate(instructions):
             if instruction.opname in _NAMES and _is_outside(resolver, instruction):
@@ -31,13 +32,6 @@ def unfollowed(resolver: Resolver, may_call: Callable[[object], bool]) -> str:
                 if name:
                     return name
     return ""
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 def _is_outside(resolver: Resolver, instruction: dis.Instruction) -> bool:

@@ -31,9 +31,9 @@ from tilewright.frontend.scope import Bindings
 from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.unrolled_loops import UNROLL_LIMIT, asks_for_numbers, check_turns, elements, write_out
 from tilewright.frontend.walk.statements import check_else
 from tilewright.frontend.walk.walker import Value
-from tilewright.frontend.written_out import UNROLL_LIMIT, asks_for_numbers, check_turns, elements, write_out
 from tilewright.source import Span
 
 KINDS = {

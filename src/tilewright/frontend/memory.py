@@ -8,14 +8,14 @@ from typing import Any
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.memrefs import MemRef
-from tilewright.core.types import ScalarType
+from tilewright.core.types import NamedMemRef, ScalarType
 from tilewright.errors import AnnotationError
 from tilewright.frontend.translator import Translator
 
 
 def check_place(t: Translator, memref: MemRef, memory: MemorySpace | None, node: ast.expr) -> None:
     """Raise where tiles that share a place by name cannot: in overlapping turns, or in different memories."""
-    if not memref.name or memref.placed is not None:
+    if not isinstance(memref.placed, NamedMemRef):
         return
     if any(stage > 1 for stage in t.stages):
         message = "a named pl.MemRef cannot stand in a pl.pipeline() of two stages or more, whose turns overlap"
@@ -26,8 +26,8 @@ def check_place(t: Translator, memref: MemRef, memory: MemorySpace | None, node:
         raise t.error(AnnotationError, node, message, help="give the other place a name of its own")
 
 
-def without_slots(t: Translator, annotation: ast.expr) -> ast.expr:
-    """Return an annotation whose places in memory say no slot: which one it is may be a value of the program."""
+def without_values(t: Translator, annotation: ast.expr) -> ast.expr:
+    """Return an annotation whose places in memory say no slot that is a value of the program."""
     if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
         return annotation
     parts = annotation.slice.elts
@@ -42,8 +42,10 @@ def _plain(t: Translator, part: ast.expr) -> ast.expr:
     if isinstance(part, ast.Subscript) and isinstance(part.value, (ast.Call, ast.Name)):
         if isinstance(part.value, ast.Name) and not isinstance(t.evaluate(part.value), MemRef):
             return part
-        _check_slot(t, part.slice)
-        return _plain(t, part.value)
+        slot, place = _slot(t, part.slice), _plain(t, part.value)
+        return ast.copy_location(
+            ast.Subscript(place, ast.copy_location(ast.Constant(slot), part.slice), ast.Load()), part
+        )
     if isinstance(part, ast.Call) and part.args and t.evaluate(part.func) is MemRef:
         base = t.find(part.args[0].id) if isinstance(part.args[0], ast.Name) else None
         if base is not None and isinstance(base.value, Expr):
@@ -52,9 +54,11 @@ def _plain(t: Translator, part: ast.expr) -> ast.expr:
     return part
 
 
-def _check_slot(t: Translator, node: ast.expr) -> None:
+def _slot(t: Translator, node: ast.expr) -> int | None:
+    """Return which slot it is; None where only the running program knows."""
     index: Any = t.operand(node)
     is_scalar = isinstance(index, Expr) and isinstance(index.type, ScalarType) and index.type.dtype.is_int()
     if type(index) is not int and not is_scalar:
         message = f"a slot of pl.MemRef is an integer, got {t.describe(index)}"
         raise t.error(AnnotationError, node, message, help='pl.MemRef("name", slots=2)[i % 2]')
+    return index if type(index) is int else None

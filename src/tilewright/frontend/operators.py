@@ -16,7 +16,7 @@ from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.branches import is_true
 from tilewright.frontend.kept_axes import check_meeting
-from tilewright.frontend.meeting import compared, met, of_one_kind
+from tilewright.frontend.operand_types import compared, met, of_one_kind
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN

@@ -22,6 +22,8 @@ from tilewright.frontend.walk.walker import Value
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
 
+WINDOWS = "a host function makes windows: w = pld.window(pld.alloc_window_buffer(size), shape, dtype=...)"
+
 
 @record
 class Spec:
@@ -206,7 +208,10 @@ def tensor_type(name: str, position: int, given: TensorType, stated: TensorType 
         _extent(name, position, axis, have, None if stated is None else (stated.shape[axis],), frame)
         for axis, have in enumerate(given.shape)
     )
-    return TensorType(shape, given.dtype, shape, stated.layout if stated is not None else given.layout)
+    if stated is not None and stated.is_window and not given.is_window:
+        raise OperandError(f"`{name}` must be a DistributedTensor (window-bound), got {given}", help=WINDOWS)
+    layout, is_window = (given.layout, given.is_window) if stated is None else (stated.layout, stated.is_window)
+    return TensorType(shape, given.dtype, shape, layout, is_window)
 
 
 def _extent(name: str, position: int, axis: int, have: Extent, stated: tuple[Extent] | None, frame: Frame) -> Extent:

@@ -18,10 +18,10 @@ from tilewright.errors import (
     UndefinedNameError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import nearest
+from tilewright.frontend.tracebacks import brief
 from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span, calling_line
 

@@ -20,9 +20,9 @@ from tilewright.dtypes import INDEX
 from tilewright.errors import ArgumentCountError, KernelError, OperandError, ShapeMismatchError
 from tilewright.frontend.derived import Writer
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.unrolled_loops import names_of_its_own
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value
-from tilewright.frontend.written_out import names_of_its_own
 from tilewright.ops.axes import one_axis
 
 _USAGE = "pl.scan(lambda a, b: a + b, x, axis=-1): a stands for what comes before b"

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from types import FunctionType as PythonFunction
 from typing import Any
 
+from tilewright.core.enums import Level
 from tilewright.core.expr import Const, Expr, GlobalVar, Invoke, Symbol, constant
 from tilewright.core.program import Function
 from tilewright.core.signature import result_type
@@ -40,6 +41,9 @@ from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.records import mutable, record
 from tilewright.source import Span
+
+_CALLED = (KernelKind.INCORE, KernelKind.OPAQUE, KernelKind.INLINE)
+"""What kernels call; a host function dispatches entries."""
 
 
 @record
@@ -86,7 +90,7 @@ class Kernels:
 
     def call(self, t: Translator, kernel: Kernel, given: Arguments, node: ast.Call) -> Value:
         """Translate a call of a kernel from inside another."""
-        if kernel.kind not in (KernelKind.INCORE, KernelKind.OPAQUE, KernelKind.INLINE):
+        if kernel.kind is not KernelKind.ENTRY if t.level is Level.HOST else kernel.kind not in _CALLED:
             raise _uncallable(t, kernel, node)
         values, nodes = _bound(t, kernel, given, node)
         if kernel.kind is KernelKind.INLINE:
@@ -185,7 +189,10 @@ class Kernels:
 
 
 def _uncallable(t: Translator, kernel: Kernel, node: ast.Call) -> UncallableError:
-    if kernel.kind is KernelKind.ENTRY:
+    if t.level is Level.HOST:
+        message = f"`{kernel.name}` is a {kernel.kind.value} function, and a host function dispatches to chips alone"
+        help = "call it from a function decorated with @pl.jit, and dispatch that: chip(..., device=r)"
+    elif kernel.kind is KernelKind.ENTRY:
         message = f"`{kernel.name}` is an entry: callers outside start it"
         help = "a kernel calls functions decorated with @pl.jit.incore, @pl.jit.inline or @pl.jit.opaque"
     else:

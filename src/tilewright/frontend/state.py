@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, cast
 
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
-from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode, SplitMode
+from tilewright.core.enums import FunctionType, Level, MemorySpace, ScopeMode, SplitMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.numbers import TypedNumber
 from tilewright.core.op import Effect, Kind
@@ -110,6 +110,7 @@ class Translation(Walker):
     clusters: int = 0
     """How many `pl.cluster()` scopes are open."""
     func_type: FunctionType = FunctionType.Opaque
+    level: Level | None = None
     auto_scope: bool = True
     """Whether the function's tasks are ordered without it saying so."""
     assigned: dict[Var, Expr] = field(default_factory=dict[Var, Expr])

@@ -29,12 +29,12 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
-from tilewright.frontend.memory import check_place, without_slots
+from tilewright.frontend.memory import check_place, without_values
 from tilewright.frontend.state import is_action
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.unrolled_loops import WORD, exit_written
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value
-from tilewright.frontend.written_out import WORD, exit_written
 
 
 def takes(t: Translator, node: ast.Expr | ast.Assign) -> bool:
@@ -146,7 +146,7 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
         t.assign(node.target.id, _not_void(t, value, node.value), node.target)
         return
     try:
-        annotation = t.evaluate(without_slots(t, node.annotation))
+        annotation = t.evaluate(without_values(t, node.annotation))
         declared = local_type(annotation)
         if isinstance(annotation, Tile) and annotation.memref is not None:
             check_place(t, annotation.memref, annotation.memory, node.annotation)
@@ -168,7 +168,8 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
         return
     limits = getattr(annotation, "bounds", None)
     placed = isinstance(declared, TileType) and declared.memref is not None
-    if isinstance(value, Expr) and (placed or limits is not None) and is_action(value):
+    is_alone = node.target.id not in t.scope.shared  # what several blocks assign has no place of its own
+    if isinstance(value, Expr) and (placed or limits is not None) and is_action(value) and is_alone:
         _bind_refined(t, node.target, Var(node.target.id, declared, t.span(node.target), limits), value)
         return
     t.assign(node.target.id, _stamped(value, declared), node.target)

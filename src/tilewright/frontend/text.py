@@ -17,8 +17,8 @@ from typing import Any
 from tilewright.core.annotations import dynamic
 from tilewright.core.program import Function, Program
 from tilewright.errors import DroppedWriteWarning, InternalError, KernelError, ResultCountError, TextExecutionError
-from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import bodies, not_python, parse_text, remembered
+from tilewright.frontend.tracebacks import brief
 from tilewright.frontend.trees import code_of
 from tilewright.source import Source, Span
 

@@ -7,17 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import field, replace
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from tilewright.core.build import arguments
+from tilewright.core.coroutines import Coroutine, in_turns
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
-from tilewright.core.grid import CURRENT, Block
+from tilewright.core.grid import BARRIER, CURRENT, Block
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
 from tilewright.core.types import Extent, TensorType
 from tilewright.errors import ExecutionError, InternalError, KernelError
-from tilewright.interpret.rounds import in_rounds
 from tilewright.interpret.skipped import results_of
 from tilewright.passes.barriers import has_barrier
 from tilewright.passes.outline import author_of
@@ -115,8 +116,12 @@ class Evaluator(ABC):
         return call.op.spec.evaluate(call.type, **bound)
 
     def _invoke(self, frame: Frame, call: Invoke) -> Value:
-        results = self._results(frame, call)
+        results = self._results(frame, call) if call.device is None else self.dispatch(frame, call)
         return results[0] if len(results) == 1 else results
+
+    def dispatch(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
+        """Return what a function gives that a rank is to run."""
+        raise ExecutionError("functions are dispatched to ranks by host functions", spans=[call.span])
 
     def _results(self, frame: Frame, call: Invoke | Submit) -> tuple[Value, ...]:
         return self.run(call.op.name, [self.value(frame, arg) for arg in call.args])
@@ -186,3 +191,14 @@ def _failed(text: str, author: str, call: Call) -> ExecutionError:
     error = ExecutionError(text, spans=[call.span])
     error.function = author
     return error
+
+
+def in_rounds(count: int, run: Callable[[int], T]) -> list[T]:
+    """Return what blocks give that run from barrier to barrier."""
+    return in_turns([partial(_block, Block(index, count), run) for index in range(count)])
+
+
+def _block(block: Block, run: Callable[[int], T], coroutine: Coroutine[T]) -> T:
+    CURRENT.set(block)
+    BARRIER.set(coroutine.pause)
+    return run(block.index)

@@ -10,7 +10,8 @@ gradient that is asked for. What has a default, or is tuned, is left to that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import ast
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
 from tilewright.core.enums import ParamDirection
@@ -18,7 +19,6 @@ from tilewright.core.types import TensorType
 from tilewright.forks import computed_once
 from tilewright.frontend.kernels import Kernel, KernelParameter
 from tilewright.jit.parameters import Parameters
-from tilewright.jit.returns import returned_names
 from tilewright.records import record
 
 
@@ -103,3 +103,11 @@ def _failing(forward: Kernel, backward: Kernel) -> Callable[[str], NoReturn]:
         raise TypeError(f"kernel `{backward.name}`, the backward of `{forward.name}`: {message}")
 
     return fail
+
+
+def returned_names(kernel: Kernel, declared: Collection[str]) -> list[str]:
+    """Return the parameters that all return statements name, in order; none where they name anything else."""
+    found = [node.value for node in ast.walk(kernel.captured.node) if isinstance(node, ast.Return) and node.value]
+    names = {ast.unparse(value).strip("()") for value in found}
+    parts = [part.strip() for part in names.pop().split(",")] if len(names) == 1 else []
+    return parts if all(part in declared for part in parts) else []

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import FunctionType
 from types import FunctionType as PythonFunction
 from typing import Any, overload
 
 from tilewright.core.enums import Level
 from tilewright.frontend.kernels import KernelKind
 from tilewright.jit.function import JITFunction
-from tilewright.jit.sources import check_sources
+
+_CORES = ("aic", "aiv", "mixed")
+
+
+def check_sources(function: FunctionType, options: Mapping[str, Any]) -> None:
+    """Raise ValueError where a kernel's sources are not all there, TypeError for folders that are no list."""
+    core = options.get("core_type", "aiv")
+    if core not in _CORES:
+        raise ValueError(f"core_type= takes one of {', '.join(_CORES)}, got {core!r}")
+    if options.get("dual_aiv_dispatch") and core != "mixed":
+        raise ValueError(f"dual_aiv_dispatch= is for core_type='mixed', got {core!r}")
+    wanted = ("aic_source", "aiv_source") if core == "mixed" else ("source",)
+    if missing := [name for name in wanted if not options.get(name)]:
+        raise ValueError(f"a kernel of core_type={core!r} needs {' and '.join(missing)}=")
+    folders: Sequence[Any] = options.get("include_dirs") or ()
+    if isinstance(folders, (str, bytes)):
+        raise TypeError(f"include_dirs= takes a list of folders, got {folders!r}")
+    home = os.path.dirname(function.__code__.co_filename)
+    for name in wanted:
+        if not any(map(os.path.isfile, (os.path.join(home, options[name]), options[name]))):
+            raise ValueError(f"{name}= names a file that is not there: {options[name]}")
+    for folder in folders:
+        if not any(map(os.path.isdir, (os.path.join(home, folder), folder))):
+            raise ValueError(f"include_dirs= names a folder that is not there: {folder}")
 
 
 class Decorator:
@@ -101,7 +126,7 @@ _DOCS = {
     KernelKind.INCORE: "Make a function a device kernel that other kernels call.",
     KernelKind.INLINE: "Make a function a template, written out at each call.",
     KernelKind.OPAQUE: "Make a function a part of a program with loops and kernel scopes of its own.",
-    KernelKind.HOST: "Mark an orchestrator of several devices; it can be declared, and not compiled yet.",
+    KernelKind.HOST: "Make a function a host function: it lays out windows and dispatches kernels to ranks.",
     KernelKind.EXTERN: "Mark a kernel that C++ sources define; it can be declared, and not compiled yet.",
 }
 

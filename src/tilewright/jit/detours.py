@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.arrays import np
+from tilewright.call.argument import may_share_memory
 from tilewright.call.frameworks import is_tensor
-from tilewright.call.overlap import may_share_memory
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
 from tilewright.jit.calls import Call

@@ -9,13 +9,13 @@ from operator import is_not
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.call.entrance import reroute
+from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import is_recorded, is_watched
 from tilewright.core.enums import Level
 from tilewright.forks import undivided
-from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import UNBOUND, KernelKind
 from tilewright.frontend.references import Referred
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.bound_methods import bound
 from tilewright.jit.inside import Inside
 from tilewright.jit.variants import CacheInfo
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tilewright.programs.torch_op import TorchOp
 
 _MISSING = {
-    KernelKind.HOST: "orchestration over several devices",
     KernelKind.EXTERN: "kernels written in C++",
 }
 _INSTEAD = "write it with @pl.jit, and its kernels with @pl.jit.incore"
@@ -100,7 +99,7 @@ class JITFunction(Inside, Referred):
     @brief
     def __call__(self, *args: Any, config: RunConfig | None = None, **kwargs: Any) -> Any:
         """Run the kernel on tensors and numbers, compiling it first where these are new."""
-        if self.kind is not KernelKind.ENTRY:
+        if self.kind not in (KernelKind.ENTRY, KernelKind.HOST):
             self._check_there()
             return super().__call__(*args, **kwargs)
         if args and self.owner is UNBOUND and self._is_method_of(args[0]):
@@ -216,7 +215,7 @@ class JITFunction(Inside, Referred):
 
     def _check_entry(self) -> None:
         self._check_there()
-        if self.kind is not KernelKind.ENTRY:
+        if self.kind not in (KernelKind.ENTRY, KernelKind.HOST):
             raise TypeError(f"{self!r} is called by kernels: only a @pl.jit function can be compiled on its own")
 
 

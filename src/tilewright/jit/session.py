@@ -10,9 +10,9 @@ from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, undivided
-from tilewright.frontend.brief import brief
-from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.signature import Known
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
@@ -24,8 +24,8 @@ from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
-from tilewright.programs.lowered_stages import Remade
-from tilewright.programs.platforms import DEFAULT, platform_for
+from tilewright.programs.platforms import DEFAULT, Unsaid, platform_for
+from tilewright.programs.stages import Remade
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
@@ -138,7 +138,8 @@ class Session:
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        return call.kinds, code_options(config), settings.checked(), call.device
+        ranks = None if config is None or config.distributed_config is None else config.distributed_config.key
+        return call.kinds, code_options(config), settings.checked(), call.device, ranks
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
@@ -188,7 +189,11 @@ class Session:
             for known in self.store.find(kinds, call.extents):
                 if known.reads.value_keys == reads.value_keys:  # it has changed since the program was looked for
                     return known
-            compiled = kept.made(made, reads, returned(self.kernel, made), lambda: self._code(made, config))
+            back = returned(self.kernel, made)
+            if self.kernel.kind is KernelKind.HOST:  # what it dispatches is kept, and not how
+                compiled = Compiled(self._code(made, config), made.parameters, made.metas, reads, back)
+            else:
+                compiled = kept.made(made, reads, back, lambda: self._code(made, config))
         self._add(kinds, call, config, compiled)
         return compiled
 
@@ -238,7 +243,8 @@ class Session:
 def _placed(call: Call, config: RunConfig | None) -> RunConfig | None:
     """Return a configuration whose back end takes the tensors of a call: the caller's own, unless that names none."""
     target, *_ = code_options(config)
-    platform = platform_for(call.device, target)
+    is_said = config is not None and config.platform == DEFAULT and not isinstance(config.platform, Unsaid)
+    platform = platform_for(call.device, target, is_said=is_said)
     if platform == target:
         return config
     from tilewright.programs.config import RunConfig

@@ -13,9 +13,8 @@ from typing import Any
 from tilewright.call.torch_state import check_unrecorded
 from tilewright.frontend.kernels import Kernel, KernelParameter
 from tilewright.jit.autograd import follow, operator_name
-from tilewright.jit.backward import pair
+from tilewright.jit.backward import pair, returned_names
 from tilewright.jit.parameters import Parameters
-from tilewright.jit.returns import returned_names
 from tilewright.jit.session import Session
 from tilewright.jit.torch_op import torch_op
 from tilewright.records import record

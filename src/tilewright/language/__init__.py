@@ -29,7 +29,7 @@ from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import optimizations as optimizations
 from tilewright.language import parser as parser
 from tilewright.tune.config import Config as Config
-from tilewright.tune.decorator import autotune as autotune
+from tilewright.tune.function import autotune as autotune
 
 if _typing.TYPE_CHECKING:
     from tilewright.language._ops import *

@@ -2,6 +2,7 @@
 
 from tilewright.language import adir as adir
 from tilewright.language import array as array
+from tilewright.language import distributed as distributed
 from tilewright.language import prefetch as prefetch
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor

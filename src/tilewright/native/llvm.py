@@ -129,6 +129,8 @@ class Builder:
             attrs, self.tag = f"{attrs} !dbg !{self.scope}", module.places.tag(self.scope, UNKNOWN)
         self.head = f"define {linkage} {returns} @{name}({', '.join(map(str, params))}) {attrs} {{"
         self.lines: list[str] = ["entry:"]
+        self.marked: int | None = None
+        """Where what is emitted goes, if it goes elsewhere."""
         self.block = "entry"
         self.numbers = itertools.count()
         module.defined.add(name)
@@ -228,9 +230,12 @@ class Builder:
     @contextmanager
     def earlier(self, mark: int) -> Generator[None, None, None]:
         """Emit what is inside at a mark instead of here: instructions, no blocks."""
-        here, self.lines = self.lines, [self.lines[0]]
+        if self.marked == mark:
+            yield
+            return
+        (here, self.lines), outer, self.marked = (self.lines, [self.lines[0]]), self.marked, mark
         yield
-        (here[0], *added), self.lines = self.lines, here
+        (here[0], *added), self.lines, self.marked = self.lines, here, outer
         self.lines[mark] = "\n".join(filter(None, [self.lines[mark], *added]))
 
     def open_loop(self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = ()) -> Loop:

@@ -20,11 +20,49 @@ from typing import Any
 
 from tilewright import settings
 from tilewright.errors import ArtifactError
-from tilewright.native.elf import ABSOLUTE, NOBITS, WRITE, Object, Relocation, Symbol, read
+from tilewright.forks import Lock
+from tilewright.native.elf import ABSOLUTE, ALLOC, LISTED_SYMBOLS, NOBITS, WRITE, Object, Relocation, Symbol, read
 from tilewright.native.libraries import library, library_symbol
 from tilewright.native.machines import Machine, here
 from tilewright.native.relocations import RULES, OutOfReach, Refers, Rules
+from tilewright.native.target import host, llvm
 from tilewright.records import entity, mutable
+
+_lock = Lock()
+
+
+def linked(found: Object, outside: Mapping[str, int]) -> tuple[object, dict[str, int]]:
+    """Return what keeps an object's code mapped by LLVM's loader, where ours does not apply, and where its symbols lie.
+
+    LLVM ends the process over a name that it cannot find, so whoever calls has looked them all up before.
+    """
+    with _lock:
+        for name, address in outside.items():
+            llvm().add_symbol(name, address)
+        engine = llvm().create_mcjit_compiler(llvm().parse_assembly(f'target triple = "{host().triple}"'), _machine())
+        try:
+            engine.add_object_file(llvm().ObjectFileRef.from_data(found.data))
+            engine.finalize_object()
+        except RuntimeError as error:
+            raise ArtifactError(f"broken object: {error}") from error
+        names = {symbol.name: engine.get_global_value_address(symbol.name) for symbol in _defined(found)}
+        return engine, names
+
+
+def _defined(found: Object) -> list[Any]:
+    loaded = {number for number, section in enumerate(found.sections) if section.flags & ALLOC}
+    return [each for each in found.symbols if each.name and each.section in loaded and each.kind in LISTED_SYMBOLS]
+
+
+def _machine() -> Any:
+    """Return a machine of LLVM's, which the engine that it is given to owns."""
+    target = host()
+    return (
+        llvm()
+        .Target.from_triple(target.triple)
+        .create_target_machine(cpu=target.cpu, features=target.features, reloc="pic", codemodel="default", jit=True)
+    )
+
 
 PAGE = mmap.PAGESIZE
 LIMIT = 1 << 30  # bytes an object may take; more says that its headers are broken
@@ -71,7 +109,6 @@ def load(data: bytes, symbols: Mapping[str, int] | None = None) -> Loaded:
             return Image(found, rules, symbols or {}).load()
         except struct.error as error:
             raise ArtifactError(f"broken object: {error}") from error
-    from tilewright.native.linked import linked  # LLVM, which our own loader does without
 
     outside = {symbol.name: external(symbol.name, symbols or {}) for symbol in found.undefined}
     return Loaded(*linked(found, outside))

@@ -8,10 +8,11 @@ from tilewright.core.annotations import Extents, Number, Tile
 from tilewright.core.build import call
 from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr, MakeTuple, integer
+from tilewright.core.extents import dtype_of
 from tilewright.core.linear import difference
 from tilewright.core.op import spec_of
 from tilewright.core.region import Region, embed, exact
-from tilewright.core.types import ScalarType, TileType, tile
+from tilewright.core.types import TileType, tile
 from tilewright.dtypes import FP32, INT32, DataType, objection, round_to, show_number
 from tilewright.errors import (
     DTypeMismatchError,
@@ -37,15 +38,10 @@ def _iota_type(shape: Sequence[Expr], axis: int, start: Expr, step: Expr, dtype:
         message = f"a tile of {len(extents)} axes has none of number {axis}"
         raise OutOfBoundsError(message, blame=["axis"], help=f"from {-len(extents)} to {len(extents) - 1}")
     for name, value in (("start", start), ("step", step)):
-        if _dtype_of(value).is_float() > dtype.is_float():
+        if dtype_of(value).is_float() > dtype.is_float():
             help = f"count in floats: dtype=pl.{FP32.symbol}"
             raise DTypeMismatchError(f"{dtype} elements do not count in steps of floats", blame=[name], help=help)
     return tile(extents, dtype)
-
-
-def _dtype_of(value: Expr) -> DataType:
-    assert isinstance(value.type, ScalarType)
-    return value.type.dtype
 
 
 def _iota(result: TileType, shape: tuple[int, ...], axis: int, start: float, step: float, dtype: DataType) -> Region:
@@ -60,7 +56,7 @@ def _iota(result: TileType, shape: tuple[int, ...], axis: int, start: float, ste
 def _range(start: Expr, stop: Expr | None, step: Expr) -> tuple[Expr, int]:
     """Return where numbers begin and how many there are; NotStaticError where only the running program knows."""
     first, end = (integer(0), start) if stop is None else (start, stop)
-    if any(_dtype_of(number).is_float() for number in (first, end, step)):
+    if any(dtype_of(number).is_float() for number in (first, end, step)):
         known = [_as_written(number) for number in (first, end, step) if isinstance(number, Const)]
         if len(known) == len((first, end, step)) and known[2]:
             return first, math.ceil((known[1] - known[0]) / known[2])
@@ -78,7 +74,7 @@ def _range(start: Expr, stop: Expr | None, step: Expr) -> tuple[Expr, int]:
 
 def _as_written(number: Const) -> float:
     """Return a constant as its author wrote it: 0.1, where fp32 has only what is next to it."""
-    return float(str(np.float32(number.value))) if _dtype_of(number) == FP32 else float(number.value)
+    return float(str(np.float32(number.value))) if dtype_of(number) == FP32 else float(number.value)
 
 
 def _arange_type(start: Expr, stop: Expr | None, step: Expr, dtype: DataType | None) -> TileType:
@@ -96,7 +92,7 @@ def _arange_type(start: Expr, stop: Expr | None, step: Expr, dtype: DataType | N
 
 
 def _default(*given: Expr) -> DataType:
-    return FP32 if any(_dtype_of(number).is_float() for number in given) else INT32
+    return FP32 if any(dtype_of(number).is_float() for number in given) else INT32
 
 
 def _counted(start: Expr, stop: Expr | None, step: Expr, dtype: DataType | None) -> Expr:

@@ -36,6 +36,7 @@ TENSOR = (Kind.TENSOR,)
 UNIFIED = (Kind.TILE, Kind.TENSOR)
 
 _NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "prefetch."}
+_NAMESPACES[Kind.DISTRIBUTED] = "distributed."
 """The kinds whose ops are not also names of `pl` itself."""
 
 
@@ -58,6 +59,7 @@ def op(
     turns: bool = False,
     takes_permuted: bool = False,
     is_barrier: bool = False,
+    is_fence: bool = False,
     undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
     scratch: Callable[..., TileType | None] | None = None,
@@ -131,6 +133,7 @@ def op(
                 turns=turns,
                 takes_permuted=takes_permuted,
                 is_barrier=is_barrier,
+                is_fence=is_fence,
                 undefined=undefined,
                 unread=frozenset((*unread, *SCRATCH)),
                 scratch=scratch,

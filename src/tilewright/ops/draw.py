@@ -22,7 +22,7 @@ from tilewright.ops.declare import INTEGERS, TILE, op
 from tilewright.ops.families import check_dtype, shaped
 from tilewright.ops.forms import form_of
 from tilewright.ops.philox import drawn_words
-from tilewright.ops.windows import check_rank, tile_shape, valid_extents
+from tilewright.ops.windows import check_part, check_rank, tile_shape, valid_extents
 
 __all__ = ["rand", "randint", "randn"]
 
@@ -60,8 +60,7 @@ def _numbers(given: dict[str, Any]) -> Array:
         return counters.seen().astype(np.int64)
     shape: tuple[int, ...] = given["shape"]
     valid: tuple[int, ...] = shape if given["valid_shape"] is None else given["valid_shape"]
-    if any(not 0 <= want <= size for want, size in zip(valid, shape, strict=True)):
-        raise ExecutionError(f"a valid part of {list(valid)} does not fit {list(shape)}")
+    check_part(valid, shape)
     pitch = shape[-1] if given["pitch"] is None else given["pitch"]
     count, start, step = prod(shape[:-1]), np.asarray(given["offset"], np.int64), np.asarray(pitch, np.int64)
     rows: Array = np.reshape(np.arange(count, dtype=np.int64), (*shape[:-1], 1))

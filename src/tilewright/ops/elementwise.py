@@ -215,14 +215,14 @@ def relu(x: X) -> X:
 
 
 @called("numpy torch triton")
-@elementwise(reference=lambda x: np.sin(x), accepts={dt.FP32, dt.FP64}, float_result=True, ulp=2)
+@elementwise(reference=lambda x: np.sin(x), accepts=FLOATS, float_result=True, ulp=2)
 def sin(x: X) -> X:
     """Return the sine of each element, an angle in radians."""
     ...
 
 
 @called("numpy torch triton")
-@elementwise(reference=lambda x: np.cos(x), accepts={dt.FP32, dt.FP64}, float_result=True, ulp=2)
+@elementwise(reference=lambda x: np.cos(x), accepts=FLOATS, float_result=True, ulp=2)
 def cos(x: X) -> X:
     """Return the cosine of each element, an angle in radians."""
     ...

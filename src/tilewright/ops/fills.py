@@ -11,11 +11,10 @@ from tilewright.core.op import Effect
 from tilewright.core.region import Region
 from tilewright.core.types import ShapedType, TileType, tile
 from tilewright.dtypes import FP32, DataType
-from tilewright.errors import ExecutionError
 from tilewright.ops.declare import ANY, TENSOR, TILE, op
 from tilewright.ops.derived import Writing, written
 from tilewright.ops.memory import check_extents, check_number, created_type, filled
-from tilewright.ops.windows import check_rank, tile_shape, valid_extents
+from tilewright.ops.windows import check_part, check_rank, tile_shape, valid_extents
 
 __all__ = ["full", "ones", "tile_full", "zeros"]
 
@@ -39,8 +38,7 @@ def _filled_tile(
 def _full_tile(
     result: TileType, shape: tuple[int, ...], dtype: DataType, value: Any, valid_shape: tuple[int, ...] | None
 ) -> Region:
-    if any(not 0 <= want <= size for want, size in zip(valid_shape or shape, shape, strict=True)):
-        raise ExecutionError(f"a valid part of {list(valid_shape or ())} does not fit {list(shape)}")
+    check_part(valid_shape or shape, shape)
     made = _full(result, shape, dtype, value)
     return made if valid_shape is None else replace(made, valid=valid_shape).forgotten()
 

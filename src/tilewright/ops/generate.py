@@ -8,25 +8,21 @@ from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Number, Tensor, Tile
 from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
+from tilewright.core.extents import dtype_of
 from tilewright.core.region import Region, embed
-from tilewright.core.types import ScalarType, ShapedType, TensorType, TileType, show_shape, tensor, tile
+from tilewright.core.types import ShapedType, TensorType, TileType, show_shape, tensor, tile
 from tilewright.dtypes import INDEX, INT32, UINT32, DataType, round_to
-from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, ShapeMismatchError
+from tilewright.errors import AttributeValueError, DTypeMismatchError, ShapeMismatchError
 from tilewright.ops.declare import TENSOR, TILE, op
 from tilewright.ops.families import check_dtype
 from tilewright.ops.philox import ROUNDS, WORD, random_words
-from tilewright.ops.windows import check_rank, tile_shape, valid_extents
+from tilewright.ops.windows import check_part, check_rank, tile_shape, valid_extents
 
 __all__ = ["ci", "random", "tile_ci", "tile_random", "tri"]
 
 COUNTED = frozenset((dt.INT16, dt.INT32, dt.UINT16, dt.UINT32))
 ONES = frozenset((dt.INT8, dt.INT16, dt.INT32, dt.UINT8, dt.UINT16, dt.UINT32, dt.FP16, dt.BF16, dt.FP32))
 BITS = frozenset((INT32, UINT32))
-
-
-def _scalar_type(value: Expr) -> DataType:
-    assert isinstance(value.type, ScalarType)
-    return value.type.dtype
 
 
 def _counted_shape(start: Expr, shape: Sequence[Expr], dtype: DataType) -> tuple[int, ...]:
@@ -36,9 +32,9 @@ def _counted_shape(start: Expr, shape: Sequence[Expr], dtype: DataType) -> tuple
     if any(extent != 1 for extent in extents[:-1]) or extents[-1] == 1:
         message = f"numbers count along one row of several elements, got {show_shape(extents)}"
         raise ShapeMismatchError(message, blame=["shape"], help="for example [1, 64]")
-    if _scalar_type(start) != dtype:
+    if dtype_of(start) != dtype:
         raise DTypeMismatchError(
-            f"the first number must be {dtype}, got {_scalar_type(start)}",
+            f"the first number must be {dtype}, got {dtype_of(start)}",
             blame=["start"],
             help=f"convert it: pl.cast(start, pl.{dtype.symbol})",
         )
@@ -67,8 +63,8 @@ def _tri_type(
     diagonal: Expr, shape: tuple[Expr, ...], valid_shape: tuple[Expr, ...] | None, dtype: DataType, upper: bool
 ) -> TileType:
     check_dtype(dtype, ONES, ["dtype"])
-    if _scalar_type(diagonal) not in (INDEX, INT32):
-        message = f"the diagonal is an int or an int32 scalar, got {_scalar_type(diagonal)}"
+    if dtype_of(diagonal) not in (INDEX, INT32):
+        message = f"the diagonal is an int or an int32 scalar, got {dtype_of(diagonal)}"
         raise DTypeMismatchError(message, blame=["diagonal"], help="convert it: pl.cast(diagonal, pl.INT32)")
     extents = _matrix(shape)
     if valid_shape is None:
@@ -92,11 +88,11 @@ def _random_shape(shape: Sequence[Expr], dtype: DataType, rounds: int, words: di
     if rounds not in ROUNDS:
         raise AttributeValueError(f"rounds must be 7 or 10, got {rounds}", blame=["rounds"], help="leave it out for 10")
     for name, word in words.items():
-        fits = _scalar_type(word) in (INT32, UINT32, INDEX)
+        fits = dtype_of(word) in (INT32, UINT32, INDEX)
         if isinstance(word, Const):
             fits = fits and -(1 << 31) <= word.value < 1 << 32
         if not fits:
-            message = f"`{name}` is a word of 32 bits, got {word if isinstance(word, Const) else _scalar_type(word)}"
+            message = f"`{name}` is a word of 32 bits, got {word if isinstance(word, Const) else dtype_of(word)}"
             raise DTypeMismatchError(message, blame=[name], help=f"convert it: pl.cast({name}, pl.INT32)")
     return _matrix(shape)
 
@@ -123,8 +119,7 @@ def _random(
     **words: int,
 ) -> Region:
     valid = shape if valid_shape is None else valid_shape
-    if any(not 0 <= want <= size for want, size in zip(valid, shape, strict=True)):
-        raise ExecutionError(f"a valid part of {list(valid)} does not fit {list(shape)}")
+    check_part(valid, shape)
     key, counter = (tuple(words[name] & WORD for name in names) for names in (_WORDS[:2], _WORDS[2:]))
     return embed(round_to(random_words(key, counter, valid, rounds), dtype), shape, dtype)
 

@@ -15,7 +15,7 @@ from tilewright.core.enums import MemorySpace, PadValue, TensorLayout
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, bounds, fits
 from tilewright.core.op import Effect, Undefined
-from tilewright.core.region import Region, blank, shaded, whole
+from tilewright.core.region import Array, Region, blank, shaded, whole
 from tilewright.core.types import Extent, TensorType, TileType
 from tilewright.dtypes import FP8E8M0, DataType, objection
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, ShapeMismatchError
@@ -23,8 +23,7 @@ from tilewright.ops.declare import ANY, TILE, op
 from tilewright.ops.families import shaped
 from tilewright.ops.masked import MASKS, check_alone, check_mask, places_of
 from tilewright.ops.memory import filled
-from tilewright.ops.permuted import in_order
-from tilewright.ops.windows import CLAMP, check_rank, outside, starts_inside, tile_shape, valid_extents
+from tilewright.ops.windows import CLAMP, check_part, check_rank, outside, starts_inside, tile_shape, valid_extents
 
 __all__ = ["load"]
 
@@ -180,8 +179,7 @@ def _masked(result: TileType, tensor: Region, offsets: tuple[int, ...], mask: Re
 
 
 def _check_asked(shape: Sequence[int], wanted: Sequence[int]) -> None:
-    if any(not 0 <= want <= extent for want, extent in zip(wanted, shape, strict=True)):
-        raise ExecutionError(f"a valid part of {list(wanted)} does not fit {list(shape)}")
+    check_part(wanted, shape)
 
 
 @called("triton")
@@ -211,3 +209,11 @@ def load(
     others are `pad`, or zero, wherever they lie.
     """
     ...
+
+
+def in_order(data: Array, layout: TensorLayout) -> Array:
+    """Return exponents in the order of their rows and columns, from that of memory."""
+    rows, columns = data.shape
+    if layout is TensorLayout.MX_A_ZZ:
+        return np.reshape(np.transpose(np.reshape(data, (rows // 16, columns // 2, 16, 2)), (0, 2, 1, 3)), data.shape)
+    return np.reshape(np.transpose(np.reshape(data, (columns // 16, rows // 2, 16, 2)), (1, 3, 0, 2)), data.shape)

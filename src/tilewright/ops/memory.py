@@ -13,7 +13,7 @@ from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
 from tilewright.core.elsewhere import called
 from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout, TileLayout
 from tilewright.core.expr import Expr, constant
-from tilewright.core.extents import as_scalar, as_shape, fits
+from tilewright.core.extents import as_scalar, as_shape, dtype_of, fits
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Region, exact, overlaps_itself, unwritten, whole
 from tilewright.core.types import (
@@ -117,7 +117,8 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
     valid = (1,) * (target.data.ndim - source.data.ndim) + source.valid
     for axis, (start, size, extent) in enumerate(zip(offsets, valid, target.data.shape, strict=True)):
         if start < 0 or start + size > extent:
-            raise ExecutionError(f"axis {axis}: a store of {size} element(s) at {start} does not fit 0 to {extent}")
+            message = f"axis {axis}: a store of {size} element(s) at {start} does not fit 0 to {extent}"
+            raise ExecutionError(message, help=NARROW)
     window = tuple(slice(start, start + size) for start, size in zip(offsets, valid, strict=True))
     live = np.reshape(source.seen(), valid)
     touch(Access.ADD if atomic is AtomicType.Add else Access.WRITE, target.data[window])
@@ -167,16 +168,10 @@ def check_number(value: Expr | float | None, dtype: DataType) -> None:
         except OperandError as error:
             error.blame = ("init_value",)
             raise
-    elif value is not None and element_of(value).is_float() and not dtype.is_float():
-        given = element_of(value)
+    elif value is not None and dtype_of(value).is_float() and not dtype.is_float():
+        given = dtype_of(value)
         help = f"convert: pl.cast(value, pl.{dtype.symbol})"
         raise DTypeMismatchError(f"{given} cannot be written into {dtype} elements", blame=["value"], help=help)
-
-
-def element_of(value: Expr) -> DataType:
-    """Return the type of a scalar operand."""
-    assert isinstance(value.type, ScalarType)
-    return value.type.dtype
 
 
 MOST = 1 << 40

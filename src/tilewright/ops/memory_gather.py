@@ -1,6 +1,5 @@
 """Gathering from memory: rows or elements of a tensor, brought into a tile."""
 
-from collections.abc import Sequence
 from math import prod
 
 from tilewright import dtypes as dt
@@ -9,9 +8,10 @@ from tilewright.core.access import Access, touch_each
 from tilewright.core.annotations import Extents, Tensor, Tile
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
+from tilewright.core.extents import product
 from tilewright.core.op import Effect
 from tilewright.core.region import Array, Region, blank, shaded
-from tilewright.core.types import Extent, ShapedType, TensorType, TileType, is_static, static_shape
+from tilewright.core.types import ShapedType, TensorType, TileType, is_static, static_shape
 from tilewright.dtypes import INT32
 from tilewright.errors import AttributeValueError, NotStaticError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import TILE, op
@@ -52,7 +52,7 @@ def _mgather_type(
         raise ShapeMismatchError(message, blame=["mem", "idx"], help='coalesce="elem" takes single elements')
     count = prod(static_shape(places.shape))
     shape = (count, _width(source)) if by_row else static_shape(places.shape)
-    valid = (_count(places.valid), shape[1]) if by_row else places.valid
+    valid = (product(places.valid), shape[1]) if by_row else places.valid
     if target_memory is MemorySpace.Vec:
         return TileType(shape, source.dtype, valid)
     return _matrix(shape, source, valid_shape)
@@ -91,14 +91,9 @@ def _check_scratch(mem: Expr, idx: Expr, scratch: Expr) -> None:
     room, source, places = shaped(scratch), shaped(mem), shaped(idx)
     if scratch in (mem, idx):
         raise OperandError("scratch must be a tensor of its own", blame=["scratch"], help="pl.create_tensor makes one")
-    if room.dtype != source.dtype or exceeds(_size(places), _size(room)):
+    if room.dtype != source.dtype or exceeds(product(places.shape), product(room.shape)):
         message = f"scratch must hold {source.dtype} elements, at least as many as idx, got {room}"
         raise ShapeMismatchError(message, blame=["scratch", "idx"], help="make it with the shape of idx")
-
-
-def _size(type_: ShapedType) -> int | None:
-    known = [extent for extent in type_.shape if isinstance(extent, int)]
-    return prod(known) if len(known) == len(type_.shape) else None
 
 
 def _width(source: ShapedType) -> int:
@@ -107,11 +102,6 @@ def _width(source: ShapedType) -> int:
         help = "give the tensor's last axis a fixed extent"
         raise NotStaticError(f"the rows of a tile have a fixed length, got {source}", blame=["mem"], help=help)
     return width
-
-
-def _count(valid: Sequence[Extent]) -> Extent:
-    known = [extent for extent in valid if isinstance(extent, int)]
-    return prod(known) if len(known) == len(valid) else None
 
 
 def _matrix(shape: tuple[int, ...], source: ShapedType, valid_shape: tuple[Expr, ...] | None) -> TileType:

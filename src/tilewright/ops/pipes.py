@@ -41,17 +41,19 @@ def number_of(id: int | None) -> int:
     return id or 0
 
 
-def _check(split: int | None, id: int | None) -> None:
+def _check(split: int | None, id: int | None, lane: int | None = None) -> None:
     if split is not None and split not in range(5):
         raise OperandError(
             f"split is 0 for the whole, 1 or 3 for rows, 2 or 4 for columns, got {split}", blame=["split"]
         )
+    if lane not in (None, 0, 1):
+        raise OperandError(f"a lane of the vector side is 0 or 1, got {lane}", blame=["lane"])
     if number_of(id) not in range(MOST_PIPES):
         raise OperandError(f"a pipe's id is 0 to {MOST_PIPES - 1}, got {id}", blame=["id"])
 
 
-def _pushed(tile: Expr, split: int, id: int | None, **_: Any) -> Any:
-    _check(split, id)
+def _pushed(tile: Expr, split: int, id: int | None, lane: int | None = None, **_: Any) -> Any:
+    _check(split, id, lane)
     if len(shaped(tile).shape) != 2:
         raise ShapeMismatchError(f"a pipe takes tiles of two axes, got {tile.type}", blame=["tile"])
     return VOID
@@ -62,8 +64,10 @@ def _freed(tile: Expr, split: int | None, id: int | None) -> Any:
     return VOID
 
 
-def _popped(shape: Sequence[Expr] | None, dtype: DataType | None, split: int, id: int | None, **_: Any) -> TileType:
-    _check(split, id)
+def _popped(
+    shape: Sequence[Expr] | None, dtype: DataType | None, split: int, id: int | None, lane: int | None = None, **_: Any
+) -> TileType:
+    _check(split, id, lane)
     if shape is None or dtype is None:
         raise OperandError(
             "what is taken needs a shape and an element type",
@@ -76,16 +80,16 @@ def _popped(shape: Sequence[Expr] | None, dtype: DataType | None, split: int, id
 
 
 def _push(towards: str) -> Any:
-    def evaluate(result: Any, tile: Region, split: int, id: int | None, **_: Any) -> Any:
-        running().push(towards, number_of(id), tile, axis_of(split))
+    def evaluate(result: Any, tile: Region, split: int, id: int | None, lane: int | None = None, **_: Any) -> Any:
+        running().push(towards, number_of(id), tile, axis_of(split), lane)
         return VOID
 
     return evaluate
 
 
 def _pop(towards: str) -> Any:
-    def evaluate(result: TileType, split: int, id: int | None, **_: Any) -> Region:
-        taken = running().pop(towards, number_of(id), axis_of(split))
+    def evaluate(result: TileType, split: int, id: int | None, lane: int | None = None, **_: Any) -> Region:
+        taken = running().pop(towards, number_of(id), axis_of(split), lane)
         if taken.data.shape != result.shape or taken.dtype != result.dtype:
             shape = " x ".join(map(str, taken.data.shape))
             raise ExecutionError(f"a tile of {shape} {taken.dtype} was pushed, and {result} is taken")
@@ -114,8 +118,13 @@ def _declared(dir_mask: int, slot_size: int, id: int | None, **_: Any) -> Any:
 
 
 @op(kinds=SYSTEM, infer=_pushed, evaluate=_push("aiv"), effect=Effect.WRITE, family="pipe")
-def tpush_to_aiv(tile: Tile, *, split: int, lane_stride: int | None = None, id: int | None = None) -> None:
-    """Hand a tile to the vector side; where that has two lanes, `split` says which part each gets."""
+def tpush_to_aiv(
+    tile: Tile, *, split: int, lane_stride: int | None = None, id: int | None = None, lane: int | None = None
+) -> None:
+    """Hand a tile to the vector side; where that has two lanes, `split` says which part each gets.
+
+    With `lane`, that one gets all of it.
+    """
     ...
 
 
@@ -140,9 +149,17 @@ def tpop_from_aic(
 
 @op(kinds=SYSTEM, infer=_popped, evaluate=_pop("aic"), effect=Effect.WRITE, family="pipe", annotated=True)
 def tpop_from_aiv(
-    *, shape: Extents | None = None, dtype: DataType | None = None, split: int = 0, id: int | None = None
+    *,
+    shape: Extents | None = None,
+    dtype: DataType | None = None,
+    split: int = 0,
+    id: int | None = None,
+    lane: int | None = None,
 ) -> Tile:
-    """Return the oldest tile that the vector side has pushed; its annotation may say what it is."""
+    """Return the oldest tile that the vector side has pushed; its annotation may say what it is.
+
+    With `lane`, what that one has pushed.
+    """
     ...
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.expr import Expr
+from tilewright.core.extents import product
 from tilewright.core.region import PADDING, Array, Region, overlaps_itself, undefined_message
-from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TileType, is_static, show_shape, static_shape
+from tilewright.core.types import ScalarType, ShapedType, TileType, is_static, show_shape, static_shape
 from tilewright.dtypes import BOOL, DataType, round_to
 from tilewright.errors import (
     AttributeValueError,
@@ -49,7 +50,7 @@ def places_type(x: Expr, indices: Expr, axis: int | None, mask: Expr | None, giv
     if takes_rows(source, axis):
         count = _line(index)
         rest = _rest(source, given)
-        shape, valid = (count, *rest), (_number(index.valid), *rest)
+        shape, valid = (count, *rest), (product(index.valid), *rest)
     if mask is not None:
         _check_mask(shaped(mask), index)
     return TileType(shape, source.dtype, valid)
@@ -61,11 +62,6 @@ def _line(index: ShapedType) -> int:
         message = f"rows are named by indices in a line, got {index}"
         raise ShapeMismatchError(message, blame=["indices"], help=f"pl.reshape them, or count elements: {AXIS}")
     return prod(static_shape(index.shape))
-
-
-def _number(valid: Shape) -> Extent:
-    known = [extent for extent in valid if isinstance(extent, int)]
-    return prod(known) if len(known) == len(valid) else None
 
 
 def _rest(source: ShapedType, given: Expr | None) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """Printing: values of the running program as text, for whoever looks for a mistake."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.core.annotations import Number, X
@@ -29,15 +30,19 @@ def _printed(text: str, value: Expr | None, end: str) -> Any:
 
 
 def _print(result: Any, text: str, value: Any, end: str) -> Any:
-    shown = "" if value is None else _shown(value.seen() if isinstance(value, Region) else value)
-    print(text + shown, end=end, flush=True)
+    said = "" if value is None else shown(value.seen() if isinstance(value, Region) else value)
+    print(text + said, end=end, flush=True)
     return VOID
 
 
-def _shown(value: Any) -> str:
-    """Return numbers as native code writes them: six digits of floats, and lists that end early."""
+def shown(value: Any, extents: Sequence[int] = ()) -> str:
+    """Return numbers as native code writes them: six digits of floats, and lists that end early.
+
+    `extents` are those of the whole, where `value` is no more of it than is shown.
+    """
     if getattr(value, "ndim", 0):
-        return f"[{', '.join([*map(_shown, value[:SHOWN]), *['...'] * (len(value) > SHOWN)])}]"
+        count, *rest = extents or value.shape
+        return f"[{', '.join([*(shown(each, rest) for each in value[:SHOWN]), *['...'] * (count > SHOWN)])}]"
     number = value.item() if hasattr(value, "item") else value
     if isinstance(number, (bool, int)):
         return str(number)

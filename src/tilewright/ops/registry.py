@@ -10,6 +10,7 @@ from tilewright.ops import blends as blends
 from tilewright.ops import block_gather as block_gather
 from tilewright.ops import broadcast as broadcast
 from tilewright.ops import bytes as bytes
+from tilewright.ops import collectives as collectives
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert
 from tilewright.ops import counting as counting
@@ -37,6 +38,7 @@ from tilewright.ops import pipes as pipes
 from tilewright.ops import position as position
 from tilewright.ops import prefetch as prefetch
 from tilewright.ops import printing as printing
+from tilewright.ops import ranks as ranks
 from tilewright.ops import ravel as ravel
 from tilewright.ops import reduce as reduce
 from tilewright.ops import reinterpret as reinterpret
@@ -47,10 +49,13 @@ from tilewright.ops import scan as scan
 from tilewright.ops import scatter as scatter
 from tilewright.ops import scatter_update as scatter_update
 from tilewright.ops import shape as shape
+from tilewright.ops import signals as signals
 from tilewright.ops import sort as sort
 from tilewright.ops import strided as strided
 from tilewright.ops import sync as sync
 from tilewright.ops import system as system
 from tilewright.ops import tile_gather as tile_gather
 from tilewright.ops import tile_scatter as tile_scatter
+from tilewright.ops import transfers as transfers
 from tilewright.ops import view as view
+from tilewright.ops import window_buffers as window_buffers

@@ -17,8 +17,8 @@ from tilewright.errors import AttributeValueError, ExecutionError, OutOfBoundsEr
 from tilewright.ops.declare import ANY, TENSOR, UNIFIED, op
 from tilewright.ops.families import check_dtype, shaped
 from tilewright.ops.indices import check_elements, check_index, check_rank, check_whole, inside
+from tilewright.ops.windows import check_part, outside, tile_shape, valid_extents
 from tilewright.ops.windows import check_rank as check_entries
-from tilewright.ops.windows import outside, tile_shape, valid_extents
 
 __all__ = ["create_l1", "gather_row", "paged_gather"]
 
@@ -78,8 +78,7 @@ def _row(
     valid_shape: tuple[int, ...] | None,
 ) -> Region:
     size = valid_shape or shapes
-    if any(not 0 <= want <= most for want, most in zip(size, shapes, strict=True)):
-        raise ExecutionError(f"a valid part of {list(size)} does not fit {list(shapes)}")
+    check_part(size, shapes)
     target = dst if isinstance(result, TensorType) else dst.moved(np.array, dst.valid)
     come = _window(src, src_offset, size)
     go = _window(dst, dst_offset, size[::-1] if transpose else size)

@@ -9,6 +9,7 @@ from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Index, Number, Scalar
 from tilewright.core.expr import Expr
+from tilewright.core.extents import dtype_of
 from tilewright.core.op import Interval, Kind
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, DataType, meet, round_scalar
@@ -20,12 +21,6 @@ __all__ = ["max", "min"]
 F = TypeVar("F", bound=Callable[..., Any])
 SCALAR = (Kind.SCALAR,)
 _ARITHMETIC = NUMBERS | {dt.INDEX}
-
-
-def dtype_of(value: Expr) -> DataType:
-    """Return the scalar type of a scalar operand."""
-    assert isinstance(value.type, ScalarType)
-    return value.type.dtype
 
 
 def common(lhs: Expr, rhs: Expr) -> DataType | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tile, X
@@ -21,15 +21,14 @@ from tilewright.core.types import (
     reshaped,
     show_shape,
     static_shape,
+    swapped,
 )
 from tilewright.dtypes import BF16, FP16, FP32
 from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import origin_of, shaped
 from tilewright.ops.memory import ATOMIC, write_window
-from tilewright.ops.windows import CLAMP, CUT, check_rank, outside, starts_inside, tile_shape, valid_extents
-
-E = TypeVar("E")
+from tilewright.ops.windows import CLAMP, CUT, check_part, check_rank, outside, starts_inside, tile_shape, valid_extents
 
 __all__ = ["assemble", "concat", "extract", "set_validshape", "slice", "transpose", "transpose_view"]
 
@@ -94,8 +93,7 @@ def _slice(
             raise ExecutionError(message, help=CUT if isinstance(result, TensorType) else "")
     data = x.data[tuple(np.s_[start : start + size] for start, size in zip(offset, shape, strict=True))]
     wanted = valid_shape or shape
-    if any(not 0 <= want <= size for want, size in zip(wanted, shape, strict=True)):
-        raise ExecutionError(f"a valid part of {list(wanted)} does not fit {list(shape)}")
+    check_part(wanted, shape)
     valid = [max(0, min(w, v - s, d)) for w, v, s, d in zip(wanted, x.valid, offset, data.shape, strict=True)]
     dropped = {axis % data.ndim for axis in drop_dims or ()}
     kept = [axis for axis in range(data.ndim) if axis not in dropped]
@@ -172,22 +170,16 @@ def _assemble(
     return write_window(target.moved(np.array, ends), source, offset, atomic)
 
 
-def _swapped(extents: tuple[E, ...], axis1: int, axis2: int) -> tuple[E, ...]:
-    swapped = list(extents)
-    swapped[axis1], swapped[axis2] = swapped[axis2], swapped[axis1]
-    return tuple(swapped)
-
-
 def _transpose_type(x: Expr, axis1: int, axis2: int) -> ShapedType:
     source = shaped(x)
     rank = len(source.shape)
     if not (-rank <= axis1 < rank and -rank <= axis2 < rank):
         raise ShapeMismatchError(f"axes {axis1} and {axis2} of a {rank}-D value do not exist", blame=["x"])
-    return reshaped(source, _swapped(source.shape, axis1, axis2), _swapped(source.valid, axis1, axis2))
+    return reshaped(source, swapped(source.shape, axis1, axis2), swapped(source.valid, axis1, axis2))
 
 
 def _transpose(result: ShapedType, x: Region, axis1: int, axis2: int) -> Region:
-    return x.moved(lambda array: np.swapaxes(array, axis1, axis2), _swapped(x.valid, axis1, axis2))
+    return x.moved(lambda array: np.swapaxes(array, axis1, axis2), swapped(x.valid, axis1, axis2))
 
 
 def _turned_type(tile: Expr) -> ShapedType:

@@ -14,7 +14,7 @@ from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatch
 from tilewright.ops.declare import ANY, TENSOR, op
 from tilewright.ops.families import shaped
 from tilewright.ops.reshape import FILL, PARTLY, checked_shape, reshaped_view
-from tilewright.ops.windows import check_rank, valid_extents
+from tilewright.ops.windows import check_part, check_rank, valid_extents
 
 __all__ = ["view"]
 
@@ -102,8 +102,7 @@ def _view(
         if shape is not None and tensor.valid != tensor.data.shape:
             raise ExecutionError(f"a view of {list(shape)} cannot be made: {PARTLY}", help=FILL)
         return view
-    if any(not 0 <= want <= extent for want, extent in zip(valid_shape, view.data.shape, strict=True)):
-        raise ExecutionError(f"a valid part of {list(valid_shape)} does not fit {list(view.data.shape)}")
+    check_part(valid_shape, view.data.shape)
     if shape is not None and tensor.valid != tensor.data.shape and prod(valid_shape) != prod(tensor.valid):
         raise ExecutionError(f"{list(valid_shape)} are other elements than the valid ones, {list(tensor.valid)}")
     return view.moved(lambda array: array, valid_shape)

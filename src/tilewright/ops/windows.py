@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_shape, bounds
 from tilewright.core.types import Extent, Shape, is_static, show_shape, static_shape
-from tilewright.errors import NotStaticError, OutOfBoundsError, ShapeMismatchError
+from tilewright.errors import ExecutionError, NotStaticError, OutOfBoundsError, ShapeMismatchError
 
 
 def tile_shape(shapes: Sequence[Expr], blame: str) -> tuple[int, ...]:
@@ -76,3 +76,9 @@ def outside(axis: int, offset: Expr, size: Extent, extent: Extent, blame: str, h
     return OutOfBoundsError(
         f"axis {axis}: elements {low} to {high} lie outside 0 to {extent}", blame=[blame], help=help
     )
+
+
+def check_part(valid: Sequence[int], shape: Sequence[int]) -> None:
+    """Raise ExecutionError unless a valid part fits a shape."""
+    if any(not 0 <= want <= size for want, size in zip(valid, shape, strict=True)):
+        raise ExecutionError(f"a valid part of {list(valid)} does not fit {list(shape)}")

@@ -8,6 +8,7 @@ block in a tile.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 from tilewright.core.build import arguments, call, scalar
 from tilewright.core.enums import CmpType
@@ -254,6 +255,22 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
 
 _M, _N, _K = 256, 256, 1024
 """The block of a matrix product: rows, columns and depth."""
+
+LARGE = 1 << 28
+"""How many elements are multiplied at least in a product that is cut into blocks."""
+
+
+def is_large_product(value: Call) -> bool:
+    """Return whether a product of matrices is summed block by block though its shapes are known.
+
+    As one tile it would leave every cache, and be made by one thread.
+    """
+    if _RULES.get(value.op.spec.name) is not _product:
+        return False
+    rows, columns = tensor_type(value).shape[-2:]
+    depth = tensor_type(value.args[0]).shape[-1 if not arguments(value)["a_trans"] else -2]
+    known = [extent for extent in (rows, columns, depth) if isinstance(extent, int)]
+    return len(known) == 3 and prod(known[:2]) > _M * _N and prod(known) >= LARGE
 
 
 def _product(b: Blocks, value: Call, given: Given) -> Var:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright.core.build import scalar
+from tilewright.core.enums import ForKind
 from tilewright.core.expr import ConstInt, Expr, MakeTuple, Var, integer
 from tilewright.core.extents import as_scalar
 from tilewright.core.rewrite import loop_reach
@@ -102,7 +103,8 @@ class Blocks(Statements):
             return
         var, inner = self._counter(ZERO, extents[0], sizes[0]), Blocks(self.span, self.hint)
         inner.each(extents[1:], sizes[1:], make, (*offsets, var))
-        loop = ForStmt(var, ZERO, extents[0], integer(sizes[0]), SeqStmts(tuple(inner.stmts)), span=self.span)
+        body = SeqStmts(tuple(inner.stmts))
+        loop = ForStmt(var, ZERO, extents[0], integer(sizes[0]), body, ForKind.Parallel, span=self.span)
         self.stmts.append(loop)
 
     def folded(self, first: Var, extent: Expr, size: int, step: Callable[[Blocks, Var, Expr], Var]) -> Var:

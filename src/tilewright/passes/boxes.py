@@ -12,7 +12,7 @@ from typing import TypeAlias
 from tilewright.core.expr import Call, Expr, MakeTuple, Var
 from tilewright.core.extents import as_extent
 from tilewright.core.operands import Argument
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import TensorType, TileType, swapped
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
 
@@ -116,15 +116,9 @@ def loaded(call: Call, bound: Mapping[str, Argument], type_: TileType) -> Box:
 
 def turned(source: Facts, axis1: object, axis2: object) -> Facts:
     """Return the facts of a tile with two axes swapped."""
-
-    def swapped(box: Box) -> Box:
-        axes = list(box)
-        assert isinstance(axis1, int) and isinstance(axis2, int)
-        axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
-        return tuple(axes)
-
-    holds = None if source.holds is None else swapped(source.holds)
-    return Facts(swapped(source.valid), holds, source.is_sure, source.origin)
+    assert isinstance(axis1, int) and isinstance(axis2, int)
+    holds = None if source.holds is None else swapped(source.holds, axis1, axis2)
+    return Facts(swapped(source.valid, axis1, axis2), holds, source.is_sure, source.origin)
 
 
 def resized(call: Call, bound: Mapping[str, Argument], source: Facts, type_: TileType) -> Facts:

@@ -113,8 +113,9 @@ class _Tiles:
                     found.add(stmt.var)
                 elif value.op.spec.family != "reduction" or not value.op.spec.name.startswith("row"):
                     return None
-        beside = (tile for var in found - {first} for tile in variables(self.made[var].args) if tile not in found)
-        return found if ends and all(map(self._lies_anyhow, beside)) else None
+        beside = [tile for var in found - {first} for tile in variables(self.made[var].args) if tile not in found]
+        is_met = all(_shape(tile)[-1:] in ((), (1,), _shape(first)[-1:]) for tile in beside)  # rows may be repeated
+        return found if ends and is_met and all(map(self._lies_anyhow, beside)) else None
 
     def _lies_anyhow(self, var: Var) -> bool:
         """Return whether a tile has one row or column, or is made of such tiles and numbers alone."""

@@ -22,7 +22,6 @@ from tilewright.core.stmt import (
     AssignStmt,
     BreakStmt,
     ContinueStmt,
-    EvalStmt,
     ForStmt,
     IfStmt,
     SeqStmts,
@@ -31,7 +30,7 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.core.types import TileType
-from tilewright.core.visitor import bodies, statements
+from tilewright.core.visitor import bodies, evaluated, statements
 from tilewright.dtypes import BOOL
 from tilewright.errors import UndefinedElementError
 from tilewright.passes.boxes import (
@@ -74,7 +73,7 @@ def _check(function: Function, defined: Defined) -> None:
     if not defined.facts:
         return
     for stmt in statements(function.body):
-        call = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+        call = evaluated(stmt)
         if isinstance(call, Call) and not defined.facts.keys().isdisjoint(call.args):
             for name in looks_at(call):
                 _check_operand(function, defined, call, name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tilewright.core.expr import Call, Expr, Invoke, Submit
 from tilewright.core.op import Effect, Kind
-from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts
+from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import TileType
-from tilewright.core.visitor import statements
+from tilewright.core.visitor import evaluated, statements
 
 
 def effect_of(expr: Expr) -> Effect:
@@ -24,7 +24,7 @@ def effect_of(expr: Expr) -> Effect:
 def writes_memory(body: SeqStmts) -> bool:
     """Return whether anything below a body may change memory."""
     for stmt in statements(body):
-        value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+        value = evaluated(stmt)
         if value is not None and effect_of(value) is Effect.WRITE:
             return True
     return False

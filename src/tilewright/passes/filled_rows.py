@@ -29,7 +29,7 @@ from tilewright.ops.families import shaped
 from tilewright.ops.windows import NARROW
 from tilewright.passes.blocks import ZERO, Blocks
 from tilewright.passes.last_use import reads
-from tilewright.passes.straight import Target, target_of
+from tilewright.passes.store_targets import Target, target_of
 
 OUTSIDE = "a store does not fit its tensor"
 _MAKERS = ("tile.create", "tensor.create_l1")

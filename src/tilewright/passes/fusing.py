@@ -17,6 +17,7 @@ from tilewright.ops.pipes import PIPES
 from tilewright.passes.chains import tiles_on_their_side
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
+from tilewright.passes.parts import part
 
 
 def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var] = ()) -> Fusion:
@@ -36,7 +37,7 @@ _RULES: dict[str, Rule] = {}
 
 
 def _rule_of(spec: OpSpec) -> Rule:
-    return _RULES.get(spec.name) or _RULES.get(spec.family) or _needing
+    return _RULES.get(spec.name) or _RULES.get(spec.family) or Walk.needing
 
 
 def _plans(*names: str) -> Callable[[Rule], Rule]:
@@ -62,12 +63,12 @@ def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
 
 @_plans("row_expand_add")
 def _add_rows(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let rows that are repeated be written out in memory first."""
+    """Let rows be repeated as they are met; of those with one valid column, that column is read from memory."""
     x, vec = w.tiles(given, *call.op.spec.data)
-    if vec.is_column:
-        return _elementwise(w, call, given)
-    w.recorder.need(vec)
-    return w.map(_shape(call), x.valid, [x, Waiting(x.shape, x.valid)])
+    is_column = vec.valid[-1] == 1
+    if is_column and not vec.is_column:
+        w.recorder.need(vec)
+    return w.map(_shape(call), x.valid, [x, vec], alone=is_column)
 
 
 @_plans("cast")
@@ -101,7 +102,7 @@ def _partial(w: Walk, call: Call, given: Given) -> Waiting:
 def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,) = w.tiles(given, "x")
     if not call.op.spec.name.startswith("row") and x.loaded is not None and x.tensor not in w.turned:
-        _withdraw(w, x)  # columns are folded where they lie
+        w.withdraw(x)  # columns are folded where they lie
     return _folded(w, call, x, lambda: w.recorder.record(_column(call, x), [x], may_float=False))
 
 
@@ -229,21 +230,18 @@ def _move(w: Walk, call: Call, given: Given) -> Waiting:
 @_plans("fillpad", "set_validshape")
 def _resized(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,), result = w.tiles(given, "x"), w.in_memory(call)
-    return x if result is not None and result.valid == x.valid else _needing(w, call, given)
+    if result is not None and result.valid == x.valid:
+        return x
+    return _put_together(w, call, given) if call.op.spec.name == "fillpad" else w.needing(call, given)
 
 
-def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let an op read its operands from memory, and leave its result there."""
-    w.recorder.need(*w.tiles(given))
-    if call.op.spec.family == "update" or any(isinstance(arg.type, TensorType) for arg in call.args):
-        w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
-    return w.in_memory(call)
+_plans("slice", "extract", "strided", "gather_mask", "reinterpret_view")(part)
 
 
 @_plans("mgather", "take")
 def _gather(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let what is gathered for a store alone be written where that goes."""
-    gathered = _needing(w, call, given)
+    gathered = w.needing(call, given)
     assert gathered is not None
     w.straighten(gathered.rows)
     return gathered
@@ -254,48 +252,46 @@ def _scan(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let rows be read where they lie, and go where they are stored, unless that is where they lie."""
     (x,) = w.tiles(given, "x")
     read: list[Var] = []
-    if x.tensor is not None and x.tensor not in w.turned and _withdraw(w, x):
+    if x.tensor is not None and x.tensor not in w.turned and w.withdraw(x):
         read.append(x.tensor)
-    scanned = _needing(w, call, given)
+    scanned = w.needing(call, given)
     assert scanned is not None
     w.straighten(scanned.rows, read=read)
     return scanned
 
 
-@_plans("gather_mask")
-def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let columns of a tensor be loaded instead of all of them."""
-    (source,), stmt = w.tiles(given, "src"), w.recorder.stmt
-    if source.loaded is None or source.tensor in w.turned or not w.recorder.waits(source) or not _withdraw(w, source):
-        return _needing(w, call, given)
-    taken = w.in_memory(call, (source.valid[0], (id(stmt), 1)))
-    assert taken is not None
-    taken.loaded, taken.tensor = stmt, source.tensor
-    w.recorder.load(taken, may_float=False)
-    taken.loaded = None  # its neighbours lie apart: whoever else wants it gets a copy
-    return taken
+@_plans("scatter_mask")
+def _spread_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let columns that are computed be put between others row by row; those that are loaded are put where they go."""
+    (dst, src), stmt = w.tiles(given, "dst", "src"), w.recorder.stmt
+    waits = w.recorder.waits(dst) and w.recorder.waits(src) and src.loaded is None and not dst.is_column
+    if stmt is not None and waits and all(tile.valid == tile.shape for tile in (dst, src)):
+        w.recorder.plan.note(stmt, joins=True)
+        return w.map(_shape(call), dst.valid, [dst, src], alone=False)
+    return _put_together(w, call, given)
 
 
-@_plans("scatter_mask", "concat", "fillpad_expand")
+@_plans("concat", "fillpad_expand", "fillpad_inplace")
 def _put_together(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let parts of a tile be read where they lie, and be written where a store alone wants them."""
-    tiles = w.tiles(given)
+    tiles, fills = w.tiles(given), call.op.spec.name.startswith("fillpad")
     for tile in tiles:
-        if tile.tensor not in w.turned and len(tile.shape) == 2 and tile.valid == tile.shape:
-            _withdraw(w, tile)
-    put = _needing(w, call, given)
-    loads = [load for tile in tiles if (load := _read_in_place(w, tile)) is not None and tile.valid == tile.shape]
-    if put is not None and len(loads) == len(tiles):
+        if tile.tensor not in w.turned and len(tile.shape) == 2 and (fills or tile.valid == tile.shape):
+            w.withdraw(tile)
+    put = w.needing(call, given)
+    read = [tile for tile in tiles if tile.loaded is not None and w.recorder.plan.at(tile.loaded).in_place]
+    if put is not None and len(read) == len(tiles):
         w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
-        w.straighten(put.rows, loads)
+        loads = [load for tile in read if (load := _load_of(tile)) is not None]
+        parts = [tile.tensor for tile in read if tile.tensor is not None and _load_of(tile) is None]
+        w.straighten(put.rows, loads, parts)
     return put
 
 
-def _read_in_place(w: Walk, tile: Waiting) -> Call | None:
-    """Return the load that a tile is read by where it lies in its tensor."""
-    stmt = tile.loaded
-    load = stmt.value if isinstance(stmt, AssignStmt) and w.recorder.plan.at(stmt).in_place else None
-    return load if isinstance(load, Call) else None
+def _load_of(tile: Waiting) -> Call | None:
+    """Return the load that gives a tile; None for part of another."""
+    call = tile.loaded.value if isinstance(tile.loaded, AssignStmt) else None
+    return call if isinstance(call, Call) and call.op.spec.name == "load" else None
 
 
 @_plans("atomic")
@@ -305,16 +301,8 @@ def _update(w: Walk, call: Call, given: Given) -> Waiting | None:
     for tile in w.tiles(given, "indices", "values"):
         apart = tile.tensor is not None and isinstance(x, Var) and not w.recorder.may_meet(tile.tensor, x)
         if apart:
-            _withdraw(w, tile)
-    return _needing(w, call, given)
-
-
-def _withdraw(w: Walk, tile: Waiting) -> bool:
-    """Take a load out of its group if nobody else reads it; return whether that is so."""
-    is_sole = not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1
-    if is_sole:
-        w.recorder.withdraw(tile)
-    return is_sole
+            w.withdraw(tile)
+    return w.needing(call, given)
 
 
 @_plans("transpose")
@@ -325,7 +313,7 @@ def _transpose(w: Walk, call: Call, given: Given) -> Waiting | None:
     here = {id(each) for each in w.here}
     if stmt is not None and readers and all(id(each) not in here and _is_product(each) for each in readers):
         w.recorder.plan.note(stmt, packed=True)
-    return _needing(w, call, given)
+    return w.needing(call, given)
 
 
 def _is_product(stmt: Stmt) -> bool:
@@ -343,7 +331,7 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
         valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
     for tile in read[: 1 + (rhs.tensor not in w.turned)]:
-        _withdraw(w, tile)
+        w.withdraw(tile)
     w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
     if "acc" in given:
         w.recorder.end("a product is added to what is in memory")

@@ -17,7 +17,7 @@ from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
 from tilewright.core.stmt import Stmt
-from tilewright.passes.straight import Target
+from tilewright.passes.store_targets import Target
 from tilewright.records import mutable, record
 
 DEEPEST = 64
@@ -58,15 +58,17 @@ class FusedGroup:
 class Step:
     """What happens at a statement: the group before it ends, and it begins one.
 
-    It floats beside all groups, is read in place, works on a tile that lies on its side, is packed for products in
-    a loop that follows, gives a mask that is only chosen by, writes for the store that follows, or is that store and
-    has nothing left to do.
+    It floats beside all groups, is read in place, loads its part of a tile by itself, joins a group though it might
+    work in memory, works on a tile that lies on its side, is packed for products in a loop that follows, gives a mask
+    that is only chosen by, writes for the store that follows, or is that store and has nothing left to do.
     """
 
     ends: bool = False
     begins: bool = False
     floats: bool = False
     in_place: bool = False
+    reloads: bool = False
+    joins: bool = False
     turned: bool = False
     packed: bool = False
     only_chooses: bool = False

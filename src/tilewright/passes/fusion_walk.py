@@ -15,7 +15,7 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.passes.fusion import Extent, Recorder, Waiting
-from tilewright.passes.straight import straight
+from tilewright.passes.store_targets import straight
 
 Given: TypeAlias = "Mapping[str, Argument]"
 Value: TypeAlias = "Waiting | tuple[Value, ...] | None"
@@ -89,8 +89,8 @@ class Walk:
             self.recorder.end(f"`{expr.op.name}` is called")
         if not isinstance(expr, Call):
             return self._value(expr)
-        if expr.op.spec.is_barrier:
-            self.recorder.end("blocks wait for each other")
+        if expr.op.spec.is_barrier or expr.op.spec.is_fence:
+            self.recorder.end("blocks or ranks wait for each other")
         if self.recorder.stmt is not None and self.recorder.plan.at(self.recorder.stmt).is_done:
             return None
         if expr.op.kind is Kind.TENSOR:
@@ -183,6 +183,20 @@ class Walk:
         if any(o.valid[-1] != tile.valid[-1] for o in wide):
             r.end("columns of another extent are read")
         return r.record(tile, operands, may_float=alone and not self.is_copied(r.stmt))
+
+    def needing(self, call: Call, given: Given) -> Waiting | None:
+        """Let an op read its operands from memory, and leave its result there."""
+        self.recorder.need(*self.tiles(given))
+        if call.op.spec.family == "update" or any(isinstance(arg.type, TensorType) for arg in call.args):
+            self.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
+        return self.in_memory(call)
+
+    def withdraw(self, tile: Waiting) -> bool:
+        """Take a load out of its group if nobody else reads it; return whether that is so."""
+        is_sole = not self.is_copied(tile.loaded) and sum(self.uses.get(var, 0) for var in set(tile.owners)) == 1
+        if is_sole:
+            self.recorder.withdraw(tile)
+        return is_sole
 
 
 def _drops_last(given: Given) -> bool:

@@ -10,7 +10,7 @@ from tilewright.core.expr import Call, Expr, Invoke
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, Stmt
 from tilewright.core.types import TileType
-from tilewright.core.visitor import expressions, statements
+from tilewright.core.visitor import evaluated, expressions, statements
 from tilewright.ops.pipes import PIPES, axis_of, number_of
 from tilewright.records import record
 
@@ -45,15 +45,14 @@ def sides_of(program: Program) -> Mapping[str, Sides]:
     piped = {f.name for f in program.function_list if any(_pipe_ops(f))}
     found: dict[str, Sides] = {}
     for function in program.function_list:
-        calls = [(stmt, call) for stmt in function.body if (call := _call(stmt)) is not None and call.op.name in piped]
+        calls = [
+            (stmt, call)
+            for stmt in function.body
+            if isinstance(call := evaluated(stmt), Invoke) and call.op.name in piped
+        ]
         if function.func_type is FunctionType.Group and calls:
             found[function.name] = _sides(program, calls)
     return found
-
-
-def _call(stmt: Stmt) -> Invoke | None:
-    value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
-    return value if isinstance(value, Invoke) else None
 
 
 def _sides(program: Program, calls: list[tuple[Stmt, Invoke]]) -> Sides:

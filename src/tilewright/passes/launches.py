@@ -53,7 +53,12 @@ class Launch:
 
 def runs_side_by_side(loop: ForStmt) -> bool:
     """Return whether the turns of a loop may run at the same time: none hands a value on or ends the others."""
-    return loop.kind is ForKind.Parallel and not loop.iter_args and not _leaves_early(loop.body)
+    return loop.kind is ForKind.Parallel and not hands_on(loop)
+
+
+def hands_on(loop: ForStmt) -> bool:
+    """Return whether a turn of a loop hands a value to the next, or ends the others."""
+    return bool(loop.iter_args) or _leaves_early(loop.body)
 
 
 def _leaves_early(body: SeqStmts) -> bool:

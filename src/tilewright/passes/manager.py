@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.collector import paused_collection
+from tilewright.core.equality import assert_structural_equal
 from tilewright.core.program import Function, Program
 from tilewright.core.verify import verify
-from tilewright.errors import NestingError
+from tilewright.errors import InternalError, KernelError, NestingError
 from tilewright.frontend.programs import as_program
-from tilewright.passes.checks import check_rules, check_text
+from tilewright.frontend.text import parse
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.pipeline import DEFAULT, Pass
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
@@ -95,3 +96,20 @@ class _Dump:
         self.folder.mkdir(parents=True, exist_ok=True)
         text = program.as_python(concise=self.concise)
         (self.folder / f"{number:02}_{name}.py").write_text(text, encoding="utf-8")
+
+
+def check_rules(program: Program, after: str, *, ssa: bool, types: bool) -> None:
+    """Raise InternalError, with the program at hand, when a pass has broken a rule of the IR."""
+    try:
+        verify(program, ssa=ssa, types=types)
+    except KernelError as error:
+        raise InternalError(f"{after} left a broken program: {error}\n{program}") from error
+
+
+def check_text(program: Program, after: str) -> None:
+    """Raise InternalError when a program's text does not read back as an equal program."""
+    text = str(program)
+    try:
+        assert_structural_equal(as_program(parse(text, {}, f"<after {after}>")), program)
+    except (KernelError, ValueError) as error:
+        raise InternalError(f"{after} left a program whose text reads back differently: {error}\n{text}") from error

@@ -15,25 +15,17 @@ from tilewright.core.enums import FunctionType, ParamDirection
 from tilewright.core.expr import Expr, Symbol, Var, integer
 from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
-from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import Extent, TensorType
-from tilewright.core.visitor import invocations
-from tilewright.passes.narrow_parameters import callers_first
+from tilewright.passes.narrow_parameters import Calls, told_by_callers, with_parameters
 
 
 def run(program: Program) -> Program:
-    """Open what is read through views of unknown extent, callers before what they call."""
-    known = {function.name: function for function in program.function_list}
-    calls: dict[str, list[tuple[Expr, ...]]] = {}
-    for name in callers_first(known):
-        function = known[name] = _opened(known[name], calls.get(name, ()))
-        for invoked in invocations(function.body):
-            calls.setdefault(invoked.op.name, []).append(invoked.args)
-    return program.with_functions([known[function.name] for function in program.function_list])
+    """Open what is read through views of unknown extent."""
+    return told_by_callers(program, _opened)
 
 
-def _opened(function: Function, calls: Sequence[tuple[Expr, ...]]) -> Function:
+def _opened(function: Function, calls: Calls) -> Function:
     """Return a function whose input tensors have the extents that calls leave open as symbols."""
     if function.func_type is FunctionType.Orchestration:
         return function
@@ -53,9 +45,8 @@ def _opened(function: Function, calls: Sequence[tuple[Expr, ...]]) -> Function:
         ]
     if not replaced:
         return function
-    params = tuple(new if isinstance(new := replaced.get(p, p), Var) else p for p in function.params)
-    body = Rewriter(replaced).body(function.body)
-    return replace(function, params=params, body=SeqStmts((*checks, *body.stmts)))
+    opened = with_parameters(function, replaced)
+    return opened.with_body(SeqStmts((*checks, *opened.body.stmts)))
 
 
 def _extent(param: Var, axis: int, arguments: Sequence[object]) -> Extent:

@@ -183,7 +183,7 @@ def author_of(kernel: str, names: Collection[str]) -> str:
     """Return the function that a kernel was written in where its name was made up, else the kernel itself."""
     for name in names:
         made_up = kernel.removeprefix(f"{name}_")
-        if made_up != kernel and (made_up in names or re.fullmatch(r"(incore|spmd)_\d+(_wide\d+)?", made_up)):
+        if made_up != kernel and (made_up in names or re.fullmatch(r"((incore|spmd)_\d+|turn\d+)(_wide\d+)?", made_up)):
             return author_of(name, names)
     return kernel
 

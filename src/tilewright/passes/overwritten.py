@@ -30,7 +30,7 @@ from tilewright.core.stmt import (
     Stmt,
 )
 from tilewright.core.types import Extent, ScalarType, TensorType
-from tilewright.core.visitor import statements, used, variables
+from tilewright.core.visitor import evaluated, statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.boxes import Box
@@ -70,7 +70,7 @@ def _is_read(stmt: Stmt, buffer: Var, footprints: Footprints) -> bool:
 
 
 def _only_writes(stmt: Stmt, buffer: Var, footprints: Footprints) -> bool:
-    expr = stmt.expr if isinstance(stmt, EvalStmt) else stmt.value if isinstance(stmt, AssignStmt) else None
+    expr = evaluated(stmt)
     if not isinstance(expr, (Call, Invoke, Submit)) or variables(expr.args).count(buffer) != 1:
         return False
     if isinstance(expr, Call):

@@ -12,16 +12,16 @@ from tilewright.passes import (
     cse,
     dce,
     defined,
+    independence,
     inline,
     narrow_parameters,
     open_parameters,
     outline,
     pipes,
+    predicated_tasks,
     simplify,
-    skipped,
     ssa,
     tensor_to_tile,
-    turns,
     unroll,
 )
 from tilewright.records import record
@@ -39,7 +39,7 @@ class Pass:
 
 DEFAULT = (
     Pass("CheckControlPlane", control_plane.run),
-    Pass("CheckTurns", turns.run),
+    Pass("CheckTurns", independence.run),
     Pass("CheckBarriers", barriers.run),
     Pass("CheckPipes", pipes.run),
     Pass("ConvertToSSA", ssa.run, gives_ssa=True),
@@ -51,7 +51,7 @@ DEFAULT = (
     Pass("NarrowParameters", narrow_parameters.run),
     Pass("OpenParameters", open_parameters.run),
     Pass("OutlineScopes", outline.run),
-    Pass("CheckSkippedTasks", skipped.run),
+    Pass("CheckSkippedTasks", predicated_tasks.run),
     Pass("ConvertTensorToTileOps", tensor_to_tile.run),
     Pass("BlockTensorOps", block_tensors.run),
     Pass("SimplifyKernels", simplify.run),

@@ -10,11 +10,11 @@ from tilewright.core.expr import Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
 from tilewright.core.rewrite import loop_bounds
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt
+from tilewright.core.stmt import ForStmt, SeqStmts
 from tilewright.core.types import Extent, TensorType, Type
-from tilewright.core.visitor import variables
+from tilewright.core.visitor import evaluated, variables
 from tilewright.passes.inner_steps import InnerSteps
-from tilewright.passes.launches import runs_side_by_side
+from tilewright.passes.launches import hands_on, runs_side_by_side
 from tilewright.passes.spans import Span, span_of
 from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
 from tilewright.records import record
@@ -91,8 +91,15 @@ class ProductGrid:
         """Whether there is a product, and a better step for one of its loops."""
         if not all(axes.is_plain and inner.is_all for axes, inner in zip(self.axes, self.inner, strict=True)):
             return False
+        if not all(runs_side_by_side(loop) or loop.loop_var in self.spans for loop in self.loops):
+            return False
         wider = any(step != self.spans[var].step for var, step in self.steps.items())
         return wider or any(each.rewritten for each in self.inner)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether some of its turns were to run one after the other."""
+        return not all(map(runs_side_by_side, self.loops))
 
     def _classes(self, number: int, loop: ForStmt) -> list[Class]:
         """Return what a loop cuts in one of the kernels, nothing where it does something else there as well."""
@@ -172,7 +179,7 @@ class ProductGrid:
 def grid_of(program: Program, stmt: ForStmt, wanted: Wanted) -> tuple[ProductGrid, SeqStmts] | None:
     """Return the grid that begins with a loop, and what its innermost loop does; None where there is none to change."""
     loops, body = _nest(stmt)
-    calls = [made for each in body if (made := _invoked(each)) is not None]
+    calls = [made for each in body if isinstance(made := evaluated(each), Invoke)]
     if not loops or not calls or len(calls) != len(body):
         return None
     grid = ProductGrid(program, loops, calls, wanted)
@@ -180,9 +187,9 @@ def grid_of(program: Program, stmt: ForStmt, wanted: Wanted) -> tuple[ProductGri
 
 
 def _nest(stmt: ForStmt) -> tuple[list[ForStmt], SeqStmts]:
-    """Return loops around each other whose turns run side by side, and what the innermost does."""
+    """Return loops around each other whose turns hand nothing on, and what the innermost does."""
     loops, body = list[ForStmt](), SeqStmts((stmt,))
-    while len(body) == 1 and isinstance(inner := body.stmts[0], ForStmt) and runs_side_by_side(inner):
+    while len(body) == 1 and isinstance(inner := body.stmts[0], ForStmt) and not hands_on(inner):
         loops.append(inner)
         body = inner.body
     return loops, body
@@ -193,11 +200,6 @@ def _role(classes: Sequence[Class]) -> int | None:
     roles = {role for found in classes for role in found.roles}
     summed = any(found.is_summed for found in classes)
     return roles.pop() if len(roles) == 1 and not summed else None
-
-
-def _invoked(stmt: Stmt) -> Invoke | None:
-    value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
-    return value if isinstance(value, Invoke) else None
 
 
 def _extent(type_: Type | None, axis: int) -> Extent:

@@ -18,9 +18,9 @@ from tilewright.core.enums import ForKind
 from tilewright.core.expr import Call, Expr, Invoke, Var
 from tilewright.core.op import Kind
 from tilewright.core.program import Program
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, ReturnStmt, SeqStmts, Stmt
+from tilewright.core.stmt import AssignStmt, ForStmt, ReturnStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType, is_static, static_shape
-from tilewright.core.visitor import defined, statements, used, variables
+from tilewright.core.visitor import defined, evaluated, statements, used, variables
 from tilewright.ops.families import shaped
 from tilewright.ops.places import takes_rows
 
@@ -108,7 +108,7 @@ def _steps(program: Program, body: SeqStmts, names: Names | None, bases: Names |
 def _steps_of(
     program: Program, stmt: Stmt, read: Sequence[Var], names: Names | None, bases: Names | None
 ) -> Iterator[Step | None]:
-    value = _value(stmt)
+    value = evaluated(stmt)
     if isinstance(value, Invoke):
         callee = program[value.op.name]
         pairs = list(zip(callee.params, value.args, strict=True))
@@ -120,13 +120,9 @@ def _steps_of(
         yield None
 
 
-def _value(stmt: Stmt) -> Expr | None:
-    return stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
-
-
 def _with_view(stmt: Stmt, bases: Names | None) -> Names | None:
     """Return bases with a view that a statement of a called function makes."""
-    value = _value(stmt)
+    value = evaluated(stmt)
     if bases is None or not isinstance(stmt, AssignStmt) or not isinstance(value, Call) or not value.op.spec.is_view:
         return bases
     given = arguments(value)[value.op.spec.alias or ""]

@@ -19,6 +19,7 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, 
 from tilewright.core.types import TensorType, TileType, Type, is_fully_valid, is_static, static_shape
 from tilewright.errors import KernelError
 from tilewright.ops.registry import OPS
+from tilewright.passes.block_tensors import is_large_product
 from tilewright.passes.blocks import ZERO, Blocks, tensor_type
 from tilewright.passes.effects import effect_of, writes_memory
 from tilewright.source import Span
@@ -161,6 +162,8 @@ def _is_computation(value: Call) -> bool:
         return False
     spec = value.op.spec
     if spec.control_plane or spec.alias or f"tile.{spec.name}" not in OPS or effect_of(value) is not Effect.PURE:
+        return False
+    if is_large_product(value):
         return False
     tensors = [value.type, *(a.type for a in value.args if isinstance(a.type, TensorType))]
     return all(is_static(t.shape) and t.shape and is_fully_valid(t) for t in tensors)

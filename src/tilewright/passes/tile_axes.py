@@ -15,9 +15,9 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import ABSENT, Absent, Call, Const, ConstInt, Expr, MakeTuple, Var, integer
 from tilewright.core.op import Effect, Kind
 from tilewright.core.operands import Bound
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
+from tilewright.core.stmt import AssignStmt, ForStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import Extent, ScalarType, TensorType, TileType
-from tilewright.core.visitor import bodies, defined, used, variables
+from tilewright.core.visitor import bodies, defined, evaluated, used, variables
 from tilewright.passes.products import BIASED, PRODUCTS, SUMS, read_from
 from tilewright.records import mutable, record
 
@@ -113,7 +113,7 @@ class TileAxes:
             self._stmt(stmt)
 
     def _stmt(self, stmt: Stmt) -> None:
-        value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+        value = evaluated(stmt)
         if isinstance(value, Call) and value.op.kind is Kind.TILE:
             self._op(stmt.var if isinstance(stmt, AssignStmt) else None, value)
         elif isinstance(stmt, ForStmt):

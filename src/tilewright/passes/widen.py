@@ -3,27 +3,33 @@
 What a kernel computes for one element of a product does not depend on the tile the element falls into, if all that
 meets it is cut by the same loops. Then the tile is the compiler's to choose: small ones reload their operands and their
 sums far too often. Turns of the loops over rows and columns are taken together, and so are steps of the inner
-dimension. What is found to be otherwise stays as it was written.
+dimension. What is found to be otherwise stays as it was written, and so do tiles to which no product may be added: what
+they hold then is as large as somebody said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
-from tilewright.core.build import arguments, call
+from tilewright.core.build import arguments, call, scalar
+from tilewright.core.enums import ForKind
 from tilewright.core.expr import Call, Expr, GlobalVar, Invoke, MakeTuple, Submit, Var, integer
 from tilewright.core.operands import Bound
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
-from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts, Stmt
+from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType, Type
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import KernelError, OutOfBoundsError
 from tilewright.passes import simplify
+from tilewright.passes.apart import Apart
 from tilewright.passes.begun_sums import begun_sums
+from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.read_casts import read_casts
+from tilewright.passes.summed_turns import surely_running
 from tilewright.passes.tile_axes import MADE, Axis, multiple_of
 from tilewright.records import record
 
@@ -44,13 +50,14 @@ class Widened:
 
 def widened(program: Program, wanted: Wanted) -> Widened:
     """Return a lowered program with its products in tiles of about the wanted size."""
-    begun = program.with_functions([begun_sums(function) for function in program.function_list])
+    alike = in_one_form(program)
+    begun = alike.with_functions([begun_sums(function) for function in alike.function_list])
     walk = _Walk(begun, wanted)
-    functions = [f.with_body(walk.body(f.body)) for f in begun.function_list]
+    functions = [walk.rewritten(function) for function in begun.function_list]
     if not walk.notes:
         return Widened(program)
     made = program.with_functions([*walk.made, *functions])
-    gone = _called(program) - _called(made)
+    gone = _called(begun) - _called(made)
     left = [function for function in made.function_list if function.name not in gone]
     simple = simplify.run(made.with_functions(left))
     read = [read_casts(f) if f.name in walk.few else f for f in simple.function_list]
@@ -69,10 +76,24 @@ class _Walk(Rewriter):
     def __init__(self, program: Program, wanted: Wanted) -> None:
         super().__init__()
         self.program, self.wanted = program, wanted
+        self.function = ""
         self.made: list[Function] = []
         self.few: set[str] = set()
         """The kernels whose products have few rows."""
         self.notes: list[str] = []
+
+    def rewritten(self, function: Function) -> Function:
+        """Return a function with its grids rewritten."""
+        self.function = function.name
+        return function.with_body(self.body(function.body))
+
+    def _are_apart(self, grid: ProductGrid) -> bool:
+        """Return whether the kernels of a grid read nothing that they write, in whatever order."""
+        apart = Apart(self.program)
+        does = [(call.args, apart.footprints[call.op.name]) for call in grid.calls]
+        written = [args[at] for args, found in does for at in (*found.writes, *found.adds)]
+        read = [args[at] for args, found in does for at in found.reads]
+        return all(apart.are(self.function, w, r) for w in written for r in read)
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Rewrite a grid; a loop that is none may have some inside."""
@@ -80,14 +101,24 @@ class _Walk(Rewriter):
         if found is None:
             return super().for_loop(stmt)
         grid, body = found
+        if grid.in_order and not self._are_apart(grid):
+            return super().for_loop(stmt)
         try:
             kernels = {f.name: _kernel(grid, number, len(self.notes)) for number, f in enumerate(grid.functions)}
         except KernelError:  # an op that wants its operands as they were
             return (stmt,)
+        runs = surely_running(grid)
+        if runs is None:
+            return (stmt,)
         self.made += kernels.values()
         self.few |= {kernel.name for kernel in kernels.values() if grid.is_few}
         self.notes.append(str(grid))
-        return (_rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()}),)
+        wide = _rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()})
+        return (wide if not runs else IfStmt(reduce(_both, runs), SeqStmts((wide,)), SeqStmts((stmt,)), (), stmt.span),)
+
+
+def _both(first: Expr, second: Expr) -> Expr:
+    return scalar("and_", first, second)
 
 
 def _kernel(grid: ProductGrid, number: int, numbered: int) -> Function:
@@ -108,7 +139,7 @@ def _rewritten(grid: ProductGrid, body: SeqStmts, names: Mapping[str, str]) -> F
         if (var := loop.loop_var) in grid.steps:
             span = grid.spans[var]
             loop = replace(loop, loop_var=replaced[var], start=integer(span.start), stop=span.stop)
-            loop = replace(loop, step=integer(grid.steps[var]))
+            loop = replace(loop, step=integer(grid.steps[var]), kind=ForKind.Parallel)
         named = SeqStmts((replace(loop, body=named),))
     (result,) = named
     assert isinstance(result, ForStmt)

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tilewright import settings
+from tilewright.backends.interface import Entries
 from tilewright.call.binding import Bound
 from tilewright.call.launch import Runner, Staged, runner_of
 from tilewright.forks import computed_once
 from tilewright.passes.choices import RuntimeKind
 from tilewright.programs import fields
 from tilewright.programs.entry_points import EntryPoints
-from tilewright.programs.executor import CURRENT
 from tilewright.records import entity, record
 
 if TYPE_CHECKING:
-    from tilewright.backends.interface import Entries
     from tilewright.programs.config import RunConfig
+
+
+class Dispatched(Protocol):
+    """What an executor looks at of a program that is about to run."""
+
+    loaded: Entries
+    platform: str
+    runtime_name: str
+
+
+class Executor(Protocol):
+    """Notes the programs that run."""
+
+    def dispatched(self, compiled: Dispatched) -> None:
+        """Note that a program is about to run."""
+        ...
+
+
+CURRENT: ContextVar[Executor | None] = ContextVar("executor", default=None)
+"""The worker that programs run on by themselves, inside `with ChipWorker(...)`."""
+
 
 DEFAULT_RUNTIME = RuntimeKind.TENSORMAP_AND_RINGBUFFER.value
 

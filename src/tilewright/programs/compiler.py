@@ -13,9 +13,10 @@ from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
 from tilewright.errors import ReturnMismatchError, UncallableError
-from tilewright.frontend.brief import brief
 from tilewright.frontend.programs import as_program
-from tilewright.passes.choices import MemoryPlanner
+from tilewright.frontend.tracebacks import brief
+from tilewright.interpret.hosts import host_functions
+from tilewright.passes.choices import MemoryPlanner, RuntimeKind
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
 from tilewright.passes.overwritten import overwritten_outputs
@@ -24,9 +25,7 @@ from tilewright.programs import fields
 from tilewright.programs.chip_program import checked_runtime
 from tilewright.programs.folder import free_place
 from tilewright.programs.logs import LogLevel, note
-from tilewright.programs.lowered_stages import Remade
 from tilewright.programs.npus import meant
-from tilewright.programs.planning import check_choices, check_context
 from tilewright.programs.platforms import (
     DEFAULT,
     INTERPRETER,
@@ -39,7 +38,39 @@ from tilewright.programs.platforms import (
 from tilewright.programs.profile import Profile, StageRecord
 from tilewright.programs.profiler import get_active_profiler
 from tilewright.programs.program import CompiledProgram
+from tilewright.programs.stages import Remade
 from tilewright.records import record
+
+RULES: dict[str, fields.Rule] = {
+    "skip_ptoas": fields.flag,
+    "memory_planner": fields.optional(fields.one_of(MemoryPlanner)),
+    "enable_pypto_l0c_double_buffer": fields.optional(fields.flag),
+    "analyze_auto_scopes_for_deps": fields.flag,
+    "emit_source_loc": fields.optional(fields.flag),
+    "dump_ptoas_passes": fields.flag,
+    "runtime": fields.optional(fields.one_of(RuntimeKind)),
+}
+"""What the values of choices may be; of the others only somebody with an NPU can tell."""
+
+CONTEXT = (
+    *("verification_level", "diagnostic_phase", "disabled_diagnostics"),
+    *("memory_planner", "enable_pypto_l0c_double_buffer", "runtime"),
+)
+"""What a `PassContext` that is active has decided already."""
+
+
+def check_choices(**choices: Any) -> None:
+    """Raise ValueError for a choice that nobody could make, by its name."""
+    for name, value in choices.items():
+        if name in RULES:
+            RULES[name](name, value)
+
+
+def check_context(**choices: Any) -> None:
+    """Raise RuntimeError for a choice that the active `PassContext` has taken."""
+    for name in CONTEXT:
+        if choices.get(name) is not None:
+            raise RuntimeError(f"compile: {name}= while a PassContext is active: leave it out, or say it there")
 
 
 @brief
@@ -90,7 +121,17 @@ def compile(
     how = _How.of(
         output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level, runtime
     )
-    return _compiled(as_program(program), how, target)
+    source = as_program(program)
+    if host_functions(source):
+        return _distributed(source, how, target, distributed_config)
+    return _compiled(source, how, target)
+
+
+def _distributed(source: Program, how: _How, target: str | None, config: Any) -> CompiledProgram:
+    """Return a program of many ranks, each function that is dispatched a program of its own."""
+    from tilewright.programs.distributed.program import compile_distributed
+
+    return compile_distributed(source, config, how.platform, lambda chip: _compiled(chip, how, target))
 
 
 @record

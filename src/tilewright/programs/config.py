@@ -13,11 +13,13 @@ from tilewright.passes.choices import MemoryPlanner
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
 from tilewright.programs.code_options import CodeOptions
+from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.platforms import (
     DEFAULT,
     INTERPRETER,
     NPUS,
     BackendType,
+    Unsaid,
     backend_of,
     checked_platform,
     target_of,
@@ -32,7 +34,7 @@ def _kept(default: Any, rule: fields.Rule) -> Any:
 
 
 def _platform(_: str, value: Any) -> str:
-    return checked_platform(value)
+    return value if isinstance(value, Unsaid) else checked_platform(value)
 
 
 @dataclass
@@ -48,7 +50,8 @@ class RunConfig:
     here.
     """
 
-    platform: str = _kept(DEFAULT, _platform)
+    platform: str = _kept(Unsaid(DEFAULT), _platform)
+    """Where programs run: by default where their tensors are."""
     device_id: int = _kept(0, fields.natural)
     rtol: float = _kept(1e-5, fields.tolerance)
     atol: float = _kept(1e-5, fields.tolerance)
@@ -75,7 +78,10 @@ class RunConfig:
     ring_task_window: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4)))
     ring_heap: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(1024)))
     ring_dep_pool: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4, 2**31 - 1)))
-    distributed_config: Any = None
+    distributed_config: DistributedConfig | None = None
+    """On which devices a host function runs, a rank on each."""
+    device_ids: Sequence[int] | None = None
+    """The devices of a distributed configuration that says nothing else."""
     analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
     memory_planner: MemoryPlanner | None = _kept(None, fields.optional(fields.one_of(MemoryPlanner)))
     dump_ptoas_passes: bool = _kept(False, fields.flag)
@@ -88,6 +94,10 @@ class RunConfig:
         for each in dataclasses.fields(self):
             if RULE in each.metadata:
                 setattr(self, each.name, each.metadata[RULE](each.name, getattr(self, each.name)))
+        if self.device_ids is not None:
+            if self.distributed_config is not None:
+                raise ValueError("device_ids belongs to distributed_config: give one of them")
+            self.distributed_config = DistributedConfig(self.device_ids)
         if self.checked:
             self.platform = INTERPRETER
         if self.platform in NPUS or self.backend_type is None:
@@ -123,6 +133,7 @@ class RunConfig:
         kwargs = {"platform": self.platform, "strategy": self.strategy, "dump_passes": self.dump_passes}
         kwargs |= {"backend_type": self.backend_type, "profiling": self.compile_profiling}
         kwargs |= {"checked": True} if self.checked else {}
+        kwargs |= {} if self.distributed_config is None else {"distributed_config": self.distributed_config}
         return kwargs if self.save_kernels_dir is None else {**kwargs, "output_dir": self.save_kernels_dir}
 
     def any_dfx_enabled(self) -> bool:

@@ -11,11 +11,11 @@ from tilewright.backends.host import HostProgram
 from tilewright.call.argument import Argument
 from tilewright.call.backoff import Backoff
 from tilewright.call.binding import Bound, bind, bind_described
-from tilewright.call.entrance import reroute
+from tilewright.call.graph_breaks import hide, unread
 from tilewright.call.launch import Runner, device_of
 from tilewright.call.placement import MISSING
+from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import INSTEAD
-from tilewright.call.unread import hide, unread
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, Type

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from tilewright.call.graph_breaks import unread
 from tilewright.call.torch_state import INSTEAD
-from tilewright.call.unread import unread
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.types import Type

@@ -10,6 +10,12 @@ from tilewright.backends.interface import Backend, backend_names, find, serving,
 from tilewright.native.machines import objection
 
 DEFAULT, INTERPRETER = "cpu", "interpret"
+
+
+class Unsaid(str):
+    """A platform that nobody has named: programs run where their tensors are."""
+
+
 NPUS = ("a2a3sim", "a2a3", "a5sim", "a5")
 """The PTO family's names, all of which stand for the processor here."""
 
@@ -62,15 +68,15 @@ def _warn(reason: str) -> None:
     warnings.warn(message, InterpretedWarning, stacklevel=3)
 
 
-def platform_for(device: str, platform: str = DEFAULT) -> str:
+def platform_for(device: str, platform: str = DEFAULT, *, is_said: bool = False) -> str:
     """Return where programs for a device's tensors run: where a caller says, or else on the back end that takes them.
 
-    ValueError where a platform other than the default is asked for, and its programs do not take such tensors.
+    ValueError where a platform is asked for by name, and its programs do not take such tensors.
     """
     backend = backend_for(platform)
     if takes(backend, device):
         return platform
-    found = serving(device) if platform == DEFAULT else None
+    found = serving(device) if platform == DEFAULT and not is_said else None
     if found is None:
         taken = " and ".join(backend.devices)
         raise ValueError(f"platform {platform!r} takes tensors on {taken}, and those of this call are on {device}")

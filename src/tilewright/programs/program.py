@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Entries
-from tilewright.call.entrance import reroute
-from tilewright.call.unread import hide
+from tilewright.call.graph_breaks import hide
+from tilewright.call.rerouting import reroute
 from tilewright.core.program import Program
 from tilewright.frontend.references import Uncopied
 from tilewright.programs import inputs, saved

@@ -14,20 +14,36 @@ from tilewright.pto.declarations import (
     TensorView,
     Tile,
     bf16,
+    bf16x2,
     const_expr,
     constexpr,
+    f4e1m2x2,
+    f4e2m1x2,
     f8e4m3,
+    f8e4m3x2,
+    f8e4m3x4,
+    f8e4m3x8,
     f8e5m2,
+    f8e5m2x2,
+    f8e5m2x4,
+    f8e5m2x8,
+    f8e8m0,
     f16,
+    f16x2,
     f32,
+    f32x2,
     float16,
     float32,
     gm_ptr,
     hif8,
+    hif8x2,
     i1,
     i8,
+    i8x2,
     i16,
+    i16x2,
     i32,
+    i32x2,
     i64,
     index,
     int1,
@@ -56,16 +72,23 @@ from tilewright.pto.declarations import (
 )
 from tilewright.pto.decorator import jit
 from tilewright.pto.handle import KernelHandle
+from tilewright.pto.host import empty_like
 from tilewright.pto.module import Module
 from tilewright.pto.source import parse
 from tilewright.pto.specialization import merge_jit_modules
 from tilewright.pto.traced.enumerations import (
     PAT,
+    AccStoreUnitFlagCtrl,
     BarrierType,
     BLayout,
     CmpMode,
     DeinterleaveDist,
+    DivPrecision,
+    ExpPrecision,
+    FractalMode,
     InterleaveDist,
+    LogPrecision,
+    MadUnitFlagMode,
     MaskPattern,
     MemorySpace,
     PartMode,
@@ -74,10 +97,14 @@ from tilewright.pto.traced.enumerations import (
     PostUpdate,
     PredicateDist,
     PredicatePart,
+    RecipPrecision,
     RoundMode,
+    RsqrtPrecision,
     SatMode,
     SLayout,
     SplitMode,
+    SqrtPrecision,
+    Tf32Mode,
     VcvtPartMode,
     VcvtRoundMode,
     VcvtSatMode,
@@ -85,19 +112,28 @@ from tilewright.pto.traced.enumerations import (
     VStoreDist,
 )
 from tilewright.pto.traced.namespace import operation, scalar, section, sync, tile
-from tilewright.pto.traced.subkernels import cube, func, simd, tileop
+from tilewright.pto.traced.subkernels import cube, func, simd, simt, tileop
 
 if TYPE_CHECKING:
+    from tilewright.pto.traced.handles import BranchHandle, LoopHandle
     from tilewright.pto.traced.namespace import Operation
 
 __all__ = [
+    "AccStoreUnitFlagCtrl",
     "BLayout",
     "BarrierType",
+    "BranchHandle",
     "CmpMode",
     "CompiledKernelHandle",
     "DeinterleaveDist",
+    "DivPrecision",
+    "ExpPrecision",
+    "FractalMode",
     "InterleaveDist",
     "KernelHandle",
+    "LogPrecision",
+    "LoopHandle",
+    "MadUnitFlagMode",
     "MaskPattern",
     "MemorySpace",
     "Module",
@@ -110,11 +146,15 @@ __all__ = [
     "PostUpdate",
     "PredicateDist",
     "PredicatePart",
+    "RecipPrecision",
     "RoundMode",
+    "RsqrtPrecision",
     "SLayout",
     "SatMode",
     "SplitMode",
+    "SqrtPrecision",
     "TensorView",
+    "Tf32Mode",
     "Tile",
     "VPackPart",
     "VStoreDist",
@@ -122,23 +162,40 @@ __all__ = [
     "VcvtRoundMode",
     "VcvtSatMode",
     "bf16",
+    "bf16x2",
     "const_expr",
     "constexpr",
     "cube",
+    "empty_like",
     "f16",
+    "f16x2",
     "f32",
+    "f32x2",
+    "f4e1m2x2",
+    "f4e2m1x2",
     "f8e4m3",
+    "f8e4m3x2",
+    "f8e4m3x4",
+    "f8e4m3x8",
     "f8e5m2",
+    "f8e5m2x2",
+    "f8e5m2x4",
+    "f8e5m2x8",
+    "f8e8m0",
     "float16",
     "float32",
     "func",
     "gm_ptr",
     "hif8",
+    "hif8x2",
     "i1",
     "i16",
+    "i16x2",
     "i32",
+    "i32x2",
     "i64",
     "i8",
+    "i8x2",
     "index",
     "int1",
     "int16",
@@ -161,6 +218,7 @@ __all__ = [
     "si64",
     "si8",
     "simd",
+    "simt",
     "struct",
     "sync",
     "tensor_spec",
@@ -175,8 +233,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Operation:
-    """Return the op of a name."""
+def __getattr__(name: str) -> Operation | type:
+    """Return the op of a name, or a handle's class, which takes long to load."""
+    if name in ("BranchHandle", "LoopHandle"):
+        from tilewright.pto.traced import handles
+
+        return getattr(handles, name)
     found = None if name.startswith("_") else operation(name)
     if found is None:
         raise AttributeError(f"module 'tilewright.pto' has no attribute {name!r}")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.forks import computed_once
-from tilewright.frontend.brief import brief
 from tilewright.frontend.references import Uncopied
+from tilewright.frontend.tracebacks import brief
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.specialization import Inspected, Specialization
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from tilewright.frontend.brief import brief
+from tilewright.frontend.tracebacks import brief
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoDeclarationError
 from tilewright.pto.handle import KernelHandle, SourceKernel, TracedKernel

@@ -7,11 +7,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.call.unread import unread
+from tilewright.call.graph_breaks import unread
 from tilewright.errors import KernelError
 from tilewright.forks import Lock
-from tilewright.frontend.brief import brief
 from tilewright.frontend.references import Referred
+from tilewright.frontend.tracebacks import brief
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
 from tilewright.pto.compiled import CompiledKernelHandle

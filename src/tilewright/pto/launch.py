@@ -16,11 +16,11 @@ from tilewright.backends.host import HostProgram
 from tilewright.call.argument import CPU
 from tilewright.call.backoff import Backoff
 from tilewright.call.devices import check_one_device
-from tilewright.call.entrance import reroute
 from tilewright.call.frameworks import is_tensor
+from tilewright.call.graph_breaks import hide, unread
 from tilewright.call.launch import context, error_numbers, room
+from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import is_traced
-from tilewright.call.unread import hide, unread
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context

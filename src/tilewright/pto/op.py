@@ -14,13 +14,13 @@ from types import CodeType
 from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
-from tilewright.pto.errors import PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
+from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Constants as Constants
 from tilewright.pto.module import Number, Op
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.typetext import brief_text
-from tilewright.pto.types import INDEX, Ptr, Scalar, TensorView, TileBuf, Type, VReg
+from tilewright.pto.types import INDEX, Ptr, Scalar, Space, TensorView, TileBuf, Type, VReg
 from tilewright.records import record
 
 Result: TypeAlias = Lowered | Expr | tuple[Lowered | Expr, ...] | None
@@ -59,6 +59,10 @@ class Declaration:
     """What it belongs to, where nothing here runs it."""
     widens: float = 1
     """How many times as wide the elements of its result are as its operand's; zero where only a `dtype=` says it."""
+    knows_packed: bool = False
+    """Whether it knows what the bits of numbers mean of which one value holds several, or that no type here has."""
+    meets: int = 1
+    """How many work items see each other at it."""
 
     def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
         """Write what an op does, given as many of its operands as its lowering takes; return its results."""
@@ -85,6 +89,8 @@ def declare(
     is_by_source: bool = False,
     family: str = "",
     widens: float = 1,
+    knows_packed: bool = False,
+    meets: int = 1,
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 
@@ -94,8 +100,9 @@ def declare(
 
     def signed_in(lowering: Lowering) -> Lowering:
         made = Declaration(
-            form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens
-        )
+            form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens,
+            knows_packed, meets,
+        )  # fmt: skip
         for name in (f"{dialect}.{word}" for word in words.split()):
             if OPS.setdefault(name, made) is not made:
                 raise ValueError(f"op {name} is declared twice")
@@ -140,6 +147,19 @@ def element_type(type: Type) -> Scalar:
     """Return what something holds."""
     assert isinstance(type, TensorView | TileBuf | Ptr | VReg)
     return type.element
+
+
+def within(*spaces: Space) -> Rule:
+    """Return the rule of an op whose first operands are pointers to certain memories."""
+
+    def rule(op: Op, _: Constants) -> None:
+        for number, (value, space) in enumerate(zip(op.operands, spaces, strict=False), 1):
+            if value.of(Ptr).space is not space:
+                message = f"`{op.name}` takes a pointer to {space.value} as operand {number}"
+                help = f"operand {number} lies in {space.value}"
+                raise PtoOperandError(f"{message}, `%{value.name}` is {brief_text(value.type)}", help=help)
+
+    return rule
 
 
 def reach(op: Op, _: Constants) -> None:

@@ -99,7 +99,13 @@ _DTYPES = {
 _BUILTIN = {
     "f8E4M3": dtypes.UINT8,
     **{f"vector<2x{name}>": dtypes.UINT32 for name in ("f16", "bf16")},
-    "vector<2xf8E4M3FN>": dtypes.UINT16,
+    **{f"vector<2x{name}>": dtypes.UINT16 for name in ("f8E4M3FN", "f8E5M2")},
+    **{f"vector<4x{name}>": dtypes.UINT32 for name in ("f8E4M3FN", "f8E5M2")},
+    **{f"vector<8x{name}>": dtypes.UINT64 for name in ("f8E4M3FN", "f8E5M2")},
+    **{
+        f"vector<2x{name}>": dtypes.UNSIGNED[2 * size] for name, size in (("i8", 1), ("i16", 2), ("i32", 4), ("f32", 4))
+    },
+    "f8E8M0FNU": dtypes.UINT8,
 }
 _PLAIN = frozenset(_DTYPES) | _BUILTIN.keys()
 _STORED = {

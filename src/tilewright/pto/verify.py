@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from tilewright.errors import KernelError
-from tilewright.frontend.brief import brief
+from tilewright.frontend.tracebacks import brief
 from tilewright.pto.elements import A3, A5, refuse_elements
+from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
-from tilewright.pto.module import Constants, Func, Module, Op, Region, SymbolRef
+from tilewright.pto.module import Constants, Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.kinds import counted
@@ -81,6 +82,7 @@ class _Checker:
         if mark and func.results:
             message = f"`@{func.name}` is an entry (`{mark}`) and must return nothing"
             raise PtoReturnError(message, spans=(func.span,), help="write results through a pointer")
+        refuse_entry(func)
         if func.body is not None:
             self._has_packed = any_packed(func.arguments)
             self._region(func.body, "func.return", func.results, func)
@@ -117,7 +119,8 @@ class _Checker:
             refuse_kinds(op, form)
             if self._has_packed or (op.results and any_packed(op.results)):
                 self._has_packed = True
-                refuse_packed(op, declared.is_by_bytes)
+                if not declared.knows_packed:
+                    refuse_packed(op, declared.is_by_bytes)
             if form.slots:
                 refuse_slots(op, form)
             if declared.rule is not None:
@@ -129,7 +132,7 @@ class _Checker:
         except KernelError as error:
             error.locate((op.span,), _origins(op))
             raise
-        check = _STRUCTURED.get(form.syntax)
+        check = _Checker._launch if op.name == LAUNCH else _STRUCTURED.get(form.syntax)
         if check is not None:
             check(self, op)
 
@@ -176,14 +179,25 @@ class _Checker:
     def _call(self, op: Op) -> None:
         callee = op.attributes["callee"]
         assert isinstance(callee, SymbolRef)
-        func = self.functions.get(callee.name)
+        self._callee(op, callee.name, op.operands, "call")
+
+    def _launch(self, op: Op) -> None:
+        func = self._callee(op, launched(op), op.operands[3:], "launch")
+        if not is_entry(func):
+            message = f"`@{func.name}` is no function that work items run"
+            raise PtoOperandError(message, spans=(op.span,), help=f"add `attributes {{{ENTRY}}}` to it")
+
+    def _callee(self, op: Op, name: str, given: Sequence[Value], noun: str) -> Func:
+        """Return the function of a name, which takes values of some types and gives the results of an op."""
+        func = self.functions.get(name)
         if func is None:
-            help = nearest(callee.name, self.functions, "@")
-            raise PtoUndeclaredValueError(f"there is no function `@{callee.name}`", spans=(op.span,), help=help)
+            help = nearest(name, self.functions, "@")
+            raise PtoUndeclaredValueError(f"there is no function `@{name}`", spans=(op.span,), help=help)
         self.calls.setdefault(func, op)
         takes, gives = [value.type for value in func.arguments], list(func.results)
-        _refuse_difference(op, f"the call of `@{callee.name}`", [value.type for value in op.operands], takes)
-        _refuse_difference(op, f"the call of `@{callee.name}`", [value.type for value in op.results], gives, "result")
+        _refuse_difference(op, f"the {noun} of `@{name}`", [value.type for value in given], takes)
+        _refuse_difference(op, f"the {noun} of `@{name}`", [value.type for value in op.results], gives, "result")
+        return func
 
 
 def _refuse_difference(op: Op, what: str, found: Sequence[Type], expected: Sequence[Type], noun: str = "value") -> None:

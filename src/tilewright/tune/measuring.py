@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,11 +22,48 @@ from tilewright.tune.choices import Choice
 from tilewright.tune.config import Config
 from tilewright.tune.contest import Timed, best, contest
 from tilewright.tune.outcome import outcome
-from tilewright.tune.progress import Progress, shown
 from tilewright.tune.protection import protected
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from tilewright.programs.config import RunConfig
+
+
+class Progress:
+    """What is shown of one kernel's tuning."""
+
+    def __init__(self, name: str, status: Status | None) -> None:
+        self._name = name
+        self._status = status
+
+    def compiling(self, config: Config, number: int, total: int) -> None:
+        """Show which configuration is compiled."""
+        self._show(f"compiling {number} of {total}: {config.text}")
+
+    def measuring(self, times: Sequence[Sequence[float]]) -> None:
+        """Show the times so far."""
+        rounds = max(map(len, times))
+        left = sum(len(each) == rounds for each in times)
+        self._show(f"measuring, round {rounds}, {left} of {len(times)} left, {1e6 * min(map(min, times)):.1f} us")
+
+    def _show(self, text: str) -> None:
+        if self._status is not None:
+            from rich.text import Text
+
+            self._status.update(Text(f"tuning {self._name}: {text}"))
+
+
+@contextmanager
+def shown(name: str) -> Generator[Progress]:
+    """Show the tuning of a kernel inside; the line is gone afterwards."""
+    if not sys.stderr.isatty():
+        yield Progress(name, None)
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield Progress(name, status)
 
 
 @entity

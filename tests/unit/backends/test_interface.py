@@ -136,6 +136,8 @@ def test_the_device_of_tensors_decides_which_back_end_takes_them(elsewhere: Any)
 def test_a_back_end_that_is_named_takes_no_other_devices(elsewhere: Any) -> None:
     with pytest.raises(ValueError, match="^platform 'interpret' takes tensors on cpu, and those .* are on abacus:1$"):
         doubled(elsewhere, elsewhere.clone(), config=RunConfig(platform="interpret"))
+    with pytest.raises(ValueError, match="^platform 'cpu' takes tensors on cpu, and those .* are on abacus:1$"):
+        doubled(elsewhere, elsewhere.clone(), config=RunConfig(platform="cpu"))
     with pytest.raises(ValueError, match="^platform 'count' takes tensors on abacus, and those .* are on cpu$"):
         doubled(numbers(), numbers(), config=RunConfig(platform="count"))
 

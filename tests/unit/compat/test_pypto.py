@@ -141,7 +141,7 @@ MISSING = {
     "import pypto; pypto.DT_FP31": "AttributeError pypto.DT_FP31",
     "import pypto.language as pl; pl.nothing": "AttributeError pypto.language.nothing",
     "from pypto import runtime; runtime.nothing": "AttributeError pypto.runtime.nothing",
-    "import pypto.language.distributed as pld; pld.put": "AttributeError pypto.language.distributed.put",
+    "import pypto.language.distributed as pld; pld.nothing": "AttributeError pypto.language.distributed.nothing",
 }
 
 

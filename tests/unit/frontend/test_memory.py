@@ -35,7 +35,17 @@ def test_every_tile_keeps_its_own_content(target: str) -> None:
 
 
 def test_the_text_says_the_same() -> None:
-    assert ir.structural_equal(pl.parse(str(kernel)), kernel)
+    text = str(kernel)
+    for place in ("MemRef('both', slots=2)", "MemRef('kept', slots=2)[0]", "MemRef('kept', slots=2),"):
+        assert place in text
+    again = pl.parse(text)
+    assert ir.structural_equal(again, kernel) and str(again) == text
+    assert ir.structural_equal(ir.deserialize(ir.serialize(kernel)), kernel)
+
+
+def test_another_slot_is_another_place() -> None:
+    other = pl.parse(str(kernel).replace("slots=2)[0]", "slots=2)[1]"))
+    assert not ir.structural_equal(other, kernel)
 
 
 @pytest.mark.parametrize("slots", [0, -1, 1.5, True])
@@ -97,3 +107,21 @@ def kernel(x: pl.Tensor[[16, 16], pl.FP32], out: pl.Out[pl.Tensor[[16, 16], pl.F
     ir.compile(kernel, platform=target)(x, out)
     assert (out == 2).all()
     assert ir.structural_equal(pl.parse(str(kernel)), kernel)
+
+
+@pytest.mark.parametrize("place", ['"kept"', '"kept", slots=2', "0, 1024"])
+def test_what_several_blocks_assign_is_one_variable(place: str, target: str) -> None:
+    where = f"pl.Tile[[16, 16], pl.FP32, pl.MemRef({place}), pl.Mem.Vec]"
+    kernel = pl.parse(f"""
+@pl.function(type=pl.FunctionType.InCore)
+def kernel(x: pl.Tensor[[16, 16], pl.FP32], out: pl.Out[pl.Tensor[[16, 16], pl.FP32]]) -> pl.Tensor[[16, 16], pl.FP32]:
+    t: {where} = pl.load(x, [0, 0], [16, 16])
+    for i in pl.range(3):
+        t: {where} = pl.add(t, t)
+        if i == 2:
+            t = t + 1.0
+    return pl.store(t, [0, 0], out)
+""")
+    x, out = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
+    ir.compile(kernel, platform=target)(x, out)
+    assert (out == 9).all()

@@ -77,9 +77,8 @@ def test_what_a_help_line_says_to_write_gives_what_the_name_meant(name: str) -> 
 HELPS = sorted({help for help in vars(foreign)["_MEANT"].values()})
 
 
-@pytest.mark.parametrize("help", HELPS)
-def test_a_help_line_names_nothing_that_the_language_lacks(help: str) -> None:
-    for path in re.findall(r"\bpl(?:\.\w+)+", help):
+def test_no_help_line_names_anything_that_the_language_lacks() -> None:
+    for path in (path for help in HELPS for path in re.findall(r"\bpl(?:\.\w+)+", help)):
         found: Any = pl
         for name in path.split(".")[1:]:
             found = getattr(found, name)

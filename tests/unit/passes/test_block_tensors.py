@@ -15,8 +15,8 @@ def test_each_element_is_computed_in_its_block() -> None:
     after = kernel(
         """
     z = pl.create_tensor([M, N], dtype=pl.FP32)
-    for i in pl.range(0, M, 16):
-        for j in pl.range(0, N, 1024):
+    for i in pl.parallel(0, M, 16):
+        for j in pl.parallel(0, N, 1024):
             t = pl.load(x, [i, j], [16, 1024], clamp=True)
             u = pl.load(y, [i, j], [16, 1024], clamp=True)
             v = pl.add(t, u)
@@ -32,7 +32,7 @@ def test_a_folding_goes_on_from_block_to_block() -> None:
     after = kernel(
         """
     z = pl.create_tensor([M, 1], dtype=pl.FP32)
-    for i in pl.range(0, M, 64):
+    for i in pl.parallel(0, M, 64):
         t = pl.load(x, [i, 0], [64, 2048], clamp=True)
         s = pl.row_sum(t)
         for j, (acc,) in pl.range(2048, N, 2048, init_values=(s,)):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tilewright.language as pl
 from tilewright.core.program import Program
+from tilewright.core.region import whole
 from tilewright.frontend.programs import as_program
+from tilewright.interpret.machine import run
 from tilewright.passes.manager import PassManager
 from tilewright.passes.product_grids import Wanted
 from tilewright.passes.widen import widened
@@ -96,3 +99,76 @@ def test_a_sum_that_a_branch_begins_is_one() -> None:
                         else:
                             acc = pl.matmul_acc(acc, x, y)"""
     assert notes(begins, STORE) == notes(SUM, STORE)
+
+
+FORMS = {
+    "offsets with names": """
+        for p in pl.parallel(8):
+            for q in pl.parallel(13):
+                with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
+                    i = p * 12
+                    j = q * 16
+                    {body}""",
+    "tiles counted by one variable": """
+        for tile in pl.parallel(104):
+            with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
+                i = tile // 13 * 12
+                j = tile % 13 * 16
+                {body}""",
+    "blocks of a launch": """
+        for tile in pl.spmd(104, name_hint="tile"):
+            i = tile // 13 * 12
+            j = tile % 13 * 16
+            {body}""",
+    "loops one after the other": """
+        for i in pl.range(0, 96, 12):
+            for j in pl.range(0, 200, 16):
+                with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
+                    {body}""",
+    "loops inside a kernel": """
+        with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
+            for i in pl.range(0, 96, 12):
+                for j in pl.range(0, 200, 16):
+                    {body}""",
+}
+
+
+def form_of(grid: str, *stmts: str) -> Program:
+    """Return the product with its grid written in some form."""
+    indent = grid.rsplit("\n", 1)[1].removesuffix("{body}")
+    body = "\n".join(stmts).replace("\n                    ", "\n").replace("\n", f"\n{indent}")
+    text = f"""
+import tilewright.language as pl
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, a: pl.Tensor[[96, 100], pl.FP32], b: pl.Tensor[[100, 200], pl.FP32],
+             c: pl.InOut[pl.Tensor[[96, 200], pl.FP32]]):
+{grid.format(body=body)}
+"""
+    return PassManager.get_strategy().run_passes(as_program(pl.parse(text)))
+
+
+@pytest.mark.parametrize("grid", FORMS.values(), ids=FORMS)
+def test_every_form_of_a_grid_is_one(grid: str) -> None:
+    """What is computed stays what it was, in tiles of other sizes."""
+    program = form_of(grid, SUM, STORE)
+    found = widened(program, WANTED)
+    assert " by 48 instead of 12, " in str(found) and " by 64 instead of 16, k by 25 instead of 16" in str(found)
+    a, b = (np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32) for shape in ((96, 100), (100, 200)))
+    for each in (program, found.program):
+        c = np.zeros((96, 200), np.float32)
+        run(each, "main", [*map(whole, (a, b, c))])
+        np.testing.assert_array_equal(c, a @ b)
+
+
+@pytest.mark.parametrize("name", ["loops one after the other", "loops inside a kernel"])
+def test_turns_that_read_what_others_wrote_stay_in_order(name: str) -> None:
+    """A tile that is added to was stored by an earlier turn."""
+    reads = "acc = acc + pl.load(c, [0, 0], [12, 16])"
+    assert " by 48" not in str(widened(form_of(FORMS[name], SUM, reads, STORE), WANTED))
+
+
+def test_a_number_of_a_tile_that_is_read_as_such_stays_one() -> None:
+    reads = "acc = acc + pl.cast(tile, pl.FP32)"
+    assert " by 48" not in str(widened(form_of(FORMS["tiles counted by one variable"], SUM, reads, STORE), WANTED))

@@ -19,8 +19,8 @@ from tilewright.backends.cpu.backend import CPU
 from tilewright.backends.interface import takes
 from tilewright.ir.pass_manager import PassManager
 from tilewright.ir.passes import CallbackInstrument
-from tilewright.programs.lowered_stages import Remade
 from tilewright.programs.platforms import BackendType, backend_for, platforms
+from tilewright.programs.stages import Remade
 from tilewright.runtime import RunConfig
 
 X = rows(12)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from tilewright.call.argument import Argument
-from tilewright.call.overlap import share_memory
+from tilewright.call.argument import Argument, share_memory
 from tilewright.core.region import overlaps_itself
 
 BLOCK: Any = np.zeros((12, 12), np.int16)

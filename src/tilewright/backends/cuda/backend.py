@@ -13,7 +13,7 @@ from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cuda import target as targets
 from tilewright.backends.cuda.driver import current_stream, driver, is_there, number_of
 from tilewright.backends.cuda.loaded import LaunchedProgram
-from tilewright.backends.cuda.reports import KERNELS, disassembler, texts
+from tilewright.backends.cuda.reports import KERNELS, TEXTS, disassembler, packed, texts
 from tilewright.backends.cuda.target import Target
 from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Texts, Timed
 from tilewright.core.program import Program
@@ -109,8 +109,9 @@ class CUDA(Backend):
             )
         with timed("LLVM"):
             made = host.result().object
-        objects = {PROGRAM: made, **_objects(emitter, binaries)}
-        shown = {**_texts(emitter.kernels, binaries), "llvm": lambda: text, **texts(objects)}
+        shown = _texts(emitter.kernels, binaries)
+        objects = {PROGRAM: made, **_objects(emitter, binaries), TEXTS: packed(shown)}
+        shown = {**shown, "llvm": lambda: text, **texts(objects)}
         return Code(self, target, objects, symbols, emitter.errors, shown)
 
     def anatomy(self, program: Program, entries: Sequence[str] | None = None, target: Target | None = None) -> Anatomy:
@@ -165,7 +166,8 @@ def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str,
     ]
     cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
     launches = [[each.kernel, each.line, each.grid, list(each.arguments)] for each in emitter.launches]
-    about = {"kernels": listed, "launches": launches}
+    prints = [[each.text, each.end, each.kind, each.box] for each in emitter.prints]
+    about = {"kernels": listed, "launches": launches, "prints": prints}
     return {KERNELS: json.dumps(about).encode(), **cubins}
 
 

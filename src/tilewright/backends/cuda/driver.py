@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
+from time import monotonic, sleep
 from typing import Any
 
 from tilewright.errors import ExecutionError
@@ -19,6 +20,7 @@ _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
 _MULTIPROCESSORS = 16
 _MOST_SHARED = 8  # attribute of a function: how much shared memory it may ask for
 _RELAXED = 2  # a thread's own calls are none that a capture may object to
+_NOT_READY = 600
 _PAGE = 4096
 _MAPPED = 2  # memory of the host that the device sees
 
@@ -155,10 +157,27 @@ class Driver:
             self.call("cuStreamWaitEvent", ctypes.c_void_p(second), event, 0)
             self.call("cuEventDestroy_v2", event)
 
+    def wait(self, device: int, seconds: float) -> None:
+        """Wait until the usual stream of a GPU has nothing left to do, or for so long."""
+        with self.using(device):
+            event, end = self._event(), monotonic() + seconds
+            self.call("cuEventRecord", event, None)
+            while self.library.cuEventQuery(event) == _NOT_READY and monotonic() < end:
+                sleep(1e-3)
+            self.call("cuEventDestroy_v2", event)
+
     def _event(self) -> ctypes.c_void_p:
         made = ctypes.c_void_p()
         self.call("cuEventCreate", ctypes.byref(made), 0)
         return made
+
+    def words(self, address: int, count: int, stream: int | None) -> list[int]:
+        """Return so many words of the current GPU's memory, as they are once a stream has nothing left to do."""
+        found = (ctypes.c_int64 * count)()
+        size, there = ctypes.c_size_t(8 * count), ctypes.c_void_p(stream)
+        self.call("cuMemcpyDtoHAsync_v2", found, ctypes.c_uint64(address), size, there)
+        self.call("cuStreamSynchronize", there)
+        return list(found)
 
     def shared_word(self, device: int) -> tuple[int, int]:
         """Return a word that the host and a GPU see, zero and nobody else's: its address for one and for the other."""

@@ -5,24 +5,59 @@ Nothing is asked of a GPU before a program is called: what was compiled for one 
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
+from weakref import WeakSet
 
-from tilewright.backends.cuda.driver import DriverError, current_stream, driver, number_of, stream_function
+from tilewright.backends.cuda.driver import DriverError, current_stream, driver, is_there, number_of, stream_function
 from tilewright.backends.cuda.host import element_code, map_code
 from tilewright.backends.cuda.host.graph_words import ENTRY_WORDS, STATE_WORDS, STATES, STREAMS, TRIES
-from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, STREAM, TABLE, TOO_MANY, Table
+from tilewright.backends.cuda.host.launch_code import DRIVER, EARLIER, LOAD, PRINT, STREAM, TABLE, TOO_MANY, Table
 from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
+from tilewright.native.context import INTERRUPTED
 from tilewright.native.support import carried
+
+PATIENCE = 5.0
+"""Seconds that the end of a process waits for its kernels, at most."""
+
+LATE = "an earlier call of this program has done that, and this one has not run"
+LAST = "the last call of this program has done that, and no call was left to raise it"
+BLOCKING = "with CUDA_LAUNCH_BLOCKING=1 every call waits, and raises what it has done itself"
+
+
+_programs: WeakSet[PlacedProgram] = WeakSet()
+_process: list[int] = []
+"""The process that looks at its programs when it ends; a child of it has no driver."""
+
+
+def look_at_exit(program: PlacedProgram) -> None:
+    """Have what the kernels of a program note shown when the process ends, if no call has raised it by then."""
+    _programs.add(program)
+    if os.getpid() not in _process:
+        _process[:] = [os.getpid()]
+        atexit.register(show_what_is_left)
+
+
+def show_what_is_left() -> None:
+    """Write the errors of this process's programs that no call has raised, once their kernels are done."""
+    if _process != [os.getpid()] or not is_there():
+        return
+    for device in {program.device for program in _programs}:
+        with suppress(ExecutionError):  # of a GPU that is in no state to be asked
+            driver().wait(device, PATIENCE)
+    for said in filter(None, [program.left_over() for program in _programs]):
+        sys.stderr.write(f"{said}\n")
 
 
 class LaunchedProgram(HostProgram):
@@ -41,6 +76,7 @@ class LaunchedProgram(HostProgram):
 
 
 _Load = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64)
+_Show = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
 class PlacedProgram(HostProgram):
@@ -52,6 +88,7 @@ class PlacedProgram(HostProgram):
         self._graphs: Any = None
         self._keep: list[object] = []
         super().__init__(program, code, self._symbols(code))
+        look_at_exit(self)
 
     def _symbols(self, code: Code) -> dict[str, int]:
         """Return where everything lies that host functions name."""
@@ -72,12 +109,14 @@ class PlacedProgram(HostProgram):
             self._graphs[::STATE_WORDS] = [TRIES] * (STREAMS * len(code.symbols))
         stream, kept = stream_function("torch" in sys.modules)
         load = _Load(partial(self._load, code, kernels))
-        self._keep += [kept, load]
+        show = _Show(partial(self._show, listed.get("prints", ())))
+        self._keep += [kept, load, show]
         return {
             TABLE: ctypes.addressof(self._table),
             STATES: ctypes.addressof(self._graphs),
             STREAM: stream,
             LOAD: ctypes.cast(load, ctypes.c_void_p).value or 0,
+            PRINT: ctypes.cast(show, ctypes.c_void_p).value or 0,
             **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER, *map_code.DRIVER)},
         }
 
@@ -97,6 +136,38 @@ class PlacedProgram(HostProgram):
             return error.code
         self._table[Table.KERNELS + Table.ROW * number] = found
         return 0
+
+    def _show(self, prints: Sequence[Sequence[Any]], stream: int | None, buffer: int, room: int) -> int:
+        """Show what a kernel that was just launched prints, once it is done; return the driver's error, or 0."""
+        from tilewright.backends.cuda.prints import Print, said
+
+        try:
+            (asked,) = driver().words(buffer, 1, stream)
+            words = driver().words(buffer, 1 + min(asked, room), stream)
+        except DriverError as error:
+            return error.code
+        with open(1, "wb", closefd=False) as output:
+            output.write(said(words, [Print(*each) for each in prints]).encode())
+        return 0
+
+    def _fail(self, name: str, number: int, numbers: Sequence[int]) -> NoReturn:
+        """Raise what ended a run, or kept it from beginning."""
+        is_late = number != INTERRUPTED and bool(number & EARLIER)
+        try:
+            super()._fail(name, number & ~EARLIER if is_late else number, numbers)
+        except ExecutionError as error:
+            if is_late:
+                error.notes, error.hint = (*error.notes, LATE), error.hint or BLOCKING
+            raise
+
+    def left_over(self) -> str:
+        """Return what kernels have noted and no call has raised, as it would be shown, or nothing."""
+        try:
+            self.finish(next(iter(self.code.symbols)), 0, 0)
+        except ExecutionError as error:
+            error.notes = (*error.notes, LAST)
+            return f"{type(error).__name__}: {error}"
+        return ""
 
     def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
         """Raise what a run did wrong, and what kernels have noted meanwhile: all of it, where launches are blocking."""

@@ -12,9 +12,11 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from zlib import compress, decompress
 
 from tilewright.backends.interface import Texts
 from tilewright.native.elf import content_of
@@ -22,6 +24,8 @@ from tilewright.records import record
 
 KERNELS = "kernels"
 """The object that says how each kernel is launched."""
+TEXTS, KEPT = "texts", ("ttir", "ptx")
+"""The object that has texts of the kernels, and which: a program that was loaded shows these."""
 
 _TOOL = "cuobjdump"
 _REGISTERS, _FRAME = 0x2F, 0x11
@@ -31,7 +35,17 @@ _HEAD = ("kernel", "line", "grid", "threads", "registers", "spilled", "shared", 
 
 def texts(objects: Mapping[str, bytes]) -> Texts:
     """Return what can be shown of the kernels of a program, by stage."""
-    return {"sass": lambda: _sass(objects), "launches": lambda: _launches(objects)}
+    kept = {stage: partial(_kept, objects, stage) for stage in KEPT if TEXTS in objects}
+    return {**kept, "sass": lambda: _sass(objects), "launches": lambda: _launches(objects)}
+
+
+def packed(made: Texts) -> bytes:
+    """Return the texts that are kept with a program."""
+    return compress(json.dumps({stage: made[stage]() for stage in KEPT}).encode(), 1)
+
+
+def _kept(objects: Mapping[str, bytes], stage: str) -> str:
+    return json.loads(decompress(objects[TEXTS]))[stage]
 
 
 @record

@@ -19,8 +19,9 @@ LOADED, LIGHT, MOST = 64, 8, 512
 that are taken for that at most. Many that do little keep memory busier, until they wait for each other."""
 TINY = 128
 """Elements of a tile that one warp has alone."""
-OF_PRODUCTS = 128
-"""Elements of products, or of a factor, that a thread has; with more it runs out of registers."""
+OF_PRODUCTS, HEAVY = 128, 40
+"""Elements of products, or of a factor, that a thread has; with more it runs out of registers. Half as many where it
+does so much to each of them: the time that compiling takes grows faster than what a thread does."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
 BAND = 16
@@ -46,27 +47,32 @@ class Schedule:
 
 
 def plain(
-    largest: int, products: Sequence[tuple[int, int]], *, loaded: tuple[int, int] = (0, 1), is_light: bool = False
+    largest: int,
+    products: Sequence[tuple[int, int]],
+    *,
+    loaded: tuple[int, int] = (0, 1),
+    is_light: bool = False,
+    work: int = 0,
 ) -> Schedule:
     """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
 
     `loaded` is how many bytes it loads at once and folds, and of how many an element is; one that is light does little
-    more than load and store.
+    more than load and store. `work` is how many operations on floats there are in its text.
     """
     if not products:
         size, element = loaded
         wide = largest // LIGHT if is_light else size // (LOADED if element < 4 else LOADED // 2)
         return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
-    return Schedule(_warps(held // OF_PRODUCTS, 8), 3)
+    return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), 8), 3)
 
 
-def described(largest: int, products: Sequence[tuple[int, int]], loaded: int) -> tuple[Schedule, ...]:
+def described(largest: int, products: Sequence[tuple[int, int]], loaded: int, work: int = 0) -> tuple[Schedule, ...]:
     """Return the schedules of a kernel that loads so many bytes a turn by descriptors, the best first.
 
     What Triton cannot follow, or does not fit a block, is passed over.
     """
-    usual = plain(largest, products)
+    usual = plain(largest, products, work=work)
     if sum(rows * columns for rows, columns in products) <= SMALL:
         return Schedule(usual.warps, min(max(DEEP // loaded, usual.stages), DEEPEST)), usual
     if len(products) > 1 and all(rows == SPLIT_ROWS for rows, _ in products):

@@ -26,7 +26,6 @@ _MODULES = {
     "pypto.jit.decorator": f"{__name__}.jit",
     "pypto.backend.pto_backend": "tilewright.backend",
     "pypto.compile_profiling": "tilewright.programs.profiler",
-    "pypto.language.distributed": f"{__name__}.distributed",
     **{f"pypto.runtime.{name}": "tilewright.runtime" for name in _RUNTIME},
     **{f"pypto.{_INNER}.{name}": f"tilewright.{name}" for name in ("ir", "backend")},
     f"pypto.{_INNER}.passes": "tilewright.ir.passes",

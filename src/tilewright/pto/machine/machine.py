@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import repeat
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from tilewright.core.expr import Expr, Var, constant
-from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.core.expr import Expr, Var
 from tilewright.core.types import TileType
 from tilewright.errors import KernelError, UnsupportedFeatureError
 from tilewright.forks import computed_once
-from tilewright.ops.builder import Builder, tile_type
+from tilewright.ops.builder import Builder
 from tilewright.pto.errors import PtoNestingError
+from tilewright.pto.machine.cores import VECTOR, Core, within
 from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
@@ -37,6 +39,31 @@ class Blocks:
     count: Var
 
 
+Place: TypeAlias = tuple[Expr, Expr, Expr]
+"""Along x, y and z."""
+
+
+@record
+class Threads:
+    """How many work items a launch has, where the one that runs is among them, and its number."""
+
+    extents: Place
+    place: Place
+    number: Expr
+
+
+@dataclass
+class Simt:
+    """What runs inside a launch."""
+
+    threads: Threads | None = None
+    """The work item that runs."""
+    crew: object = None
+    """The work items that run a function together, where they meet in it."""
+    extents: Place | None = None
+    """How many work items the next call of an entry has, where an op has said it."""
+
+
 def _hint(op: Op) -> str:
     """Return a name for what an op makes: its result's, or that of the tile it writes."""
     named = op.results or op.outs
@@ -53,30 +80,6 @@ def _value(result: Lowered | Expr, type_: Type | None) -> Lowered:
     return Predicate(result, type_.bits) if isinstance(type_, Mask) else Number(result)
 
 
-def refuse_unlike(value: Lowered, other: Lowered) -> None:
-    """Refuse two values that cannot stand for one: where they lie is known before the program runs."""
-    if value.frame != other.frame and None not in (value.frame, other.frame):
-        raise UnsupportedFeatureError(
-            "this would be in one buffer or another, as the running program decides",
-            help="choose an offset or an address instead, or branch around the ops that use it",
-        )
-
-
-@record
-class Carried:
-    """A value that a loop or branch hands on, in variables."""
-
-    like: Lowered
-    variables: tuple[Var, ...]
-
-    @property
-    def value(self) -> Lowered:
-        """The value that the variables make."""
-        if isinstance(self.like, Tile) and self.like.slot is not None:
-            return self.like
-        return self.like.having(self.variables)
-
-
 class Machine:
     """A function being lowered: the statements so far, its memory, and what its values stand for."""
 
@@ -87,15 +90,22 @@ class Machine:
         arch: str,
         blocks: Blocks,
         knowledge: Knowledge,
+        core: Core | None = None,
     ) -> None:
         self.b = Builder()
+        self.core = core
+        """The core that this is lowered for, where several run the function together."""
+        self.claimed = 0
+        """How many functions and sections of that core surround the op being lowered."""
         self.ops = ops
         self.funcs = funcs
         """Every function of the module, with those it can call."""
         self.arch = arch
         self.blocks = blocks
         self.knowledge = knowledge
-        self.memory = LocalMemory(self.b, arch, knowledge)
+        self.memory = LocalMemory(self.b, arch, knowledge, core)
+        if core is not None and core.kind == VECTOR and core.meeting.lanes > 1:
+            self.memory.number = self.b.do("tile.get_subblock_idx")
         self.values: dict[Value, Lowered] = {}
         self.written: set[Slot] = set()
         """The tiles that certainly hold a value by now."""
@@ -106,16 +116,24 @@ class Machine:
         """The calls that lead to the function being walked."""
         self.made: dict[Hashable, Expr] = {}
         self.settings: dict[str, tuple[Expr, Expr]] = {}
+        self.pipes: dict[tuple[str, int], object] = {}
+        """What ops have said about pipes to other cores, by where they lead and their number."""
+        self.simt = Simt()
 
     # walking
 
     def call(self, site: Op, name: str, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
         """Lower the function that the one being walked calls so; return its results."""
+        with self.calling(site, name) as func, within(self, site, func) as callee:
+            return () if callee is None else self.function(callee, arguments)
+
+    @contextmanager
+    def calling(self, site: Op, name: str) -> Generator[Func]:
+        """Let the function of a name be called where an op says; yield it."""
         self._refuse_sprawl(name)
         outer, self.sites = self.sites, (*self.sites, site)
-        results = self.function(self._callee(name), arguments)
+        yield self.callee(name)
         self.sites = outer
-        return results
 
     def _refuse_sprawl(self, name: str) -> None:
         """Refuse a call where calls, which are written out, have made too much of a function already."""
@@ -126,7 +144,7 @@ class Machine:
             message = f"with `@{name}` written out where it is called, this would be more than {MOST_OPS} ops"
             raise UnsupportedFeatureError(message, help="call it in a loop")
 
-    def _callee(self, name: str) -> Func:
+    def callee(self, name: str) -> Func:
         """Return the function of a name: the one in sight, or where that has no body the only one that has."""
         seen = self.funcs[self.calls[-1]][name]
         defined = [seen] if seen.body else [func for func in self.funcs if func.name == name and func.body]
@@ -138,12 +156,18 @@ class Machine:
     def function(self, func: Func, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
         """Lower a function in place, given its arguments; return its results."""
         assert func.body is not None
+        with self.inside(func):
+            self.values = dict(zip(func.arguments, arguments, strict=True))
+            return self.region(func.body, arguments if func.body.arguments else ())
+
+    @contextmanager
+    def inside(self, func: Func) -> Generator[None]:
+        """Let a function be the one that is walked."""
         self.calls.append(func)
-        outer, self.values = self.values, dict(zip(func.arguments, arguments, strict=True))
-        results = self.region(func.body, arguments if func.body.arguments else ())
+        outer = self.values
+        yield
         self.values = outer
         self.calls.pop()
-        return results
 
     def region(self, region: Region, arguments: Sequence[Lowered] = ()) -> tuple[Lowered, ...]:
         """Lower the ops of a region; return what its last one hands on."""
@@ -243,36 +267,6 @@ class Machine:
 
     # what branches and loops carry
 
-    def carried(self, values: Sequence[Lowered], hint: str) -> list[Carried]:
-        """Return fresh variables for every part of some values, with no value yet."""
-        return [Carried(v, tuple(self.b.variable(part.type, hint) for part in self.parts(v))) for v in values]
-
     def parts(self, value: Lowered) -> tuple[Expr, ...]:
         """Return what must be carried for a value; a tile that is a variable turns out to need bytes."""
         return () if isinstance(value, Tile) and not self.placed(value) else value.parts
-
-    def hand_on(self, carried: Sequence[Carried], values: Sequence[Lowered]) -> None:
-        """Assign the parts of values to variables, all of them read before any is written."""
-        pairs: list[tuple[Var, Expr]] = []
-        for one, value in zip(carried, values, strict=True):
-            refuse_unlike(one.like, value)
-            pairs += zip(one.variables, self.parts(value), strict=False)
-        targets = {var for var, _ in pairs}
-        copies = [
-            (var, self.b.held(part, "was") if part in targets and part is not var else part) for var, part in pairs
-        ]
-        for var, part in copies:
-            if part is not var:
-                self.b.assign(var, part)
-
-    # the end
-
-    def statements(self) -> tuple[Stmt, ...]:
-        """Return everything written, behind the tiles that are read before anything is written to them."""
-        blank = [self._blank(slot) for slot in self.memory.slots.values() if slot.needs_value]
-        return (*blank, *self.b.blocks[0])
-
-    def _blank(self, slot: Slot) -> Stmt:
-        dtype = tile_type(slot.var).dtype
-        zeros = self.b.op("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
-        return AssignStmt(slot.var, zeros, slot.var.span)

@@ -8,13 +8,14 @@ the function is lowered again knowing it.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.core.expr import Expr, Var
 from tilewright.core.types import tensor
 from tilewright.dtypes import UINT8
-from tilewright.errors import OutOfBoundsError
+from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.ops.builder import Builder, known
+from tilewright.pto.machine.cores import VECTOR, Core
 from tilewright.pto.machine.places import Arena, Slot, Span
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.types import Scalar, Space, TileBuf
@@ -22,9 +23,12 @@ from tilewright.pto.types import Scalar, Space, TileBuf
 _KIB = 1024
 _SIZES = {
     Space.MAT: 512 * _KIB, Space.LEFT: 64 * _KIB, Space.RIGHT: 64 * _KIB, Space.BIAS: 64 * _KIB,
-    Space.SCALING: 64 * _KIB,
+    Space.SCALING: 256 * _KIB,
 }  # fmt: skip
 _BY_ARCH = {"a5": {Space.VEC: 248 * _KIB, Space.ACC: 256 * _KIB}, "a3": {Space.VEC: 192 * _KIB, Space.ACC: 128 * _KIB}}
+
+MOST_LANES = 2
+"""The vector cores of a block."""
 
 UNLIMITED = 1 << 40
 """More bytes than any buffer has."""
@@ -55,24 +59,49 @@ class Knowledge:
 class LocalMemory:
     """The arenas and slots of a function being lowered."""
 
-    def __init__(self, builder: Builder, arch: str, knowledge: Knowledge) -> None:
+    def __init__(self, builder: Builder, arch: str, knowledge: Knowledge, core: Core | None = None) -> None:
         self.b = builder
+        self.core = core
         self.arch = arch
         self.knowledge = knowledge
         self.arenas: dict[Space, Arena] = {}
+        self.shared: dict[Space, Var] = {}
+        """The buffers of memories that other cores see too."""
         self.private: dict[Space, Arena] = {}
         """What no address reaches: tiles that have none, and the machine's own state."""
         self.slots: dict[Hashable, Slot] = {}
         self.addressed: dict[tuple[Space, int], set[TileBuf]] = {}
         self.cells: dict[Hashable, Pointer] = {}
+        self.number: Expr = builder.index(0)
+        """Which of a block's vector cores this is."""
 
     def arena(self, space: Space) -> Arena:
         """Return the arena of a local memory."""
         if space not in self.arenas:
             limit = capacity(space, self.arch)
-            whole = Var(space.loc, tensor([UNLIMITED], UINT8))
-            self.arenas[space] = Arena(space, limit, whole, self.knowledge.parts.get(space, ()))
+            if self.is_shared(space):
+                self.arenas[space] = Arena(space, limit, self.buffer(space), base=self._base(space, limit))
+            else:
+                whole = Var(space.loc, tensor([UNLIMITED], UINT8))
+                self.arenas[space] = Arena(space, limit, whole, self.knowledge.parts.get(space, ()))
         return self.arenas[space]
+
+    def is_shared(self, space: Space) -> bool:
+        """Return whether other cores see a memory too."""
+        return self.core is not None and space in self.core.meeting.shared
+
+    def buffer(self, space: Space) -> Var:
+        """Return the buffer of a memory that other cores see too; both vector cores' memories are in one."""
+        if space not in self.shared:
+            self.knowledge.exposed.add(space)
+            size = capacity(space, self.arch) * (MOST_LANES if space is Space.VEC else 1)
+            self.shared[space] = Var(f"all_{space.loc}", tensor([size], UINT8))
+        return self.shared[space]
+
+    def _base(self, space: Space, limit: int) -> Expr:
+        """Return where a core's own part of a shared memory begins."""
+        is_own = space is Space.VEC and self.core is not None and self.core.kind == VECTOR
+        return self.b.mul(self.number, limit) if is_own else self.b.index(0)
 
     def apart(self, space: Space, element: Scalar, nbytes: int) -> Pointer:
         """Return where so many bytes lie that no address reaches, zero to begin with."""
@@ -86,6 +115,15 @@ class LocalMemory:
         """Return an address in a local memory."""
         arena = self.arena(space)
         return Pointer(element, space, arena.var, offset, arena)
+
+    def lane(self, pointer: Pointer, which: Expr) -> Pointer:
+        """Return the same address in the memory of one of a block's vector cores."""
+        if pointer.arena is not None and pointer.arena.base is not None:
+            return replace(pointer, arena=replace(pointer.arena, base=self.b.mul(which, pointer.arena.limit)))
+        if known(which) != 0 and self.core is None:
+            message = "this kernel runs on one vector core, and writes to the memory of another"
+            raise UnsupportedFeatureError(message, help="wait for it in a vector function or section")
+        return pointer
 
     def place(self, type_: TileBuf, address: Expr | None) -> Pointer:
         """Return where a tile lies: at its address, or where no address reaches."""

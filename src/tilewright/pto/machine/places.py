@@ -47,6 +47,8 @@ class Arena:
     """What is accessed, None where nobody knows."""
     pieces: dict[Span, Var] = field(default_factory=dict[Span, Var])
     """The buffers of the parts that were asked for."""
+    base: Expr | None = None
+    """Where it begins in a buffer that cores share."""
 
     def touch(self, offset: Expr, nbytes: int | None) -> None:
         """Note an access: so many bytes from an offset on, or nobody knows how many."""

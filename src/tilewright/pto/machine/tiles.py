@@ -35,6 +35,7 @@ def read(
 ) -> Expr:
     """Return rows and columns of a tile from a position on; `limit` bounds extents nobody knows yet."""
     most = limit or source.limits
+    _reaches(m, source.type.space, source)
     check_covers(m, source, region, most, at)
     shape = static(region, most)
     if source.slot is not None:
@@ -43,6 +44,18 @@ def read(
         return _read_boxes(m, source, region, shape, at)
     view = window(m, source, region, at)
     return m.b.load(view, shape, _asked(region))
+
+
+def _reaches(m: Machine, space: Space, tile: Tile | None = None) -> None:
+    """Note an access to a local memory: another core's is shared, and tiles there need addresses."""
+    if m.core is None or not m.claimed or space is Space.GM or m.core.owns(space):
+        return
+    m.core.meeting.shared.add(space)
+    key = None if tile is None or tile.slot is None else tile.slot.key
+    is_addressed = tile is None or (tile.slot is None and tile.place.arena is not None)
+    if not is_addressed and not (isinstance(key, tuple) and key[:1] == (space,)):
+        message = f"this tile lies in the memory of another core, `{space.loc}`, and has no address there"
+        raise UnsupportedFeatureError(message, help="allocate it with `addr`, on both cores")
 
 
 def refuse_reach(tile: Tile, extents: tuple[int | None, int | None], at: Extents | None = None) -> None:
@@ -120,6 +133,7 @@ def write(m: Machine, target: Tile, value: Expr, at: Extents | None = None, cove
     valid = tile_type(value).valid
     rows, cols = (extent if isinstance(extent, int) else None for extent in valid)
     refuse_reach(target, (rows, cols), at)
+    _reaches(m, target.type.space, target)
     if target.slot is not None:
         _write_slot(m, target.slot, value, at, covers)
         return
@@ -201,12 +215,15 @@ def bytes_view(m: Machine, pointer: Pointer, shape: Sequence[Expr | int], stride
     extents, steps = tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides))
     buffer, offset, arena = pointer.buffer, pointer.offset, pointer.arena
     if arena is not None:
+        _reaches(m, pointer.space)
         span = _span(pointer, extents, steps)
         _refuse_outside(pointer, span if all(known(n) for n in extents) else None)
         arena.touch(offset, span)
         part = arena.part(offset, span)
         if part is not None:
             buffer, offset = arena.piece(part), m.b.add(offset, -part[0])
+        if arena.base is not None:
+            offset = m.b.add(offset, arena.base)
     dtype = pointer.element.dtype
     return m.b.do("tensor.as_strided", buffer=buffer, shape=extents, strides=steps, offset=offset, dtype=dtype)
 

@@ -6,7 +6,6 @@ Attributes: `value` of a constant, `predicate` of a comparison.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tilewright import dtypes
 from tilewright.core.expr import Expr, constant
@@ -15,8 +14,9 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known
 from tilewright.pto import types
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
-from tilewright.pto.machine.machine import Machine, refuse_unlike
-from tilewright.pto.machine.tiles import cell_view
+from tilewright.pto.machine.carrying import refuse_unlike
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.pairs import MEMBERS, pair_bits, reinterpreted
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, equal
@@ -78,12 +78,13 @@ _AS_UNSIGNED = {"divui": "div", "remui": "mod", "maxui": "max", "minui": "min", 
 _BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
 
 
-@declare("arith.constant", Form("", "x", syntax=Syntax.CONSTANT))
+@declare("arith.constant", Form("", "x", syntax=Syntax.CONSTANT), knows_packed=True)
 def _constant(m: Machine, op: Op) -> Expr | None:
-    """A number; several of them are for ops that ask for none of their values."""
-    value = op.attributes["value"]
+    """A number, or two in one value; more of them are for ops that ask for none of their values."""
+    value, type_ = op.attributes["value"], op.results[0].type
     if isinstance(value, str):
-        return None
+        pair = type_ if isinstance(type_, Scalar) and type_.name in MEMBERS else None
+        return constant(pair_bits(value, pair), pair.dtype) if pair else None
     assert isinstance(value, (bool, int, float))
     return constant(round_scalar(value, _result(op)), _result(op))
 
@@ -125,7 +126,7 @@ def _float_remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The remainder with the sign of the dividend, from one with the sign of the divisor."""
     sizes = [m.b.scalar("max", value, m.b.scalar("neg", value)) for value in (lhs, rhs)]
     rest = m.b.scalar("mod", *sizes)
-    return _chosen(m, m.b.scalar("lt", lhs, constant(0.0, element_of(lhs))), m.b.scalar("neg", rest), rest)
+    return chosen(m, m.b.scalar("lt", lhs, constant(0.0, element_of(lhs))), m.b.scalar("neg", rest), rest)
 
 
 @declare("arith.ceildivsi ceildivui", _INTEGERS)
@@ -141,9 +142,14 @@ def _ceiling(m: Machine, op: Op, dividend: Expr, divisor: Expr) -> Expr:
 @declare("arith.maxnumf minnumf", _FLOATS)
 def _number_of(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The larger or smaller of two; one that is no number gives way to the other."""
-    first = _chosen(m, m.b.scalar("eq", lhs, lhs), lhs, rhs)
-    second = _chosen(m, m.b.scalar("eq", rhs, rhs), rhs, lhs)
-    return m.b.scalar(op.name.removeprefix("arith.")[:3], first, second)
+    return number_of_two(m, op.name.removeprefix("arith.")[:3], lhs, rhs)
+
+
+def number_of_two(m: Machine, which: str, lhs: Expr, rhs: Expr) -> Expr:
+    """Return the `max` or `min` of two floats; one that is no number gives way to the other."""
+    first = chosen(m, m.b.scalar("eq", lhs, lhs), lhs, rhs)
+    second = chosen(m, m.b.scalar("eq", rhs, rhs), rhs, lhs)
+    return m.b.scalar(which, first, second)
 
 
 @declare(f"arith.{' '.join(_BITS)}", _INTEGERS)
@@ -187,16 +193,16 @@ def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     return m.b.scalar("or_", m.b.scalar("not_", ordered), holds)
 
 
-@declare("arith.select", Form("bxx", "x", Typing.SELECT), rule=_choices)
+@declare("arith.select", Form("bxx", "x", Typing.SELECT), rule=_choices, knows_packed=True)
 def _select(m: Machine, op: Op, condition: Expr) -> Lowered:
     """One of two numbers, as a condition says."""
-    chosen, spare = (m.values[value] for value in op.operands[1:])
-    refuse_unlike(chosen, spare)
-    parts = [_chosen(m, condition, a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]
-    return chosen if not parts else chosen.having(parts)
+    then, other = (m.values[value] for value in op.operands[1:])
+    refuse_unlike(then, other)
+    parts = [chosen(m, condition, a, b) for a, b in zip(m.parts(then), m.parts(other), strict=True)]
+    return then if not parts else then.having(parts)
 
 
-def _chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
+def chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
     """Return one of two values."""
     fixed = known(condition)
     if fixed is not None:
@@ -257,9 +263,7 @@ def _resigned(m: Machine, op: Op, value: Expr) -> Expr:
 @declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits)
 def _bitcast(m: Machine, op: Op, value: Expr) -> Expr:
     """The same bits as another type, by way of memory."""
-    cell = m.memory.cell(op, op.operands[0].of(Scalar))
-    m.b.set(cell_view(m, cell), value, 0)
-    return m.b.get(cell_view(m, replace(cell, element=op.results[0].of(Scalar))), 0)
+    return reinterpreted(m, op, value, op.operands[0].of(Scalar), op.results[0].of(Scalar))[0]
 
 
 @declare("arith.addui_extended", Form("ii", "ib", Typing.EXTENDED))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from tilewright.core.expr import Expr, Var
@@ -84,11 +84,15 @@ def _alloc(m: Machine, op: Op) -> Tile:
     if address is not None:
         m.memory.sees(type_, address)
     number = known(address) if address is not None else None
-    key = m.here(op) if address is None else (type_.space, number)
+    return fresh(m, m.here(op) if address is None else (type_.space, number), type_, valid, address)
+
+
+def fresh(m: Machine, key: Hashable, type_: TileBuf, valid: tuple[Expr, Expr], address: Expr | None = None) -> Tile:
+    """Return a tile: a variable where nothing else sees its bytes, else at its address or where there is room."""
     held = value_type(type_)
     if held is not None and None in held.valid and (address is not None or m.knowledge.resizes):
         held = None  # others may see these bytes, or more of them
-    is_seen = address is not None and (number is None or type_.space in m.knowledge.exposed)
+    is_seen = address is not None and (known(address) is None or type_.space in m.knowledge.exposed)
     if held is None or key in m.knowledge.placed or is_seen:
         return Tile(type_, valid, pointer=m.memory.place(type_, address))
     if address is not None:

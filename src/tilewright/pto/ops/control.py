@@ -6,8 +6,13 @@ from tilewright.core.expr import Expr, constant
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL
 from tilewright.ops.builder import known
+from tilewright.pto.entries import is_entry
+from tilewright.pto.machine.carrying import carried, hand_on
+from tilewright.pto.machine.cores import within
+from tilewright.pto.machine.launches import launch
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import regrained
+from tilewright.pto.machine.threads import alone
 from tilewright.pto.machine.values import Lowered, Number, Predicate
 from tilewright.pto.module import Op, SymbolRef, Value
 from tilewright.pto.op import declare
@@ -34,11 +39,14 @@ def _carriable(m: Machine, value: Value) -> Lowered:
 
 
 @declare("func.call", Form("x*", "x*", syntax=Syntax.CALL))
-def _call(m: Machine, op: Op) -> tuple[Lowered, ...]:
+def _call(m: Machine, op: Op) -> tuple[Lowered, ...] | None:
     """A call of a function of the module."""
     callee = op.attributes["callee"]
     assert isinstance(callee, SymbolRef)
-    return m.call(op, callee.name, [m.values[v] for v in op.operands])
+    arguments = [m.values[v] for v in op.operands]
+    if m.simt.threads is None and is_entry(m.callee(callee.name)):
+        return launch(m, op, callee.name, m.simt.extents or alone(m).extents, arguments)
+    return m.call(op, callee.name, arguments)
 
 
 @declare("pto.section.cube section.vector vecscope", Form(syntax=Syntax.REGION), is_by_bytes=True)
@@ -47,7 +55,10 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """A region that runs where it stands."""
     region = op.regions[0]
     arguments = [m.values[v] for v in op.operands][: len(region.arguments)]
-    handed = m.region(region, arguments)
+    if m.core is not None and m.core.skips(op, None):
+        return ()
+    with within(m, op):
+        handed = m.region(region, arguments)
     return handed if op.results else ()
 
 
@@ -56,18 +67,18 @@ def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
     """A loop that counts up, and carries values."""
     start, stop, step = map(m.b.index, bounds)
     inits = [_carriable(m, v) for v in op.clause("iter_args") or ()]
-    carried = m.carried(inits, "carried")
-    m.hand_on(carried, inits)
+    kept = carried(m, inits, "carried")
+    hand_on(m, kept, inits)
     region, before = op.regions[0], set(m.written)
     counter = region.arguments[0].of(Scalar)
     with m.b.loop(start, stop, step, hint=region.arguments[0].name) as index:
         number = Number(m.b.cast(index, counter.dtype))
-        arguments = [c.value for c in carried]
-        m.hand_on(carried, m.region(region, (number, *arguments)))
+        arguments = [c.value for c in kept]
+        hand_on(m, kept, m.region(region, (number, *arguments)))
     first, last = known(start), known(stop)
     if first is None or last is None or first >= last:
         m.written = before
-    return tuple(c.value for c in carried)
+    return tuple(c.value for c in kept)
 
 
 @declare("scf.if", Form("b", "x*", syntax=Syntax.IF))
@@ -80,12 +91,12 @@ def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
     before = set(m.written)
     with m.b.block() as then:
         values = m.region(op.regions[0])
-        results = m.carried(values, "result")
-        m.hand_on(results, values)
+        results = carried(m, values, "result")
+        hand_on(m, results, values)
     after_then, m.written = m.written, set(before)
     with m.b.block() as other:
         if len(op.regions) > 1:
-            m.hand_on(results, m.region(op.regions[1]))
+            hand_on(m, results, m.region(op.regions[1]))
     m.written &= after_then
     m.b.either(condition, then, other)
     return tuple(r.value for r in results)
@@ -95,22 +106,22 @@ def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
 def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The first region decides and hands values on, the second one makes the next turn's."""
     inits = [_carriable(m, v) for v in op.operands]
-    carried = m.carried(inits, "carried")
-    m.hand_on(carried, inits)
+    kept = carried(m, inits, "carried")
+    hand_on(m, kept, inits)
     before, after = op.regions
     going = m.b.variable(ScalarType(BOOL), "going")
     m.b.assign(going, constant(True, BOOL))
-    arguments = [c.value for c in carried]
+    arguments = [c.value for c in kept]
     with m.b.block() as body:
         condition, *values = m.region(before, arguments)
         assert isinstance(condition, Number)
-        results = m.carried(values, "result")
-        m.hand_on(results, values)
+        results = carried(m, values, "result")
+        hand_on(m, results, values)
         m.b.assign(going, condition.expr)
         written = set(m.written)
         with m.b.when(going):
             handed = m.region(after, [r.value for r in results])
-            m.hand_on(carried, handed)
+            hand_on(m, kept, handed)
         m.written = written
     m.b.repeat(going, body)
     return tuple(r.value for r in results)

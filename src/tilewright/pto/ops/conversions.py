@@ -88,8 +88,9 @@ def _rounded(m: Machine, values: Expr, mode: str) -> Expr:
 
 def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
     """Return floats no smaller and no larger than the finite ones of another type."""
-    low = m.b.tile("minimum", values, constant(finite_limits(to)[1]))
-    return m.b.tile("maximum", low, constant(-finite_limits(to)[1]))
+    most, dtype = finite_limits(to)[1], element_of(values)
+    low = m.b.tile("minimum", values, constant(most, dtype))
+    return m.b.tile("maximum", low, constant(-most, dtype))
 
 
 def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
@@ -103,7 +104,7 @@ def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
     return values
 
 
-_MODES = {"R": "rint", "A": "round", "F": "floor", "C": "ceil", "Z": "trunc", "O": "odd"}
+MODES_BY_LETTER = {"R": "rint", "A": "round", "F": "floor", "C": "ceil", "Z": "trunc", "O": "odd"}
 _PARTS = {"EVEN": 0, "ODD": 1, "P0": 0, "P1": 1, "P2": 2, "P3": 3}
 
 
@@ -111,9 +112,9 @@ def mode_of(op: Op, default: str = "R") -> str:
     """Return how an op rounds."""
     given = str(op.attributes.get("rnd", op.attributes.get("round_mode", default)))
     word = default if given in _PARTS else given.removeprefix("ROUND_")
-    if word not in _MODES:
-        raise AttributeValueError(f"there is no rounding {given!r}", help=f"one of {', '.join(_MODES)}")
-    return _MODES[word]
+    if word not in MODES_BY_LETTER:
+        raise AttributeValueError(f"there is no rounding {given!r}", help=f"one of {', '.join(MODES_BY_LETTER)}")
+    return MODES_BY_LETTER[word]
 
 
 def _part(op: Op, step: int) -> int:
@@ -145,7 +146,7 @@ def _placed(m: Machine, op: Op, row: Expr) -> Expr:
     row = every(m, row, have // want, first, want) if have > want else row
     word = op.attributes.get("sat")
     saturates = None if word is None else str(word) in ("SAT", "RS_ENABLE", "ON")
-    made = _converted_lanes(m, row, type_.element.dtype, mode_of(op), saturates)
+    made = converted_lanes(m, row, type_.element.dtype, mode_of(op), saturates)
     if few == many:
         return masked(m, made, mask)
     made = kept(m, made, _lit(m, mask, many, few, first))
@@ -162,7 +163,7 @@ def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) ->
     return active(m, mask, 256 // few)
 
 
-def _converted_lanes(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
+def converted_lanes(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
     """Return elements in another type: floats become integers that stop at the limits unless asked to wrap."""
     come = element_of(row)
     if come.is_float() and to.is_float():
@@ -183,14 +184,14 @@ def _shortened(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) 
 
 def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
     """Return floats rounded to shorter ones: towards zero, and one step further where the mode says so."""
-    bits, one, zero = UNSIGNED[to.get_byte()], constant(1, UNSIGNED[to.get_byte()]), constant(0.0)
+    bits, one, zero = UNSIGNED[to.get_byte()], constant(1, UNSIGNED[to.get_byte()]), constant(0.0, element_of(row))
     size = m.b.tile("abs", row)
     nearest = cast(m, size, to)
     steps = bitcast(m, nearest, bits)
-    back = cast(m, nearest, dtypes.FP32)
+    back = cast(m, nearest, element_of(row))
     down = where(m, back, CmpType.GT, size, m.b.tile("sub", steps, one), steps)
     up = m.b.tile("add", down, one)
-    short, longer = (cast(m, bitcast(m, step, to), dtypes.FP32) for step in (down, up))
+    short, longer = (cast(m, bitcast(m, step, to), element_of(row)) for step in (down, up))
     if mode == "trunc":
         further = down
     elif mode in ("floor", "ceil"):

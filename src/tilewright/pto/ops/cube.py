@@ -1,54 +1,253 @@
-"""Cube micro-ops: matrices staged through the cube's memories, multiplied there, and brought out converted.
+"""Cube micro-ops: matrices staged through the cube's memories and multiplied there. What leaves it is in `leaving`.
 
-They are read and verified; nothing here runs them yet.
+Products of block-scaled matrices are read and verified; nothing here runs them yet.
 """
 
 from __future__ import annotations
 
-from tilewright.pto.errors import PtoOperandError
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import UINT32, DataType, finite_limits
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import element_of, known, tile_type
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.machine.elements import cast, filled, where
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.matrices import FRACTAL, Matrix, as_bits, extents, lanes, up
+from tilewright.pto.machine.tiles import bytes_view
+from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, Rule, unmeant
+from tilewright.pto.op import Constants, Rule, declare, element_type, unmeant, within
 from tilewright.pto.text.form import free
-from tilewright.pto.text.typetext import brief_text
-from tilewright.pto.types import Ptr, Space
+from tilewright.pto.text.free import Said, said
+from tilewright.pto.types import F32, I64, SCALARS, Space
+from tilewright.records import record
 
-_FAMILY = "cube micro-ops"
-_GM, _UB, _L1, _L0A, _L0B, _L0C = Space.GM, Space.VEC, Space.MAT, Space.LEFT, Space.RIGHT, Space.ACC
+_SCALED = "block-scaled matrices"
+_GM, _L1, _L0A, _L0B, _L0C, _BT = Space.GM, Space.MAT, Space.LEFT, Space.RIGHT, Space.ACC, Space.BIAS
+
+# staging
 
 
-def _in(*spaces: Space) -> Rule:
-    """Return the rule of an op whose first operands are pointers to certain memories."""
+@record
+class Layout:
+    """Groups of matrices of `rows` x `cols` elements: byte strides where they come from, in blocks where they go."""
 
-    def rule(op: Op, _: Constants) -> None:
-        for number, (value, space) in enumerate(zip(op.operands, spaces, strict=False), 1):
-            if value.of(Ptr).space is not space:
-                message = f"`{op.name}` takes a pointer to {space.value} as operand {number}"
-                help = f"operand {number} lies in {space.value}"
-                raise PtoOperandError(f"{message}, `%{value.name}` is {brief_text(value.type)}", help=help)
+    groups: Expr
+    rows: Expr
+    cols: Expr
+    come: tuple[Expr, Expr, Expr]
+    """Between groups, rows and columns, in bytes."""
+    go: tuple[Expr, Expr, Expr]
+    """Between groups, rows and blocks of columns, in blocks of 32 bytes."""
+
+
+_FRACTALS = free("ppiiiiiiiiii?", words="nd2nz dn2nz shape src_layout dst_group ctrl")
+
+
+@declare("pto.mte_gm_l1_frac", _FRACTALS, rule=within(_GM, _L1), is_by_bytes=True, counts=I64)
+def _stage(m: Machine, op: Op, source: Pointer, target: Pointer) -> None:
+    """Matrices of global memory, by rows (`nd2nz`) or by columns (`dn2nz`), into blocks of columns."""
+    words = said(op)
+    shape, layout, group, control = (
+        [m.b.index(m.expr(value)) for value in words[name].values]
+        for name in ("shape", "src_layout", "dst_group", "ctrl")
+    )
+    refuse_small(op, control[1])
+    inner, outer = (*layout, m.b.index(0))[:2]
+    size = m.b.index(source.element.nbytes)
+    come = (outer, inner, size) if "nd2nz" in words else (outer, size, inner)
+    stage(m, source, target, Layout(group[0], shape[0], shape[1], come, (group[3], group[1], group[2])))
+
+
+def refuse_small(op: Op, flag: Expr) -> None:
+    """Refuse blocks of four elements."""
+    if known(flag) != 0:
+        message = f"`{op.name}` with blocks of four elements cannot be run here"
+        raise UnsupportedFeatureError(message, help="pass false, and pad the columns")
+
+
+def stage(m: Machine, source: Pointer, target: Pointer, layout: Layout) -> None:
+    """Emit the staging of matrices, the rest of their last blocks as zeros."""
+    width, size = lanes(source.element), source.element.nbytes
+    steps = [m.b.scalar("floordiv", stride, m.b.index(size)) for stride in layout.come]
+    come = bytes_view(m, source, (layout.groups, layout.rows, layout.cols), steps)
+    blocks = m.b.scalar("floordiv", m.b.add(layout.cols, width - 1), m.b.index(width))
+    group, row, block = (m.b.mul(stride, width) for stride in layout.go)
+    go = bytes_view(m, target, (layout.groups, layout.rows, blocks, width), (group, row, block, 1))
+    counts = [known(n) for n in (layout.groups, layout.rows, layout.cols)]
+    if None not in counts:
+        _stage_known(m, come, go, [n or 0 for n in counts], width)
+        return
+    zero = constant(0, target.element.dtype)
+    with m.b.loop(0, layout.groups) as q, m.b.loop(0, layout.rows) as r, m.b.loop(0, blocks) as b:
+        with m.b.loop(0, width) as lane:
+            column = m.b.add(m.b.mul(b, width), lane)
+            m.b.set(go, zero, q, r, b, lane)
+            with m.b.when(m.b.scalar("lt", column, layout.cols)):
+                m.b.set(go, m.b.get(come, q, r, column), q, r, b, lane)
+
+
+def _stage_known(m: Machine, come: Expr, go: Expr, counts: Sequence[int], width: int) -> None:
+    groups, rows, cols = counts
+    if 0 in counts:
+        return
+    values = m.b.tile("reshape", m.b.load(come, (groups, rows, cols)), (groups * rows, cols))
+    if cols % width:
+        rest = m.b.tile("full", (groups * rows, -cols % width), element_of(values), constant(0, element_of(values)))
+        values = m.b.tile("concat", values, rest)
+    shape = (groups, rows, up(cols, width) // width, width)
+    m.b.store(go, m.b.tile("reshape", values, shape))
+
+
+@declare("pto.mte_l1_l0a", free("ppiiii"), rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
+@declare("pto.mte_l1_l0b", free("ppiiii"), rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
+def _load(
+    m: Machine, op: Op, source: Pointer, target: Pointer, first: Expr, second: Expr, row: Expr, column: Expr
+) -> None:
+    """A factor of a product: a matrix of the left one, or of the right one by columns; `transpose` turns it."""
+    if known(row) != 0 or known(column) != 0:
+        message = f"`{op.name}` from another row or column than the first cannot be run here"
+        raise UnsupportedFeatureError(message, help="move the pointer with `pto.addptr`")
+    major, depth = extents(op, *((first, second) if op.name.endswith("a") else (second, first)))
+    if not op.attributes.get("transpose"):
+        pitch = up(major, FRACTAL)
+        held = Matrix(source, pitch, up(depth, lanes(source.element)), pitch)
+        Matrix(target, pitch, held.cols, pitch).write(m, held.read(m))
+        return
+    unit = max(FRACTAL, lanes(source.element))
+    major, depth = up(major, unit), up(depth, unit)
+    value = Matrix(source, depth, major, depth).read(m, is_turned=True)
+    Matrix(target, major, depth, major).write(m, value)
+
+
+unmeant("pto.mte_l1_l0a_mx", free("ppii"), _SCALED, within(_L1, _L0A))
+unmeant("pto.mte_l1_l0b_mx", free("ppii"), _SCALED, within(_L1, _L0B))
+
+# products
+
+_CLAUSES = "unit_flag disable_gemv sat nosat tf32_mode n_dir"
+_SUMS = {"f32": ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "hif8"), "i32": ("i8",)}
+_WORDS = {"unit_flag": ("check_only", "check_and_set"), "tf32_mode": ("round_even", "round_away")}
+
+
+def _multiplies(*spaces: Space) -> Rule:
+    """Return the rule of a product: where its matrices lie, what they hold, and which words go with that."""
+    lie = within(*spaces)
+
+    def rule(op: Op, constants: Constants) -> None:
+        lie(op, constants)
+        a, b, c, *bias = (element_type(v.type) for v, _ in zip(op.operands, spaces, strict=False))
+        names = [each.name.removeprefix("s") for each in (a, b)]
+        taken = _SUMS.get(c.name.removeprefix("s"), ())
+        is_small = all(element.nbytes == 1 for element in (a, b)) and "hif8" not in names
+        if not all(name in taken for name in names) or (names[0] != names[1] and not is_small):
+            help = "equal f16, bf16, f32 or hif8, or two fp8, make f32; i8 makes i32"
+            raise PtoTypeMismatchError(f"`{op.name}` multiplies {a} by {b} into {c}", help=help)
+        if bias and bias[0] != c:
+            raise PtoTypeMismatchError(f"`{op.name}` adds a bias of {bias[0]} to {c}", help=f"make both {c}")
+        _refuse_words(op, said(op), names[0])
 
     return rule
 
 
-unmeant("pto.mte_gm_l1", free("ppiiiii*", words="nburst loop"), _FAMILY, _in(_GM, _L1))
-unmeant("pto.mte_l1_ub", free("ppiiiii*", words="nburst loop"), _FAMILY, _in(_L1, _UB))
-unmeant(
-    "pto.mte_gm_l1_frac",
-    free("ppiiiiiiiiii?", words="nd2nz dn2nz shape src_layout dst_group ctrl"),
-    _FAMILY,
-    _in(_GM, _L1),
-)
-unmeant("pto.mte_l1_l0a", free("ppiiii"), _FAMILY, _in(_L1, _L0A))
-unmeant("pto.mte_l1_l0b", free("ppiiii"), _FAMILY, _in(_L1, _L0B))
-unmeant("pto.mte_l1_l0a_mx", free("ppii"), _FAMILY, _in(_L1, _L0A))
-unmeant("pto.mte_l1_l0b_mx", free("ppii"), _FAMILY, _in(_L1, _L0B))
-unmeant("pto.mte_l1_bt mte_l1_bias", free("ppiiii", words="nburst"), _FAMILY, _in(_L1, Space.BIAS))
-unmeant("pto.mte_l1_fb", free("ppiiii", words="nburst"), _FAMILY, _in(_L1, Space.SCALING))
+def _refuse_words(op: Op, words: dict[str, Said], element: str) -> None:
+    for name, allowed in _WORDS.items():
+        if name in words and words[name].first not in allowed:
+            raise PtoAttributeError(f"`{name}` of `{op.name}` is {words[name].first}", help=" or ".join(allowed))
+    if element == "i8" and "sat" in words:
+        raise PtoAttributeError(f"`sat` of `{op.name}` is for floats", help="leave it out: integers wrap")
+    if element != "f32" and "tf32_mode" in words:
+        raise PtoAttributeError(f"`tf32_mode` of `{op.name}` is for f32, got {element}", help="leave it out")
 
-_CLAUSES = "unit_flag disable_gemv sat nosat tf32_mode n_dir"
-unmeant("pto.mad mad_acc mad_mx mad_mx_acc", free("pppiii", words=_CLAUSES), _FAMILY, _in(_L0A, _L0B, _L0C))
-unmeant("pto.mad_bias mad_mx_bias", free("ppppiii", words=_CLAUSES), _FAMILY, _in(_L0A, _L0B, _L0C, Space.BIAS))
 
-_OUT = "unit_flag pre_quant pre_relu nz2nd nz2dn nz2nz loop3 sat nosat atomic dst_mode"
-unmeant("pto.mte_l0c_l1", free("ppiiiix*", words=_OUT), _FAMILY, _in(_L0C, _L1))
-unmeant("pto.mte_l0c_gm", free("ppiiiiiix*", words=_OUT), _FAMILY, _in(_L0C, _GM))
-unmeant("pto.mte_l0c_ub", free("ppiiiix*", words=_OUT), _FAMILY, _in(_L0C, _UB))
+@declare("pto.mad mad_acc", free("pppiii", words=_CLAUSES), rule=_multiplies(_L0A, _L0B, _L0C), counts=I64)
+def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr, cols: Expr, depth: Expr) -> None:
+    """The product of two matrices, or that and what the accumulator holds."""
+    words = said(op)
+    tf32 = words["tf32_mode"].first if "tf32_mode" in words else ""
+    how = Product("sat" in words, tf32, op.name.endswith("_acc"))
+    multiply(m, how, a, b, c, extents(op, rows, cols, depth))
+
+
+@declare("pto.mad_bias", free("ppppiii", words=_CLAUSES), rule=_multiplies(_L0A, _L0B, _L0C, _BT), counts=I64)
+def _biased(
+    m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, bias: Pointer, rows: Expr, cols: Expr, depth: Expr
+) -> None:
+    """The product of two matrices, and a row added to each of its rows."""
+    words = said(op)
+    tf32 = words["tf32_mode"].first if "tf32_mode" in words else ""
+    multiply(m, Product("sat" in words, tf32, bias=bias), a, b, c, extents(op, rows, cols, depth))
+
+
+unmeant("pto.mad_mx mad_mx_acc", free("pppiii", words=_CLAUSES), _SCALED, within(_L0A, _L0B, _L0C))
+unmeant("pto.mad_mx_bias", free("ppppiii", words=_CLAUSES), _SCALED, within(_L0A, _L0B, _L0C, _BT))
+
+
+@record
+class Product:
+    """How matrices are multiplied: whether results are made finite, how f32 is rounded, and what is added."""
+
+    saturates: bool = False
+    tf32: str = ""
+    adds: bool = False
+    bias: Pointer | None = None
+
+
+def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes: Sequence[int]) -> None:
+    """Emit the product of what lies at two pointers; sizes are rows, columns and depth."""
+    if a.element.is_packed:
+        raise UnsupportedFeatureError(f"products of {a.element} cannot be run here", help="convert to f16 first")
+    rows, cols, depth = sizes
+    pitch = up(rows, FRACTAL)
+    left = _factor(m, how, Matrix(a, rows, depth, pitch).read(m))
+    right = _factor(m, how, Matrix(b, cols, depth, up(cols, FRACTAL)).read(m, is_turned=True))
+    out = Matrix(c, rows, cols, pitch)
+    total = c.element.dtype
+    product = cast(m, m.b.tile("matmul", left, right), total)
+    if how.adds:
+        product = m.b.tile("add", out.read(m), product)
+    if how.bias is not None:
+        row = m.b.load(bytes_view(m, how.bias, (1, cols), (cols, 1)), (1, cols))
+        product = m.b.tile("col_expand_add", product, row)
+    _write(m, out, finite(m, product, total) if how.saturates else product)
+
+
+def _write(m: Machine, out: Matrix, value: Expr) -> None:
+    """Write a product without touching the columns behind its last."""
+    if out.shape[1] != out.cols:
+        whole = replace(out, cols=out.shape[1]).read(m)
+        value = m.b.tile("assemble", whole, value, (0, 0))
+    out.write(m, value)
+
+
+def _factor(m: Machine, how: Product, value: Expr) -> Expr:
+    """Return a factor as it is multiplied."""
+    held = element_of(value)
+    if how.saturates:
+        value = finite(m, value, held)
+    if how.tf32:
+        value = _short(m, value, how.tf32)
+    return cast(m, value, F32.dtype) if held.is_float() and held.bits == 8 else value
+
+
+def finite(m: Machine, value: Expr, dtype: DataType) -> Expr:
+    """Return floats with the largest finite ones for infinities, and zero for what is no number."""
+    value = where(m, value, CmpType.EQ, value, value, filled(m, tile_type(value), 0))
+    most = finite_limits(dtype)[1]
+    value = m.b.tile("minimum", value, constant(most, dtype))
+    return m.b.tile("maximum", value, constant(-most, dtype))
+
+
+def _short(m: Machine, value: Expr, mode: str) -> Expr:
+    """Return floats of 32 bits with the last 13 of them rounded away."""
+    bits = as_bits(m, value, SCALARS["ui32"])
+    if mode == "round_even":
+        last = m.b.tile("and_", m.b.tile("shr", bits, constant(13, UINT32)), constant(1, UINT32))
+        bits = m.b.tile("add", m.b.tile("add", bits, constant(0xFFF, UINT32)), last)
+    else:
+        bits = m.b.tile("add", bits, constant(0x1000, UINT32))
+    return as_bits(m, m.b.tile("and_", bits, constant(0xFFFFE000, UINT32)), F32)

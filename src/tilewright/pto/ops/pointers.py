@@ -62,7 +62,7 @@ _LOAD = Form("p", "s", words=_INDEX, index="offset")
 _STORE = Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0))
 
 
-@declare("pto.load load_scalar", _LOAD, rule=gives(lambda op: element_type(op.operands[0].type)))
+@declare("pto.load load_scalar", _LOAD, rule=gives(lambda op: element_type(op.operands[0].type)), knows_packed=True)
 def _load(m: Machine, op: Op, pointer: Pointer) -> Expr:
     """An element of memory."""
     return m.b.get(_element(m, op, pointer), 0)
@@ -73,7 +73,7 @@ def _stores_element(op: Op, _: Constants) -> None:
     equal(op, "value", value.type, element_type(pointer.type))
 
 
-@declare("pto.store store_scalar", _STORE, rule=_stores_element)
+@declare("pto.store store_scalar", _STORE, rule=_stores_element, knows_packed=True)
 def _store(m: Machine, op: Op, value: Expr, pointer: Pointer) -> None:
     """Write an element of memory."""
     m.b.set(_element(m, op, pointer), value, 0)

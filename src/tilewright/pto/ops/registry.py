@@ -6,6 +6,7 @@ from tilewright.pto.ops import arrays as arrays
 from tilewright.pto.ops import between as between
 from tilewright.pto.ops import buffers as buffers
 from tilewright.pto.ops import carries as carries
+from tilewright.pto.ops import collectives as collectives
 from tilewright.pto.ops import communication as communication
 from tilewright.pto.ops import control as control
 from tilewright.pto.ops import conversions as conversions
@@ -13,6 +14,7 @@ from tilewright.pto.ops import copies as copies
 from tilewright.pto.ops import counting as counting
 from tilewright.pto.ops import cube as cube
 from tilewright.pto.ops import elementwise as elementwise
+from tilewright.pto.ops import fixpipe as fixpipe
 from tilewright.pto.ops import gathers as gathers
 from tilewright.pto.ops import generators as generators
 from tilewright.pto.ops import masks as masks
@@ -28,6 +30,8 @@ from tilewright.pto.ops import reductions as reductions
 from tilewright.pto.ops import selections as selections
 from tilewright.pto.ops import shuffles as shuffles
 from tilewright.pto.ops import simt as simt
+from tilewright.pto.ops import simt_memory as simt_memory
+from tilewright.pto.ops import simt_numbers as simt_numbers
 from tilewright.pto.ops import sorts as sorts
 from tilewright.pto.ops import transfers as transfers
 from tilewright.pto.ops import vector_memory as vector_memory

@@ -1,75 +1,145 @@
-"""SIMT: functions launched over work items, their ids, memory, atomics, collectives and arithmetic.
-
-They are read and verified; nothing here runs them yet.
-"""
+"""SIMT: functions launched over work items, which of them runs, and what they keep from launch to launch."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
-from tilewright.pto.errors import PtoAttributeError
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import UINT32
+from tilewright.pto.entries import launched
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError
+from tilewright.pto.machine.crews import crew_of
+from tilewright.pto.machine.launches import launch
+from tilewright.pto.machine.machine import Machine, Threads
+from tilewright.pto.machine.threads import MOST_THREADS, WARP, alone
+from tilewright.pto.machine.tiles import bytes_view, get_cell, set_cell
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, number_of, unmeant
+from tilewright.pto.op import Constants, declare, number_of
 from tilewright.pto.text.form import Typing, free
-from tilewright.pto.text.free import WRITTEN
-from tilewright.pto.types import Scalar
+from tilewright.pto.types import I64, SCALARS, Scalar
 
-_FAMILY = "SIMT"
-_SIGNS = ("signed", "unsigned")
-_SPELLED = " ".join(_SIGNS)
-
-
-def _signed_integers(op: Op, _: Constants) -> None:
-    """Refuse integers without a word for their sign, where that matters, and floats with one."""
-    type_ = op.operands[-1].type
-    written = op.attributes.get(WRITTEN, ())
-    is_told = isinstance(written, tuple) and any(word in written for word in _SIGNS)
-    is_integer = isinstance(type_, Scalar) and type_.is_integer
-    if is_told and not is_integer:
-        raise PtoAttributeError(f"`{op.name}` on {type_} has no sign to say", help="leave `signed` or `unsigned` out")
-    if is_integer and not is_told and op.name.endswith(("_max", "_min", "mulhi", "mul_i32toi64")):
-        raise PtoAttributeError(f"`{op.name}` on {type_} needs its sign", help="write `signed` or `unsigned`")
+_ID = free("", "i", typing=Typing.RESULT)
+_SLOTS = 123
+"""How many 32-bit values a work item keeps."""
 
 
-def _width(op: Op, _: Constants) -> None:
-    width = number_of(op, "width")
-    if width not in (None, 16, 32):
-        raise PtoAttributeError(f"`{op.name}` has groups of {width} lanes", help="width is 16 or 32")
+def _few_enough(op: Op, constants: Constants) -> None:
+    """Refuse a launch of more work items than there can be, as far as its text says how many."""
+    extents = [constants.get(value, 1) for value in op.operands[:3]]
+    count = extents[0] * extents[1] * extents[2]
+    if min(extents) < 0 or count > MOST_THREADS:
+        message = f"`{op.name}` has {' x '.join(map(str, extents))} work items"
+        raise PtoOperandError(message, help=f"at most {MOST_THREADS} of them run together; launch several times")
+
+
+@declare("pto.simt_launch", free("iiix*"), rule=_few_enough, is_by_bytes=True, counts=SCALARS["i32"])
+def _launch(m: Machine, op: Op, x: Expr, y: Expr, z: Expr) -> None:
+    """A function, run by so many work items along x, y and z."""
+    extents = m.b.index(x), m.b.index(y), m.b.index(z)
+    launch(m, op, launched(op), extents, [m.values[value] for value in op.operands[3:]])
+
+
+@declare("pto.store_vfsimt_info", free("iii"), rule=_few_enough)
+def _extents(m: Machine, op: Op, z: Expr, y: Expr, x: Expr) -> None:
+    """How many work items the calls of entries that follow have, along z, y and x."""
+    m.simt.extents = m.b.index(x), m.b.index(y), m.b.index(z)
+
+
+# which work item runs
+
+
+def _running(m: Machine) -> Threads:
+    return m.simt.threads or alone(m)
+
+
+@declare(f"pto.{' '.join(f'get_{what}_{axis}' for what, axis in product(('tid', 'block_dim'), 'xyz'))}", _ID)
+def _place(m: Machine, op: Op) -> Expr:
+    """Where this work item is along an axis, or how many there are."""
+    threads = _running(m)
+    found = threads.place if op.name.startswith("pto.get_tid") else threads.extents
+    return m.b.cast(found["xyz".index(op.name[-1])], op.results[0].of(Scalar).dtype)
+
+
+@declare(f"pto.{' '.join(f'get_{what}_{axis}' for what, axis in product(('grid_dim', 'block_idx'), 'xyz'))}", _ID)
+@declare("pto.get_veccoreid", _ID)
+def _zero(m: Machine, op: Op) -> Expr:
+    """Zero, as the machine has it: `get_block_idx` without an axis counts blocks."""
+    return constant(0, op.results[0].of(Scalar).dtype)
+
+
+def _lane(m: Machine) -> Expr:
+    """Return which lane of its warp a work item is."""
+    return m.b.scalar("mod", _running(m).number, m.b.index(WARP))
+
+
+@declare("pto.get_laneid", _ID)
+def _lane_id(m: Machine, op: Op) -> Expr:
+    """Which lane of its warp this work item is."""
+    return m.b.cast(_lane(m), op.results[0].of(Scalar).dtype)
+
+
+@declare("pto.get_lanemask_eq get_lanemask_le get_lanemask_lt get_lanemask_ge get_lanemask_gt", _ID)
+def _lane_mask(m: Machine, op: Op) -> Expr:
+    """A bit for each lane that compares so with this one."""
+    one = m.b.scalar("shl", constant(1, UINT32), m.b.cast(_lane(m), UINT32))
+    below = m.b.scalar("sub", one, constant(1, UINT32))
+    word = op.name[-2:]
+    mask = one if word == "eq" else below if word in ("lt", "ge") else m.b.scalar("bit_or", below, one)
+    mask = m.b.scalar("invert", mask) if word in ("ge", "gt") else mask
+    return m.b.cast(mask, op.results[0].of(Scalar).dtype)
+
+
+@declare("pto.get_clock32 get_clock64", _ID)
+def _clock(m: Machine, op: Op) -> Expr:
+    """A number that is larger each time: how often a block has asked."""
+    now = m.b.add(get_cell(m, "clock"), 1)
+    set_cell(m, "clock", now)
+    return m.b.cast(now, op.results[0].of(Scalar).dtype)
+
+
+# order
+
+
+@declare("pto.syncthreads", free(""), meets=MOST_THREADS)
+def _synchronize(m: Machine, op: Op) -> None:
+    """Wait until all work items of the launch are here."""
+    crew_of(m, op)
+
+
+@declare("pto.threadfence threadfence_block", free(""))
+def _fence(m: Machine, op: Op) -> None:
+    """Let others see what was written: they do already."""
+
+
+# what is kept between launches
 
 
 def _slot(op: Op, _: Constants) -> None:
-    slot = number_of(op, "slot")
-    if slot is None or not 0 <= slot <= 122:
-        raise PtoAttributeError(f"`{op.name}` needs a slot", help="as in `{slot = 0 : i64}`, up to 122")
+    slot, value = number_of(op, "slot"), (op.operands or op.results)[0]
+    if slot is None or not 0 <= slot < _SLOTS:
+        raise PtoAttributeError(f"`{op.name}` needs a slot", help=f"as in `{{slot = 0 : i64}}`, up to {_SLOTS - 1}")
+    is_wide = isinstance(value.type, Scalar) and value.type.bits == 64
+    if is_wide and (slot % 2 or slot + 1 == _SLOTS):
+        raise PtoAttributeError(f"a {value.type} takes two slots from an even one on, not slot {slot}")
 
 
-_AXES = [f"get_{what}_{axis}" for what, axis in product(("tid", "block_dim", "grid_dim", "block_idx"), "xyz")]
-_MASKS = [f"get_lanemask_{which}" for which in ("eq", "le", "lt", "ge", "gt")]
-_IDS = " ".join([*_AXES, *_MASKS, "get_laneid", "get_veccoreid", "get_clock32", "get_clock64"])
+def _kept(m: Machine, op: Op, type_: Scalar) -> tuple[Expr, Expr]:
+    """Return where all work items keep what is in a slot, and which place is this one's."""
+    place = m.memory.cell(("kept", number_of(op, "slot")), I64, MOST_THREADS)
+    view = bytes_view(m, replace(place, element=type_), (MOST_THREADS,), (I64.nbytes // type_.nbytes,))
+    return view, _running(m).number
 
-unmeant("pto.simt_launch", free("iiix*"), _FAMILY)
-unmeant("pto.store_vfsimt_info", free("iii"), _FAMILY)
-unmeant(f"pto.{_IDS}", free("", "i", typing=Typing.RESULT), _FAMILY)
-unmeant("pto.vote_all vote_any vote_uni", free("b", "b"), _FAMILY)
-unmeant("pto.vote_ballot", free("b", "i"), _FAMILY)
-unmeant("pto.shuffle_idx shuffle_up shuffle_down shuffle_bfly", free("xi", "x"), _FAMILY, _width)
-unmeant("pto.redux_add redux_max redux_min", free("x", "x", _SPELLED), _FAMILY, _signed_integers)
-unmeant("pto.ldg", free("pi", "x", "l1cache l2cache"), _FAMILY)
-unmeant("pto.stg", free("xpi", words="l1cache l2cache"), _FAMILY)
-unmeant(
-    "pto.atomic_exch atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor",
-    free("px", "x", f"l2cache {_SPELLED}"),
-    _FAMILY,
-    _signed_integers,
-)
-unmeant("pto.atomic_cas", free("pxx", "x", f"l2cache {_SPELLED}"), _FAMILY)
-unmeant("pto.prmt", free("iii", "i"), _FAMILY)
-unmeant("pto.mulhi mul_i32toi64", free("ii", "i", _SPELLED), _FAMILY, _signed_integers)
-unmeant("pto.absf sqrt exp log ceil floor rint round", free("x", "x"), _FAMILY)
-unmeant("pto.fmin fmax pow", free("xx", "x"), _FAMILY)
-unmeant("pto.fma", free("xxx", "x"), _FAMILY)
-unmeant("pto.convert", free("x", "x", f"round sat nosat {_SPELLED}"), _FAMILY)
-unmeant("pto.syncthreads threadfence threadfence_block", free(""), _FAMILY)
-unmeant("pto.keep", free("x"), _FAMILY, _slot)
-unmeant("pto.resume", free("", "x", typing=Typing.RESULT), _FAMILY, _slot)
-unmeant("llvm.bitcast", free("x", "x", "to", Typing.RESULT), _FAMILY)
+
+@declare("pto.keep", free("x"), rule=_slot, knows_packed=True)
+def _keep(m: Machine, op: Op, value: Expr) -> None:
+    """Keep a number of this work item for the next launch."""
+    view, number = _kept(m, op, op.operands[0].of(Scalar))
+    m.b.set(view, value, number)
+
+
+@declare("pto.resume", free("", "x", typing=Typing.RESULT), rule=_slot, knows_packed=True)
+def _resume(m: Machine, op: Op) -> Expr:
+    """What this work item kept in the launch before; zero where it kept nothing."""
+    view, number = _kept(m, op, op.results[0].of(Scalar))
+    return m.b.get(view, number)

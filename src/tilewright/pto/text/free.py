@@ -6,7 +6,7 @@ What stands between the operands is kept as it was, word by word, in the attribu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tilewright.pto.errors import PtoSyntaxError, PtoTypeMismatchError
@@ -18,6 +18,7 @@ from tilewright.pto.text.pieces import Head, Pieces, Placed, finished
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import BUILTIN_SHAPED, brief_text
 from tilewright.pto.types import SCALARS, Type
+from tilewright.records import record
 
 WRITTEN = "written"
 """The attribute that keeps what stands between the operands."""
@@ -150,3 +151,60 @@ def _clings(before: str, token: str) -> bool:
     if before in ("(", "[", "<") or token in (",", ")", "]", ">"):
         return True
     return token in ("(", "[", "<") and (not before or before[-1] in "%>" or before[0].isalpha() or before[0] == "@")
+
+
+@record
+class Said:
+    """What stands in the brackets behind a word: operands, bare words, and what follows a `=`."""
+
+    values: tuple[Value, ...] = ()
+    words: tuple[str, ...] = ()
+    named: Mapping[str, str | Value] = field(default_factory=dict[str, "str | Value"])
+
+    @property
+    def first(self) -> str:
+        """The first bare word, empty where there is none."""
+        return self.words[0] if self.words else ""
+
+    def word(self, name: str) -> str:
+        """Return the word behind `name =`, empty where there is none."""
+        found = self.named.get(name, "")
+        return found if isinstance(found, str) else ""
+
+
+def said(op: Op) -> dict[str, Said]:
+    """Return the words between an op's operands, each with what stands in its brackets."""
+    operands = iter(op.operands)
+    tokens: list[str | Value] = [next(operands) if token == OPERAND else token for token in words_of(op)]
+    end = tokens.index(":") if ":" in tokens else len(tokens)
+    found: dict[str, Said] = {}
+    at = 0
+    while at < end:
+        token, at = tokens[at], at + 1
+        if not isinstance(token, str) or not token[0].isalpha():
+            continue
+        close = tokens.index(")", at) if at < end and tokens[at] == "(" else at - 1
+        found[token] = _said(tokens[at + 1 : close]) if close >= at else Said()
+        at = max(at, close)
+    return found
+
+
+def _said(tokens: list[str | Value]) -> Said:
+    items: list[list[str | Value]] = [[]]
+    for token in tokens:
+        items.append([]) if token == "," else items[-1].append(token)
+    values = tuple(item[0] for item in items if len(item) == 1 and isinstance(item[0], Value))
+    words = tuple(item[0] for item in items if len(item) == 1 and isinstance(item[0], str))
+    return Said(values, words, {str(item[0]): item[2] for item in items if len(item) == 3})
+
+
+def words_of(op: Op) -> tuple[str, ...]:
+    """Return the words and marks that stand between the operands of an op of free text."""
+    written = op.attributes.get(WRITTEN, ())
+    return tuple(map(str, written)) if isinstance(written, tuple) else ()
+
+
+def word_in(op: Op, word: str) -> str:
+    """Return what stands in brackets behind a word of an op of free text, or nothing."""
+    words = words_of(op)
+    return words[words.index(word) + 2] if word in words else ""

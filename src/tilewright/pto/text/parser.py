@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.collector import paused_collection
-from tilewright.frontend.brief import brief
+from tilewright.frontend.tracebacks import brief
 from tilewright.pto.errors import PtoRedefinitionError
 from tilewright.pto.module import Attribute, Func, Module, Region, Value
 from tilewright.pto.text.attributes import dictionary

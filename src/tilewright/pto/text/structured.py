@@ -17,7 +17,7 @@ from tilewright.pto.text.literals import constant
 from tilewright.pto.text.pieces import Head, Names, Pieces, Placed, check_enclosed, finished, operands_in, values_of
 from tilewright.pto.text.plain import read_plain
 from tilewright.pto.text.spellings import NAMES, missing
-from tilewright.pto.types import I1, INDEX, Opaque, Type
+from tilewright.pto.types import I1, INDEX, Type
 
 
 def read_region(cursor: Cursor, arguments: list[tuple[str, Type, int]] | None = None) -> Region:
@@ -124,7 +124,7 @@ def _read_dense(cursor: Cursor, head: Head, attributes: dict[str, Attribute]) ->
     value = cursor.take() + cursor.take()
     cursor.expect(":")
     at, type = cursor.at, cursor.type()
-    if not isinstance(type, Opaque):
+    if not str(type).startswith("vector<"):
         raise PtoSyntaxError(f"`{value}` is no {type}", spans=(cursor.span(at, at),), help="it is a vector")
     return finished(cursor, head, Pieces(attributes={**attributes, "value": value}), [type])
 

@@ -57,7 +57,7 @@ _COMPACT_WORDS = {"null": "0", "normal": "1", "row_plus_one": "2"}
 def read_type(text: str) -> Type:
     """Return the type that `text` spells in full, such as `f32` or `!pto.ptr<f32, gm>`."""
     scalar = SCALARS.get(text)
-    if scalar is not None and text not in PACKED:
+    if scalar is not None and str(scalar) == text:
         return scalar
     if text.partition("<")[0] in BUILTIN_SHAPED and text.endswith(">"):
         return Opaque(_squeezed(text))

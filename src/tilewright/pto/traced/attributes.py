@@ -11,7 +11,7 @@ from tilewright.frontend.names import nearest
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
-from tilewright.pto.types import Ptr, Space, TensorView, TileBuf, VReg
+from tilewright.pto.types import INDEX, Ptr, Space, TensorView, TileBuf, VReg
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,14 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True)
+class Measure:
+    """The sizes or strides of a view, of which only the running program may know some."""
+
+    owner: Value
+    what: str
+
+
 def attribute(t: Tracer, owner: Value, node: ast.Attribute) -> Any:
     """Return what `owner.name` is; UnknownAttributeError, with the nearest name, where it has none."""
     found = _known(owner)
@@ -30,6 +38,8 @@ def attribute(t: Tracer, owner: Value, node: ast.Attribute) -> Any:
         help = nearest(node.attr, list(found)) or (f"it has {', '.join(found)}" if found else "scalars have none")
         raise t.error(UnknownAttributeError, node, message, help=help)
     value: Any = found[node.attr]
+    if isinstance(value, Measure):
+        return _measured(t, value, node)
     if is_sequence(value) and None in value:
         message = f"`{node.attr}` of {describe(owner)} is only known when the kernel runs"
         raise t.error(NotStaticError, node, message, help="keep the numbers it was made from under a name")
@@ -48,7 +58,8 @@ def _known(owner: Value) -> dict[str, Any]:
                 "fill": Method(owner, "fill"),
             }
         case TensorView() as view:
-            return {"shape": view.shape, "dtype": view.element}
+            measured = {"shape": Measure(owner, "dim"), "strides": Measure(owner, "stride")}
+            return {**measured, "dtype": view.element, "element_type": view.element, "as_ptr": Method(owner, "as_ptr")}
         case Ptr() as pointer:
             return {"dtype": pointer.element, "memory_space": pointer.space.value}
         case VReg() as vector:
@@ -57,9 +68,28 @@ def _known(owner: Value) -> dict[str, Any]:
             return {}
 
 
+def _measured(t: Tracer, measure: Measure, node: ast.Attribute) -> tuple[int | Value, ...]:
+    """Return the sizes or strides of a view: numbers where its type has them, values where it does not."""
+    view = measure.owner.type
+    assert isinstance(view, TensorView)
+    known = view.shape if measure.what == "dim" else (None,) * len(view.shape)
+    return tuple(_one(t, measure, axis, node) if each is None else each for axis, each in enumerate(known))
+
+
+def _one(t: Tracer, measure: Measure, axis: int, node: ast.Attribute) -> Value:
+    span = t.span(node)
+    made = t.writer.value(
+        f"pto.get_tensor_view_{measure.what}", [measure.owner, t.writer.constant(axis, INDEX, span)], INDEX, span
+    )
+    t.writer.never_negative.add(made)
+    return made
+
+
 def address(t: Tracer, owner: Value, node: ast.expr) -> Value:
-    """Return what `tile.as_ptr()` is: the address of the tile's first element."""
+    """Return what `as_ptr()` is: the address of the first element of a tile or a view."""
     tile = owner.type
+    if isinstance(tile, TensorView):
+        return t.writer.value("pto.tensor_view_addr", [owner], Ptr(tile.element), t.span(node))
     assert isinstance(tile, TileBuf)
     space = tile.space if tile.space is not Space.GM else Space.VEC
     return t.writer.value("pto.tile_buf_addr", [owner], Ptr(tile.element, space), t.span(node))

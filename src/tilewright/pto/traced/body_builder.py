@@ -14,7 +14,18 @@ from tilewright.frontend.walk.expressions import EXPRESSIONS
 from tilewright.frontend.walk.statements import STATEMENTS
 from tilewright.frontend.walk.walker import Handler
 from tilewright.pto.module import Value
-from tilewright.pto.traced import arithmetic, attributes, branches, calls, loops, places, scopes, statements
+from tilewright.pto.traced import (
+    arithmetic,
+    attributes,
+    branches,
+    calls,
+    launches,
+    loops,
+    nested,
+    places,
+    scopes,
+    statements,
+)
 from tilewright.pto.traced.namespace import Operations, operations
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import is_runtime
@@ -31,7 +42,9 @@ class BodyBuilder(Tracer):
         ast.Assert: statements.assert_,
         ast.Call: calls.call,
         ast.For: loops.loop,
+        ast.FunctionDef: nested.define,
         ast.Return: statements.return_,
+        ast.Subscript: launches.item,
         ast.While: loops.repeat,
         ast.With: scopes.with_,
     }
@@ -89,7 +102,7 @@ _HELP: dict[type[ast.AST], str] = {
     ast.Continue: "put the rest of the body under an `if`",
     ast.Try: "kernels raise nothing, so there is nothing to catch",
     ast.Raise: "use `assert` on values that are known at compile time",
-    ast.FunctionDef: "define helpers outside the kernel: they are written out where they are called",
+    ast.AsyncFunctionDef: "kernels wait for nothing: write `def`",
     ast.ClassDef: "define classes outside the kernel",
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",

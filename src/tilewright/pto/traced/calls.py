@@ -18,9 +18,11 @@ from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.attributes import Method, address
 from tilewright.pto.traced.callees import Callee, call_function
 from tilewright.pto.traced.handles import is_handle_method
+from tilewright.pto.traced.launches import Launch, LaunchScope, extents_of, launch
 from tilewright.pto.traced.namespace import Operation, Scope
+from tilewright.pto.traced.nested import Nested, call_nested
 from tilewright.pto.traced.scalars import literal
-from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func
+from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func, simt
 from tilewright.pto.traced.tracer import Tracer, text_of
 from tilewright.pto.traced.values import describe, is_runtime
 from tilewright.pto.types import Scalar
@@ -39,10 +41,16 @@ def call(t: Tracer, node: ast.Call) -> Any:
         return _method(t, callee, given)
     if isinstance(callee, Callee):
         return call_function(t, callee, given)
+    if callee is simt:
+        return LaunchScope(extents_of(t, given.args, node))
     if isinstance(callee, SubKernelKind):
         given.bind(t)
         return Scope(callee.scope)
-    if isinstance(callee, SubKernel):
+    if isinstance(callee, SubKernel | Nested) and callee.kind is simt:
+        return launch(t, Launch(callee, extents_of(t, (), node)), given)
+    if isinstance(callee, Launch):
+        return launch(t, callee, given)
+    if isinstance(callee, SubKernel | Nested):
         return _sub_kernel(t, callee, given)
     if is_handle_method(callee):
         return callee(t, given)
@@ -101,12 +109,12 @@ def _inlined(t: Tracer, function: FunctionType, given: Arguments) -> Any:
     return None if inner.returned is None else inner.returned.value
 
 
-def _sub_kernel(t: Tracer, callee: SubKernel, given: Arguments) -> Any:
+def _sub_kernel(t: Tracer, callee: SubKernel | Nested, given: Arguments) -> Any:
     """Write a sub-kernel out, inside a scope where vectors run it; only helpers return something."""
     if callee.kind is func:
-        return _inlined(t, callee.function, given)
+        return _written_out(t, callee, given)
     with t.writer.region() as region:
-        returned = _inlined(t, callee.function, given)
+        returned = _written_out(t, callee, given)
     if returned is not None:
         help = "write it to a tile or to memory"
         message = f"a pto.{callee.kind.name} function returns nothing, got {describe(returned)}"
@@ -116,6 +124,10 @@ def _sub_kernel(t: Tracer, callee: SubKernel, given: Arguments) -> Any:
     else:
         t.writer.emit(Op(callee.kind.scope, regions=(region,), span=t.span(given.node)))
     return None
+
+
+def _written_out(t: Tracer, callee: SubKernel | Nested, given: Arguments) -> Any:
+    return call_nested(t, callee, given) if isinstance(callee, Nested) else _inlined(t, callee.function, given)
 
 
 def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -> dict[str, Any]:

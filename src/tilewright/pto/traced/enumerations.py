@@ -241,3 +241,44 @@ class RoundMode(Word):
     TRUNC = "TRUNC"
     ODD = "ODD"
     CAST_RINT = "CAST_RINT"
+
+
+class FractalMode(Word):
+    """How a copy lays elements out anew: by rows, by columns or in boxes."""
+
+    ND2NZ = "nd2nz"
+    DN2NZ = "dn2nz"
+    NZ2ND = "nz2nd"
+    NZ2DN = "nz2dn"
+    NZ2NZ = "nz2nz"
+
+
+class AccStoreUnitFlagCtrl(Word):
+    """What a copy out of an accumulator does with its flag."""
+
+    CHECK_ONLY = "check_only"
+    CHECK_AND_CLEAR = "check_and_clear"
+
+
+class MadUnitFlagMode(Word):
+    """What a product does with the flag of its accumulator."""
+
+    CHECK_ONLY = "check_only"
+    CHECK_AND_SET = "check_and_set"
+
+
+class Tf32Mode(Word):
+    """How f32 operands of a product lose their last bits."""
+
+    ROUND_EVEN = "round_even"
+    ROUND_AWAY = "round_away"
+
+
+class Precision(Word):
+    """How exact a function is asked to be."""
+
+    DEFAULT = "DEFAULT"
+    HIGH_PRECISION = "HIGH_PRECISION"
+
+
+DivPrecision = ExpPrecision = LogPrecision = RecipPrecision = RsqrtPrecision = SqrtPrecision = Precision

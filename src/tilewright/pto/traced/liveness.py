@@ -29,6 +29,13 @@ def read_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(name for node in nodes for name in reads(node))
 
 
+@lru_cache(maxsize=256)
+def closed_over(function: ast.FunctionDef) -> frozenset[str]:
+    """Return the variables that functions defined inside another one mention, which calls of them read unseen."""
+    inner = [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef) and node is not function]
+    return read_in(inner)
+
+
 def read_after(body: Sequence[ast.stmt], after: Iterable[str]) -> dict[int, frozenset[str]]:
     """Return the variables that are read after each statement of a body that has a block; after them all, `after`."""
     found: dict[int, frozenset[str]] = {}
@@ -53,5 +60,6 @@ def assigned_in(body: Iterable[ast.stmt]) -> list[str]:
 def _stores(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield node.id
-    for child in ast.iter_child_nodes(node):
-        yield from _stores(child)
+    if not isinstance(node, ast.FunctionDef):
+        for child in ast.iter_child_nodes(node):
+            yield from _stores(child)

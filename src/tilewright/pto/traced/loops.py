@@ -55,7 +55,7 @@ def _counted(t: Tracer, node: ast.For, call: ast.Call) -> None:
         raise t.error(UnsupportedFeatureError, node.target, "a loop counts with one variable", help=help)
     bounds = _bounds(t, call)
     target = node.target.id
-    inside = read_in(node.body)
+    inside = read_in(node.body) | t.unseen
     carried = Carried.of(t, node, inside, own=target)
     while True:
         variable = _variable(t, node.target, bounds[0])
@@ -97,7 +97,7 @@ def _bounds(t: Tracer, call: ast.Call) -> tuple[Value, Value, Value]:
 def repeat(t: Tracer, node: ast.While) -> None:
     """Trace a `while`."""
     check_else(t, node)
-    inside = read_in([node.test, *node.body])
+    inside = read_in([node.test, *node.body]) | t.unseen
     carried = Carried.of(t, node, inside)
     while True:
         tested = carried.enter(carried.before)

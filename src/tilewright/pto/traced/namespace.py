@@ -18,15 +18,18 @@ from tilewright.source import calling_line
 
 DIRECTIVES = (
     *("bytewidth", "cast", "const", "elements_per_vreg", "for_", "if_", "make_mask", "max", "min", "select"),
-    "static_range",
-    *(
-        f"scalar.{word}"
-        for word in ("abs", "addi", "index_cast", "load", "max", "min", "muli", "select", "store", "subi")
-    ),
+    *("static_range", "get_tid", "get_block_dim", "get_grid_dim", "get_op_attr"),
+    *("vands", "vors", "vxors", "vrec", "vrsqrt"),
+    *("chistv2", "sprsts", "vmi", "yield_", "struct_type", "declare_struct", "struct_get", "struct_set", "Vec"),
+    "alloc_buffer",
+    *(f"simt_allreduce_{word}" for word in ("sum", "max", "min")),
+    *(f"scalar.{word}" for word in ("abs", "addi", "exp", "index_cast", "load", "log", "max", "min", "muli")),
+    *(f"scalar.{word}" for word in ("select", "sqrt", "store", "subi")),
 )
 """The names that are no op of their own."""
 _BITS = [f"{word}{form}" for word in ("and", "or", "xor", "shl", "shr") for form in ("", "s")]
 _ALIASES = {
+    **{f"{word}_{which}_flag": f"pto.sync.{word}" for word in ("set", "wait") for which in ("cross", "intra")},
     **{"mte_load": "pto.mte_gm_ub", "mte_store": "pto.mte_ub_gm", "pipe_barrier": "pto.barrier"},
     **{f"tile.bit_{word}": f"pto.t{word}" for word in (*_BITS, "not")},
     **{word: f"pto.{word}" for word in ("tsort32", "tmrgsort", "tgather", "tscatter")},
@@ -100,6 +103,9 @@ class Operations:
 tile, section, sync, scalar = map(Operations, ("tile", "section", "sync", "scalar"))
 
 
+_SPELLED = (Syntax.PLAIN, Syntax.REGION, Syntax.FREE)
+
+
 def operation(name: str) -> Operation | None:
     """Return what `pto.name` is, or None where there is no such op."""
     return operations().get(name)
@@ -113,7 +119,7 @@ def operations() -> dict[str, Operation]:
     words = {name: Operation(name) for name in DIRECTIVES}
     words |= {name: Operation(name, op) for name, op in _ALIASES.items()}
     forms = ((op, declared.form) for op, declared in OPS.items() if op.startswith("pto."))
-    spelled = ((_spelling(op, form), op) for op, form in forms if form.syntax in (Syntax.PLAIN, Syntax.REGION))
+    spelled = ((_spelling(op, form), op) for op, form in forms if form.syntax in _SPELLED)
     return words | {name: Operation(name, op) for name, op in spelled}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError
+from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.names import nearest
 from tilewright.pto.module import Attribute, Clause, Enumerated, Op, Value
 from tilewright.pto.ops.registry import OPS
@@ -49,11 +49,14 @@ def call(t: Tracer, operation: Operation, given: Arguments) -> Any:
     if form.syntax is Syntax.REGION:
         given.bind(t)
         return Scope(operation.op)
+    if form.syntax is Syntax.FREE:
+        message = f"`{given.name}` is an op of PTO text, and bodies have no words for it yet"
+        raise t.error(UnsupportedFeatureError, given.node, message, help="write a kernel with `source=` that uses it")
     return emit(t, operation.op, given)
 
 
-def emit(t: Tracer, name: str, given: Arguments) -> Any:
-    """Add the op that a call describes; return its results, whose types follow from the operands."""
+def emit(t: Tracer, name: str, given: Arguments, more: tuple[Type, ...] = ()) -> Any:
+    """Add the op that a call describes; return its results: their types follow from the operands, then come `more`."""
     form, span = OPS[name].form, t.span(given.node)
     placed = Operands(t, name, form, given)
     placed.read()
@@ -63,7 +66,7 @@ def emit(t: Tracer, name: str, given: Arguments) -> Any:
     if types is None:
         help = "pass the element type of the result as `dtype=`"
         raise OperandError(f"the type of `{given.name}` does not follow from this", spans=[span], help=help)
-    made = tuple(Value("", type_, span) for type_ in types)
+    made = tuple(Value("", type_, span) for type_ in (*types, *more))
     t.writer.emit(Op(name, operands, clauses, placed.attributes, made, span=span))
     if name.startswith("pto.get_"):
         t.writer.never_negative.update(made)

@@ -5,20 +5,52 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from tilewright.errors import OperandError
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
-from tilewright.pto.traced.arguments import Arguments, scalar_type
+from tilewright.pto.traced.arguments import Argument, Arguments, scalar_type
 from tilewright.pto.traced.ops import emit, handles
-from tilewright.pto.traced.scalars import as_integer, as_number
+from tilewright.pto.traced.scalars import as_integer, as_number, static_int
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.types import INDEX
+from tilewright.pto.types import INDEX, SCALARS, Ptr, Scalar
 
 _OPERATORS: dict[str, ast.operator] = {"addi": ast.Add(), "subi": ast.Sub(), "muli": ast.Mult()}
 
 
 @handles("scalar.load", "scalar.store")
 def _moved(t: Tracer, given: Arguments) -> Any:
+    """Read or write a number, or a pair of them: as many as `contiguous` says, or as the value is."""
+    place = 0 if given.word == "load" else 1
+    pointer = given.args[place].value if len(given.args) > place else None
+    if isinstance(pointer, Value) and isinstance(pointer.type, Ptr):
+        pair = _pair(t, given, pointer.type.element)
+        if pair is not None:
+            _see_pairs(t, given, place, pointer, Ptr(pair, pointer.type.space))
     return emit(t, f"pto.{given.word}_scalar", given)
+
+
+def _pair(t: Tracer, given: Arguments, element: Scalar) -> Scalar | None:
+    """Return the type of pairs that a call moves, None where it moves single numbers."""
+    count, value = given.kwargs.pop("contiguous", None), given.args[0].value
+    if isinstance(value, Value) and isinstance(value.type, Scalar) and value.type.is_packed and value.type != element:
+        return value.type
+    number = 1 if count is None else static_int(t, count.value, count.node, "`contiguous`")
+    found = SCALARS.get(f"vector<{number}x{element}>")
+    if number != 1 and found is None:
+        message = f"there is no value of {number} numbers of {element}"
+        raise t.error(OperandError, given.node, message, help="read two of f16, bf16 or f32, or one")
+    return found
+
+
+def _see_pairs(t: Tracer, given: Arguments, place: int, pointer: Value, pairs: Ptr) -> None:
+    """Let a pointer, moved by an offset that counts numbers, be one to pairs."""
+    span = t.span(given.node)
+    if len(given.args) > place + 1:
+        offset = given.args.pop(place + 1)
+        by = as_integer(t, offset.value, INDEX, offset.node)
+        pointer = t.writer.value("pto.addptr", [pointer, by], pointer.type, span)
+    seen = t.writer.value("pto.castptr", [pointer], pairs, span)
+    given.args[place] = Argument(seen, given.args[place].node)
 
 
 @handles("scalar.addi", "scalar.subi", "scalar.muli")

@@ -10,6 +10,7 @@ from tilewright.frontend.walk.bindings import Binding
 from tilewright.frontend.walk.statements import bind_target
 from tilewright.pto.module import Op, Region, Value
 from tilewright.pto.traced.handles import BranchHandle, BranchSide, LoopHandle
+from tilewright.pto.traced.launches import LaunchScope, launch_region
 from tilewright.pto.traced.liveness import assigned_in
 from tilewright.pto.traced.namespace import Scope
 from tilewright.pto.traced.tracer import Tracer
@@ -30,6 +31,8 @@ def with_(t: Tracer, node: ast.With) -> None:
         _name(t, item, opened)
         t.execute(node.body)
         opened.closed(t, node)
+    elif isinstance(opened, LaunchScope) and item.optional_vars is None:
+        launch_region(t, opened, _region(t, node), item.context_expr)
     elif item.optional_vars is not None or not isinstance(opened, Scope | BranchSide):
         raise _no_scope(t, item, opened)
     elif isinstance(opened, BranchSide):

@@ -1,14 +1,16 @@
 """Sub-kernels: functions that bodies call by name and that are written out where they are called.
 
 `@pto.simd` functions run in a vector scope of their own, `@pto.cube` ones on the cube, `@pto.tileop` ones on whichever
-of them its ops need, and `@pto.func` ones are helpers, which may return values. Each is a decorator, bare or with
-parentheses; the first three are also scopes inside a body: `with pto.simd():`.
+of them its ops need, and `@pto.func` ones are helpers, which may return values. `@pto.simt` functions are launched, by
+as many work items as `body[x, y, z](...)` says. Each is a decorator, bare or with parentheses; all but `@pto.func` are
+also scopes inside a body: `with pto.simd():`, `with pto.simt(32, 1, 1):`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +25,8 @@ class SubKernel:
     kind: SubKernelKind
     body: tuple[FunctionType]
     """The function, which a field of its own would make a method."""
+    max_threads: int | None = None
+    """The most work items it is launched over, where it says so."""
 
     @property
     def function(self) -> FunctionType:
@@ -47,26 +51,28 @@ class SubKernelKind:
 
     def __call__(
         self,
-        fn: Callable[..., Any] | None = None,
-        *,
+        fn: Callable[..., Any] | int | None = None,
+        *extents: int,
         name: str | None = None,
         target: str = "a5",
         ast_rewrite: bool = True,
         returns: object = None,
+        max_threads: int | None = None,
     ) -> Any:
         """Return the sub-kernel that a function is, or the decorator that makes one.
 
         `name`, `target`, `ast_rewrite` and `returns` speak to other compilers of the family and change nothing here:
-        what a function returns is seen where it is written out.
+        what a function returns is seen where it is written out. `max_threads` says how many work items run a
+        `@pto.simt` function at most; `extents`, with the number before them, are those of a scope inside a body.
         """
         if fn is None:
-            return self
+            return partial(self, max_threads=max_threads) if max_threads else self
         if not isinstance(fn, FunctionType):
             raise TypeError(f"@pto.{self.name} decorates a Python function, got {type(fn).__name__}")
-        return SubKernel(self, (fn,))
+        return SubKernel(self, (fn,), max_threads)
 
 
 CUBE_OPS = ("pto.mad", "pto.mte_l", "pto.tmatmul", "pto.tgemv")
 """What the names of ops begin with that the cube runs."""
 simd, cube = SubKernelKind("simd", "pto.vecscope"), SubKernelKind("cube", "pto.section.cube")
-tileop, func = SubKernelKind("tileop", "pto.vecscope"), SubKernelKind("func")
+tileop, func, simt = SubKernelKind("tileop", "pto.vecscope"), SubKernelKind("func"), SubKernelKind("simt")

@@ -14,10 +14,9 @@ from tilewright.frontend.names import Origins, Resolver, free_name
 from tilewright.frontend.walk.bindings import Binding
 from tilewright.frontend.walk.walker import Walker
 from tilewright.pto.module import Func, Value
-from tilewright.pto.traced.liveness import read_after
+from tilewright.pto.traced.liveness import closed_over, read_after
 from tilewright.pto.traced.values import describe, is_runtime
 from tilewright.pto.traced.writer import Writer
-from tilewright.pto.types import Type
 from tilewright.source import Span
 
 T = TypeVar("T", bound="Tracer")
@@ -30,8 +29,10 @@ class Program:
     target: str = "a5"
     origins: Origins = field(default_factory=Origins)
     resolvers: dict[FunctionType, Resolver] = field(default_factory=dict[FunctionType, Resolver])
-    funcs: dict[tuple[int, tuple[Type, ...]], Func] = field(default_factory=dict[tuple[int, tuple[Type, ...]], Func])
-    """The functions that bodies call, by the identity of their handle and the types they are called with."""
+    funcs: dict[tuple[int, tuple[object, ...]], Func] = field(
+        default_factory=dict[tuple[int, tuple[object, ...]], Func]
+    )
+    """The functions that bodies call, by the identity of their handle and what they are called with."""
     calling: tuple[int, ...] = ()
     """The handles whose functions are being written."""
     kept: list[object] = field(default_factory=list[object])
@@ -85,9 +86,14 @@ class Tracer(Walker):
         resolver = program.resolver(function, captured)
         return cls(captured=captured, resolver=resolver, program=program, inlining=(function,))
 
+    @property
+    def unseen(self) -> frozenset[str]:
+        """The variables that calls of nested functions may read."""
+        return closed_over(self.captured.node)
+
     def execute(self, body: Sequence[ast.stmt], again: frozenset[str] = frozenset()) -> None:
         """Trace statements up to a `return`; where a loop repeats them, `again` is read after them, too."""
-        outer, after = self.later, read_after(body, self.later | again)
+        outer, after = self.later, read_after(body, self.later | again | self.unseen)
         for position, node in enumerate(body):
             if self.returned is not None:
                 break

@@ -183,11 +183,12 @@ def workers():
 
 shift = native(SHIFT)
 os.environ["TILEWRIGHT_NUM_THREADS"] = "1"
-shifted(shift, 100, 1)
+rows = int(os.environ["ROWS"])
+shifted(shift, rows, 1)
 before = workers()
 for count in (1, 3):
     os.environ["TILEWRIGHT_NUM_THREADS"] = str(count)
-    shifted(shift, 100, 1)
+    shifted(shift, rows, 1)
     print(workers() - before)
 ((_, used),) = [key for key in threads._instances if key[0] == 3]
 print("pool" if used is None else "team")
@@ -214,7 +215,7 @@ def in_child(code: str, before: str, **environment: str) -> str:
     """Return what a new process prints."""
     text = CHILD.format(path=sys.path, before=before) + code
     command = [sys.executable, "-W", "ignore", "-c", text]
-    quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **environment}
+    quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TILEWRIGHT_SMALL_WORK": "shared", **environment}
     run = subprocess.run(command, timeout=120, capture_output=True, text=True, env=quiet)
     assert (run.stderr, run.returncode) == ("", 0)
     return run.stdout
@@ -222,7 +223,13 @@ def in_child(code: str, before: str, **environment: str) -> str:
 
 @pytest.mark.parametrize("runtime", TORCH)
 def test_as_many_threads_run_as_the_setting_says_and_torch_brings_its_own(runtime: str) -> None:
-    assert in_child(COUNT, TORCH[runtime]) == f"0\n2\n{runtime}\n"
+    assert in_child(COUNT, TORCH[runtime], ROWS="100") == f"0\n2\n{runtime}\n"
+
+
+@pytest.mark.parametrize(("rows", "workers"), [(100, 0), (2000, 2)])
+def test_work_that_is_not_worth_a_second_thread_stays_on_the_callers(rows: int, workers: int) -> None:
+    told = in_child(COUNT, "", ROWS=str(rows), TILEWRIGHT_SMALL_WORK="alone")
+    assert told == f"0\n{workers}\npool\n"
 
 
 @pytest.mark.parametrize("runtime", TORCH)

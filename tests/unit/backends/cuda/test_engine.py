@@ -17,6 +17,7 @@ from tilewright import ir
 from tilewright.backends.cuda import target
 from tilewright.backends.cuda.backend import BACKEND
 from tilewright.backends.cuda.engine import Job, compiled
+from tilewright.backends.cuda.reports import KEPT
 from tilewright.backends.cuda.schedule import Schedule
 from tilewright.backends.cuda.target import named, triton_objection
 from tilewright.core.op import Kind, OpSpec, specs
@@ -49,6 +50,7 @@ def test_a_program_is_saved_and_loaded_where_there_is_no_gpu(tmp_path: Path) -> 
         **loaded.loaded.code.objects,
         **program.loaded.code.objects,
     }
+    assert {stage: loaded.stages[stage] for stage in KEPT} == {stage: program.stages[stage] for stage in KEPT}
     with pytest.raises(ValueError, match="is on device cpu, and the program is of back end cuda"):
         loaded(ones(64, 128), ones(64, 128))
 

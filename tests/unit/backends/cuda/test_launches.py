@@ -48,6 +48,7 @@ class Recorder:
         """Address, extents from the last on, bytes between rows, box and swizzling of each descriptor."""
         self.code = 0
         self.used: list[int] = []
+        self.waited: list[int] = []
         self.started: list[tuple[int, int]] = []
         """Stream and graph."""
         self.pushed: list[int | None] = []
@@ -189,6 +190,9 @@ class Recorder:
     def shared_word(self, device: int) -> tuple[int, int]:
         return ctypes.addressof(self.word), 99
 
+    def wait(self, device: int, seconds: float) -> None:
+        self.waited.append(device)
+
     def function(self, cubin: bytes, name: str, shared: int) -> int:
         return int(cubin) + 1
 
@@ -219,7 +223,7 @@ def entry_of(
     recorder.counts = [text.count("%arg", 0, text.index(") attributes")) for text in texts]
     objects = {
         PROGRAM: assemble(unit.module.text(), target.processor).object,
-        KERNELS: json.dumps({"kernels": rows}).encode(),
+        KERNELS: json.dumps({"kernels": rows, "prints": [[*vars(each).values()] for each in unit.prints]}).encode(),
     }
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
     (entry,) = unit.program.entries
@@ -446,3 +450,23 @@ def test_a_kernel_is_given_descriptors_of_what_it_multiplies(recorder: Recorder)
     ]
     run(X + 2, *shapes)
     assert [kernel for kernel, *_ in recorder.launches] == [0, 1]
+
+
+def test_an_error_of_an_earlier_call_says_so(recorder: Recorder) -> None:
+    run = entry_of(recorder, double, ONES)
+    recorder.word.value = (7 << 32) | 1
+    with pytest.raises(ExecutionError, match="an earlier call of this program has done that, and this one has not run"):
+        run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+
+
+def test_what_no_call_has_raised_is_shown_when_the_process_ends(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(loaded, "is_there", lambda: True)
+    run = entry_of(recorder, double, ONES)
+    run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+    recorder.word.value = 1
+    loaded.show_what_is_left()
+    loaded.show_what_is_left()
+    said = capsys.readouterr().err
+    assert said.count("ExecutionError: ") == 1 and "no call was left to raise it" in said and recorder.waited

@@ -76,6 +76,7 @@ def test_rules_look_at_tiles_and_products() -> None:
     assert plain(4096, []) == Schedule(4, 3) and plain(1 << 15, []) == Schedule(32, 3)
     assert plain(1 << 15, [(128, 256)]) == Schedule(8, 3) and plain(1 << 15, [(128, 64)]) == Schedule(8, 3)
     assert plain(1 << 14, [(128, 128), (128, 128)]) == Schedule(8, 3)
+    assert [plain(1 << 14, [(128, 128)], work=work).warps for work in (0, 50)] == [4, 8]
     assert described(1 << 14, [(128, 128), (128, 128)], 3 << 15)[0] == Schedule(4, 2, True)
     assert described(1 << 13, [(64, 16)], 20 << 10) == (Schedule(4, 8), Schedule(4, 3))
     assert [each.stages for each in smaller(Schedule(8, 3))] == [3, 2, 1]

@@ -29,19 +29,11 @@ def named(path: Path) -> str:
     return path.read_text(encoding="utf-8").splitlines()[0].removeprefix("// ")
 
 
-each_text = pytest.mark.parametrize("path", sorted(REJECTS.glob("*.pto")), ids=lambda path: path.stem)
-
-
-@each_text
-def test_the_message_is_the_one_beside_the_text(path: Path, golden: Golden) -> None:
+@pytest.mark.parametrize("path", sorted(REJECTS.glob("*.pto")), ids=lambda path: path.stem)
+def test_the_message_is_the_one_beside_the_text_and_says_where_and_what_to_try(path: Path, golden: Golden) -> None:
     error = mistake(path)
     assert type(error).__name__ == named(path)
     golden(f"{path.stem}.txt", f"{error}\n", REJECTS)
-
-
-@each_text
-def test_the_message_says_where_and_what_to_try(path: Path) -> None:
-    error = mistake(path)
     assert error.place.is_known
     assert "^" in str(error)
     assert str(error).splitlines()[-1].startswith("    help: ")

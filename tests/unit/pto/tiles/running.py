@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy
 
 from tilewright import ir
+from tilewright.core.program import Program
 from tilewright.pto.lower import lower
 from tilewright.pto.module import Module
 from tilewright.pto.text.parser import parse
@@ -40,8 +41,17 @@ def run(
     module: Module, entry: str, platform: str, grid: int, arguments: Sequence[Any], target: str = "a5"
 ) -> list[Array]:
     """Return what the arrays among some arguments hold after a launch; the arguments stay as they are."""
-    func = next(f for f in module.funcs() if f.name == entry)
-    program = ir.compile(lower(module, func, target=target), platform=platform)
+    return launched(lowered(module, entry, target), entry, platform, grid, arguments)
+
+
+def lowered(module: Module, entry: str, target: str = "a5") -> Program:
+    """Return a function of a module as a program of the language."""
+    return lower(module, next(f for f in module.funcs() if f.name == entry), target=target)
+
+
+def launched(source: Program, entry: str, platform: str, grid: int, arguments: Sequence[Any]) -> list[Array]:
+    """Return the same for a program that was lowered before."""
+    program = ir.compile(source, platform=platform)
     pairs = {i: _guarded(a) for i, a in enumerate(arguments) if is_array(a)}
     program(grid, *(pairs[i][1] if i in pairs else a for i, a in enumerate(arguments)))
     for whole, _ in pairs.values():

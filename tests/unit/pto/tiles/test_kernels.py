@@ -10,7 +10,7 @@ import pytest
 from soon import soon
 from unit.pto.tiles import elementwise_cases, movement_cases, program_cases, scalar_cases
 from unit.pto.tiles.cases import ABSOLUTE, CASES, ELEMENTS, RELATIVE, Case
-from unit.pto.tiles.running import KERNELS, is_array, read, run
+from unit.pto.tiles.running import KERNELS, is_array, launched, lowered, read
 
 np = cast("Any", numpy)
 MODULES = (elementwise_cases, movement_cases, program_cases, scalar_cases)
@@ -23,7 +23,7 @@ def test_every_kernel_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_kernel_gives_what_numpy_gives(case: Case, target: str) -> None:
+def test_a_kernel_gives_what_numpy_gives(case: Case, targets: list[str]) -> None:
     path = KERNELS / f"{case.kernel}.pto"
     module = read(case.text(path.read_text()), path.name)
     given, expected = case.given(), case.given()
@@ -31,10 +31,12 @@ def test_a_kernel_gives_what_numpy_gives(case: Case, target: str) -> None:
         case.reference(**expected)
     before = [v for v in given.values() if is_array(v)]
     wanted = [v for v in expected.values() if is_array(v)]
-    with soon(crc32(case.name.encode()) % 2 == 0):
-        found = run(module, case.kernel, target, case.grid, list(given.values()), case.target)
-    for old, new, want in zip(before, found, wanted, strict=True):
-        hold(case, f"{case.name} on {target}", old.reshape(-1), new, want.reshape(-1))
+    program = lowered(module, case.kernel, case.target)
+    for target in targets:
+        with soon(crc32(case.name.encode()) % 2 == 0):
+            found = launched(program, case.kernel, target, case.grid, list(given.values()))
+        for old, new, want in zip(before, found, wanted, strict=True):
+            hold(case, f"{case.name} on {target}", old.reshape(-1), new, want.reshape(-1))
 
 
 def hold(case: Case, what: str, old: Any, new: Any, want: Any) -> None:

@@ -8,7 +8,7 @@ import numpy
 import pytest
 from soon import soon
 from unit.pto.tiles.generator import READ, RUNTIME, WRITTEN, Generator
-from unit.pto.tiles.running import SENTINEL, read, run
+from unit.pto.tiles.running import SENTINEL, launched, lowered, read
 from unit.pto.tiles.simulator import simulate
 
 np = cast("Any", numpy)
@@ -16,15 +16,17 @@ SEEDS = 100
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_program_gives_the_bytes_of_the_simulator(seed: int, target: str) -> None:
+def test_a_program_gives_the_bytes_of_the_simulator(seed: int, targets: list[str]) -> None:
     text = Generator(seed).program()
     module = read(text)
     x = np.random.default_rng(seed).integers(0, 256, READ).astype(np.uint8)
     y = np.full(WRITTEN, SENTINEL, np.uint8)
     expected = y.copy()
     simulate(module, "main", 1, x.copy(), expected, *RUNTIME.values())
-    with soon(seed % 4 != 0):
-        inputs, found = run(module, "main", target, 1, [x, y, *RUNTIME.values()])
-    assert (inputs == x).all()
-    wrong = np.flatnonzero(found != expected)
-    assert not len(wrong), f"{target}: bytes {wrong[:8]} of {len(wrong)} differ\n{text}"
+    program = lowered(module, "main")
+    for target in targets:
+        with soon(seed % 4 != 0):
+            inputs, found = launched(program, "main", target, 1, [x, y, *RUNTIME.values()])
+        assert (inputs == x).all()
+        wrong = np.flatnonzero(found != expected)
+        assert not len(wrong), f"{target}: bytes {wrong[:8]} of {len(wrong)} differ\n{text}"

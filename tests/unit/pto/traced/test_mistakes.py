@@ -23,18 +23,13 @@ def mistake(name: str) -> KernelError:
 
 
 @each_mistake
-def test_the_message_is_the_one_in_its_file(name: str, golden: Golden) -> None:
+def test_the_message_is_the_one_in_its_file_and_says_where_and_what_to_try(name: str, golden: Golden) -> None:
     raised = mistake(name)
     kind, _ = mistakes.MISTAKES[name]
     assert type(raised) is kind, raised
     text = str(raised).replace(mistakes.__file__, "mistakes.py")
     numberless = "\n".join(line for line in text.splitlines())
     golden(f"{name}.txt", numberless + "\n", MESSAGES)
-
-
-@each_mistake
-def test_the_message_says_where_and_what_to_try(name: str) -> None:
-    raised = mistake(name)
     assert raised.place.is_known
     assert raised.place.filename == mistakes.__file__
     assert raised.function == name

@@ -52,9 +52,13 @@ def is_read_in_place(e: FunctionEmitter, tile: Tile) -> bool:
 
 def read_of(e: FunctionEmitter, tile: Tile) -> Tensor:
     """Return a tile to be read: in its tensor, if the plan says so, or in the memory it lies in."""
+    return origin_of(e, tile) if is_read_in_place(e, tile) else view_of(e, tile)
+
+
+def origin_of(e: FunctionEmitter, tile: Tile) -> Tensor:
+    """Return the part of a tensor that a tile is loaded from."""
     node = tile.node
-    if not is_read_in_place(e, tile) or not isinstance(node, LoadNode):
-        return view_of(e, tile)
+    assert isinstance(node, LoadNode)
     axes = len(tile.valid)
     pointer, strides = moved(e, node.tensor, node.offsets), node.tensor.strides[-axes:]
     return Tensor(pointer, tuple(map(i64, tile.type.shape)), strides, tile.valid, tile.type.dtype, node.tensor.root)

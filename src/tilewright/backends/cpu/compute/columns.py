@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 
-from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, MaskedNode, ReduceNode
+from tilewright.backends.cpu.compute.nodes import BytesNode, ColumnsNode, IndexNode, MapNode, MaskedNode, ReduceNode
 from tilewright.backends.cpu.compute.row_memory import (
     Pass,
     Row,
@@ -13,15 +13,16 @@ from tilewright.backends.cpu.compute.row_memory import (
     drain,
     read,
     read_admitted,
+    shuffled,
     tensor_address,
     tile_address,
     window,
 )
-from tilewright.backends.cpu.compute.traced import Lanes, Shared, rounded
+from tilewright.backends.cpu.compute.traced import Lanes, Shared, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.groups import Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
-from tilewright.dtypes import INT32
+from tilewright.dtypes import INT32, DataType
 from tilewright.native.llvm import I32, Builder, Value, i64, vector
 from tilewright.records import mutable
 
@@ -230,6 +231,43 @@ def _numbers(b: Builder, node: IndexNode, here: Pass) -> Lanes:
     return Lanes(b, lanes, INT32)
 
 
+def _columns(b: Builder, tile: Tile, node: ColumnsNode, here: Pass) -> Lanes:
+    """Return the columns being emitted of columns that repeat; what is the same for all of them is read once."""
+    spread = here.spread
+    assert spread is not None
+    if 0 < node.period <= here.count:
+        if tile not in spread.lanes:
+            with b.earlier(spread.mark):
+                spread.lanes[tile] = _shown(b, node, Pass(here.row, i64(0), here.count, None, spread))
+        return spread.lanes[tile]
+    return _shown(b, node, replace(here, column=node.first(b, here.column)))
+
+
+def _shown(b: Builder, node: ColumnsNode, here: Pass) -> Lanes:
+    order, spread = node.taken(here.count), here.spread
+    assert spread is not None
+    count = min(max(order) + 1, here.count)
+    mask = None if node.period else here.mask  # a period is there as a whole
+    if mask is not None:
+        mask = shuffled(b, mask, mask, range(0, here.count, node.step))
+    found = lane_of(b, node.operand, Pass(here.row, here.column, count, mask, Spread(spread.mark)))
+    stored = to_memory(found)
+    return from_memory(b, shuffled(b, stored, stored, order), found.element)
+
+
+def _bytes(b: Builder, dtype: DataType, node: BytesNode, here: Pass) -> Lanes:
+    """Return the columns being emitted of bytes that are more or fewer elements of another type."""
+    (operand,), mask, spread = node.operands, here.mask, here.spread
+    assert isinstance(operand, Tile) and spread is not None
+    have, want = operand.type.dtype.get_byte(), dtype.get_byte()
+    count = here.count * want // have
+    column = b.op("udiv", b.op("mul", here.column, i64(want)), i64(have))
+    if mask is not None:
+        mask = shuffled(b, mask, mask, [lane * have // want for lane in range(count)])
+    found = to_memory(lane_of(b, operand, Pass(here.row, column, count, mask, Spread(spread.mark))))
+    return from_memory(b, b.convert("bitcast", found, vector(memory_type(dtype), here.count)), dtype)
+
+
 def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
     """Return the elements of a tile as its node computes them, or as they lie in its place."""
     node = tile.node
@@ -240,7 +278,7 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
         if tile.is_column and static(tile.valid[-1]) != 1:  # where there is no column, there may be no memory either
             there = b.compare("icmp sgt", tile.valid[-1], i64(0))
             pointer = b.select(there, pointer, b.slot(memory_type(tile.type.dtype)))
-        return read(b, pointer, tile.type.dtype, here, node.tensor.strides[-1])
+        return read(b, pointer, tile.type.dtype, here, node.apart or node.tensor.strides[-1])
     if isinstance(node, ReduceNode):
         return here.row.scalars[tile]
     if isinstance(node, IndexNode):
@@ -249,6 +287,10 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
         admitted = replace(here, mask=node.admit(lane_of(b, node.mask, here), here))
         pointer, (tensor, _) = tensor_address(b, node.source, here), window(node.source)
         return read_admitted(b, pointer, tile.type.dtype, admitted, tensor.strides[-1], node.other)
+    if isinstance(node, ColumnsNode):
+        return _columns(b, tile, node, here)
+    if isinstance(node, BytesNode):
+        return _bytes(b, tile.type.dtype, node, here)
     if isinstance(node, MapNode):
         return rounded(node.function(*operands), tile.type.dtype)
     assert tile.place is not None

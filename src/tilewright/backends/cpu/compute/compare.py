@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
-from tilewright.backends.cpu.compute.looks import look_at_met
+from tilewright.backends.cpu.compute.masked import look_at_met
 from tilewright.backends.cpu.compute.tiles import broadcast_valid, recorded
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers

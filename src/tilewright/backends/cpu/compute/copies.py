@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
+from tilewright.backends.cpu.compute.streaming import store_past_caches
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import memory_type
@@ -224,17 +226,33 @@ def fill(e: FunctionEmitter, tile: Tile, number: float) -> None:
     fill_run(e, tile.type.dtype, tile.place.pointer, math.prod(tile.type.shape), number)
 
 
-def fill_run(e: FunctionEmitter, dtype: DataType, pointer: Value, count: int, number: float) -> None:
-    """Emit the writing of one number to so many elements, one after the other."""
+def fill_run(
+    e: FunctionEmitter,
+    dtype: DataType,
+    pointer: Value,
+    count: int,
+    number: float,
+    start: Value | None = None,
+    *,
+    streaming: bool = False,
+) -> None:
+    """Emit the writing of one number to so many elements, one after the other; what lies before `start` may be, too."""
     with np.errstate(over="ignore"):
         element: Any = np.asarray(number).astype(dtype.numpy)
     size = dtype.get_byte()
     bits = int(element.view(_BITS[size].numpy))
     lanes = e.program.target.vector_bits // (8 * size)
     type_, whole = f"<{lanes} x i{8 * size}>", count // lanes * lanes
-    pattern = splat(type_, bits)
-    with e.b.loop(i64(0), i64(whole), i64(lanes)) as at:
-        e.b.store(pattern, e.b.offset(pointer, at, f"i{8 * size}"), size)
+    pattern, begin = splat(type_, bits), i64(0) if start is None else _whole_vectors(e, start, lanes)
+    with e.b.loop(begin, i64(whole), i64(lanes)) as at:
+        put = partial(store_past_caches, nbytes=lanes * size) if streaming else partial(store, align=size)
+        put(e.b, pattern, e.b.offset(pointer, at, f"i{8 * size}"))
     if count > whole:
         last = e.b.offset(pointer, i64(whole), f"i{8 * size}")
         store(e.b, pattern, last, size, first_lanes(e.b, i64(count - whole), lanes))
+
+
+def _whole_vectors(e: FunctionEmitter, count: Value, lanes: int) -> Value:
+    """Return how many elements before some fill vectors."""
+    known = static(count)
+    return i64(known // lanes * lanes) if known is not None else e.b.op("and", count, i64(-lanes))

@@ -17,10 +17,10 @@ from tilewright.backends.cpu.compute.copies import (
     whole_extents,
 )
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row
-from tilewright.backends.cpu.compute.straight import fill_rows, gathered
+from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import Tensor, Tile
+from tilewright.backends.cpu.emit.values import Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.padding import pad_number
@@ -54,10 +54,9 @@ def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     number = pad_number(bound["pad_value"], type_.dtype)
     if call.op.spec.name == "fillpad" and source.valid == whole_extents(type_):
         return source
-    if call.op.spec.name == "fillpad_expand" and _are_in_place(e, source):
+    if is_read_in_place(e, source) and len(source.valid) == 2:
         with gathered(e, type_, whole_extents(type_)) as (result, made):
-            _copy_rows(e, read_of(e, source), made, i64(0))
-            _fill_around(e, source.type.shape, made, type_.shape, number)
+            _fill_around(e, read_of(e, source), made, number)
         return result
     e.stored(source)
     result = e.fresh(type_, whole_extents(type_))
@@ -85,11 +84,17 @@ def _copy_rows(e: FunctionEmitter, source: Tensor, made: Tensor, column: Value) 
     fill_rows(e, Tensor(begin, made.shape, made.strides, made.valid, made.dtype, made.root), width, copied)
 
 
-def _fill_around(
-    e: FunctionEmitter, inner: tuple[int, ...], made: Tensor, outer: tuple[int, ...], number: float
-) -> None:
-    """Emit the writing of one number to what of a matrix lies beside and below another at its start."""
-    for first, last, column in ((0, inner[0], inner[1]), (inner[0], outer[0], 0)):
-        if column < outer[1]:
-            with e.b.loop(i64(first), i64(last), i64(1)) as row:
-                fill_run(e, made.dtype, moved(e, made, (row, i64(column))), outer[1] - column, number)
+def _fill_around(e: FunctionEmitter, source: Tensor, made: Tensor, number: float) -> None:
+    """Emit a copy of a matrix to the start of another, and the writing of one number beside and below it."""
+    (rows, width), (height, columns) = source.valid, (static(extent) or 0 for extent in made.shape)
+
+    def filled(streaming: bool) -> None:
+        with rows_of(e, (rows,)) as (row,):
+            go = moved(e, made, (row, i64(0)))
+            fill_run(e, made.dtype, go, columns, number, width, streaming=streaming)
+            come = Row(moved(e, source, (row, i64(0))), source.strides[1])
+            copy_row(e, source.dtype, come, Row(go, made.strides[1]), width, streaming=streaming)
+        with e.b.loop(rows, i64(height), i64(1)) as row:
+            fill_run(e, made.dtype, moved(e, made, (row, i64(0))), columns, number, streaming=streaming)
+
+    fill_rows(e, made, i64(columns), filled)

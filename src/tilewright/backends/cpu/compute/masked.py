@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.copies import tile_type, whole_extents, with_adjacent_rows
-from tilewright.backends.cpu.compute.looks import look_at_met
 from tilewright.backends.cpu.compute.nodes import MaskedNode, mapped
 from tilewright.backends.cpu.compute.row_memory import Pass, own_indices
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.groups import StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import LoadNode, Tensor, Tile, static
+from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import I64, Builder, Value, vector
+from tilewright.native.llvm import I64, Builder, Value, i64, vector
 from tilewright.ops.load import padding
 from tilewright.records import record
 
@@ -112,3 +112,14 @@ def _bits(number: float, dtype: DataType) -> int:
     with np.errstate(over="ignore"):
         element: Any = np.asarray(number).astype(dtype.numpy)
     return int.from_bytes(element.tobytes(), "little")
+
+
+def look_at_met(e: FunctionEmitter, call: Call, name: str, operand: Tile | Scalar, valid: Sequence[Value]) -> None:
+    """Check that an operand holds data wherever a broadcast looks at it."""
+    if isinstance(operand, Tile):
+        own = valid[len(valid) - len(operand.valid) :]
+        needed = [i64(1) if n == 1 else v for n, v in zip(operand.type.shape, own, strict=True)]
+        empty = [e.b.compare("icmp sle", extent, i64(0)) for extent in valid if static(extent) is None]
+        nothing = reduce(lambda x, y: e.b.op("or", x, y), empty) if empty else None
+        if not any(static(extent) == 0 for extent in valid):
+            e.look(call, name, operand, needed, unless=nothing)

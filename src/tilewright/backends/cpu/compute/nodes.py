@@ -10,7 +10,7 @@ from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.values import Node, Scalar, Tile
 from tilewright.core.types import TileType
-from tilewright.native.llvm import Value
+from tilewright.native.llvm import Builder, Value, i64
 from tilewright.records import mutable
 
 
@@ -29,6 +29,36 @@ class IndexNode(Node):
     axis: int = -1
     extent: int = 0
     """How many there are: one is shared by all that it meets."""
+
+
+@mutable
+class ColumnsNode(Node):
+    """Columns of the only operand, all of them again and again or each several times: a power of two of them."""
+
+    period: int = 0
+    """After how many they are the same again; 0: never."""
+    step: int = 1
+    """How many in a row are the same."""
+
+    @property
+    def operand(self) -> Tile:
+        """What has the columns."""
+        (operand,) = self.operands
+        assert isinstance(operand, Tile)
+        return operand
+
+    def taken(self, count: int) -> list[int]:
+        """Return which of the operand's columns from `first` on are the next so many of its own."""
+        return [lane % self.period if self.period else lane // self.step for lane in range(count)]
+
+    def first(self, b: Builder, column: Value) -> Value:
+        """Return which column of the operand is one of its own."""
+        return b.op("and", column, i64(self.period - 1)) if self.period else b.op("sdiv", column, i64(self.step))
+
+
+@mutable
+class BytesNode(Node):
+    """The bytes of the only operand's rows as elements of another type."""
 
 
 @mutable
@@ -75,9 +105,12 @@ def mapped(
     function: Callable[..., Lanes],
     operands: Sequence[Tile | Scalar],
     dear: bool = False,
+    *,
+    goes_on: bool = False,
 ) -> Tile:
-    """Record a function of the same element of each operand."""
-    return e.record(Tile(type_, valid, node=MapNode(tuple(operands), function=function, dear=dear)))
+    """Record a function of the same element of each operand, one that `goes_on` after others of its statement."""
+    node = MapNode(tuple(operands), function=function, dear=dear)
+    return e.record(Tile(type_, valid, node=node), goes_on=goes_on)
 
 
 def is_dear(tile: Tile) -> bool:

@@ -47,19 +47,28 @@ def copy_row(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Val
 
 
 def _bytes(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value, streaming: bool) -> None:
-    known, width = static(count), e.program.target.vector_bits // 8
-    nbytes = None if known is None else known * dtype.get_byte()
-    if nbytes is not None and (nbytes <= SHORT or streaming) and nbytes % (4 * width) == 0:
-        _vectors(e, come.pointer, go.pointer, nbytes, width, streaming)
+    width, nbytes = e.program.target.vector_bits // 8, times(e, count, i64(dtype.get_byte()))
+    turn = 4 * width
+    size = static(nbytes)
+    if not streaming and (size is None or size > SHORT or size % turn):
+        _call(e, come.pointer, go.pointer, nbytes)
         return
+    bulk = i64(size // turn * turn) if size is not None else e.b.op("and", nbytes, i64(-turn))
+    _vectors(e, come.pointer, go.pointer, bulk, width, streaming)
+    if size is None or size % turn:
+        first, second = (e.b.offset(pointer, bulk, I8) for pointer in (come.pointer, go.pointer))
+        _call(e, first, second, e.b.op("sub", nbytes, bulk))
+
+
+def _call(e: FunctionEmitter, come: Value, go: Value, nbytes: Value) -> None:
     name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
-    e.b.invoke(name, go.pointer, come.pointer, times(e, count, i64(dtype.get_byte())), FALSE)
+    e.b.invoke(name, go, come, nbytes, FALSE)
 
 
-def _vectors(e: FunctionEmitter, come: Value, go: Value, nbytes: int, width: int, streaming: bool) -> None:
+def _vectors(e: FunctionEmitter, come: Value, go: Value, nbytes: Value, width: int, streaming: bool) -> None:
     """Emit a copy of vectors, four in a turn."""
     type_ = vector(I8, width)
-    with e.b.loop(i64(0), i64(nbytes), i64(4 * width)) as at:
+    with e.b.loop(i64(0), nbytes, i64(4 * width)) as at:
         places = [e.b.op("add", at, i64(step * width)) for step in range(4)]
         taken = [e.b.load(type_, e.b.offset(come, place, I8), 1) for place in places]
         for value, place in zip(taken, places, strict=True):

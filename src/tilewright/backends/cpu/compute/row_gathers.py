@@ -9,7 +9,7 @@ from tilewright.backends.cpu.compute.copies import known_or, tile_type
 from tilewright.backends.cpu.compute.element_gathers import Elements, adjacent, bounded
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, pointing_outside, raw_type
 from tilewright.backends.cpu.compute.row_copies import Row, clear_row, copy_row, copy_window, fetch_ahead
-from tilewright.backends.cpu.compute.straight import fill_rows, gathered
+from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
 from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound

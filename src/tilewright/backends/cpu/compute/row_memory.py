@@ -146,17 +146,19 @@ def _every(b: Builder, pointer: Value, type_: str, size: int, step: int) -> Valu
     starts = [*range(0, count * (step - 1), count), (count - 1) * step + 1 - count]
     loaded = [b.load(type_, b.offset(pointer, i64(start), element(type_)), size) for start in starts]
     taken, order = loaded[0], [lane * step if lane * step < count else 0 for lane in range(count)]
-    taken = _shuffled(b, taken, taken, order)
+    taken = shuffled(b, taken, taken, order)
     for number, (start, value) in enumerate(zip(starts[1:], loaded[1:], strict=True), start=1):
         own = [number * count <= lane * step < (number + 1) * count for lane in range(count)]
         order = [count + lane * step - start if is_own else lane for lane, is_own in enumerate(own)]
-        taken = _shuffled(b, taken, value, order)
+        taken = shuffled(b, taken, value, order)
     return taken
 
 
-def _shuffled(b: Builder, first: Value, second: Value, order: Sequence[int]) -> Value:
+def shuffled(b: Builder, first: Value, second: Value, order: Sequence[int]) -> Value:
+    """Return lanes of two vectors in an order."""
     mask = ", ".join(f"i32 {lane}" for lane in order)
-    return b.value(first.type, f"shufflevector {first}, {second}, <{len(order)} x i32> <{mask}>")
+    type_ = vector(element(first.type), len(order))
+    return b.value(type_, f"shufflevector {first}, {second}, <{len(order)} x i32> <{mask}>")
 
 
 def _gathered(b: Builder, pointer: Value, type_: str, here: Pass, stride: Value) -> Value:

@@ -12,7 +12,7 @@ from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type,
 from tilewright.backends.cpu.compute.reduce import VECTORS
 from tilewright.backends.cpu.compute.row_memory import kept
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
-from tilewright.backends.cpu.compute.straight import gathered
+from tilewright.backends.cpu.compute.store_targets import gathered
 from tilewright.backends.cpu.compute.streaming import emit_streaming, store_past_caches, streaming_pays
 from tilewright.backends.cpu.compute.traced import Lanes, combine, converted, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers

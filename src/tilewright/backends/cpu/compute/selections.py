@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, product, read_of, times, view_of
 from tilewright.backends.cpu.compute.convert import as_element
@@ -15,16 +17,18 @@ from tilewright.backends.cpu.compute.copies import (
     with_adjacent_rows,
 )
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type, single, strips
+from tilewright.backends.cpu.compute.nodes import ColumnsNode, mapped
 from tilewright.backends.cpu.compute.row_copies import clear_row
 from tilewright.backends.cpu.compute.storage import load
-from tilewright.backends.cpu.compute.straight import fill_rows, gathered
+from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
 from tilewright.backends.cpu.compute.streaming import store_past_caches
-from tilewright.backends.cpu.compute.traced import Lanes, from_memory
+from tilewright.backends.cpu.compute.traced import Lanes, from_memory, to_memory
 from tilewright.backends.cpu.compute.updates import changing
+from tilewright.backends.cpu.compute.views import lying, seen
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
-from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.emit.values import Scalar, Tensor, Tile, static
 from tilewright.core.enums import MaskPattern
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType
@@ -126,8 +130,7 @@ def _put(
         first = times(e, column, i64(pattern.step))
         spread = _shuffled(e, given, [lane // pattern.step for lane in range(width * pattern.step)])
         kept = e.b.load(whole, e.b.offset(held, first, type_), size)
-        taken = [lane % pattern.step == pattern.first for lane in range(width * pattern.step)]
-        mask = Value(vector("i1", len(taken)), f"<{', '.join(f'i1 {str(bit).lower()}' for bit in taken)}>")
+        mask = _lanes_of(pattern, width * pattern.step)
         _written(e, e.b.select(mask, spread, kept), e.b.offset(go, first, type_), size, streaming)
 
     _strip_mined(e, (columns, columns), stride, width, several, one)
@@ -172,22 +175,28 @@ def _gather_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     tile, type_, pattern = bound["src"], tile_type(call), pattern_of(bound["mask_pattern"])
     rows, columns = tile.valid
     valid = known_or(type_, (rows, columns_taken(e, columns, pattern)))
-    if is_read_in_place(e, tile):
-        return e.record(Tile(type_, valid, node=_every(e, tile, type_, pattern)))
+    if e.step.reloads:
+        source = lying(e, tile)
+        first = moved(e, source, (i64(0), i64(pattern.first)))
+        strides = (source.strides[0], times(e, source.strides[1], i64(pattern.step)))
+        taken = replace(source, pointer=first, strides=strides, dtype=type_.dtype)
+        return seen(e, type_, tile, taken, valid)
     source = view_of(e, tile)
     result = e.fresh(type_, valid)
     take_columns(e, source, view_of(e, result), pattern)
     return result
 
 
-def _every(e: FunctionEmitter, tile: Tile, type_: TileType, pattern: MaskPattern) -> LoadNode:
-    """Return the load of the columns that a pattern takes of a tensor, instead of all of them."""
-    source = read_of(e, tile)
-    pointer = e.b.offset(source.pointer, i64(pattern.first), raw_type(type_.dtype))
-    strides = (source.strides[0], times(e, source.strides[1], i64(pattern.step)))
-    extents = tuple(map(i64, type_.shape))
-    tensor = Tensor(pointer, extents, strides, extents, type_.dtype, source.root)
-    return LoadNode(tensor=tensor, offsets=(i64(0), i64(0)))
+def _every(pattern: MaskPattern, held: Lanes, put: Lanes) -> Lanes:
+    """Return lanes of which a pattern takes some from elsewhere."""
+    b, taken = held.b, _lanes_of(pattern, held.count)
+    return from_memory(b, b.select(taken, to_memory(put), to_memory(held)), held.element)
+
+
+def _lanes_of(pattern: MaskPattern, count: int) -> Value:
+    """Return which of so many columns a pattern takes."""
+    taken = (lane % pattern.step == pattern.first for lane in range(count))
+    return Value(vector("i1", count), f"<{', '.join(f'i1 {str(bit).lower()}' for bit in taken)}>")
 
 
 def columns_taken(e: FunctionEmitter, columns: Value, pattern: MaskPattern) -> Value:
@@ -200,8 +209,12 @@ def columns_taken(e: FunctionEmitter, columns: Value, pattern: MaskPattern) -> V
 
 @lowers("tile.scatter_mask")
 def _scatter_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    source, dst, pattern = read_of(e, bound["src"]), bound["dst"], pattern_of(bound["mask_pattern"])
-    if is_read_in_place(e, dst) and is_whole(dst) and is_whole(bound["src"]):
+    src, dst, pattern = bound["src"], bound["dst"], pattern_of(bound["mask_pattern"])
+    if e.step.joins:
+        spread = e.record(Tile(dst.type, dst.valid, node=ColumnsNode((src,), step=pattern.step)))
+        return mapped(e, tile_type(call), dst.valid, partial(_every, pattern), (dst, spread), goes_on=True)
+    source = read_of(e, src)
+    if is_read_in_place(e, dst) and is_whole(dst) and is_whole(src):
         held = read_of(e, dst)
         with gathered(e, dst.type, dst.valid) as (result, made):
             put_columns(e, source, made, pattern, held)

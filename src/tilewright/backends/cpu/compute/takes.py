@@ -12,7 +12,7 @@ from tilewright.backends.cpu.compute.element_gathers import Elements
 from tilewright.backends.cpu.compute.indexed import raw_type
 from tilewright.backends.cpu.compute.places import Places, Position, Visit
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row
-from tilewright.backends.cpu.compute.straight import gathered
+from tilewright.backends.cpu.compute.store_targets import gathered
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound

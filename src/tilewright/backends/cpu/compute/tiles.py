@@ -14,17 +14,15 @@ from tilewright.backends.cpu.compute.copies import (
     clear_bytes,
     copy,
     copy_rows,
-    element_at,
     inside,
     known_or,
     misfit,
-    rows_of,
     tile_type,
     whole_extents,
     with_adjacent_rows,
 )
 from tilewright.backends.cpu.compute.masked import masked_load, masked_store
-from tilewright.backends.cpu.compute.nodes import mapped
+from tilewright.backends.cpu.compute.nodes import ColumnsNode, mapped
 from tilewright.backends.cpu.compute.padding import padded_load
 from tilewright.backends.cpu.compute.permuted import permuted_load
 from tilewright.backends.cpu.compute.traced import Lanes, rounded
@@ -32,14 +30,13 @@ from tilewright.backends.cpu.compute.views import reshaped, within
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.memory import room_of
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import ScalarType, TensorType, TileType
-from tilewright.core.visitor import statements, used, variables
+from tilewright.core.visitor import statements, used
 from tilewright.dtypes import INDEX
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.windows import NARROW
@@ -81,8 +78,9 @@ def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Record an op by its own NumPy meaning."""
     spec, type_ = call.op.spec, tile_type(call)
     operands = [bound[name] for name in spec.data if isinstance(bound[name], (Tile, Scalar))]
-    if spec.family == "expansion" and spec.name.startswith("row") and not bound["vec"].is_column:
-        operands[1] = repeated_rows(e, call, bound["vec"], bound["x"])
+    is_packed = spec.family == "expansion" and spec.name.startswith("row") and not bound["vec"].is_column
+    if is_packed:
+        operands[1] = repeated_rows(e, bound["vec"], bound["x"])
     reference = spec.reference
     assert reference is not None
 
@@ -97,22 +95,19 @@ def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         return reference(*elements)
 
     dear = spec.ulp > 0
-    return recorded(e, type_, broadcast_valid(type_.shape, operands), function, operands, dear)
+    valid = broadcast_valid(type_.shape, operands)
+    if is_packed and not operands[1].is_column:
+        return mapped(e, type_, valid, function, [with_adjacent_rows(e, operands[0]), operands[1]], dear, goes_on=True)
+    return recorded(e, type_, valid, function, operands, dear)
 
 
-def repeated_rows(e: FunctionEmitter, call: Call, rows: Tile, like: Tile) -> Tile:
-    """Emit the writing of a tile's rows again and again, as far as another tile is valid."""
-    e.stored(rows)
-    rows = with_adjacent_rows(e, rows)
-    type_ = TileType(like.type.shape, rows.type.dtype, like.type.valid)
-    result, dtype = e.fresh(type_, like.valid), rows.type.dtype
-    result.owners = variables(call.args)
-    assert rows.place is not None and result.place is not None
-    with rows_of(e, result.rows) as row, e.b.loop(i64(0), result.valid[-1], i64(1)) as column:
-        source = element_at(e, dtype, rows.place, (*row, e.b.op("urem", column, rows.valid[-1])))
-        element = e.b.load(memory_type(dtype), source, dtype.get_byte())
-        e.b.store(element, element_at(e, dtype, result.place, (*row, column)), dtype.get_byte())
-    return result
+def repeated_rows(e: FunctionEmitter, rows: Tile, like: Tile) -> Tile:
+    """Record a tile's rows again and again, as far as another tile is valid; of one valid column, a column."""
+    dtype, (extent, columns) = rows.type.dtype, rows.type.shape
+    if static(rows.valid[-1]) == 1:
+        return Tile(TileType((extent, 1), dtype, (rows.type.valid[0], 1)), rows.valid, place=e.stored(rows))
+    type_ = TileType(like.type.shape, dtype, like.type.valid)
+    return e.record(Tile(type_, like.valid, node=ColumnsNode((with_adjacent_rows(e, rows),), period=columns)))
 
 
 @lowers("tile.load")

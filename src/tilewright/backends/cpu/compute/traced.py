@@ -13,9 +13,8 @@ from typing import Any
 
 from tilewright.backends.cpu.compute import doubles, library, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
-from tilewright.backends.integer_division import floor_divided, remainder
-from tilewright.backends.scalar_arithmetic import by_value, float_division
-from tilewright.backends.traced import Traced, exact_exp
+from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
+from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import F32, F64, Builder, Value, element, lanes, vector
@@ -52,7 +51,7 @@ class Lanes(Traced):
 
     def emitter(self, name: str) -> Callable[..., Lanes]:
         """Return the instructions of a NumPy function."""
-        found = _UFUNCS.get(name) or _FUNCTIONS.get(name)
+        found = _UFUNCS.get(name)
         if found is None:
             raise InternalError(f"no instructions for np.{name}")
         return found
@@ -86,14 +85,9 @@ def _binary(floats: str, integers: str, unsigned: str = "") -> Callable[[Lanes, 
     return emit
 
 
-def _compare(predicate: str, ordered: str = "o") -> Callable[[Lanes, Lanes], Lanes]:
+def _compare(name: str, ordered: str = "o") -> Callable[[Lanes, Lanes], Lanes]:
     def emit(a: Lanes, b: Lanes) -> Lanes:
-        if a.element.is_float():
-            text = f"fcmp {ordered}{predicate}"
-        elif predicate in ("eq", "ne"):
-            text = f"icmp {predicate}"
-        else:
-            text = f"icmp {'s' if a.element.is_signed_int() and b.element.is_signed_int() else 'u'}{predicate}"
+        text = f"{'fcmp' if a.element.is_float() else 'icmp'} {predicate(name, a, b, ordered)}"
         return by_value(emit, a, b, Lanes(a.b, a.b.compare(text, a.value, b.value), BOOL))
 
     return emit
@@ -199,39 +193,9 @@ def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
     return Lanes(lane.b, lane.b.select(condition.value, chosen[0].value, chosen[1].value), chosen[0].element)
 
 
-def _isnan(a: Lanes) -> Lanes:
-    return a != a if a.element.is_float() else _never(a)
-
-
-def _isinf(a: Lanes) -> Lanes:
-    return _absolute(a) == float("inf") if a.element.is_float() else _never(a)
-
-
-def _isfinite(a: Lanes) -> Lanes:
-    return _absolute(a) < float("inf") if a.element.is_float() else _invert(_never(a))
-
-
-def _never(a: Lanes) -> Lanes:
-    return Lanes(a.b, literal(BOOL, 0, a.count), BOOL)
-
-
-def _invert(a: Lanes) -> Lanes:
-    return a ^ -1
-
-
-def _zeros_like(a: Lanes) -> Lanes:
-    return a.like(0)
-
-
-def _ones_like(a: Lanes) -> Lanes:
-    return a.like(1)
-
-
-def _unchanged(a: Lanes, *_: Any) -> Lanes:
-    return a
-
-
 _UFUNCS: dict[str, Callable[..., Lanes]] = {
+    **DERIVED,
+    "where": _where,
     "add": _binary("fadd", "add"),
     "subtract": _subtract,
     "multiply": _binary("fmul", "mul"),
@@ -259,10 +223,6 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "bitwise_and": _binary("", "and"),
     "bitwise_or": _binary("", "or"),
     "bitwise_xor": _binary("", "xor"),
-    "invert": _invert,
-    "isfinite": _isfinite,
-    "isinf": _isinf,
-    "isnan": _isnan,
     "left_shift": _binary("", "shl"),
     "right_shift": _binary("", "ashr", "lshr"),
     "equal": _compare("eq"),
@@ -273,13 +233,6 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "greater_equal": _compare("ge"),
 }
 """The instructions of each NumPy function that references use."""
-
-_FUNCTIONS: dict[str, Callable[..., Lanes]] = {
-    "where": _where,
-    "zeros_like": _zeros_like,
-    "ones_like": _ones_like,
-    "broadcast_to": _unchanged,
-}
 
 
 def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
+from tilewright.backends.cpu.compute.addresses import moved, origin_of, times, view_of
 from tilewright.backends.cpu.compute.copies import (
     SLICE,
     copy_elements,
@@ -16,21 +17,39 @@ from tilewright.backends.cpu.compute.copies import (
     tile_type,
     whole_extents,
 )
-from tilewright.backends.cpu.compute.ready_words import make_words
+from tilewright.backends.cpu.compute.words import PANEL, elements_of_word, room_of_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.undefined import sliced
-from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous, static
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, contiguous, static
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType
-from tilewright.native.llvm import Value, i64
+from tilewright.core.types import TileType, swapped
+from tilewright.dtypes import UINT32
+from tilewright.native.llvm import I32, Value, i64
 from tilewright.ops.reshape import FILL, Part, part_of
 
 
 def view(type_: TileType, source: Tile, place: Place, valid: Sequence[Value]) -> Tile:
     """Return a tile that shares the memory of another and keeps it alive."""
     return Tile(type_, known_or(type_, valid), place=place, owners=source.owners)
+
+
+def lying(e: FunctionEmitter, tile: Tile) -> Tensor:
+    """Return where the elements of a tile lie that a view of it shows: in its tensor, where those are loaded anew."""
+    if not e.step.reloads:
+        return view_of(e, tile)
+    assert isinstance(tile.node, LoadNode)
+    return replace(origin_of(e, tile), shape=tile.node.tensor.shape[-len(tile.valid) :])
+
+
+def seen(e: FunctionEmitter, type_: TileType, source: Tile, lies: Tensor, valid: Sequence[Value]) -> Tile:
+    """Return the elements of a tile, or some of them, that lie somewhere: loaded from there, or as a view."""
+    if not e.step.reloads:
+        return view(type_, source, Place(lies.pointer, tuple(static(stride) or 0 for stride in lies.strides)), valid)
+    apart = None if lies.dtype == type_.dtype else i64(1)
+    node = LoadNode(tensor=lies, offsets=(i64(0),) * len(type_.shape), apart=apart)
+    return e.record(Tile(type_, known_or(type_, valid), node=node))
 
 
 @lowers("tile.move")
@@ -54,21 +73,16 @@ def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:
     """Return a tile with two axes swapped."""
     place = e.stored(source)
-
-    def swapped(values: Sequence[Any]) -> tuple[Any, ...]:
-        result = list(values)
-        result[axis1], result[axis2] = result[axis2], result[axis1]
-        return tuple(result)
-
-    return view(tile_type(call), source, Place(place.pointer, swapped(place.strides)), swapped(source.valid))
+    strides, valid = swapped(place.strides, axis1, axis2), swapped(source.valid, axis1, axis2)
+    return view(tile_type(call), source, Place(place.pointer, strides), valid)
 
 
 @lowers("tile.strided")
 def _strided(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     source, steps, type_ = bound["x"], bound["steps"], tile_type(call)
-    place = e.stored(source)
-    strides = tuple(stride * step for stride, step in zip(place.strides, steps, strict=True))
-    return view(type_, source, Place(place.pointer, strides), counted(e, source.valid, steps))
+    lies = lying(e, source)
+    strides = tuple(times(e, stride, i64(step)) for stride, step in zip(lies.strides, steps, strict=True))
+    return seen(e, type_, source, replace(lies, strides=strides), counted(e, source.valid, steps))
 
 
 def counted(e: FunctionEmitter, extents: Sequence[Value], steps: Sequence[int]) -> tuple[Value, ...]:
@@ -156,7 +170,7 @@ def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def _window(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Return a window of a tile; one that does not fit is an error and starts at zero."""
     source, type_ = bound["x"], tile_type(call)
-    place = e.stored(source)
+    lies = lying(e, source)
     starts, sizes = e.indices(bound["offset"]), e.indices(bound["shape"])
     fits = inside(e, starts, sizes, whole_extents(source.type))
     if fits is not None:
@@ -167,9 +181,10 @@ def _window(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     dropped = {axis % len(starts) for axis in bound["drop_dims"] or ()}
     kept = [axis for axis in range(len(starts)) if axis not in dropped]
     known = dict(zip(kept, type_.valid, strict=True))
-    valid = [i64(0) if known[a] is not None else _left(e, wanted[a], source.valid[a], starts[a]) for a in kept]
-    moved = part(e, type_.dtype, place, starts)
-    return view(type_, source, Place(moved.pointer, tuple(place.strides[a] for a in kept)), valid)
+    valid = [i64(0) if known[a] is not None else _left(e, source, a, wanted[a], starts[a]) for a in kept]
+    shape, strides = (tuple(numbers[a] for a in kept) for numbers in (lies.shape, lies.strides))
+    window = replace(lies, pointer=moved(e, lies, starts), shape=shape, strides=strides)
+    return seen(e, type_, source, window, valid)
 
 
 def _asked(e: FunctionEmitter, call: Call, wanted: Sequence[Scalar], sizes: Sequence[Value]) -> list[Value]:
@@ -193,8 +208,11 @@ def within(e: FunctionEmitter, call: Call, extent: Value, limit: Value) -> Value
     return e.once((extent, limit), cut)
 
 
-def _left(e: FunctionEmitter, want: Value, have: Value, start: Value) -> Value:
-    """Return how much of what is wanted lies between a start and the end of what there is."""
+def _left(e: FunctionEmitter, source: Tile, axis: int, want: Value, start: Value) -> Value:
+    """Return how much of what is wanted along an axis lies between a start and the end of what there is."""
+    have = source.valid[axis]
+    if static(start) == 0 and static(want) == source.type.shape[axis]:
+        return have
     rest = e.b.op("sub", have, start)
     return e.b.intrinsic("llvm.smax", e.b.intrinsic("llvm.smin", want, rest), i64(0))
 
@@ -209,3 +227,22 @@ def _set_validshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     )
     valid = known_or(type_, (*source.valid[:-2], *last))
     return source if valid == source.valid else view(type_, source, e.stored(source), valid)
+
+
+def make_words(e: FunctionEmitter, view: Tile) -> bool:
+    """Emit the words of a transpose, if products read it so: its neighbours are turned as one word."""
+    type_, place = view.type, view.place
+    assert place is not None
+    rows, columns = type_.shape[-2:]
+    is_plain = len(type_.shape) == 2 and place.strides == (1, rows) and view.valid == whole_extents(type_)
+    if elements_of_word(e.program.target, type_.dtype, type_.dtype) != 2 or rows % 2 or not is_plain:
+        return False
+    part = e.arena.take(room_of_words(2, rows, columns))
+    view.words = e.address(part[0])
+    e.own(view, part)
+    steps = rows // 2
+    for first in range(0, columns, PANEL):
+        source = Place(e.b.offset(place.pointer, i64(first * steps), I32), (1, steps))
+        target = Place(e.b.offset(view.words, i64(first * steps), I32), (PANEL, 1))
+        copy_elements(e, UINT32, source, target, (i64(steps), i64(min(PANEL, columns - first))))
+    return True

@@ -36,7 +36,7 @@ class Polls:
             self._poll()
 
     def _poll(self) -> None:
-        over, on = self.b.call(I1, _poll(self.b.module), self.context), self.b.label("on")
+        over, on = self.b.call(I1, poll_of(self.b.module), self.context), self.b.label("on")
         self.b.do(f"br {over}, label %{self.exit}, label %{on}")
         self.b.begin(on)
 
@@ -47,7 +47,7 @@ class Polls:
         return self._left
 
 
-def _poll(module: Module) -> str:
+def poll_of(module: Module) -> str:
     """Return the name of the function that tells whether a program is over, adding it to the module once."""
     if "poll" not in module.defined:
         b = Builder(module, "poll", [_CONTEXT], returns=I1, attrs="noinline cold nounwind")

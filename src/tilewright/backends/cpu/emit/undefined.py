@@ -19,7 +19,7 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import Undefined
-from tilewright.core.types import TileType
+from tilewright.core.types import TileType, swapped
 from tilewright.native.llvm import FALSE, TRUE, Builder, Value, i64
 from tilewright.passes.defined import repeated
 
@@ -149,9 +149,7 @@ def _clamped(b: Builder, extent: Value) -> Value:
 
 def _turned(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
     source: Tile = bound["x"] if "x" in bound else bound["tile"]
-    extents, axis1, axis2 = list(_lent(b, source)), bound.get("axis1", -1), bound.get("axis2", -2)
-    extents[axis1], extents[axis2] = extents[axis2], extents[axis1]
-    tile.defined = tuple(extents)
+    tile.defined = swapped(_lent(b, source), bound.get("axis1", -1), bound.get("axis2", -2))
 
 
 def _resized(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:

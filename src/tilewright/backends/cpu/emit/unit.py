@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.backends.cpu.emit.arena import Arena
 from tilewright.backends.cpu.emit.handlers import Handlers
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
-from tilewright.backends.cpu.emit.work import Estimate
+from tilewright.backends.cpu.emit.work import WORTH, Estimate
 from tilewright.backends.interface import Error
 from tilewright.core.program import Program
 from tilewright.errors import UnsupportedFeatureError
@@ -41,8 +41,13 @@ class Unit:
     """Whether the running program checks itself; where it does not, what would fail has no meaning."""
     polled: bool = True
     """Whether loops end once the program has failed or was interrupted."""
+<<<<<<< HEAD
     located: bool = False
     """Whether instructions say which line they were made for."""
+=======
+    worth: int = WORTH
+    """How much work turns are, at least, that other threads have a share in."""
+>>>>>>> main
     module: Module = field(init=False)
     emitted: dict[tuple[str, Signature], Emitted] = field(default_factory=dict[tuple[str, Signature], Emitted])
     errors: list[Error] = field(default_factory=list[Error])

@@ -57,10 +57,11 @@ class Node:
 
 @mutable
 class LoadNode(Node):
-    """Elements of a tensor from `offsets` on."""
+    """Elements of a tensor from `offsets` on; its bytes may be other elements, `apart` from each other."""
 
     tensor: Tensor = field(kw_only=True)
     offsets: tuple[Value, ...] = field(kw_only=True)
+    apart: Value | None = None
 
 
 @mutable

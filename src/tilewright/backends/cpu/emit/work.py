@@ -1,6 +1,7 @@
 """Work: roughly how much statements do, in units of about one scalar instruction.
 
-The estimate decides how often a loop looks whether its program is over, so it may be wrong by a factor of a hundred.
+The estimate decides how often a loop looks whether its program is over, which it may do a hundred times too often, and
+whether turns are worth being handed to other threads.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from tilewright.core.expr import Call, ConstInt, Expr, Invoke, Submit
-from tilewright.core.op import Kind
+from tilewright.core.op import Kind, OpSpec
 from tilewright.core.program import Program
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import TileType
@@ -36,6 +37,13 @@ SMALL = 256
 
 ELEMENTS = 4
 """How many elements of a tile, or products of a matrix product, are one unit."""
+
+
+WORTH = 12_000
+"""Work that other threads have a share in: two microseconds of the quickest, which is what telling them takes."""
+
+_MOVING = frozenset({"load", "store", "slice", "move", "create", "full", "fillpad", "read", "write", "cast", "reshape"})
+_LIGHT = frozenset({"elementwise", "mapped", "expansion", "partial", "reduction", "position"})
 
 
 @record
@@ -78,6 +86,11 @@ class Estimate:
             self._functions[name] = work.units + work.looks * PIECE
         return self._functions[name]
 
+    def each_turn(self, loop: ForStmt) -> int:
+        """Return what one turn of a loop does, at least."""
+        work = self.body(loop.body)
+        return WORTH if work.looks else 1 + work.units
+
     def _stmt(self, stmt: Stmt) -> Work:
         own = Work(1 + sum(map(self._expr, expressions(stmt))))
         if isinstance(stmt, ForStmt):
@@ -95,9 +108,16 @@ class Estimate:
         if not isinstance(expr, Call) or expr.op.kind is not Kind.TILE:
             return 1
         sizes = [math.prod(x.type.shape) for x in (expr, *expr.args) if isinstance(x.type, TileType)]
-        if "matmul" in expr.op.name or "gemv" in expr.op.name:
+        if is_product := "matmul" in expr.op.name or "gemv" in expr.op.name:
             sizes.append(math.isqrt(math.prod(sorted(sizes)[-3:])))  # of m k, k n and m n that is m n k
-        return 1 + max(sizes, default=0) // ELEMENTS
+        return 1 + max(sizes, default=0) * (1 if is_product else _weight(expr.op.spec)) // ELEMENTS
+
+
+def _weight(spec: OpSpec) -> int:
+    """Return how many instructions an op takes where an addition takes one."""
+    if spec.name in _MOVING or spec.family in _LIGHT:
+        return 4 if spec.ulp else 1
+    return 16
 
 
 def _sum(works: Sequence[Work]) -> Work:

@@ -105,7 +105,7 @@ def _start(e: FunctionEmitter, frame: Value, number: int, side: Side, call: Prep
 
 def _task(e: FunctionEmitter, call: Prepared, context: Value) -> Task:
     """Write the task that makes a call."""
-    task = Task(e, i64(1), [context, e.block_index, e.block_count, *call.words, *call.rooms])
+    task = Task(e, i64(1), [context, e.block_index, e.block_count, *call.words, *call.rooms], i64(1))
     own, block, count, *args = task.words
     inner = task.emitter([own, block, count])
     inner.is_concurrent, inner.in_rounds = e.is_concurrent, e.in_rounds

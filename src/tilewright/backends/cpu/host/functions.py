@@ -94,6 +94,8 @@ def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value])
 def roots_of(unit: Unit, function: Function, signature: Signature) -> Mapping[Var, Var]:
     """Return, for each tensor of a function, one that stands for all that may share memory with it."""
     shared = [(function.params[position], function.params[first]) for position, first in enumerate(signature.shared)]
+    windows = [p for p in function.params if isinstance(p.type, TensorType) and p.type.is_window]
+    shared += [(window, windows[0]) for window in windows[1:]]  # several may show one buffer
     return unit.footprints.aliases(function.name).classes(shared)
 
 

@@ -19,6 +19,9 @@ class Options:
     chosen_tiles: bool = True
     """Whether matrices are multiplied in tiles as the machine wants them, or as the program has them."""
 
+    small_alone: bool = True
+    """Whether turns of little work stay on the thread that calls, or are shared like others."""
+
     schedule: str = ""
     """How kernels on a GPU are scheduled, where rules are not to say that."""
 
@@ -28,4 +31,9 @@ class Options:
     @staticmethod
     def current() -> Options:
         """Return what the settings say now."""
-        return Options(settings.checked(), chosen_tiles=settings.chooses_tiles(), schedule=settings.cuda_schedule())
+        return Options(
+            settings.checked(),
+            chosen_tiles=settings.chooses_tiles(),
+            small_alone=settings.keeps_small_work(),
+            schedule=settings.cuda_schedule(),
+        )

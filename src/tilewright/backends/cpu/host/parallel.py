@@ -43,7 +43,8 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
     words += [e.bound[var] for var in flagged]
     in_shares = shared_out(e.program.program, stmt, e.roots) is not None
-    task = Task(e, _workers(e), [*words, turns], chunks=None) if in_shares else Task(e, turns, words)
+    chunks = _workers(e) if in_shares else _chunks(e, turns, e.program.work.each_turn(stmt))
+    task = Task(e, chunks, [*words, turns], chunks) if in_shares else Task(e, turns, words, chunks)
     loaded = iter(task.words)
     start, step, *head = (next(loaded) for _ in range(5))
     inner = task.emitter(head)
@@ -75,7 +76,8 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
             invoke(e, callee, block, count, args)
             e.worked(e.program.work.call(callee.function.name))
         return
-    task = Task(e, task_turns(e, count), [e.context, count, *args])
+    turns = task_turns(e, count)
+    task = Task(e, turns, [e.context, count, *args], _chunks(e, turns, 1 + e.program.work.call(callee.function.name)))
     _blocks(task, callee, False)
     task.run()
 
@@ -87,7 +89,8 @@ def rounds(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Va
     """
     part = e.arena.take(8 * (GRID + 1))
     own = e.address(part[0])
-    task = Task(e, task_turns(e, count), [own, count, *args], chunks=None)
+    turns = task_turns(e, count)
+    task = Task(e, turns, [own, count, *args], turns)
     _blocks(task, callee, True)
     for text in (*NEEDED, ROUNDS):
         e.b.module.declare(text)
@@ -115,6 +118,15 @@ def _blocks(task: Task, callee: Emitted, in_rounds: bool) -> None:
     task.finish(inner)
 
 
+def _chunks(e: FunctionEmitter, turns: Value, work: int) -> Value:
+    """Return how many pieces turns of so much work each are cut into: one where it is not worth a second thread."""
+    known = static(turns)
+    if known is not None:
+        return i64(min(known, CHUNKS if known * work >= e.program.worth else 1))
+    is_worth = e.b.compare("icmp uge", turns, i64(-(-e.program.worth // work)))
+    return e.b.intrinsic("llvm.umin", turns, e.b.select(is_worth, i64(CHUNKS), i64(1)))
+
+
 def task_turns(e: FunctionEmitter, count: Value) -> Value:
     """Return how many blocks run: none where there are fewer."""
     known = static(count)
@@ -124,15 +136,12 @@ def task_turns(e: FunctionEmitter, count: Value) -> Value:
 class Task:
     """A function that runs one chunk of a region: the turns from `first` to `last`, given the words around it."""
 
-    def __init__(self, e: FunctionEmitter, turns: Value, words: Sequence[Value], chunks: int | None = CHUNKS) -> None:
-        self.outer = e
+    def __init__(self, e: FunctionEmitter, turns: Value, words: Sequence[Value], chunks: Value) -> None:
+        self.outer, self.chunks = e, chunks
         self.name = e.program.symbol("task", e.function.name)
         self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
         known = static(turns)
-        self.chunks = turns
-        if chunks is not None:
-            self.chunks = e.b.intrinsic("llvm.umin", turns, i64(chunks)) if known is None else i64(min(known, chunks))
-        self.given = [turns, self.chunks, *words]
+        self.given = [turns, chunks, *words]
         turns, count, *self.words = self._read()
         """The words as the task sees them: constants stay what they are."""
         self.turns = turns

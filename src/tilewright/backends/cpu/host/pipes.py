@@ -90,6 +90,10 @@ def _push_to_vector(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     tile: Tile = bound["tile"]
     _, frame = _side(e, call)
     axis, queues = axis_of(bound["split"]), [_queue(e, frame, "aiv", bound["id"], i64(lane)) for lane in range(2)]
+    only: int | None = bound["lane"]
+    if only is not None:
+        _push(e, call, tile, frame, queues[only])
+        return ()
     both = e.b.compare("icmp eq", _lanes(e, frame), i64(2))
     place = e.stored(tile)
     with e.b.when(both):
@@ -150,6 +154,9 @@ def _pop_from_vector(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     side, frame = _side(e, call)
     type_, axis = tile_type(call), axis_of(bound["split"])
     queues = [_queue(e, frame, "aic", bound["id"], i64(lane)) for lane in range(2)]
+    only: int | None = bound["lane"]
+    if only is not None:
+        return _taken(e, call, type_, [_take(e, call, side, frame, queues[only])])
     both = e.b.compare("icmp eq", _lanes(e, frame), i64(2))
     first = _take(e, call, side, frame, queues[0])
     second = e.b.slot(PTR)

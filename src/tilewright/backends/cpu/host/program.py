@@ -20,6 +20,7 @@ from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Signature
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import Scalar, Tensor
+from tilewright.backends.cpu.emit.work import WORTH
 from tilewright.backends.cpu.host import calls as calls
 from tilewright.backends.cpu.host import control as control
 from tilewright.backends.cpu.host import scalars as scalars
@@ -47,7 +48,7 @@ from tilewright.native.target import Target
 
 
 def _load_rare() -> None:
-    from tilewright.backends.cpu.host import rare as rare
+    from tilewright.backends.cpu.host import rare_ops as rare_ops
 
 
 HANDLERS.load_rare = _load_rare
@@ -57,7 +58,11 @@ class ProgramEmitter(Unit):
     """A program being written for a target, with entries that are called from outside."""
 
     def __init__(self, program: Program, target: Target, options: Options) -> None:
+<<<<<<< HEAD
         super().__init__(program, target, options.checked, options.polled, options.located)
+=======
+        super().__init__(program, target, options.checked, options.polled, WORTH * options.small_alone)
+>>>>>>> main
 
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside, its parameters read from words; return its symbol."""

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tilewright.backends.cpu.compute.addresses import packed_strides, times
 from tilewright.backends.cpu.compute.copies import known_or, packed, tile_type
-from tilewright.backends.cpu.compute.views import view
+from tilewright.backends.cpu.compute.nodes import BytesNode
+from tilewright.backends.cpu.compute.views import lying, seen, view
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Place, Tensor, Tile, contiguous, static
 from tilewright.backends.cpu.host.tensor_views import guarded
 from tilewright.core.expr import Call
 from tilewright.core.types import ShapedType, TensorType
+from tilewright.dtypes import UINT8, DataType
 from tilewright.native.llvm import I1, Value, i64
 from tilewright.ops.reinterpret import PACK, RAGGED, STRIDED, adjacent_axis
 
 
 @lowers("tile.reinterpret_view")
 def _tile(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    source, type_ = packed(e, bound["data"]), tile_type(call)
-    assert source.place is not None
+    source, type_ = bound["data"], tile_type(call)
     valid = type_.shape if type_.valid == type_.shape else None
     extents = tuple(map(i64, valid)) if valid else _scaled_part(e, call, source.valid, source.type, type_)
+    if e.step.reloads:
+        return seen(e, type_, source, _bytes(e, lying(e, source), type_.dtype), extents)
+    if e.step.joins:
+        return e.record(Tile(type_, known_or(type_, extents), node=BytesNode((source,))))
+    source = packed(e, source)
+    assert source.place is not None
     return view(type_, source, Place(source.place.pointer, contiguous(type_.shape)), known_or(type_, extents))
+
+
+def _bytes(e: FunctionEmitter, tensor: Tensor, dtype: DataType) -> Tensor:
+    """Return a tensor whose rows are adjacent as bytes, from each element of a type to the next."""
+    have, want = tensor.dtype.get_byte(), dtype.get_byte()
+    *rows, _ = (times(e, stride, i64(have)) for stride in tensor.strides)
+    columns = i64((static(tensor.shape[-1]) or 0) * have // want)
+    return replace(tensor, shape=(*tensor.shape[:-1], columns), strides=(*rows, i64(want)), dtype=UINT8)
 
 
 def _scaled_part(

@@ -169,7 +169,7 @@ class TileSlot:
     written: Word | None = None
     is_scattered: Value | None = None
     is_made: Value | None = None
-    """Whether it holds one number everywhere, for an accumulator."""
+    """Whether it holds one number everywhere, where an accumulator may hold it."""
     var: Var | None = None
     """The accumulator that lies here, if one does."""
     borrowers: list[TileSlot] = field(default_factory=list["TileSlot"])
@@ -188,8 +188,8 @@ class TileSlot:
         if var in e.followed:
             self.defined = [Word.of(e, None) for _ in self.valid]
             self.written, self.is_scattered = Word.of(e, None), e.b.slot(I1)
-        if var in e.accumulators:
-            self.var, self.is_made = var, e.b.slot(I1)
+        if e.accumulators:
+            self.var, self.is_made = var if var in e.accumulators else None, e.b.slot(I1)
 
     def fill(self, e: FunctionEmitter, value: Tile) -> None:
         """Emit a copy of the valid part; a tile that lies here already stays."""

@@ -8,7 +8,7 @@ from tilewright.backends.cpu.compute.element_gathers import Taking
 from tilewright.backends.cpu.compute.indexed import Largest, at_column, check, number, pointing_outside
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row, copy_window, fetch_ahead
 from tilewright.backends.cpu.compute.selections import find_matches, take_columns
-from tilewright.backends.cpu.compute.straight import fill_rows
+from tilewright.backends.cpu.compute.store_targets import fill_rows
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static

@@ -16,7 +16,7 @@ from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.backends.cpu.host.tensors import extents_of, new_tensor
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Call
-from tilewright.core.types import TensorType
+from tilewright.core.types import TensorType, swapped
 from tilewright.native.llvm import I1, I64, PTR, Value, i64
 from tilewright.ops.lanes import AXES, half
 from tilewright.ops.reshape import RESHAPED, Part, aligned, part_of
@@ -153,13 +153,8 @@ def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 
 def turned(source: Tensor, axis1: int, axis2: int) -> Tensor:
     """Return a view with two axes swapped."""
-
-    def swapped(values: tuple[Value, ...]) -> tuple[Value, ...]:
-        turned = list(values)
-        turned[axis1], turned[axis2] = turned[axis2], turned[axis1]
-        return tuple(turned)
-
-    shape, strides, valid = (swapped(values) for values in (source.shape, source.strides, source.valid))
+    extents = source.shape, source.strides, source.valid
+    shape, strides, valid = (swapped(values, axis1, axis2) for values in extents)
     return Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 
 from tilewright.backends.cpu.compute.addresses import moved, packed_strides
-from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
+from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of, to_elements
 from tilewright.backends.cpu.compute.copies import STORE, clear_bytes, inside, misfit
 from tilewright.backends.cpu.compute.nodes import MapNode
-from tilewright.backends.cpu.compute.straight import stored_at
+from tilewright.backends.cpu.compute.store_targets import stored_at
 from tilewright.backends.cpu.compute.tiles import write
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -136,17 +136,8 @@ def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, c
 
 def fill(e: FunctionEmitter, tensor: Tensor, value: Scalar) -> None:
     """Emit the writing of one number to every element."""
-    node = MapNode((value,), function=converting(tensor.dtype))
+    node = MapNode((value,), function=to_elements(tensor.dtype))
     put(e, Tile(stand_in(tensor.shape, tensor.dtype), tensor.shape, node=node), tensor)
-
-
-def converting(dtype: DataType) -> Callable[[Lanes], Lanes]:
-    """Return the function that rounds lanes to an element type."""
-
-    def function(lane: Lanes) -> Lanes:
-        return as_element(lane, dtype)
-
-    return function
 
 
 def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
@@ -233,7 +224,7 @@ def _expand_clone(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         e.fail(e.negated(fits), f"a tensor cannot be repeated to fill another\n{REPEATED}", call)
         sizes = [e.b.select(fits, size, i64(0)) for size in sizes]
     read = tuple(i64(1) if static(have) == 1 else size for have, size in zip(source.shape, sizes, strict=True))
-    node = MapNode((loaded(replace(source, strides=tuple(strides)), read),), function=converting(target.dtype))
+    node = MapNode((loaded(replace(source, strides=tuple(strides)), read),), function=to_elements(target.dtype))
     put(e, Tile(stand_in(sizes, target.dtype), tuple(sizes), node=node), target)
     return target
 

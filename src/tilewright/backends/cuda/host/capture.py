@@ -34,7 +34,8 @@ def captured(k: Kernel, params: Parameters, binding: host.Binding) -> Binding:
         return _scalar(k, params, binding)
     if isinstance(binding, host.Tensor):
         return _tensor(params, binding)
-    raise refused("an array or a tile of the host's inside a kernel", k.t.span)
+    help = "write it to a tensor outside, and read that inside"
+    raise refused("an array or a tile of the host's inside a kernel", k.t.span, help)
 
 
 def _scalar(k: Kernel, params: Parameters, scalar: host.Scalar) -> Scalar:

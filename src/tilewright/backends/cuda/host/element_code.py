@@ -1,4 +1,4 @@
-"""Element code: the LLVM functions with which the host reads and fills elements of the device.
+"""Element code: the LLVM functions with which the host reads, fills and shows elements of the device.
 
 What was launched before comes first: kernels that wait to be started as a graph are started now, and the rest of the
 call starts its kernels one by one. Reading waits for the device; filling does not, and needs no memory of the host.
@@ -7,8 +7,14 @@ call starts its kernels one by one. Reading waits for the device; filling does n
 from __future__ import annotations
 
 from tilewright.backends.cuda.host import graph_words
-from tilewright.backends.cuda.host.launch_code import Shared
+from tilewright.backends.cuda.host.launch_code import PRINT, Shared
+from tilewright.native.context import Context
 from tilewright.native.llvm import Module
+
+BUSY = (
+    "the host waits here for what the GPU has computed, and cannot while a CUDA graph is captured\n"
+    "capture around it, or let the kernel itself read what it needs"
+)
 
 DECLARED = """
 declare i32 @cuMemcpyDtoHAsync_v2(ptr, ptr, i64, ptr)
@@ -19,6 +25,9 @@ declare i32 @cuMemsetD2D32Async(ptr, i64, i32, i64, i64, ptr)
 """.strip()
 
 DRIVER = [line.split("@")[1].split("(")[0] for line in DECLARED.splitlines()]
+
+_ANOTHER = 906
+"""The driver's error for waiting on the usual stream while another one is captured."""
 
 _FLUSHED = f"""
 define internal ptr @device_flushed(ptr %context, i64 %note) nounwind {{
@@ -33,16 +42,58 @@ define internal ptr @device_flushed(ptr %context, i64 %note) nounwind {{
 }}
 """
 
+_WAITS = f"""
+define internal i1 @device_waits(ptr %context, i64 %busy) nounwind {{
+  %at = getelementptr i64, ptr %context, i64 {Shared.STREAM}
+  %stream = load ptr, ptr %at, align 8
+  %status = alloca i32
+  store i32 0, ptr %status, align 4
+  %asked = call i32 @cuStreamIsCapturing(ptr %stream, ptr %status)
+  %captures = load i32, ptr %status, align 4
+  %is.own = icmp ne i32 %captures, 0
+  %is.another = icmp eq i32 %asked, {_ANOTHER}
+  %cannot = or i1 %is.own, %is.another
+  br i1 %cannot, label %refuse, label %may
+refuse:
+  %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
+  store atomic i64 %busy, ptr %cell monotonic, align 8
+  ret i1 false
+may:
+  ret i1 true
+}}
+"""
+"""Returns whether the host may wait, which is an error where somebody captures the stream."""
+
 _READ = """
-define internal void @device_read(ptr %context, ptr %to, ptr %from, i64 %size, i64 %note) nounwind {
+define internal void @device_read(ptr %context, ptr %to, ptr %from, i64 %size, i64 %note, i64 %busy) nounwind {
+  %may = call i1 @device_waits(ptr %context, i64 %busy)
+  br i1 %may, label %wait, label %done
+wait:
   %stream = call ptr @device_flushed(ptr %context, i64 %note)
   %copied = call i32 @cuMemcpyDtoHAsync_v2(ptr %to, ptr %from, i64 %size, ptr %stream)
   call void @refused(ptr %context, i32 %copied, i64 %note)
   %waited = call i32 @cuStreamSynchronize(ptr %stream)
   call void @refused(ptr %context, i32 %waited, i64 %note)
   %failed = call i1 @noted(ptr %context)
+  br label %done
+done:
   ret void
 }
+"""
+
+_PRINT = f"""
+define internal void @device_print(ptr %context, ptr %buffer, i64 %room, i64 %note, i64 %busy) nounwind {{
+  %may = call i1 @device_waits(ptr %context, i64 %busy)
+  br i1 %may, label %wait, label %done
+wait:
+  %stream = call ptr @device_flushed(ptr %context, i64 %note)
+  %shown = call i32 @{PRINT}(ptr %stream, ptr %buffer, i64 %room)
+  call void @refused(ptr %context, i32 %shown, i64 %note)
+  %failed = call i1 @noted(ptr %context)
+  br label %done
+done:
+  ret void
+}}
 """
 
 _FILL = """
@@ -83,10 +134,11 @@ done:
 
 
 def add_to(module: Module) -> None:
-    """Let a module that can launch call `device_read` and `device_fill`."""
+    """Let a module that can launch call `device_read`, `device_print` and `device_fill`."""
     if "device_read" in module.defined:
         return
     module.defined.add("device_read")
     for line in DECLARED.splitlines():
         module.declare(line)
-    module.functions += [_FLUSHED, _READ, _FILL]
+    module.declare(f"declare i32 @{PRINT}(ptr, ptr, i64)")
+    module.functions += [_FLUSHED, _WAITS, _READ, _PRINT, _FILL]

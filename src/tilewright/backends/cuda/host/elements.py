@@ -18,7 +18,7 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor
 from tilewright.backends.cpu.host.heap import size_of
 from tilewright.backends.cpu.host.printing import Line, print_value
 from tilewright.backends.cuda.host import element_code, launch_code
-from tilewright.backends.cuda.host.launches import REFUSED
+from tilewright.backends.cuda.host.launch_code import REFUSED
 from tilewright.core.expr import Call, constant
 from tilewright.native.llvm import FALSE, I64, PTR, TRUE, Value, i64
 from tilewright.passes.overwritten import is_overwritten
@@ -83,10 +83,15 @@ def _element(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Sequence[S
 def _fetched(e: FunctionEmitter, tensor: Tensor, pointer: Value) -> Value:
     cell = e.b.slot(I64)
     _ready(e)
-    note = i64(e.program.note(REFUSED, e.at.span))
-    e.b.invoke("device_read", e.context, cell, pointer, i64(tensor.dtype.get_byte()), note)
-    e.leave_after_an_error()
+    wait(e, "device_read", cell, pointer, i64(tensor.dtype.get_byte()))
     return e.b.load(memory_type(tensor.dtype), cell, 8)
+
+
+def wait(e: FunctionEmitter, name: str, *words: Value) -> None:
+    """Emit a call of `device_read` or `device_print`, for which the host waits."""
+    notes = (i64(e.program.note(message, e.at.span)) for message in (REFUSED, element_code.BUSY))
+    e.b.invoke(name, e.context, *words, *notes)
+    e.leave_after_an_error()
 
 
 def _fill(e: FunctionEmitter, tensor: Tensor, pointer: Value, value: Scalar, count: Value) -> None:

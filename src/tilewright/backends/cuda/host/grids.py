@@ -63,7 +63,9 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
                 tail.text = AHEAD
 
     def write_one(k: Kernel, params: Parameters, number: Value) -> None:
-        turns = _turns(k, number, extents(params, counts))
+        many = extents(params, counts)
+        turns = _turns(k, number, many)
+        k.turn = lambda: _number(k.t, turns, many)
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
@@ -79,7 +81,8 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
 def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
     found = dict.fromkeys(v for s in statements(loop.body) for v in variables(used(s)) if v in e.bindings)
     if missing := [var for var in found if var in e.bound]:
-        raise refused(f"`{missing[0].name_hint}`, which may not be bound, in a kernel", missing[0].span)
+        help = "bind it before the loop or branch that does, too"
+        raise refused(f"`{missing[0].name_hint}`, which may not be bound, in a kernel", missing[0].span, help)
     return list(found)
 
 
@@ -114,6 +117,14 @@ def _in_bands(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]
     return [*before, between.plus(t, first, row), column]
 
 
+def _number(t: Text, turns: Sequence[Extent], counts: Sequence[Extent]) -> Extent:
+    """Return which turn of all loops together one of each is, counted as the program does."""
+    found: Extent = 0
+    for turn, count in zip(turns, counts, strict=True):
+        found = between.plus(t, between.times(t, found, count), turn)
+    return found
+
+
 def _divided(t: Text, number: Value, count: Value) -> tuple[Value, Value]:
     return t.simple("arith.divsi", number, count), t.simple("arith.remsi", number, count)
 
@@ -122,7 +133,8 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
     """Emit a call of a kernel as a launch of its blocks; what it gives back are arguments."""
     returned = e.program.returned[function.name]
     if None in returned:
-        raise refused(f"`{function.name}`, a kernel that gives back what it computes,", expr.span)
+        help = "give it a tensor to write to, and return that"
+        raise refused(f"`{function.name}`, a kernel that gives back what it computes,", expr.span, help)
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     blocks = expr.core_num if isinstance(expr, Submit) else None
     count = i64(1) if blocks is None else e.index(e.scalar(blocks))
@@ -145,7 +157,8 @@ def launch_op(e: FunctionEmitter, call: Call, bound: Bound) -> Binding:
     """Emit an op that writes elements of a tensor as a kernel that does nothing else."""
     spec = call.op.spec
     if recipe_of(call.op) is None or spec.writes is None:
-        raise refused(f"`{call.op.name}` outside of a kernel", call.span)
+        help = "do it inside of one: with pl.at(level=pl.Level.CORE_GROUP)"
+        raise refused(f"`{call.op.name}` outside of a kernel", call.span, help)
     outside = [var for var in variables(call.args) if var in e.bindings]
     target = bound[spec.writes]
     blocks = e.b.intrinsic(

@@ -64,5 +64,6 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     if is_kernel(function) or (in_grid and is_grid(e.program.program, function)):
         return launch_call(e, expr, function)
     if in_grid:
-        raise refused(f"a grid of `{function.name}`, which starts kernels itself,", expr.span)
+        help = "call it in a loop, or submit the kernels that it starts"
+        raise refused(f"a grid of `{function.name}`, which starts kernels itself,", expr.span, help)
     return PROCESSOR.emit(e, expr)

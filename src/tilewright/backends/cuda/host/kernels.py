@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda import schedule
+from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
@@ -25,6 +26,8 @@ SPREAD = 8
 ROLES = Schedule(4, 1, has_roles=True)
 LIGHT_WORK = 16
 """Operations on floats of a kernel that does little more than load and store."""
+OF_LIBRARY = 32
+"""Operations that a function of CUDA's library is, about."""
 _WORK = re.compile(r"= (?:math\.|arith\.\w+f |tt\.elementwise)")
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
@@ -56,20 +59,22 @@ class KernelText:
         can_have_roles = facts.is_described and facts.is_apart and schedule.wants_roles(wanted)
         roles = _roles(name, k, params, count) if can_have_roles else ()
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        is_light = not (k.t.is_folded or facts.products) and len(re.findall(_WORK, aligned)) <= LIGHT_WORK
+        plainly = len(_WORK.findall(aligned))
+        work = plainly + OF_LIBRARY * aligned.count("= tt.extern_elementwise")
+        is_light = not (k.t.is_folded or facts.products) and plainly <= LIGHT_WORK
         parts = cuts.parts(aligned, str(params.errors_of())) if is_light else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
         loaded = facts.load if k.t.is_folded else (0, 1)
         if "scf.for" in aligned:  # which folds again and again
             loaded = loaded[0], 1
-        usual = schedule.plain(facts.largest // parts, facts.products, loaded=loaded, is_light=is_light)
+        usual = schedule.plain(facts.largest // parts, facts.products, loaded=loaded, is_light=is_light, work=work)
         plain = schedule.wanted(wanted, usual)
         if not facts.is_described:
             return KernelText(name, aligned, other, plain, parts=parts)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
-        tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
+        tried = schedule.described(facts.largest, facts.products, facts.block_bytes, work)
         schedules = tuple(schedule.wanted(wanted, each) for each in tried)
         return KernelText(name, aligned, other, plain, described, schedules, roles=roles)
 
@@ -119,6 +124,8 @@ class Kernels(Unit):
 
     kernels: list[KernelText] = field(default_factory=list[KernelText])
     launches: list[Launch] = field(default_factory=list[Launch])
+    prints: list[Print] = field(default_factory=list[Print])
+    """What the kernels print, by number from one on."""
     schedule: str = ""
     """How the settings want kernels to be scheduled."""
 

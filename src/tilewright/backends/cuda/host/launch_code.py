@@ -16,6 +16,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from tilewright.backends.cuda.host import graph_code, graph_words
+from tilewright.native.context import INDEX as NUMBER
 from tilewright.native.context import Context
 from tilewright.native.llvm import Module
 
@@ -27,6 +28,14 @@ STREAM = "tilewright_cuda_stream"
 LOAD = "tilewright_cuda_load"
 """The function that loads a kernel and writes it into its row: `i32 (i64 number)`."""
 
+
+PRINT = "tilewright_cuda_print"
+"""The function that waits for kernels and shows what they printed: `i32 (ptr stream, ptr buffer, i64 words)`."""
+
+REFUSED = f"the GPU refused to start this kernel, or an earlier one has failed: the driver's error {NUMBER}"
+
+EARLIER = 1 << 31
+"""Marks the number of an error that a call finds when it begins, and that another one has made."""
 
 TOO_MANY = 2**31
 """Blocks that no grid has."""
@@ -93,6 +102,10 @@ define internal i1 @begin(ptr %context, ptr %state) nounwind {{
   %failed = call i1 @noted(ptr %context)
   br i1 %failed, label %report, label %enter
 report:
+  %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
+  %number = load i64, ptr %cell, align 8
+  %marked = or i64 %number, {EARLIER}
+  store i64 %marked, ptr %cell, align 8
   ret i1 false
 enter:
   %now = alloca ptr

@@ -12,17 +12,15 @@ from pathlib import Path
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.kernels import Kernels, KernelText, Launch
-from tilewright.backends.cuda.host.launch_code import TABLE, Table
+from tilewright.backends.cuda.host.launch_code import REFUSED, TABLE, Table
 from tilewright.backends.cuda.host.map_code import described
+from tilewright.backends.cuda.host.printing import Printing
 from tilewright.backends.cuda.host.scratch import Scratch
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameter, Parameters
 from tilewright.backends.cuda.ttir.text import I32, I64, Value
 from tilewright.native import llvm
-from tilewright.native.context import INDEX as NUMBER
 from tilewright.native.llvm import PTR, i64
-
-REFUSED = f"the GPU refused to start this kernel, or an earlier one has failed: the driver's error {NUMBER}"
 
 Write = Callable[[Kernel, Parameters, Value], None]
 """Writes a kernel, given its parameters and the number of the block as a scalar of 64 bits."""
@@ -35,15 +33,17 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     k.t.span = e.at.span
     block = k.t.convert("arith.extsi", k.t.op("tt.get_program_id x : i32", I32), I64)
     scratch = Scratch(params, block, count)
-    k.reserve = scratch.reserve
-    write(k, params, block)
-    params.align(k.facts.in_rows)
     unit = e.program
     assert isinstance(unit, Kernels)
+    printing = Printing(params, unit.prints)
+    k.reserve, k.printed, k.turn = scratch.reserve, printing.add, lambda: block
+    write(k, params, block)
+    params.align(k.facts.in_rows)
     text = KernelText.of(name, k, params, unit.schedule, count)
     number, maps = unit.kernel(text), params.maps if text.described else []
     unit.launches.append(Launch(number, f"{Path(e.at.span.filename).name}:{e.at.span.line}", grid, arguments))
     scratch.settle(e)
+    printing.settle(e, count)
     launch_code.add_to(e.b.module)
     places, missing = described(e, number, maps)
     other = e.b.op("or", _is_unaligned(e, params.found), missing)
@@ -52,6 +52,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     blocks = count if text.parts == 1 else e.b.op("mul", count, i64(text.parts))
     e.b.invoke("launch", e.context, row, blocks, _arguments(e, params.found, places), note)
     e.leave_after_an_error()
+    printing.show(e)
 
 
 def _arguments(e: FunctionEmitter, params: Sequence[Parameter], maps: Sequence[llvm.Value]) -> llvm.Value:

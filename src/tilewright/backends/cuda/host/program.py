@@ -9,7 +9,7 @@ from tilewright.backends.cpu.host.program import ProgramEmitter
 from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.handlers import HANDLERS
 from tilewright.backends.cuda.host.kernels import Kernels
-from tilewright.backends.cuda.host.launches import REFUSED
+from tilewright.backends.cuda.host.launch_code import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import atomics as atomics
 from tilewright.backends.cuda.ttir import blends as blends
@@ -19,6 +19,7 @@ from tilewright.backends.cuda.ttir import control as control
 from tilewright.backends.cuda.ttir import copies as copies
 from tilewright.backends.cuda.ttir import counting as counting
 from tilewright.backends.cuda.ttir import draws as draws
+from tilewright.backends.cuda.ttir import flips as flips
 from tilewright.backends.cuda.ttir import gathers as gathers
 from tilewright.backends.cuda.ttir import indexed as indexed
 from tilewright.backends.cuda.ttir import loads as loads
@@ -28,6 +29,7 @@ from tilewright.backends.cuda.ttir import normal as normal
 from tilewright.backends.cuda.ttir import order as order
 from tilewright.backends.cuda.ttir import parts as parts
 from tilewright.backends.cuda.ttir import positions as positions
+from tilewright.backends.cuda.ttir import printing as printing
 from tilewright.backends.cuda.ttir import products as products
 from tilewright.backends.cuda.ttir import reduce as reduce
 from tilewright.backends.cuda.ttir import reinterpreted as reinterpreted
@@ -43,7 +45,6 @@ from tilewright.backends.cuda.ttir import system as system
 from tilewright.backends.cuda.ttir import temporaries as temporaries
 from tilewright.backends.cuda.ttir import tensor_views as tensor_views
 from tilewright.backends.cuda.ttir import tiles as tiles
-from tilewright.backends.cuda.ttir import turns as turns
 from tilewright.backends.cuda.ttir import views as views
 from tilewright.backends.cuda.ttir import whole_tensors as whole_tensors
 from tilewright.core.enums import FunctionType

@@ -32,6 +32,8 @@ from tilewright.core.stmt import IterArg
 from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import BOOL
 
+HANDED = "hand on tiles, numbers and tensors, one name each"
+
 
 def fresh(k: Kernel, vars: Sequence[Var]) -> list[Value]:
     """Return values for what variables hand on, that nothing has been written for yet."""
@@ -49,7 +51,7 @@ def _types(var: Var) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield pointer_to(memory_element(var.type.dtype)), ()
             yield from ((I64, ()) for _ in range(3 * len(var.type.shape)))
         case _:
-            raise refused(f"a loop or branch that hands on {var.type}", var.span)
+            raise refused(f"a loop or branch that hands on {var.type}", var.span, HANDED)
 
 
 def values(k: Kernel, vars: Sequence[Var], bindings: Sequence[Binding]) -> list[Value]:
@@ -72,7 +74,7 @@ def _values(k: Kernel, var: Var, binding: Binding) -> Iterator[Value]:
         for extent in (*binding.shape, *binding.strides, *binding.valid):
             yield extents.held(k.t, extent)
     else:
-        raise refused(f"a loop or branch that hands on {var.type}", var.span)
+        raise refused(f"a loop or branch that hands on {var.type}", var.span, HANDED)
 
 
 def bind(k: Kernel, vars: Sequence[Var], given: Sequence[Value]) -> None:
@@ -151,6 +153,6 @@ def _nothing(k: Kernel, var: Var) -> Binding:
     if isinstance(var.type, ScalarType):
         return k.number(0, var.type.dtype)
     if not isinstance(var.type, TileType):
-        raise refused(f"a loop that binds {var.type} for the first time", var.span)
+        raise refused(f"a loop that binds {var.type} for the first time", var.span, "bind it before the loop, too")
     like = Value("", element_of(var.type.dtype), padded(var.type.shape))
     return k.tile(zeros(k, like), var.type, (0,) * len(var.type.shape))

@@ -48,6 +48,7 @@ GONE = ReturnStmt()
 LEFT, RETURNED = -1, -2
 """Stand for the next turn of a loop that has none: it was left, or the function returned in it."""
 
+LEAVE = "bind it in the loop, leave that with `break`, and return it behind"
 COPIES = 64
 """How often what follows branches is written at most."""
 
@@ -80,7 +81,7 @@ def _function(k: Kernel, function: Function) -> tuple[Binding, ...]:
         found = [k.value(value) for value in exit.values]
         tensors.append([each for each in found if isinstance(each, Tensor)])
         if any(_places(each) != _places(tensors[0]) for each in tensors):
-            raise refused("returns of one tensor or another", exit.span)
+            raise refused("returns of one tensor or another", exit.span, "write to one of them, and return that")
         return carried.values(k, places, [each for each in found if not isinstance(each, Tensor)])
 
     if not _leaves_early(function.body):
@@ -104,7 +105,7 @@ def _places(tensors: Sequence[Tensor]) -> list[object]:
 
 def _nothing_computed(places: Sequence[Var], span: Span) -> list[Value]:
     if places:
-        raise refused("a return of what a kernel computes, out of a loop", span)
+        raise refused("a return of what a kernel computes, out of a loop", span, LEAVE)
     return []
 
 
@@ -130,7 +131,8 @@ def _path(k: Kernel, stmts: Sequence[Stmt], way: Way) -> list[Value]:
 def _branches(k: Kernel, stmt: IfStmt, rest: Sequence[Stmt], way: Way) -> list[Value]:
     """Write a branch that may leave, and what follows it in each branch that goes on."""
     if way.copies > COPIES:
-        raise refused("so many branches that leave a loop or a function, one after the other,", stmt.span)
+        help = "leave in fewer places, or call a function for some of them"
+        raise refused("so many branches that leave a loop or a function, one after the other,", stmt.span, help)
 
     def on(exit: Exit) -> list[Value]:
         if exit is not None and not isinstance(exit, YieldStmt):
@@ -281,7 +283,7 @@ def _left(k: Kernel, stmt: LoopStmt) -> Value:
     def end(exit: Exit) -> list[Value]:
         if isinstance(exit, ReturnStmt):
             if exit is not GONE and k.returned(exit):
-                raise refused("a return of what a kernel computes, out of a loop", stmt.span)
+                raise refused("a return of what a kernel computes, out of a loop", stmt.span, LEAVE)
             return [t.integer(RETURNED), *inside[1:]]
         given = _on(handed, exit)
         if isinstance(exit, BreakStmt):

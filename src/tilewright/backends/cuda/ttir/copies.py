@@ -76,7 +76,7 @@ def _copied(
 ) -> None:
     t, (given, start, apart), (into, to) = k.t, source, target
     if given.root is into.root:
-        raise refused("a copy of a tensor into itself", call.span)
+        raise refused("a copy of a tensor into itself", call.span, "copy it into a new tensor first")
     k.reads(given)
     k.writes(into)
     k.facts.in_rows |= {given.root, into.root}

@@ -15,9 +15,8 @@ from typing import Any
 from tilewright.backends.cuda.ttir.extents import spread
 from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
 from tilewright.backends.cuda.ttir.values import working
-from tilewright.backends.integer_division import floor_divided, remainder
-from tilewright.backends.scalar_arithmetic import by_value, float_division
-from tilewright.backends.traced import Traced, exact_exp
+from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
+from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
 from tilewright.dtypes import BOOL, FP32, FP64, DataType, round_scalar
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.records import entity
@@ -48,7 +47,7 @@ class Elements(Traced):
 
     def emitter(self, name: str) -> Callable[..., Elements]:
         """Return what writes a NumPy function."""
-        found = UFUNCS.get(name) or _FUNCTIONS.get(name)
+        found = UFUNCS.get(name)
         if found is None:
             raise UnsupportedFeatureError(f"no CUDA recipe for np.{name} yet")
         return found
@@ -90,14 +89,9 @@ def _binary(floats: str, integers: str, unsigned: str = "") -> Written:
     return write
 
 
-def _compare(predicate: str, ordered: str = "o") -> Written:
+def _compare(name: str, ordered: str = "o") -> Written:
     def write(a: Elements, b: Elements) -> Elements:
-        if a.element.is_float():
-            kind = f"cmpf {ordered}{predicate}"
-        elif predicate in ("eq", "ne"):
-            kind = f"cmpi {predicate}"
-        else:
-            kind = f"cmpi {'s' if a.element.is_signed_int() and b.element.is_signed_int() else 'u'}{predicate}"
+        kind = f"{'cmpf' if a.element.is_float() else 'cmpi'} {predicate(name, a, b, ordered)}"
         return by_value(write, a, b, a.of(a.t.compare(kind, a.value, b.value), BOOL))
 
     return write
@@ -260,39 +254,14 @@ def _between(*given: Elements) -> Elements:
     return _narrowed(_where(_absolute(weight) < 0.5, start + weight * apart, end - apart * (1 - weight)))
 
 
-def _unchanged(a: Elements, *_: Any) -> Elements:
-    return a
-
-
 def _fused(a: Elements, b: Elements, c: Elements) -> Elements:
     """Return a * b + c; of floats rounded once."""
     return a.of(a.t.simple("math.fma", a.value, b.value, c.value)) if a.element.is_float() else a * b + c
 
 
-def _isnan(a: Elements) -> Elements:
-    return a != a
-
-
-def _isinf(a: Elements) -> Elements:
-    return _absolute(a) == math.inf if a.element.is_float() else a != a
-
-
-def _isfinite(a: Elements) -> Elements:
-    return _absolute(a) < math.inf if a.element.is_float() else a == a
-
-
-def _invert(a: Elements) -> Elements:
-    return a ^ -1
-
-
-def _filled_like(number: int) -> Written:
-    def write(a: Elements) -> Elements:
-        return a.like(number)
-
-    return write
-
-
 UFUNCS: dict[str, Written] = {
+    **DERIVED,
+    "where": _where,
     "add": _binary("addf", "addi"),
     "subtract": _subtract,
     "multiply": _binary("mulf", "muli"),
@@ -333,13 +302,9 @@ UFUNCS: dict[str, Written] = {
     "copysign": _copysign,
     "between": _between,
     "fused": _fused,
-    "isnan": _isnan,
-    "isinf": _isinf,
-    "isfinite": _isfinite,
     "bitwise_and": _binary("", "andi"),
     "bitwise_or": _binary("", "ori"),
     "bitwise_xor": _binary("", "xori"),
-    "invert": _invert,
     "left_shift": _binary("", "shli"),
     "right_shift": _binary("", "shrsi", "shrui"),
     "equal": _compare("eq"),
@@ -358,13 +323,6 @@ FOLDS: dict[str, Written] = {
     "bitwise_or": UFUNCS["bitwise_or"],
 }
 """What elements are folded with, in whatever order: of two zeros, too, the larger or smaller one counts."""
-
-_FUNCTIONS: dict[str, Written] = {
-    "where": _where,
-    "zeros_like": _filled_like(0),
-    "ones_like": _filled_like(1),
-    "broadcast_to": _unchanged,
-}
 
 
 def computed(t: Text, value: Value, dtype: DataType) -> Elements:

@@ -54,6 +54,9 @@ class Facts:
     in_rows: set[object] = field(default_factory=set[object])
     """The tensors of which it moves neighbours, several at once where they are aligned."""
 
+    prints: bool = False
+    """Whether it prints."""
+
     def look(self, program: Program, body: SeqStmts) -> None:
         """Look at statements that are about to be written."""
         self.factors.update(factors(program, body))
@@ -69,7 +72,7 @@ class Facts:
     @property
     def is_described(self) -> bool:
         """Whether it can load by descriptors."""
-        if ANY in self.stored or (self.put and ANY in self.loaded):
+        if self.prints or ANY in self.stored or (self.put and ANY in self.loaded):
             return False
         return bool(self.described) and not self.described & self.stored and not self.put & self.loaded
 

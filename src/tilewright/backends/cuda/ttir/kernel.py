@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, declined, recipe_of, refused
+from tilewright.backends.cuda.ttir.recipes import (
+    CAST,
+    SCALARS,
+    STATEMENTS,
+    TAKE_MASKS,
+    Bound,
+    declined,
+    recipe_of,
+    refused,
+)
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
     Binding,
@@ -48,6 +58,10 @@ def _no_memory(k: Kernel, size: int) -> Value:
     raise refused("tensors made inside a kernel", k.t.span)
 
 
+def _no_prints(own: Print) -> tuple[int, Value, Value]:
+    raise InternalError("a print in a kernel that is not launched")
+
+
 class Kernel(Accesses):
     """A kernel being written: what its variables stand for, and what it has done to memory."""
 
@@ -69,6 +83,10 @@ class Kernel(Accesses):
         """Notes what the function that is being written returns; gives what of it is computed."""
         self.reserve: Callable[[Kernel, int], Value] = _no_memory
         """Gives the address of so many bytes that the running block has for itself."""
+        self.printed: Callable[[Print], tuple[int, Value, Value]] = _no_prints
+        """Gives the number of a print, the buffer for what it writes, and how many words that holds."""
+        self.turn: Callable[[], Extent] = lambda: 0
+        """Gives the number of the running turn of the grid, as the program counts them."""
         self._note = note
         self._errors = errors
 
@@ -140,7 +158,8 @@ class Kernel(Accesses):
 
     def _inlined(self, expr: Invoke | Submit) -> Binding:
         if isinstance(expr, Submit) and (expr.core_num is not None or expr.predicate is not None):
-            raise refused(f"a grid or a predicate of `{expr.op.name}` inside a kernel", expr.span)
+            help = "call it without one, or submit it outside of the kernel"
+            raise refused(f"a grid or a predicate of `{expr.op.name}` inside a kernel", expr.span, help)
         results = self.call(self.program[expr.op.name], [self.value(arg) for arg in expr.args])
         if isinstance(expr, Submit):
             return (*results, self.number(0, INDEX))
@@ -162,7 +181,7 @@ class Kernel(Accesses):
         assert isinstance(call.type, ScalarType)
         write = SCALARS.get(call.op.spec.name)
         if write is None or not (computes(call.type.dtype) or call.op.spec.name == "cast"):
-            raise refused(f"`{call.op.name}` of {call.type.dtype}", call.span)
+            raise refused(f"`{call.op.name}` of {call.type.dtype}", call.span, CAST)
         return write(self, call, call.type.dtype, *map(self.scalar, call.args))
 
     def scalar(self, expr: Expr) -> Scalar:
@@ -199,7 +218,8 @@ class Kernel(Accesses):
         for extent in value.shape:
             count *= extent
         if count > LARGEST:
-            raise refused(f"tiles of {count} elements, padded to powers of two: at most {LARGEST}", self.t.span)
+            what = f"tiles of {count} elements, padded to powers of two: at most {LARGEST}"
+            raise refused(what, self.t.span, "use smaller tiles: small ones are fast ones")
         self.facts.largest = max(self.facts.largest, count)
         return Tile(value, type_, tuple(known), is_zero_outside)
 

@@ -30,6 +30,7 @@ STATEMENTS: dict[type, Written] = {}
 
 
 HELP = "pass tensors of the processor, where every op has code"
+CAST = "pl.cast it to an element type that has arithmetic first, as in pl.cast(x, pl.FP32)"
 
 REASONS: dict[str, tuple[str, ...]] = {
     "a pipe joins two kinds of cores, and a GPU has one kind": (
@@ -37,7 +38,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "system.tfree_to_aic", "system.tfree_to_aiv", "system.aic_initialize_pipe", "system.aiv_initialize_pipe",
         "system.reserve_buffer", "system.import_peer_buffer",
     ),
-    "every thread would print; print outside of the kernel, where the host waits for it": ("system.print_value",),
     "arrays of numbers are the host function's; a tile holds numbers inside a kernel": (
         "array.create", "array.get_element", "array.update_element",
     ),
@@ -84,6 +84,6 @@ def declined(call: Call) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(message, spans=[call.span], help=HELP)
 
 
-def refused(what: str, span: Span) -> UnsupportedFeatureError:
+def refused(what: str, span: Span, help: str = HELP) -> UnsupportedFeatureError:
     """Return the error for something that the GPU could do, and that nobody has written down yet."""
-    return UnsupportedFeatureError(f"no CUDA recipe for {what} yet", spans=[span], help=HELP)
+    return UnsupportedFeatureError(f"no CUDA recipe for {what} yet", spans=[span], help=help)

@@ -13,7 +13,7 @@ from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import operand, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType
+from tilewright.core.types import TileType, swapped
 from tilewright.ops.reshape import FILL, part_of
 
 
@@ -67,8 +67,7 @@ def _transpose_view(k: Kernel, call: Call, bound: Bound) -> Tile:
 
 
 def _turned(k: Kernel, call: Call, source: Tile, first: int, second: int) -> Tile:
-    order = list(range(len(source.type.shape)))
-    order[first], order[second] = order[second], order[first]
+    order = swapped(range(len(source.type.shape)), first, second)
     return k.tile(
         k.t.turned(source.value, order), tile_type(call), [source.valid[axis] for axis in order], source.is_zero_outside
     )

@@ -72,6 +72,7 @@ def _barrier(k: Kernel, call: Call, bound: Bound) -> Binding:
 def _syncall(k: Kernel, call: Call, bound: Bound) -> Binding:
     """Write nothing where a block is alone; blocks of a grid need not run at the same time, and cannot wait."""
     if k.block_count != 1:
-        raise refused("a barrier between blocks, which a GPU runs one after the other,", call.span)
+        help = "end the kernel here, and launch another one for what follows: it waits for the first"
+        raise refused("a barrier between blocks, which a GPU runs one after the other,", call.span, help)
     k.barrier()
     return ()

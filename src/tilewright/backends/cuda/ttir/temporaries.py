@@ -38,7 +38,8 @@ def made_here(k: Kernel, call: Call, shape: Sequence[Scalar], dtype: DataType) -
     """Return a new tensor; UnsupportedFeatureError where only the running program knows how large it is."""
     known = tuple(extent for extent in k.indices(shape) if isinstance(extent, int))
     if len(known) != len(shape):
-        raise refused("tensors made inside a kernel whose extents only the running program knows", call.span)
+        help = "make it outside of the kernel, or of extents that are known when it is compiled"
+        raise refused("tensors made inside a kernel whose extents only the running program knows", call.span, help)
     return temporary(k, known, dtype)
 
 

@@ -17,7 +17,7 @@ from tilewright.backends.cuda.ttir.text import Value
 from tilewright.backends.cuda.ttir.values import Extent, Tensor
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Call
-from tilewright.core.types import TensorType
+from tilewright.core.types import TensorType, swapped
 from tilewright.ops.lanes import AXES, half
 from tilewright.ops.reshape import RESHAPED, Of, Part, aligned, part_of
 
@@ -108,11 +108,7 @@ def carried(k: Kernel, valid: Sequence[Extent], part: Part) -> tuple[Extent, ...
 
 def turned(source: Tensor, first: int, second: int) -> Tensor:
     """Return a view with two axes swapped."""
-    order = list(range(len(source.shape)))
-    order[first], order[second] = order[second], order[first]
-    shape, strides, valid = (
-        tuple(each[axis] for axis in order) for each in (source.shape, source.strides, source.valid)
-    )
+    shape, strides, valid = (swapped(each, first, second) for each in (source.shape, source.strides, source.valid))
     return _view_of(source, shape=shape, strides=strides, valid=valid)
 
 

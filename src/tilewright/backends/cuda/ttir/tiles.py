@@ -9,7 +9,7 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element, cast
 from tilewright.backends.cuda.ttir.elements import Elements, computed, literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
+from tilewright.backends.cuda.ttir.recipes import CAST, Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import Text, Value
 from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile, computes, element_of, padded, working
 from tilewright.core.expr import Call
@@ -65,7 +65,7 @@ def _repeated(k: Kernel, given: Tile | Scalar, type_: TileType, result: DataType
 def arithmetic(k: Kernel, dtype: DataType) -> DataType:
     """Return an element type; UnsupportedFeatureError where there is no arithmetic on it."""
     if not computes(dtype):
-        raise refused(f"arithmetic on {dtype} elements", k.t.span)
+        raise refused(f"arithmetic on {dtype} elements", k.t.span, CAST)
     return dtype
 
 

@@ -28,6 +28,7 @@ from tilewright.ops.indices import pattern_of
 from tilewright.ops.row_gather import FIT
 from tilewright.records import record
 
+TILED = "load tiles of it and work on these, or give it extents that are known when it is compiled"
 TOGETHER = 1024
 """How many elements are gone through at once."""
 
@@ -84,7 +85,7 @@ def _compared(k: Kernel, call: Call, bound: Bound) -> tuple[Tensor, ...]:
     source: Tensor = bound["input"]
     shape = static(source)
     if len(shape) != len(source.shape):
-        raise refused(f"`{call.op.name}` of a tensor whose extents only the running program knows", call.span)
+        raise refused(f"`{call.op.name}` of a tensor whose extents only the running program knows", call.span, TILED)
     found = compared(k, loaded(k, source, TileType(shape, source.dtype, shape)), bound, places, counts)
     for tensor, tile in zip(made, found, strict=True):
         live = live_of(k, tile.value.shape, tile.valid)
@@ -101,7 +102,9 @@ def _new(k: Kernel, call: Call, type_: Type) -> Tensor:
     assert isinstance(type_, TensorType)
     shape = tuple(extent for extent in type_.shape if isinstance(extent, int))
     if len(shape) != len(type_.shape):
-        raise refused(f"`{call.op.name}` inside a kernel, whose extents only the running program knows,", call.span)
+        raise refused(
+            f"`{call.op.name}` inside a kernel, whose extents only the running program knows,", call.span, TILED
+        )
     return temporary(k, shape, type_.dtype)
 
 

@@ -1,0 +1,147 @@
+"""Collectives inside kernels: written in puts, loads and signals, at the line that calls them.
+
+Every rank meets the others before it touches their parts, and again before any goes on. Elements are reduced in the
+order of ranks by one of them, which hands the result to all: they end with the same bits.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import tilewright.frontend.directives as pl
+from tilewright.core.build import call as checked
+from tilewright.core.enums import Level, NotifyOp, ReduceOp, WaitCmp
+from tilewright.core.op import OpSpec
+from tilewright.core.operands import bind
+from tilewright.errors import OperandError
+from tilewright.frontend.arguments import Arguments
+from tilewright.frontend.inline import InlineFunction, inline
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
+from tilewright.ops.elementwise import add, maximum, minimum, mul
+from tilewright.ops.load import load
+from tilewright.ops.memory import read, store
+from tilewright.ops.ranks import nranks, part, rank
+from tilewright.ops.reshape import reshape
+from tilewright.ops.signals import notify, wait
+from tilewright.ops.transfers import get, put
+
+BLOCK = 4096
+"""How many elements of a window are reduced at a time."""
+
+
+@inline
+def _met(signal: Any, axes: Any) -> Any:
+    """Wait for all ranks: each tells all others, and takes back what it was told."""
+    me = rank(signal)
+    for peer in pl.range(nranks(signal)):
+        notify(signal, peer, [me, 0] if axes == 2 else [me], 1, op=NotifyOp.AtomicAdd)
+    for peer in pl.range(nranks(signal)):
+        wait(signal, [peer, 0] if axes == 2 else [peer], 1, cmp=WaitCmp.Ge)
+        notify(signal, me, [peer, 0] if axes == 2 else [peer], -1, op=NotifyOp.AtomicAdd)
+
+
+@inline
+def _barrier(signal: Any) -> Any:
+    _met(signal, signal.ndim)
+
+
+@inline
+def _allreduce(target: Any, signal: Any, op: Any, combine: Any) -> Any:
+    """Reduce every so many blocks of all parts, and hand them to all."""
+    _met(signal, signal.ndim)
+    count = target.numel()
+    me = rank(target)
+    every = nranks(target)
+    for block in pl.range(me, (count + BLOCK - 1) // BLOCK, every):
+        total = load(reshape(part(target, 0), [count]), [block * BLOCK], [BLOCK], clamp=True)
+        for peer in pl.range(1, every):
+            total = combine(total, load(reshape(part(target, peer), [count]), [block * BLOCK], [BLOCK], clamp=True))
+        for peer in pl.range(every):
+            store(total, [block * BLOCK], reshape(part(target, peer), [count]))
+    _met(signal, signal.ndim)
+    return target
+
+
+@inline
+def _broadcast(target: Any, signal: Any, root: Any) -> Any:
+    _met(signal, signal.ndim)
+    if rank(target) != root:
+        get(target, root, target)
+    _met(signal, signal.ndim)
+    return target
+
+
+@inline
+def _allgather(local_data: Any, target: Any, signal: Any) -> Any:
+    _met(signal, signal.ndim)
+    for peer in pl.range(nranks(target)):
+        put(target, peer, local_data, [rank(target), 0], [0, 0], [1, local_data.shape[1]])
+    _met(signal, signal.ndim)
+    return target
+
+
+@inline
+def _reduce_scatter(target: Any, signal: Any, op: Any) -> Any:
+    _met(signal, signal.ndim)
+    me = rank(target)
+    columns = target.shape[1]
+    for block in pl.range((columns + BLOCK - 1) // BLOCK):
+        total = load(part(target, 0), [me, block * BLOCK], [1, BLOCK], clamp=True)
+        for peer in pl.range(1, nranks(target)):
+            total = add(total, load(part(target, peer), [me, block * BLOCK], [1, BLOCK], clamp=True))
+        store(total, [me, block * BLOCK], target)
+    _met(signal, signal.ndim)
+    return target
+
+
+@inline
+def _all_to_all(input: Any, target: Any, signal: Any) -> Any:
+    _met(signal, signal.ndim)
+    me = rank(target)
+    rows = target.shape[0] // nranks(target)
+    for peer in pl.range(nranks(target)):
+        put(target, peer, input, [me * rows, 0], [peer * rows, 0], [rows, input.shape[1]])
+    _met(signal, signal.ndim)
+    return target
+
+
+@inline
+def _all_to_all_v(input: Any, target: Any, signal: Any, send_counts: Any, recv_counts: Any) -> Any:
+    _met(signal, signal.ndim)
+    me = rank(target)
+    rows = target.shape[0] // nranks(target)
+    for peer in pl.range(nranks(target)):
+        put(target, peer, input, [me * rows, 0], [peer * rows, 0], [rows, input.shape[1]])
+        sent = read(send_counts, [peer, 0] if send_counts.ndim == 2 else [peer])
+        told = sent if sent < rows else rows
+        notify(recv_counts, peer, [me, 0] if recv_counts.ndim == 2 else [me], told, op=NotifyOp.Set)
+    _met(signal, signal.ndim)
+    return target
+
+
+_TEMPLATES: dict[str, InlineFunction] = {
+    "all_to_all": _all_to_all, "all_to_all_v": _all_to_all_v, "allgather": _allgather, "allreduce": _allreduce,
+    "barrier": _barrier, "broadcast": _broadcast, "reduce_scatter": _reduce_scatter,
+}  # fmt: skip
+_COMBINED = {ReduceOp.Sum: add, ReduceOp.Max: maximum, ReduceOp.Min: minimum, ReduceOp.Prod: mul}
+_HOST_OPTIONS = ("mode", "core_num")
+
+
+def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
+    """Return what a collective gives inside a kernel, written out."""
+    bound: dict[str, Any] = bind(spec, given.args, given.kwargs)
+    if bound.get("signal", ...) is None:
+        help = f"{spec.name}(target, signal), with an int32 window of [nranks, 1]"
+        raise t.error(OperandError, node, f"`{spec.name}` needs its signal in a kernel", help=help)
+    checked(spec, bound, t.span(node))
+    options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
+    if spec.name == "allreduce":
+        options["combine"] = _COMBINED[ReduceOp(bound["op"])]
+    return _TEMPLATES[spec.name].expand(t, Arguments((), options, (), {}), node)
+
+
+def is_written_out(t: Translator, spec: OpSpec) -> bool:
+    """Return whether a call is a collective of a kernel: a host function has them as statements of its own."""
+    return spec.family == "collective" and t.level is not Level.HOST

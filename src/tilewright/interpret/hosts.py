@@ -1,0 +1,226 @@
+"""Host functions as they run: once, to tell what every rank is to do, and which ranks share which windows.
+
+A host function computes nothing. It lays out buffers and dispatches, so running it gives a plan: the dispatches of each
+rank in order, with collectives between them. The domain of a buffer is the ranks that its windows are dispatched to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.enums import Level
+from tilewright.core.expr import Invoke
+from tilewright.core.program import Function, Program
+from tilewright.core.region import Array, Region
+from tilewright.core.visitor import invocations
+from tilewright.core.world import WORLD, Membership
+from tilewright.dtypes import DataType
+from tilewright.errors import ExecutionError
+from tilewright.interpret.evaluator import Frame, Value
+from tilewright.interpret.machine import Machine
+from tilewright.interpret.skipped import results_of
+from tilewright.ops.window_buffers import nbytes
+from tilewright.passes.aliases import Footprint, Footprints
+from tilewright.records import entity, mutable, record
+from tilewright.source import UNKNOWN, Span
+
+NOT_HERE = "a host function lays out windows and dispatches: this is for the functions that it dispatches"
+
+
+@entity
+class WindowBuffer:
+    """Memory of one size on every rank of a domain."""
+
+    size: int
+    ranks: set[int] = field(default_factory=set[int])
+    """The domain: whom its windows are dispatched to."""
+
+    def window(self, shape: tuple[int, ...], dtype: DataType) -> Window:
+        """Return a window of it; ExecutionError where that is larger."""
+        needed = nbytes(shape, dtype)
+        if needed > self.size:
+            message = f"a window of {list(shape)} {dtype} takes {needed} bytes, and the buffer has {self.size}"
+            raise ExecutionError(message, help="make the buffer as large as its largest window")
+        return Window(self, shape, dtype)
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        """The ranks that have it, in order."""
+        return tuple(sorted(self.ranks))
+
+
+@record
+class Window:
+    """The start of a buffer as elements of a shape, on whichever rank it is looked at."""
+
+    buffer: WindowBuffer
+    shape: tuple[int, ...]
+    dtype: DataType
+
+
+@record
+class Dispatch:
+    """A function that one rank is to run."""
+
+    rank: int
+    function: str
+    args: tuple[Any, ...]
+    """Regions of the caller's memory, windows and numbers."""
+    span: Span = UNKNOWN
+
+
+@record
+class Collective:
+    """What all ranks of a domain do together, one statement of the host."""
+
+    name: str
+    windows: Mapping[str, Window]
+    options: Mapping[str, Any]
+    span: Span = UNKNOWN
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        """The ranks that take part."""
+        return next(iter(self.windows.values())).buffer.domain
+
+
+@record
+class Turn:
+    """One thing that a rank does, and how many turns of others have to be over before: pairs of rank and number."""
+
+    action: Dispatch | Collective
+    needs: tuple[tuple[int, int], ...] = ()
+
+
+@mutable
+class Plan:
+    """What a host function has the ranks do, in order.
+
+    The turns of a rank follow each other. Those of others come first where they write what one reads of the caller's
+    memory; a collective is done by the first of its domain, once all have come, and the others go on after it.
+    """
+
+    size: int
+    buffers: list[WindowBuffer] = field(default_factory=list[WindowBuffer])
+    actions: list[Dispatch | Collective] = field(default_factory=list["Dispatch | Collective"])
+    turns: list[list[Turn]] = field(default_factory=list["list[Turn]"])
+
+    def settle(self, footprints: Mapping[str, Footprint]) -> None:
+        """Work out domains and turns, once all is planned; buffers that were dispatched to nobody have all ranks."""
+        for buffer in self.buffers:
+            if not buffer.ranks:
+                buffer.ranks.update(range(self.size))
+        self.turns = [[] for _ in range(self.size)]
+        written: list[tuple[int, int, Array]] = []
+        for action in self.actions:
+            if isinstance(action, Collective):
+                self._meet(action)
+                continue
+            found, own = footprints[action.function], self.turns[action.rank]
+            needs: dict[int, int] = {}
+            read = _touched(action, found.reads)
+            for rank, number, array in written:
+                if rank != action.rank and any(np.may_share_memory(array, each) for each in read):
+                    needs[rank] = max(number, needs.get(rank, 0))
+            own.append(Turn(action, tuple(needs.items())))
+            written += [(action.rank, len(own), array) for array in _touched(action, found.writes)]
+
+    def _meet(self, action: Collective) -> None:
+        leader, *others = action.domain
+        arrived = tuple((rank, len(self.turns[rank])) for rank in others)
+        self.turns[leader].append(Turn(action, arrived))
+        for rank in others:
+            self.turns[rank].append(Turn(action, ((leader, len(self.turns[leader])),)))
+
+
+def _touched(action: Dispatch, positions: Iterable[int]) -> list[Array]:
+    """Return the caller's memory among some arguments of a dispatch."""
+    return [arg.data for k in positions if isinstance(arg := action.args[k], Region)]
+
+
+@mutable
+class _Planning:
+    """The world of a host function, which only lays out."""
+
+    plan: Plan
+
+    def size(self) -> int:
+        return self.plan.size
+
+    def buffer(self, size: int) -> WindowBuffer:
+        made = WindowBuffer(size)
+        self.plan.buffers.append(made)
+        return made
+
+    def collective(self, name: str, windows: Mapping[str, Window], options: Mapping[str, Any]) -> None:
+        self.plan.actions.append(Collective(name, windows, options))
+
+    def membership(self, elements: Array) -> Membership:
+        raise ExecutionError(NOT_HERE)
+
+    def wait(self, cell: Array, holds: Callable[[], bool], wanted: str) -> None:
+        raise ExecutionError(NOT_HERE)
+
+    def told(self, cell: Array) -> None:
+        raise ExecutionError(NOT_HERE)
+
+
+class HostMachine(Machine):
+    """Runs a host function, which leaves a plan and the values that it returns."""
+
+    def __init__(self, program: Program, size: int) -> None:
+        super().__init__(program)
+        self.plan = Plan(size)
+
+    def planned(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
+        """Return what a host function returns, its plan made."""
+        token = WORLD.set(_Planning(self.plan))
+        try:
+            results = self.run(name, args)
+        finally:
+            WORLD.reset(token)
+        self.plan.settle(Footprints(self.program))
+        return results
+
+    def dispatch(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
+        """Note a dispatch; return what the function gives back of its arguments."""
+        assert call.device is not None
+        rank, args = self.value(frame, call.device), [self.value(frame, arg) for arg in call.args]
+        if not 0 <= rank < self.plan.size:
+            message = f"device={rank}, and there are {self.plan.size} rank(s)"
+            error = ExecutionError(message, spans=[call.span], help="for r in pl.range(pld.world_size()): ...")
+            error.function = self.author(frame)
+            raise error
+        for window in args:
+            if isinstance(window, Window):
+                window.buffer.ranks.add(rank)
+        self.plan.actions.append(Dispatch(rank, call.op.name, tuple(args), call.span))
+        return results_of(self.functions, call, args)
+
+
+def host_functions(program: Program) -> tuple[Function, ...]:
+    """Return the functions that run once for all ranks."""
+    return tuple(function for function in program.entries if function.level is Level.HOST)
+
+
+def chip_program(program: Program, name: str) -> Program:
+    """Return the program of a function that is dispatched, with all that it calls."""
+    found: dict[str, Function] = {}
+
+    def add(name: str) -> None:
+        if name not in found:
+            found[name] = program[name]
+            for call in invocations(program[name].body):
+                add(call.op.name)
+
+    add(name)
+    return Program(name, tuple(f for f in program.function_list if f.name in found), program[name].span)
+
+
+def chips(program: Program) -> tuple[str, ...]:
+    """Return the names of the functions that hosts dispatch."""
+    calls = (call for host in host_functions(program) for call in invocations(host.body))
+    return tuple(dict.fromkeys(call.op.name for call in calls if isinstance(call, Invoke) and call.device is not None))

@@ -1,0 +1,231 @@
+"""Ranks as the interpreter runs them: one at a time, each until it waits for a signal that has not come.
+
+All of it is in order, so that a program gives one result or one mistake. Ranks that wait for each other are one, and so
+is a wait for what nobody sends; `window_races` finds elements that two ranks touch with no signal between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.access import OBSERVER
+from tilewright.core.coroutines import Coroutine
+from tilewright.core.expr import Call
+from tilewright.core.program import Program
+from tilewright.core.region import Array, Region, whole
+from tilewright.core.world import WORLD, Membership, elements_of
+from tilewright.errors import ExecutionError
+from tilewright.interpret.evaluator import Value
+from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, Turn, Window, WindowBuffer
+from tilewright.interpret.machine import Machine
+from tilewright.interpret.window_races import WindowRaces
+from tilewright.ops.collectives import MEANINGS
+from tilewright.records import mutable, record
+from tilewright.source import UNKNOWN, Span
+
+HELP = "every wait needs a notify of a peer that reaches its cell, with the value it expects"
+
+
+class _RankMachine(Machine):
+    """Runs what is dispatched to a rank, and knows where it is."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.at: Span = UNKNOWN
+
+    def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
+        """Return what an op gives for its arguments."""
+        self.at = call.span
+        races = OBSERVER.get()
+        if isinstance(races, WindowRaces):
+            races.at = call.span
+        return super().evaluate(call, bound)
+
+
+@record
+class _Wait:
+    """What a rank waits for."""
+
+    holds: Callable[[], bool]
+    cell: Array | None
+    wanted: str
+    span: Span
+
+    def __str__(self) -> str:
+        held = "" if self.cell is None else f", which is {self.cell[0]}"
+        return f"waits for {self.wanted}{held}"
+
+
+@mutable
+class _Rank:
+    """One rank that runs: a world of its own view."""
+
+    number: int
+    ranks: Ranks
+    machine: _RankMachine
+    coroutine: Coroutine[None] | None = None
+    blocked: _Wait | None = None
+    verdict: str = ""
+    """Why it waits in vain."""
+
+    def size(self) -> int:
+        return self.ranks.plan.size
+
+    def buffer(self, size: int) -> Any:
+        raise ExecutionError("window buffers are laid out by host functions")
+
+    def collective(self, name: str, windows: Mapping[str, Window], options: Mapping[str, Any]) -> None:
+        raise ExecutionError("this is a statement of host functions")
+
+    def membership(self, elements: Array) -> Membership:
+        return self.ranks.membership(elements)
+
+    def told(self, cell: Array) -> None:
+        self.ranks.races.released(self.number, cell)
+
+    def wait(self, cell: Array | None, holds: Callable[[], bool], wanted: str) -> None:
+        self.blocked = _Wait(holds, cell, wanted, self.machine.at)
+        assert self.coroutine is not None
+        while not holds():
+            self.coroutine.pause()
+            if self.verdict:
+                raise ExecutionError(self.verdict, notes=self.ranks.others(self), help=HELP)
+        self.blocked = None
+        if cell is not None:
+            self.ranks.races.acquired(self.number, cell)
+
+    def run(self, coroutine: Coroutine[None]) -> None:
+        """Do everything that the plan has for this rank."""
+        self.coroutine = coroutine
+        WORLD.set(self)
+        OBSERVER.set(self.ranks.races)
+        for turn in self.ranks.plan.turns[self.number]:
+            self.machine.at = turn.action.span
+            for rank, number in turn.needs:
+                self._after(rank, number, turn)
+            if isinstance(turn.action, Dispatch):
+                self._dispatched(turn.action)
+            elif self.number == turn.action.domain[0]:
+                self.ranks.perform(turn.action)
+            self.ranks.done[self.number] += 1
+
+    def _after(self, rank: int, number: int, turn: Turn) -> None:
+        """Wait until another rank has had so many turns."""
+        done = self.ranks.done
+        what = turn.action.name if isinstance(turn.action, Collective) else turn.action.function
+        self.wait(None, lambda: done[rank] >= number, f"rank {rank} before `{what}`")
+        self.ranks.races.followed(self.number, rank)
+
+    def _dispatched(self, action: Dispatch) -> None:
+        args = [self.ranks.region(self.number, arg) if isinstance(arg, Window) else arg for arg in action.args]
+        try:
+            self.machine.run(action.function, args)
+        except ExecutionError as error:
+            if self.size() > 1 and not self.verdict:
+                error.notes = (*error.notes, f"on rank {self.number}")
+            raise
+
+
+@mutable
+class Ranks:
+    """All ranks of one run."""
+
+    program: Program
+    plan: Plan
+    memory: dict[WindowBuffer, dict[int, Array]] = field(default_factory=dict[WindowBuffer, "dict[int, Array]"])
+    memberships: dict[int, Membership] = field(default_factory=dict[int, Membership])
+    done: list[int] = field(default_factory=list[int])
+    """How many turns each rank has had."""
+    races: WindowRaces = field(init=False)
+    running: list[_Rank] = field(default_factory=list["_Rank"])
+
+    def __post_init__(self) -> None:
+        """Lay the buffers out, all of them zero."""
+        self.done = [0] * self.plan.size
+        for buffer in self.plan.buffers:
+            parts = {rank: _zeros(buffer.size) for rank in buffer.domain}
+            self.memory[buffer] = parts
+            for number, part in enumerate(parts.values()):
+                self.memberships[part.ctypes.data] = Membership(number, tuple(parts.values()))
+        self.races = WindowRaces(self.plan.size, [p for parts in self.memory.values() for p in parts.values()])
+
+    def perform(self, action: Collective) -> None:
+        """Do what all ranks of a domain do together, all of them being there."""
+        parts = [
+            {name: self.region(rank, window).data for name, window in action.windows.items()} for rank in action.domain
+        ]
+        MEANINGS[action.name](parts, **action.options)
+        self.races.met(action.domain)
+
+    def membership(self, elements: Array) -> Membership:
+        """Return whose part of which domain a window is."""
+        found = self.memberships.get(elements.ctypes.data)
+        if found is None:
+            raise ExecutionError("this is no window of a domain")
+        return found
+
+    def region(self, rank: int, window: Window) -> Region:
+        """Return a rank's part of a window."""
+        return whole(elements_of(self.memory[window.buffer][rank], window.shape, window.dtype.numpy))
+
+    def others(self, one: _Rank) -> list[str]:
+        """Return what the other ranks are at."""
+        found: list[str] = []
+        for rank in self.running:
+            if rank is one:
+                continue
+            if rank.coroutine is None or rank.coroutine.is_over:
+                found.append(f"rank {rank.number} has ended")
+            elif rank.blocked is not None:
+                found.append(f"rank {rank.number} {rank.blocked} at {rank.blocked.span}")
+        return found
+
+    def run(self) -> None:
+        """Run every rank to its end; the first mistake ends them all."""
+        self.running = [_Rank(number, self, _RankMachine(self.program)) for number in range(self.plan.size)]
+        coroutines = [Coroutine(rank.run) for rank in self.running]
+        for rank, coroutine in zip(self.running, coroutines, strict=True):
+            rank.coroutine = coroutine
+        try:
+            while any(not coroutine.is_over for coroutine in coroutines):
+                self._round()
+        finally:
+            for coroutine in coroutines:
+                coroutine.stop()
+
+    def _round(self) -> None:
+        """Let each rank that can go on do so; where none can, say so where the first one waits."""
+        moved = False
+        left = [rank for rank in self.running if rank.coroutine is not None and not rank.coroutine.is_over]
+        for rank in left:
+            if rank.blocked is None or rank.blocked.holds():
+                moved = True
+                self._advance(rank)
+        if not moved:
+            first = left[0]
+            assert first.blocked is not None
+            alone = all(rank.blocked is None for rank in self.running if rank is not first)
+            why = "nobody is left to change that" if alone else "all ranks wait"
+            first.verdict = f"rank {first.number} {first.blocked}, and {why}"
+            self._advance(first)
+
+    def _advance(self, rank: _Rank) -> None:
+        assert rank.coroutine is not None
+        self.races.rank = rank.number
+        rank.coroutine.advance()
+
+
+def _zeros(size: int) -> Array:
+    words: Any = np.zeros(-(-size // 8), np.int64)
+    return words.view(np.uint8)[:size]
+
+
+def run_host(program: Program, size: int, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
+    """Run a host function on so many ranks; tensors among `args` are written in place."""
+    machine = HostMachine(program, size)
+    results = machine.planned(name, args)
+    Ranks(program, machine.plan).run()
+    return results

@@ -1,0 +1,112 @@
+"""Window races: elements of windows that two ranks touch with no signal between them, one of them writing.
+
+Ranks have vector clocks. A notify leaves the clock of its rank at the cell, a wait takes what it finds there over, and
+a collective makes all of them equal. Each byte of a window knows who wrote it last and when each rank last read it; an
+access that one of those may happen at the same time as is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.access import Access
+from tilewright.core.region import Array
+from tilewright.errors import RaceError
+from tilewright.source import UNKNOWN, Span
+
+HELP = "let the one notify the other when it is done, and that one wait before it goes on"
+
+
+class _Shadow:
+    """What was done to the bytes of one part: when each rank last read, wrote and added to each of them."""
+
+    def __init__(self, part: Array, ranks: int) -> None:
+        self.part = part
+        self.low: int = part.ctypes.data
+        self.when: Array = np.zeros((len(Access), ranks, part.size), np.int32)
+
+    def beside(self, elements: Array) -> Any:
+        """Return the times beside elements: by access, rank, and then as the elements are, with their bytes."""
+        offset, item = elements.ctypes.data - self.low, self.when.itemsize
+        strides = (*self.when.strides[:2], *(stride * item for stride in elements.strides), item)
+        shape = (*self.when.shape[:2], *elements.shape, elements.itemsize)
+        return np.lib.stride_tricks.as_strided(self.when[:, :, offset:], shape, strides)
+
+
+_KINDS = list(Access)
+_CONFLICTS = {
+    Access.READ: (Access.WRITE, Access.ADD),
+    Access.WRITE: (Access.WRITE, Access.READ, Access.ADD),
+    Access.ADD: (Access.WRITE, Access.READ),
+}
+
+
+class WindowRaces:
+    """Holds every access to a window against those of other ranks; RaceError for two that nothing orders."""
+
+    def __init__(self, ranks: int, parts: Sequence[Array]) -> None:
+        self.rank = 0
+        """The one that is running."""
+        self.at: Span = UNKNOWN
+        """Where it is."""
+        self.clocks: Array = np.zeros((ranks, ranks), np.int32)
+        np.fill_diagonal(self.clocks, 1)
+        self.cells: dict[int, Array] = {}
+        self.shadows = [_Shadow(part, ranks) for part in parts]
+        self.spans: dict[tuple[int, int, int], list[Span]] = {}
+        """Where a rank touched anything in some way at some time."""
+
+    def released(self, rank: int, cell: Array) -> None:
+        """Leave at a cell what a rank has done so far."""
+        known = self.cells.get(cell.ctypes.data)
+        clock = self.clocks[rank]
+        self.cells[cell.ctypes.data] = clock.copy() if known is None else np.maximum(known, clock)
+        clock[rank] += 1
+
+    def acquired(self, rank: int, cell: Array) -> None:
+        """Let a rank come after what was left at a cell."""
+        known = self.cells.get(cell.ctypes.data)
+        if known is not None:
+            self.clocks[rank] = np.maximum(self.clocks[rank], known)
+
+    def followed(self, rank: int, other: int) -> None:
+        """Let a rank come after all that another one did."""
+        self.clocks[rank] = np.maximum(self.clocks[rank], self.clocks[other])
+        self.clocks[other][other] += 1
+
+    def met(self, ranks: Sequence[int]) -> None:
+        """Let ranks come after all that any of them did."""
+        everyone = self.clocks[list(ranks)].max(axis=0)
+        for rank in ranks:
+            self.clocks[rank] = everyone
+            self.clocks[rank][rank] += 1
+
+    def touched(self, access: Access, elements: Array) -> None:
+        """Hold an access of the running rank against what others did to the same elements, and remember it."""
+        shadow = self._shadow(elements)
+        if shadow is None or not elements.size:
+            return
+        when, clock = shadow.beside(elements), self.clocks[self.rank]
+        for other in _CONFLICTS[access]:
+            times = when[_KINDS.index(other)]
+            for rank in range(len(clock)):
+                if rank != self.rank and (times[rank] > clock[rank]).any():
+                    raise self._race(access, other, rank, times[rank], int(clock[rank]))
+        now = int(clock[self.rank])
+        when[_KINDS.index(access), self.rank] = now
+        places = self.spans.setdefault((self.rank, _KINDS.index(access), now), [])
+        if self.at not in places:
+            places.append(self.at)
+
+    def _shadow(self, elements: Array) -> _Shadow | None:
+        at = elements.ctypes.data
+        return next((s for s in self.shadows if s.low <= at < s.low + s.part.size), None)
+
+    def _race(self, access: Access, other: Access, rank: int, times: Array, known: int) -> RaceError:
+        *place, _ = (int(i) for i in np.argwhere(times > known)[0])
+        spans = self.spans.get((rank, _KINDS.index(other), int(times[(*place, 0)])), [UNKNOWN])
+        where = f"element {place} of what this touches"
+        message = f"rank {self.rank} {access.value} {where}, which rank {rank} {other.value}: no signal orders them"
+        return RaceError(message, notes=[f"rank {rank} {other.value} it at {spans[-1]}"], help=HELP)

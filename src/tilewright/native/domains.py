@@ -1,0 +1,57 @@
+"""Domains: how native code knows the ranks around it.
+
+Of every window, the eight bytes in front of its memory say where its domain's record lies. The record's words are the
+rank, how many there are, the address of a word that is not 0 once the run is over, and where the part of each rank
+starts. A rank that waits looks at its cell, lets other threads run, and sleeps a little when that takes long.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+HEAD = 64
+"""Bytes in front of a window's memory; the last eight say where the record lies."""
+
+
+class Record(IntEnum):
+    """The words of a domain's record."""
+
+    RANK = 0
+    COUNT = 1
+    ABORT = 2
+    PARTS = 3
+
+
+SPINS, TURNS, NAP = 200, 20_000, 50
+"""How often a wait looks before it lets others run, how often it does that before it sleeps, and how long: in us."""
+
+PAUSE = (
+    "declare i32 @sched_yield()",
+    "declare i32 @usleep(i32)",
+    f"""
+define internal i1 @rank.pause(ptr %context, ptr %abort, i64 %times) noinline nounwind {{
+entry:
+  %short = icmp slt i64 %times, {SPINS}
+  br i1 %short, label %go, label %long
+long:
+  %sleeps = icmp sgt i64 %times, {TURNS}
+  br i1 %sleeps, label %nap, label %turn
+nap:
+  %slept = call i32 @usleep(i32 {NAP})
+  %stopped = call i1 @poll(ptr %context)
+  br i1 %stopped, label %end, label %look
+turn:
+  %yielded = call i32 @sched_yield()
+  br label %look
+look:
+  %word = load atomic i64, ptr %abort acquire, align 8
+  %over = icmp ne i64 %word, 0
+  ret i1 %over
+go:
+  ret i1 false
+end:
+  ret i1 true
+}}
+""",
+)
+"""The function that a wait calls between two looks, with what it needs; it tells whether the run is over."""

@@ -1,0 +1,1 @@
+"""Programs of many ranks: their configuration, their windows in memory, and who runs them."""

@@ -1,0 +1,48 @@
+"""Configurations of programs of many ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+TIMEOUT = 300.0
+
+
+@dataclass
+class DistributedConfig:
+    """On which devices a program runs, a rank on each; what else it says is about NPUs, and looked at alone.
+
+    `timeout_s` is how long ranks may wait for each other before they are ended.
+    """
+
+    device_ids: Sequence[int] = field(default_factory=lambda: [0])
+    num_sub_workers: int = 0
+    runtime: str = "tensormap_and_ringbuffer"
+    aicpu_thread_num: int = 0
+    timeout_s: float = TIMEOUT
+
+    def __post_init__(self) -> None:
+        self.device_ids = checked_devices(self.device_ids)
+        if self.num_sub_workers < 0:
+            raise ValueError(f"num_sub_workers is 0 or more, got {self.num_sub_workers}")
+        if self.aicpu_thread_num < 0 or self.aicpu_thread_num == 1:
+            raise ValueError(f"aicpu_thread_num is 0, or 2 or more, got {self.aicpu_thread_num}")
+        if not 0 < self.timeout_s < float("inf"):
+            raise ValueError(f"timeout_s is a positive number of seconds, got {self.timeout_s}")
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What programs depend on of it."""
+        return tuple(self.device_ids), self.timeout_s
+
+
+def checked_devices(device_ids: Sequence[int]) -> list[int]:
+    """Return the devices of a program; ValueError unless there are some, each once and none negative."""
+    found = list(device_ids)
+    if not found:
+        raise ValueError("device_ids names one device or more, got none")
+    if any(type(device) is not int or device < 0 for device in found):
+        raise ValueError(f"device_ids are integers of 0 or more, got {found}")
+    if len(set(found)) != len(found):
+        raise ValueError(f"device_ids names each device once, got {found}")
+    return found

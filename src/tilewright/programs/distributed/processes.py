@@ -1,0 +1,218 @@
+"""Runs over processes: each does the turns of its rank, on windows in memory that all of them share.
+
+The host function runs in every process and plans the same. Tensors that any rank writes lie in the memory of rank 0
+while a run lasts, and every process has all of them in the end. Ranks meet by words that each writes for itself. A
+process that fails says why and ends the waits of all others; one that ends or does not answer is named by them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.region import Array, Region, whole
+from tilewright.errors import ExecutionError
+from tilewright.interpret.hosts import Plan, WindowBuffer
+from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.progress import Ended
+from tilewright.programs.distributed.segments import Control, Segment
+from tilewright.programs.distributed.steps import Natives, Steps, steps_of
+from tilewright.programs.distributed.team import LOOK, TEAM, said
+from tilewright.programs.distributed.windows import Parts, aligned, room_of
+
+PATIENCE = 2.0
+"""Seconds that a process whose run is over has to say so."""
+SPINS = 2000
+
+
+class ProcessProgress:
+    """The turns and meetings of ranks that are processes."""
+
+    def __init__(self, rank: int, segments: Sequence[Segment]) -> None:
+        self.rank = rank
+        self.words = [segment.words for segment in segments]
+
+    def advance(self, rank: int) -> None:
+        """Take note that this process has had another turn."""
+        self.words[rank][Control.TURNS] += 1
+
+    def until(self, rank: int, number: int) -> None:
+        """Wait until a rank has had so many turns; Ended where the run is over."""
+        self._until(rank, Control.TURNS, number)
+
+    def meet(self) -> None:
+        """Wait until all processes have come as far; Ended where the run is over."""
+        number = int(self.words[self.rank][Control.EPOCH]) + 1
+        self.words[self.rank][Control.EPOCH] = number
+        for rank in range(len(self.words)):
+            self._until(rank, Control.EPOCH, number)
+
+    def _until(self, rank: int, word: Control, number: int) -> None:
+        words, own, spins = self.words[rank], self.words[self.rank], 0
+        while words[word] < number:
+            if own[Control.ABORT]:
+                raise Ended
+            spins += 1
+            os.sched_yield() if spins < SPINS else time.sleep(5e-5)
+
+
+class ProcessRun:
+    """What this process does of a plan, again and again."""
+
+    def __init__(self, group: Group, plan: Plan, natives: Natives, args: Sequence[Any], written: Sequence[int]) -> None:
+        self.group = group
+        self.written = written
+        self.sizes = {position: args[position].data.nbytes for position in written}
+        self.segments = self._shared(plan)
+        self.progress = ProcessProgress(group.rank, self.segments)
+        self.number = 0
+        parts = self._parts(plan)
+        self.steps: Steps = steps_of(plan, natives, args, parts, [group.rank])
+        self.turns = [len(turns) for turns in plan.turns]
+        self.failure: BaseException | None = None
+        self.done = threading.Event()
+
+    def _shared(self, plan: Plan) -> list[Segment]:
+        """Return the segments of all processes: parts of windows, and with rank 0 the tensors that are written."""
+        rank, room = self.group.rank, 0
+        for buffer in plan.buffers:
+            room += room_of(buffer) if rank in buffer.ranks else 0
+        staged = 2 * sum(map(aligned, self.sizes.values())) if rank == 0 else 0
+        own = Segment.made(room + staged)
+        told = self.group.exchanged((own.descriptor, own.size))
+        processes = self.group.processes
+        segments = [
+            own if peer == rank else Segment.opened(processes[peer], descriptor, size)
+            for peer, (descriptor, size) in enumerate(told)
+        ]
+        self.group.exchanged(None)  # all have opened what they need: descriptors may go
+        for segment in segments:
+            segment.close()
+        return segments
+
+    def _parts(self, plan: Plan) -> Mapping[WindowBuffer, Parts]:
+        places, found = [0] * self.group.size, dict[WindowBuffer, Parts]()
+        for buffer in plan.buffers:
+            memory: dict[int, Array] = {}
+            for rank in buffer.domain:
+                memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
+                places[rank] += room_of(buffer)
+            found[buffer] = Parts(memory, [self.group.rank], self.segments[self.group.rank].abort)
+        self._staged_at = places[0]
+        return found
+
+    def staged(self, args: Sequence[Any]) -> dict[int, Array]:
+        """Return where the tensors that are written lie in this run: in two places, by turns."""
+        half = sum(map(aligned, self.sizes.values()))
+        at, found = self._staged_at + half * (self.number % 2), dict[int, Array]()
+        for position, size in self.sizes.items():
+            data: Any = args[position].data
+            found[position] = self.segments[0].part(at, size).view(data.dtype).reshape(data.shape)  # pyright: ignore[reportUnknownMemberType]
+            at += aligned(size)
+        return found
+
+    def run(self, args: Sequence[Any], timeout: float) -> None:
+        """Do what this process has to, and leave in `args` what all ranks wrote; raise what ended the run."""
+        self.number += 1
+        own, shared = self.segments[self.group.rank].words, self.staged(args)
+        own[Control.TURNS] = 0
+        if self.group.rank == 0:
+            for position, array in shared.items():
+                array[...] = args[position].data
+        bases = [
+            shared[position].ctypes.data
+            if position in shared
+            else arg.data.ctypes.data
+            if isinstance(arg, Region)
+            else 0
+            for position, arg in enumerate(args)
+        ]
+        self.steps.begin(bases)
+        self.failure = None
+        self.done.clear()
+        with TEAM.lock:
+            TEAM.grown(1)[0].put(self._work)
+            self._watch(timeout)
+        if self.failure is not None:
+            raise self.failure
+        for position, array in shared.items():
+            args[position].data[...] = array
+
+    def _work(self) -> None:
+        try:
+            self.progress.meet()
+            self.steps.run(self.group.rank, self.progress)
+            self.progress.meet()
+        except BaseException as error:
+            self.failure = error
+        self.done.set()
+
+    def _watch(self, timeout: float) -> None:
+        """Wait for this process's part; end all where another process has ended, or they take too long."""
+        since, why = time.monotonic(), ""
+        own = self.segments[self.group.rank].words
+        try:
+            while not self.done.wait(LOOK):
+                late = time.monotonic() - since > timeout
+                if not own[Control.ABORT] and (late or self.group.ended()):
+                    why = f"ranks have waited for each other for more than {timeout:g} s" if late else ""
+                    self._end()
+        except BaseException:
+            self._end()
+            self.done.wait(PATIENCE)
+            raise
+        if self.failure is not None:
+            self.failure = self._explained(self.failure, why)
+
+    def _end(self) -> None:
+        for segment in self.segments:
+            segment.words[Control.ABORT] = 1
+
+    def _explained(self, error: BaseException, why: str) -> BaseException:
+        """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""
+        rank, own = self.group.rank, self.segments[self.group.rank]
+        is_own = not isinstance(error, Ended) and not own.words[Control.ABORT]
+        own.say(self.number, said(error) if is_own else "")
+        self._end()
+        if is_own:
+            _note(error, f"on rank {rank}")
+            return error
+        silent = self._silent()
+        told = [(peer, each.said()) for peer, each in enumerate(self.segments) if peer not in silent and each.said()]
+        if told:
+            return ExecutionError(f"rank {told[0][0]} failed: {told[0][1]}")
+        ended = self.group.ended()
+        if ended:
+            return ExecutionError(f"the process of rank {ended[0]} has ended while rank {rank} was running")
+        notes = [f"rank {peer} does not answer: {self._place(peer)}" for peer in silent]
+        if isinstance(error, ExecutionError):
+            error.message = f"{why}: {error.message}" if why else error.message
+            error.notes = (*error.notes, f"on rank {rank}", *notes)
+            return error
+        return ExecutionError(why or "the run was ended", notes=[f"on rank {rank}", *notes])
+
+    def _silent(self) -> list[int]:
+        """Return the ranks that do not say in time that their run is over."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            silent = [p for p, each in enumerate(self.segments) if each.words[Control.ANSWER] != self.number]
+            if not silent or time.monotonic() > until or set(silent) <= {*self.group.ended()}:
+                return silent
+            time.sleep(0.005)
+
+    def _place(self, rank: int) -> str:
+        return f"it has had {int(self.segments[rank].words[Control.TURNS])} of {self.turns[rank]} turns"
+
+
+def _note(error: BaseException, text: str) -> None:
+    if isinstance(error, ExecutionError):
+        error.notes = (*error.notes, text)
+
+
+def shared_args(args: Sequence[Any], written: Sequence[int]) -> list[Any]:
+    """Return arguments as plans of processes see them: those that are written lie packed."""
+    return [whole(np.ascontiguousarray(a.data)) if k in written else a for k, a in enumerate(args)]

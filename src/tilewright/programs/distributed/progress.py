@@ -1,0 +1,64 @@
+"""Progress: how many turns each rank has had, for those that wait for others."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+
+class Ended(Exception):
+    """The run is over, and whoever waits goes on in vain."""
+
+
+class Progress(Protocol):
+    """The turns of all ranks."""
+
+    def advance(self, rank: int) -> None:
+        """Take note that a rank has had another turn."""
+        ...
+
+    def until(self, rank: int, number: int) -> None:
+        """Wait until a rank has had so many turns; Ended where the run is over."""
+        ...
+
+
+class ThreadProgress:
+    """The turns of ranks that are threads of this process."""
+
+    def __init__(self, ranks: int) -> None:
+        self.turns = [0] * ranks
+        self.changed = threading.Condition()
+        self.waiting = 0
+        self.is_over = False
+
+    def advance(self, rank: int) -> None:
+        """Take note that a rank has had another turn."""
+        self.turns[rank] += 1
+        if self.waiting:
+            with self.changed:
+                self.changed.notify_all()
+
+    def until(self, rank: int, number: int) -> None:
+        """Wait until a rank has had so many turns; Ended where the run is over."""
+        if self.turns[rank] >= number:
+            return
+        with self.changed:
+            self.waiting += 1
+            try:
+                while self.turns[rank] < number and not self.is_over:
+                    self.changed.wait(0.1)  # whoever advances may have looked before this one said that it waits
+            finally:
+                self.waiting -= 1
+        if self.is_over:
+            raise Ended
+
+    def begin(self) -> None:
+        """Forget all turns."""
+        self.turns[:] = [0] * len(self.turns)
+        self.is_over = False
+
+    def end(self) -> None:
+        """Let all who wait go on."""
+        with self.changed:
+            self.is_over = True
+            self.changed.notify_all()

@@ -1,0 +1,125 @@
+"""Ranked programs: a host function and the functions it dispatches, run by the ranks of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from tilewright.backends.host import HostProgram
+from tilewright.backends.interface import find
+from tilewright.core.program import Function, Program
+from tilewright.core.region import Region
+from tilewright.core.visitor import expressions, statements
+from tilewright.errors import ExecutionError
+from tilewright.forks import computed_once
+from tilewright.interpret.hosts import HostMachine, host_functions
+from tilewright.interpret.ranks import run_host
+from tilewright.passes.aliases import Footprints
+from tilewright.programs.distributed.config import DistributedConfig
+from tilewright.programs.distributed.group import default_group, launched_size
+from tilewright.programs.distributed.processes import ProcessRun, shared_args
+from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
+from tilewright.programs.platforms import INTERPRETER
+from tilewright.programs.program import CompiledProgram
+from tilewright.records import record
+
+KEPT = 64
+"""How many plans a program keeps, each for arguments of other shapes."""
+
+
+@record
+class _Planned:
+    """A plan made ready, and which argument each result of the host function is."""
+
+    run: TeamRun | ProcessRun
+    returned: tuple[int, ...]
+
+
+class Ranked:
+    """What runs a program of many ranks: the interpreter, or native code on a thread for each rank."""
+
+    def __init__(
+        self, program: Program, config: DistributedConfig, platform: str, compile: Callable[[str], CompiledProgram]
+    ) -> None:
+        self.code = find(INTERPRETER).compile(program)
+        self.program = program
+        self.config = config
+        self.platform = platform
+        self.chips: dict[str, CompiledProgram] = {}
+        self._compile = compile
+        self.plans: dict[Hashable, _Planned] = {}
+
+    def address(self, name: str) -> None:
+        """Return nothing: Python stands for the host function."""
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return len(self.config.device_ids)
+
+    def chip(self, name: str) -> CompiledProgram:
+        """Return a function that is dispatched, compiled when that is first asked for."""
+        if name not in self.chips:
+            self.chips[name] = self._compile(name)
+        return self.chips[name]
+
+    def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
+        """Return what a host function returns; tensors are written in place."""
+        if self.platform == INTERPRETER:
+            return run_host(self.program, self.size, name, args)
+        key = (name, *map(_kind, args))
+        planned = self.plans.get(key)
+        if planned is None:
+            planned = self._planned(name, args)
+            if self._can_be_kept and len(self.plans) < KEPT:
+                self.plans[key] = planned
+        if isinstance(planned.run, TeamRun):
+            bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
+            TEAM.run(planned.run, bases, self.config.timeout_s)
+        else:
+            self._run_together(planned.run, args)
+        return tuple(args[position] for position in planned.returned)
+
+    def _run_together(self, run: ProcessRun, args: Sequence[Any]) -> None:
+        """Run this process's part; what failed leaves nothing that the next run could go on from."""
+        try:
+            run.run(args, self.config.timeout_s)
+        except BaseException:
+            self.plans.clear()
+            raise
+
+    def _planned(self, name: str, args: Sequence[Any]) -> _Planned:
+        together = launched_size() > 1
+        written = sorted(Footprints(self.program)[name].writes) if together else []
+        given = shared_args(args, written) if together else args
+        machine = HostMachine(self.program, self.size)
+        results = machine.planned(name, given)
+        returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
+        if None in returned:
+            raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
+        run = (
+            ProcessRun(default_group(), machine.plan, self._native, given, written)
+            if together
+            else team_run(machine.plan, self._native, given)
+        )
+        return _Planned(run, tuple(position for position in returned if position is not None))
+
+    def _native(self, name: str) -> tuple[HostProgram, Function]:
+        chip = self.chip(name)
+        assert chip.native is not None
+        return chip.native, chip.declared[name]
+
+    @computed_once
+    def _can_be_kept(self) -> bool:
+        """Whether what the ranks do follows from the shapes of arguments and from numbers: no element is looked at."""
+        calls = [e for host in host_functions(self.program) for s in statements(host.body) for e in expressions(s)]
+        return not any(getattr(getattr(call, "op", None), "name", "") == "tensor.read" for call in calls)
+
+
+def _kind(arg: Any) -> Hashable:
+    """Return what a plan depends on of an argument: of a tensor, not where it lies."""
+    return (arg.data.shape, arg.data.strides, str(arg.data.dtype)) if isinstance(arg, Region) else repr(arg)
+
+
+def _is_same(arg: Any, result: Any) -> bool:
+    return isinstance(arg, Region) and isinstance(result, Region) and arg.data is result.data

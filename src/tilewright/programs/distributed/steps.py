@@ -1,0 +1,176 @@
+"""Steps: a plan made ready, what each rank calls in order, to be run again on other tensors of the same shapes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilewright.backends.abi import scalar_word, tensor_words, word_count
+from tilewright.backends.host import HostProgram
+from tilewright.call.launch import error_numbers, room
+from tilewright.call.thread_limit import thread_count
+from tilewright.core.program import Function
+from tilewright.core.region import Array, Region
+from tilewright.core.types import ScalarType
+from tilewright.errors import ExecutionError
+from tilewright.interpret.hosts import Collective, Dispatch, Plan, Window, WindowBuffer
+from tilewright.native.context import NUMBERS, Context, context_words
+from tilewright.native.interrupts import look_address
+from tilewright.native.threads import parallel_address
+from tilewright.ops.collectives import MEANINGS
+from tilewright.programs.distributed.progress import Progress
+from tilewright.programs.distributed.windows import Parts
+from tilewright.records import mutable, record
+
+Natives = Callable[[str], "tuple[HostProgram, Function]"]
+"""Where native functions are found by name."""
+
+
+@mutable
+class Launch:
+    """A native function with its words; those that name the caller's memory are set before each run."""
+
+    native: HostProgram
+    function: Function
+    words: Any
+    around: Any
+    moving: list[tuple[int, int, int]]
+    """Which word is the address of which argument of the host, and how far behind its start."""
+    held: Sequence[object] = ()
+
+    def __post_init__(self) -> None:
+        """Look up what every run needs."""
+        self.call = self.native.calls[self.function.name]
+        self.places = ctypes.addressof(self.words), ctypes.addressof(self.around)
+
+    def place(self, bases: Sequence[int]) -> None:
+        """Let the words name the memory of a call."""
+        for word, argument, offset in self.moving:
+            self.words[word] = bases[argument] + offset
+
+    def __call__(self) -> None:
+        """Run it; ExecutionError for what it did wrong."""
+        self.call(*self.places)
+        around = self.around
+        if around[Context.ERROR] or around[Context.BUFFERS]:
+            number, buffers = around[Context.ERROR], around[Context.BUFFERS]
+            around[Context.ERROR] = around[Context.BUFFERS] = 0
+            self.native.finish(self.function.name, number, buffers, error_numbers(around))
+
+
+@record
+class Step:
+    """One turn of a rank: what to call, once others have had so many turns."""
+
+    run: Callable[[], None]
+    needs: tuple[tuple[int, int], ...]
+
+
+@mutable
+class Steps:
+    """What every rank does, and the memory of the windows."""
+
+    parts: Mapping[WindowBuffer, Parts]
+    ranks: Mapping[int, list[Step]]
+    launches: list[Launch]
+
+    def begin(self, bases: Sequence[int]) -> None:
+        """Make ready for a run on arguments that start at some addresses."""
+        for parts in self.parts.values():
+            parts.clear()
+        for launch in self.launches:
+            launch.place(bases)
+
+    def run(self, rank: int, progress: Progress) -> None:
+        """Do what one rank has to."""
+        for step in self.ranks[rank]:
+            for need in step.needs:
+                progress.until(*need)
+            step.run()
+            progress.advance(rank)
+
+
+def steps_of(
+    plan: Plan, natives: Natives, args: Sequence[Any], parts: Mapping[WindowBuffer, Parts], here: Sequence[int]
+) -> Steps:
+    """Return what the ranks that run here do; views of the host's `args` follow where those lie."""
+    made, threads = Steps(parts, {rank: [] for rank in here}, []), max(1, thread_count() // plan.size)
+    for rank in here:
+        for turn in plan.turns[rank]:
+            if isinstance(turn.action, Dispatch):
+                run = _launch(turn.action, *natives(turn.action.function), parts, args, threads)
+                made.launches.append(run)
+                made.ranks[rank].append(Step(run, turn.needs))
+            else:
+                does = _performing(turn.action, parts) if rank == turn.action.domain[0] else _nothing
+                made.ranks[rank].append(Step(does, turn.needs))
+    return made
+
+
+def _nothing() -> None:
+    """Leave the work to the first of the domain."""
+
+
+def _performing(action: Collective, parts: Mapping[WindowBuffer, Parts]) -> Callable[[], None]:
+    def perform() -> None:
+        arrays = [
+            {name: parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
+            for rank in action.domain
+        ]
+        MEANINGS[action.name](arrays, **action.options)
+
+    return perform
+
+
+def _launch(
+    action: Dispatch, native: HostProgram, function: Function, parts: Mapping[WindowBuffer, Parts],
+    args: Sequence[Any], threads: int,
+) -> Launch:  # fmt: skip
+    words: list[int] = []
+    moving: list[tuple[int, int, int]] = []
+    held: list[object] = []
+    for param, value in zip(function.params, action.args, strict=True):
+        if isinstance(value, Window):
+            array = parts[value.buffer].array(action.rank, value)
+            words += tensor_words(array.ctypes.data, array.shape, _steps(array))
+        elif isinstance(value, Region):
+            found = _argument(value.data, args)
+            if found is None:
+                held.append(value.data)
+            else:
+                moving.append((len(words), *found))
+            words += tensor_words(value.data.ctypes.data, value.data.shape, _strided(value.data, param.name_hint))
+        else:
+            assert isinstance(param.type, ScalarType)
+            words.append(scalar_word(param.type.dtype, value))
+    around = context_words(parallel_address(threads, native.emit), look_address(native.emit), threads)
+    results = word_count(*function.return_types)
+    return Launch(native, function, room(words, results), room(around, len(NUMBERS)), moving, held)
+
+
+def _steps(array: Array) -> list[int]:
+    return [stride // array.itemsize for stride in array.strides]
+
+
+def _strided(array: Array, name: str) -> list[int]:
+    """Return strides in elements; ExecutionError where neighbours along the last axis lie apart."""
+    if array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
+        raise ExecutionError(f"`{name}`: neighbours along the last axis lie apart", help="pass a contiguous tensor")
+    return _steps(array)
+
+
+def _argument(array: Array, args: Sequence[Any]) -> tuple[int, int] | None:
+    """Return which argument of the host a view is part of, and how far behind its start it begins."""
+    at = array.ctypes.data
+    for position, arg in enumerate(args):
+        if isinstance(arg, Region) and np_within(arg.data, at):
+            return position, at - arg.data.ctypes.data
+    return None
+
+
+def np_within(array: Array, at: int) -> bool:
+    """Return whether an address lies in the memory of an array."""
+    low = array.ctypes.data
+    reach = sum((extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True))
+    return low <= at <= low + max(reach, 0)

@@ -1,0 +1,140 @@
+"""Teams: a thread for each rank of a process, which runs what it is handed."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any
+
+from tilewright.errors import ExecutionError
+from tilewright.forks import Lock, after_fork
+from tilewright.interpret.hosts import Plan
+from tilewright.programs.distributed.progress import Ended, ThreadProgress
+from tilewright.programs.distributed.steps import Natives, Steps, steps_of
+from tilewright.programs.distributed.windows import own_parts
+
+LOOK = 0.05
+"""Seconds between two looks of the caller, in which signals are handled."""
+
+
+class TeamRun:
+    """What all ranks of this process do, again and again."""
+
+    def __init__(self, steps: Steps, abort: Any) -> None:
+        self.steps = steps
+        self.abort = abort
+        """The word that ends waits in native code."""
+        self.progress = ThreadProgress(len(steps.ranks))
+        self.lock = threading.Lock()
+        self.done = threading.Event()
+        self.left = 0
+        self.errors: list[tuple[int, BaseException]] = []
+
+    def begin(self, bases: Sequence[int]) -> None:
+        """Make ready for a run on arguments that start at some addresses."""
+        self.abort.value, self.left, self.errors = 0, len(self.steps.ranks), []
+        self.done.clear()
+        self.progress.begin()
+        self.steps.begin(bases)
+
+    def of(self, rank: int) -> None:
+        """Do what one rank has to; a mistake ends the others."""
+        try:
+            self.steps.run(rank, self.progress)
+        except Ended:
+            pass
+        except BaseException as error:
+            self.end(rank, error)
+        with self.lock:
+            self.left -= 1
+            if not self.left:
+                self.done.set()
+
+    def end(self, rank: int, error: BaseException) -> None:
+        """Let ranks that wait go on to their end, in vain."""
+        with self.lock:
+            self.errors.append((rank, error))
+        self.abort.value = 1
+        self.progress.end()
+
+    def wait(self, timeout: float) -> None:
+        """Wait for all ranks; those that take too long are ended, and so are all where a signal's handler raises."""
+        since = monotonic()
+        try:
+            while not self.done.wait(min(LOOK, timeout)):
+                if monotonic() - since > timeout and not self.abort.value:
+                    self.end(-1, ExecutionError(f"ranks have waited for each other for more than {timeout:g} s"))
+        except BaseException as interrupt:
+            self.end(-1, interrupt)
+            self.done.wait(timeout)
+            raise
+
+
+def team_run(plan: Plan, natives: Natives, args: Sequence[Any]) -> TeamRun:
+    """Return a plan made ready for the ranks of this process."""
+    abort = ctypes.c_int64(0)
+    parts = {buffer: own_parts(buffer, ctypes.addressof(abort)) for buffer in plan.buffers}
+    return TeamRun(steps_of(plan, natives, args, parts, range(plan.size)), abort)
+
+
+class Team:
+    """Threads that wait for runs; a daemon each, so that none outlives the process."""
+
+    def __init__(self) -> None:
+        self.queues: list[SimpleQueue[Callable[[], None]]] = []
+        self.lock = Lock()
+
+    def run(self, run: TeamRun, bases: Sequence[int], timeout: float) -> None:
+        """Run all ranks to their end, on tensors that start at some addresses.
+
+        Raise what the first of them did wrong, or that they take too long.
+        """
+        with self.lock:
+            run.begin(bases)
+            for rank, queue in enumerate(self.grown(len(run.steps.ranks))):
+                queue.put(partial(run.of, rank))
+            run.wait(timeout)
+        if run.errors:
+            raise named(run.errors)
+
+    def grown(self, count: int) -> list[SimpleQueue[Callable[[], None]]]:
+        """Return what so many threads are handed their work in."""
+        while len(self.queues) < count:
+            queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
+            name = f"tilewright-rank-{len(self.queues)}"
+            threading.Thread(target=_serve, args=(queue,), daemon=True, name=name).start()
+            self.queues.append(queue)
+        return self.queues[:count]
+
+
+def _serve(queue: SimpleQueue[Callable[[], None]]) -> None:
+    while True:
+        queue.get()()
+
+
+def named(errors: Sequence[tuple[int, BaseException]]) -> BaseException:
+    """Return what went wrong first, with the ranks that it ended."""
+    rank, first = errors[0]
+    if isinstance(first, ExecutionError):
+        told = [] if rank < 0 else [f"on rank {rank}"]
+        told += [f"rank {r}: {said(e)}" for r, e in sorted(errors[1:], key=lambda pair: pair[0])]
+        first.notes = (*first.notes, *told)
+    return first
+
+
+def said(error: BaseException) -> str:
+    """Return what went wrong, and where."""
+    if isinstance(error, ExecutionError):
+        where = f" at {error.spans[0]}" if error.spans else ""
+        return f"{error.message}{where}"
+    return f"{type(error).__name__}: {error}"
+
+
+TEAM = Team()
+
+
+after_fork(lambda: TEAM.queues.clear())

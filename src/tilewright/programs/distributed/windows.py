@@ -1,0 +1,67 @@
+"""Windows in memory: the buffers of a plan, a part on every rank of their domains, with what code finds in front."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Collection, Mapping, Sequence
+
+from tilewright.arrays import np
+from tilewright.core.region import Array
+from tilewright.core.world import elements_of
+from tilewright.interpret.hosts import Window, WindowBuffer
+from tilewright.native.domains import HEAD, Record
+
+ALIGNED = 64
+
+
+class Parts:
+    """The parts of one buffer, in the order of the ranks of its domain; those of ranks that run here have records."""
+
+    def __init__(self, memory: Mapping[int, Array], here: Collection[int], abort: int) -> None:
+        self.memory = memory
+        self.here = [rank for rank in memory if rank in here]
+        addresses = [self.address(rank) for rank in memory]
+        self._records = [domain_record(list(memory).index(rank), addresses, abort) for rank in self.here]
+        for rank, record in zip(self.here, self._records, strict=True):
+            ctypes.c_int64.from_address(self.address(rank) - 8).value = ctypes.addressof(record)
+
+    def address(self, rank: int) -> int:
+        """Return where the memory of a rank starts."""
+        return self.memory[rank].ctypes.data + HEAD
+
+    def array(self, rank: int, window: Window) -> Array:
+        """Return a rank's part of a window."""
+        return elements_of(self.memory[rank][HEAD:], window.shape, window.dtype.numpy)
+
+    def clear(self) -> None:
+        """Let the memory of the ranks that run here be zero."""
+        for rank in self.here:
+            self.memory[rank][HEAD:] = 0
+
+
+def domain_record(number: int, addresses: Sequence[int], abort: int) -> ctypes.Array[ctypes.c_int64]:
+    """Return the record of a domain as one of its ranks sees it."""
+    words = [0] * Record.PARTS + list(addresses)
+    words[Record.RANK], words[Record.COUNT], words[Record.ABORT] = number, len(addresses), abort
+    return (ctypes.c_int64 * len(words))(*words)
+
+
+def own_parts(buffer: WindowBuffer, abort: int) -> Parts:
+    """Return the parts of a buffer all of whose ranks run in this process."""
+    return Parts({rank: _aligned(room_of(buffer)) for rank in buffer.domain}, buffer.domain, abort)
+
+
+def room_of(buffer: WindowBuffer) -> int:
+    """Return how many bytes a part takes, what lies in front of it among them."""
+    return HEAD + aligned(buffer.size)
+
+
+def aligned(size: int) -> int:
+    """Return a size so that what follows is aligned, too."""
+    return -(-size // ALIGNED) * ALIGNED
+
+
+def _aligned(size: int) -> Array:
+    whole = np.zeros(size + ALIGNED, np.uint8)
+    start = -whole.ctypes.data % ALIGNED
+    return whole[start : start + size]

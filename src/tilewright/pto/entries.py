@@ -1,0 +1,76 @@
+"""Entries: what the verifier asks of functions that work items run, and of their launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoReturnError
+from tilewright.pto.module import Func, Number, Op
+from tilewright.pto.op import number_of
+from tilewright.pto.text.free import words_of
+from tilewright.pto.types import Scalar
+
+ENTRY = "pto.simt_entry"
+"""The attribute of functions that are launched."""
+LAUNCH = "pto.simt_launch"
+_LIMITS = ("pto.simt_max_threads", "pto.simt_max_regs")
+_LAST = ("pto.keep", "pto.syncthreads", "func.return")
+
+
+def is_entry(func: Func) -> bool:
+    """Return whether a function is launched, not called."""
+    return ENTRY in func.attributes
+
+
+def launched(op: Op) -> str:
+    """Return the name of the function that an op launches."""
+    return next((word[1:] for word in words_of(op) if word.startswith("@")), "")
+
+
+def refuse_entry(func: Func) -> None:
+    """Raise where a function is no entry and says it is, or the other way round."""
+    for name in _LIMITS:
+        if name in func.attributes and not (is_entry(func) and _is_positive(func.attributes[name])):
+            help = f"a positive number, as in `{name} = 256 : i32`, on a function with `{ENTRY}`"
+            raise PtoAttributeError(f"`@{func.name}` has a wrong `{name}`", spans=(func.span,), help=help)
+    if not is_entry(func) or func.body is None:
+        return
+    if func.results:
+        message = f"`@{func.name}` is an entry of work items and must return nothing"
+        raise PtoReturnError(message, spans=(func.span,), help="write results through a pointer")
+    for op in func.body.ops:
+        for inner in op.walk():
+            if inner.name == LAUNCH:
+                message = f"`@{func.name}` is launched itself, and launches `@{launched(inner)}`"
+                raise PtoOperandError(message, spans=(inner.span,), help="call it instead")
+    _refuse_kept(func.body.ops)
+
+
+def _is_positive(value: object) -> bool:
+    found = value.value if isinstance(value, Number) else value
+    return isinstance(found, int) and found > 0
+
+
+def _refuse_kept(ops: list[Op]) -> None:
+    """Raise where what is kept between launches is not asked for first and given last, each in slots of its own."""
+    for i, op in enumerate(ops):
+        before, behind = ops[:i], ops[i + 1 :]
+        if op.name == "pto.resume" and any(o.name not in ("pto.resume", "arith.constant") for o in before):
+            message = "`pto.resume` comes first in its function, after constants"
+            raise PtoOperandError(message, spans=(op.span,), help="move it up")
+        if op.name == "pto.keep" and any(other.name not in _LAST for other in behind):
+            message = "`pto.keep` comes last in its function, before `pto.syncthreads` and `return`"
+            raise PtoOperandError(message, spans=(op.span,), help="move it down")
+    for name in ("pto.resume", "pto.keep"):
+        _refuse_shared(op for op in ops if op.name == name)
+
+
+def _refuse_shared(ops: Iterable[Op]) -> None:
+    taken: set[int] = set()
+    for op in ops:
+        type_, first = (op.operands or op.results)[0].type, number_of(op, "slot") or 0
+        slots = {first, first + 1} if isinstance(type_, Scalar) and type_.bits == 64 else {first}
+        if slots & taken:
+            message = f"slot {min(slots & taken)} has another value already"
+            raise PtoAttributeError(message, spans=(op.span,), help="give each its own; 64 bits take two slots")
+        taken |= slots

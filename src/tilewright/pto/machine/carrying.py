@@ -1,0 +1,53 @@
+"""Carrying: what branches and loops hand on, in variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.core.expr import Expr, Var
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.values import Lowered, Tile
+from tilewright.records import record
+
+
+def refuse_unlike(value: Lowered, other: Lowered) -> None:
+    """Refuse two values that cannot stand for one: where they lie is known before the program runs."""
+    if value.frame != other.frame and None not in (value.frame, other.frame):
+        raise UnsupportedFeatureError(
+            "this would be in one buffer or another, as the running program decides",
+            help="choose an offset or an address instead, or branch around the ops that use it",
+        )
+
+
+@record
+class Carried:
+    """A value that a loop or branch hands on, in variables."""
+
+    like: Lowered
+    variables: tuple[Var, ...]
+
+    @property
+    def value(self) -> Lowered:
+        """The value that the variables make."""
+        if isinstance(self.like, Tile) and self.like.slot is not None:
+            return self.like
+        return self.like.having(self.variables)
+
+
+def carried(m: Machine, values: Sequence[Lowered], hint: str) -> list[Carried]:
+    """Return fresh variables for every part of some values, with no value yet."""
+    return [Carried(v, tuple(m.b.variable(part.type, hint) for part in m.parts(v))) for v in values]
+
+
+def hand_on(m: Machine, into: Sequence[Carried], values: Sequence[Lowered]) -> None:
+    """Assign the parts of values to variables, all of them read before any is written."""
+    pairs: list[tuple[Var, Expr]] = []
+    for one, value in zip(into, values, strict=True):
+        refuse_unlike(one.like, value)
+        pairs += zip(one.variables, m.parts(value), strict=False)
+    targets = {var for var, _ in pairs}
+    copies = [(var, m.b.held(part, "was") if part in targets and part is not var else part) for var, part in pairs]
+    for var, part in copies:
+        if part is not var:
+            m.b.assign(var, part)

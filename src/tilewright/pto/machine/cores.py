@@ -1,0 +1,224 @@
+"""Cores: what of a kernel runs on the cube and what on the vector cores, and where they meet.
+
+A function of a kind, or a section, belongs to one core; everything else runs on both. They meet in queues: those of
+pipes hold tiles, those of events and of slots in global memory hold nothing but that something has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tilewright.dtypes import DataType
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.pipes import MOST_PIPES
+from tilewright.pto.errors import PtoTypeMismatchError
+from tilewright.pto.module import Func, Module, Number, Op, Region, SymbolRef, word_of
+from tilewright.pto.types import Space, TileBuf
+from tilewright.records import record
+
+CUBE, VECTOR = "cube", "vector"
+_SECTIONS = {
+    "pto.section.cube": CUBE, "pto.section.vector": VECTOR, "pto.vecscope": VECTOR, "pto.strict_vecscope": VECTOR,
+}  # fmt: skip
+_EVENTS = ("pto.sync.set", "pto.sync.wait")
+_LANES = 2
+EVENTS = 16
+"""The events of one vector core; the cube counts those of the second from there on."""
+
+PUSHES = {"pto.tpush_to_aiv": "aiv", "pto.tpush_to_aic": "aic"}
+POPS = {"pto.tpop_from_aic": "aiv", "pto.tpop_from_aiv": "aic"}
+_ON_CUBE = (
+    "pto.aic_initialize_pipe",
+    "pto.talloc_to_aiv",
+    "pto.tpush_to_aiv",
+    "pto.tpop_from_aiv",
+    "pto.tfree_from_aiv",
+)
+_ON_VECTOR = tuple(name.replace("aiv", "a*").replace("aic", "aiv").replace("a*", "aic") for name in _ON_CUBE)
+
+
+def number(op: Op, name: str, default: int = 0) -> int:
+    """Return an attribute that is a whole number."""
+    found = op.attributes.get(name, default)
+    value = found.value if isinstance(found, Number) else found
+    return int(value) if isinstance(value, int) else default
+
+
+@record
+class Entry:
+    """What a queue of tiles holds: one vector core's part of it, and along which axis there are two."""
+
+    dtype: DataType
+    shape: tuple[int, int]
+    axis: int | None
+
+    @property
+    def whole(self) -> tuple[int, int]:
+        """Both parts together."""
+        rows, cols = self.shape
+        return (2 * rows, cols) if self.axis == 0 else (rows, 2 * cols) if self.axis == 1 else (rows, cols)
+
+
+@dataclass
+class Meeting:
+    """Where the cores of a kernel meet."""
+
+    kinds: Mapping[Func, str]
+    lanes: int
+    entries: dict[tuple[str, int], Entry] = field(default_factory=dict[tuple[str, int], Entry])
+    queues: dict[tuple[str, Hashable], int] = field(default_factory=dict[tuple[str, Hashable], int])
+    shared: set[Space] = field(default_factory=set[Space])
+    """The memories that another core than their own writes or reads."""
+
+    def queue(self, towards: str, key: Hashable) -> int:
+        """Return the number of a queue."""
+        taken = [number for (way, _), number in self.queues.items() if way == towards]
+        found = self.queues.setdefault((towards, key), len(taken))
+        if found >= MOST_PIPES:
+            message = f"this kernel needs more than the {MOST_PIPES} queues that lead to one kind of core here"
+            raise UnsupportedFeatureError(message, help="use fewer pipes and events")
+        return found
+
+
+@record
+class Core:
+    """The core that a kernel is lowered for, of those that run it together."""
+
+    kind: str
+    meeting: Meeting
+
+    def skips(self, op: Op, callee: Func | None) -> bool:
+        """Return whether an op is for the other core."""
+        kind = _SECTIONS.get(op.name) if callee is None else self.meeting.kinds.get(callee)
+        return kind is not None and kind != self.kind
+
+    def owns(self, space: Space) -> bool:
+        """Return whether a memory is this core's own."""
+        return (space is Space.VEC) == (self.kind == VECTOR)
+
+
+class Inside(Protocol):
+    """Who lowers a kernel, for one core where several run it."""
+
+    core: Core | None
+    claimed: int
+    """How many functions and sections of that core surround what is lowered."""
+
+
+@contextmanager
+def within(m: Inside, op: Op, callee: Func | None = None) -> Generator[Func | None]:
+    """Go into a section, or the function that an op calls; yield the function, None where it is another core's."""
+    if m.core is not None and m.core.skips(op, callee):
+        yield None
+        return
+    is_own = callee is None or (m.core is not None and callee in m.core.meeting.kinds)
+    m.claimed += is_own
+    yield callee
+    m.claimed -= is_own
+
+
+def kinds_of(module: Module, outer: str | None = None) -> Iterator[tuple[Func, str]]:
+    """Yield the functions that belong to one core: as they say, as their module says, or by the pipe ops they have."""
+    own = module.attributes.get("pto.kernel_kind")
+    kind = outer if own is None else word_of(own)
+    for item in module.items:
+        if isinstance(item, Module):
+            yield from kinds_of(item, kind)
+            continue
+        said = item.attributes.get("pto.kernel_kind")
+        found = kind if said is None else word_of(said)
+        found = found or _kind_by_ops(item)
+        if found in (CUBE, VECTOR):
+            yield item, found
+
+
+def _kind_by_ops(func: Func) -> str | None:
+    ops = func.body.ops if func.body is not None else ()
+    names = {inner.name for op in ops if op.name not in _SECTIONS for inner in op.walk()}
+    on_cube, on_vector = not names.isdisjoint(_ON_CUBE), not names.isdisjoint(_ON_VECTOR)
+    return None if on_cube == on_vector else CUBE if on_cube else VECTOR
+
+
+def meeting_of(module: Module, func: Func) -> Meeting | None:
+    """Return where the cores that run a function meet, None where one core runs all of it."""
+    kinds, scopes = dict(kinds_of(module)), dict(module.scopes())
+    if func in kinds:
+        return None
+    placed = list(_placed(func, kinds, scopes, None))
+    names = {op.name for op, _ in placed}
+    if {CUBE, VECTOR} - {kind for _, kind in placed} or names.isdisjoint((*PUSHES, *POPS, *_EVENTS)):
+        return None
+    lanes = _LANES if _uses_both(op for op, _ in placed) else 1
+    meeting = Meeting(kinds, lanes)
+    for towards in ("aiv", "aic"):
+        meeting.entries |= _entries([op for op, _ in placed], towards, lanes)
+    return meeting
+
+
+def _placed(
+    func: Func, kinds: Mapping[Func, str], scopes: Mapping[Func, Mapping[str, Func]], kind: str | None
+) -> Iterator[tuple[Op, str | None]]:
+    """Yield every op that a function leads to, with the core that runs it."""
+    kind = kinds.get(func, kind)
+
+    def walk(region: Region, kind: str | None) -> Iterator[tuple[Op, str | None]]:
+        for op in region.ops:
+            yield op, kind
+            inner = _SECTIONS.get(op.name, kind)
+            for each in op.regions:
+                yield from walk(each, inner)
+            callee = op.attributes.get("callee")
+            if isinstance(callee, SymbolRef):
+                found = [f for f in (scopes[func][callee.name], *scopes) if f.name == callee.name and f.body]
+                for one in found[:1]:
+                    yield from _placed(one, kinds, scopes, inner)
+
+    if func.body is not None:
+        yield from walk(func.body, kind)
+
+
+def _uses_both(ops: Iterable[Op]) -> bool:
+    """Return whether the second vector core has something to do: halves, its own events, or its number."""
+    for op in ops:
+        if (
+            op.name.startswith("pto.get_subblock")
+            or number(op, "split")
+            or "split_" in str(op.attributes.get("written"))
+        ):
+            return True
+        if op.name in _EVENTS and number(op, "event") >= EVENTS:
+            return True
+    return False
+
+
+def _entries(ops: list[Op], towards: str, lanes: int) -> dict[tuple[str, int], Entry]:
+    """Return what the queues of tiles in one direction hold: as much as is pushed or taken, as what it is taken."""
+    found: dict[tuple[str, int], Entry] = {}
+    taken: dict[tuple[str, int], DataType] = {}
+    given = [op for op in ops if PUSHES.get(op.name) == towards] + [op for op in ops if POPS.get(op.name) == towards]
+    for op in given:
+        is_pop = op.name in POPS
+        type_ = (op.results if is_pop else op.operands)[0].type
+        if not isinstance(type_, TileBuf):
+            continue
+        key, split = (towards, number(op, "id")), number(op, "split")
+        axis = split - 1 if split and lanes == _LANES else None
+        shape = (type_.rows, type_.cols) if is_pop == (towards == "aiv") else _halved((type_.rows, type_.cols), axis)
+        before, dtype = found.get(key), type_.element.dtype
+        if before is not None and (before.axis != axis or (axis is not None and before.shape != shape)):
+            message = f"pipe {key[1]} is split one way and another, or tiles of two sizes are"
+            raise PtoTypeMismatchError(message, spans=[op.span], help="use a pipe for each")
+        if is_pop and taken.setdefault(key, dtype) != dtype:
+            message = f"pipe {key[1]} gives {taken[key]} and {dtype}"
+            raise PtoTypeMismatchError(message, spans=[op.span], help="use a pipe for each")
+        rows, cols = shape if before is None else map(max, zip(before.shape, shape, strict=True))
+        found[key] = Entry(dtype, (rows, cols), axis)
+    return found
+
+
+def _halved(shape: tuple[int, int], axis: int | None) -> tuple[int, int]:
+    rows, cols = shape
+    return (-(-rows // 2), cols) if axis == 0 else (rows, -(-cols // 2)) if axis == 1 else shape

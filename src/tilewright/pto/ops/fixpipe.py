@@ -1,0 +1,217 @@
+"""Accumulators brought out by micro-ops: to global memory, to the cube's own, or to the vector cores'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tilewright.core.expr import Expr
+from tilewright.dtypes import FP32
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.matrices import FRACTAL, Matrix, extents
+from tilewright.pto.machine.tiles import moved
+from tilewright.pto.machine.values import Pointer
+from tilewright.pto.module import Op, Value
+from tilewright.pto.op import Constants, Rule, declare, element_type, within
+from tilewright.pto.ops.leaving import Leaving, put, row_at, words_at
+from tilewright.pto.text.form import free
+from tilewright.pto.text.free import Said, said
+from tilewright.pto.types import I64, Ptr, Scalar, Space
+from tilewright.records import record
+
+_FROM_F32 = (
+    "qf322hif8_pre", "qf322hif8_pre_hybrid", "qf322fp8_pre", "qf322f32_pre", "qf162b8_pre", "qf162s4_pre",
+    "qf322b8_pre", "qf322s4_pre", "qf322f16_pre", "qf322bf16_pre",
+)  # fmt: skip
+_FROM_I32 = ("deqs32_int", "req8", "deqf16", "deqs16", "qf162s16_pre", "qs322bf16_pre")
+_PLAIN = ("f32_f16", "f32_bf16")
+RELUS = ("no_relu", "normal_relu", "scalar_relu", "vector_relu")
+_WORDS = {
+    "unit_flag": ("check_only", "check_and_clear"), "sat": ("", "preserve_nan"), "dst_mode": ("", "split_m", "split_n"),
+}  # fmt: skip
+_ALONE = "pre_quant pre_relu nz2dn nz2nz loop3".split()
+_OUT = "unit_flag pre_quant pre_relu nz2nd nz2dn nz2nz loop3 sat nosat atomic dst_mode"
+_COMBINED = ("add", "max", "min")
+CLIPPED = ("f16", "ui8", "i8", "i16", "si8", "si16")
+
+
+def quantizations(accumulated: Scalar) -> tuple[str, ...]:
+    """Return every way to scale what an accumulator of a type holds."""
+    scaled = _FROM_F32 if accumulated.is_float else _FROM_I32
+    names = tuple(f"{name}_{kind}" for name in scaled for kind in ("vec", "scalar"))
+    return (*_PLAIN, *names) if accumulated.is_float else names
+
+
+def _leaves(target: Space) -> Rule:
+    """Return the rule of an op that brings an accumulator to a memory."""
+    lie = within(Space.ACC, target)
+
+    def rule(op: Op, constants: Constants) -> None:
+        lie(op, constants)
+        words, (come, go) = said(op), (element_type(value.type) for value in op.operands[:2])
+        for name, allowed in _WORDS.items():
+            if name in words and words[name].first not in allowed:
+                raise PtoAttributeError(f"`{name}` of `{op.name}` is {words[name].first}", help=" or ".join(allowed))
+        _refuse_quantization(op, words, come)
+        _refuse_relu(op, words, go)
+        if "atomic" in words and (target is not Space.GM or words["atomic"].word("op") not in _COMBINED):
+            help = "to global memory, `op` is add, max or min"
+            raise PtoAttributeError(f"`{op.name}` combines {words['atomic'].word('op')}", help=help)
+        if "dst_mode" in words and words["dst_mode"].first:
+            _refuse_split(op, words, constants)
+
+    return rule
+
+
+def _refuse_quantization(op: Op, words: Mapping[str, Said], come: Scalar) -> None:
+    given = words.get("pre_quant")
+    if given is None:
+        return
+    mode, allowed = given.word("mode"), quantizations(come)
+    if mode not in allowed:
+        raise PtoAttributeError(f"`pre_quant` of {come} has no mode {mode!r}", help=f"one of {', '.join(allowed)}")
+    _refuse_payload(op, "pre_quant", mode, given.values, mode.endswith("_vec"), mode not in _PLAIN)
+
+
+def _refuse_payload(op: Op, name: str, mode: str, values: tuple[Value, ...], is_row: bool, is_needed: bool) -> None:
+    """Refuse factors that are not a number, or not a pointer to those of channels, as the mode has them."""
+    type_ = values[0].type if values else None
+    fits = isinstance(type_, Ptr) and type_.space is Space.SCALING if is_row else isinstance(type_, Scalar)
+    if fits or (not is_needed and not values):
+        return
+    wanted = "a pointer to fb" if is_row else "a number"
+    found = f"got {type_}" if values else "and there is none"
+    raise PtoTypeMismatchError(f"`{name}` with mode {mode} takes {wanted}, {found}", help=f"give `{op.name}` {wanted}")
+
+
+def _refuse_relu(op: Op, words: Mapping[str, Said], go: Scalar) -> None:
+    given = words.get("pre_relu")
+    if given is None:
+        return
+    mode = given.word("mode")
+    if mode not in RELUS:
+        raise PtoAttributeError(f"`pre_relu` has no mode {mode!r}", help=f"one of {', '.join(RELUS)}")
+    if mode in RELUS[2:]:
+        _refuse_payload(op, "pre_relu", mode, given.values, mode == "vector_relu", True)
+    elif given.values:
+        raise PtoAttributeError(f"`pre_relu` with mode {mode} takes no factor", help="leave it out")
+    if "clip" in given.named and go.name not in CLIPPED:
+        raise PtoTypeMismatchError(f"`clip` is for {', '.join(CLIPPED[:4])}, got {go}", help="clip with `pto.tmins`")
+
+
+def _refuse_split(op: Op, words: Mapping[str, Said], constants: Constants) -> None:
+    other = next((name for name in _ALONE if name in words), None)
+    if other is not None:
+        raise PtoAttributeError(f"`dst_mode({words['dst_mode'].first})` goes without `{other}`", help="leave one out")
+    by_rows = words["dst_mode"].first == "split_m"
+    unit, extent = 2 if by_rows else 32, constants.get(op.operands[2 if by_rows else 3])
+    if extent is not None and extent % unit:
+        noun = "rows" if by_rows else "columns"
+        raise PtoAttributeError(f"{extent} {noun} are not split in halves", help=f"a multiple of {unit}")
+
+
+@record
+class Out:
+    """A matrix on its way out: where it lies, where it goes, and how."""
+
+    source: Pointer
+    target: Pointer
+    rows: int
+    cols: int
+    pitch: Expr
+    stride: Expr
+    how: Leaving
+    is_turned: bool = False
+    """Whether columns are stored as rows."""
+    combine: str = ""
+
+    def emit(self, m: Machine, first: tuple[int, int] = (0, 0)) -> None:
+        """Write its elements from a row and column on; a row starts where its first column would."""
+        row, column = first
+        start = moved(m, self.source, m.b.index(row * FRACTAL))
+        held = Matrix(start, self.rows, column + self.cols, self.pitch).read(m)
+        if column:
+            held = m.b.tile("slice", held, (self.rows, self.cols), (0, column))
+        value = self.how.apply(m, held, self.target.element.dtype)
+        one = m.b.index(1)
+        put(m, self.target, (one, self.stride) if self.is_turned else (self.stride, one), value, self.combine)
+
+    def repeated(self, m: Machine, count: Expr, source: Expr, target: Expr) -> None:
+        """Write several of them, so many rows of the accumulator and elements apart."""
+        with m.b.loop(0, count) as i:
+            come = moved(m, self.source, m.b.mul(m.b.scalar("mul", i, source), FRACTAL))
+            replace(self, source=come, target=moved(m, self.target, m.b.scalar("mul", i, target))).emit(m)
+
+
+def _taken(m: Machine, words: Mapping[str, Said], cols: int) -> Leaving:
+    """Return what the words of an op do to elements."""
+    how = Leaving(saturates="nosat" not in words)
+    if "sat" in words and words["sat"].first:
+        how = replace(how, keeps_nan=True)
+    for value in words["pre_quant"].values[:1] if "pre_quant" in words else ():
+        found = m.values[value]
+        scales = words_at(m, found, cols) if isinstance(found, Pointer) else (m.b.cast(m.expr(value), FP32), None)
+        how = replace(how, scale=scales[0], offset=scales[1])
+    given = words.get("pre_relu")
+    if given is None:
+        return how
+    how = replace(how, is_rectified=given.word("mode") != "no_relu")
+    for value in given.values[:1]:
+        found = m.values[value]
+        slope = row_at(m, found, cols) if isinstance(found, Pointer) else m.b.cast(m.expr(value), FP32)
+        how = replace(how, slope=slope)
+    clip = given.named.get("clip")
+    return replace(how, clip=m.expr(clip)) if isinstance(clip, Value) else how
+
+
+def refuse_packed(op: Op, target: Pointer) -> None:
+    """Refuse elements that nothing here is converted to."""
+    if target.element.is_packed:
+        message = f"`{op.name}` to {target.element} cannot be run here"
+        raise UnsupportedFeatureError(message, help="bring out f16, and convert it elsewhere")
+
+
+def _out(
+    m: Machine, op: Op, words: Mapping[str, Said], source: Pointer, target: Pointer, numbers: tuple[Expr, ...]
+) -> Out:
+    refuse_packed(op, target)
+    if "nz2nz" in words:
+        message = f"`{op.name}` with `nz2nz` cannot be run here"
+        raise UnsupportedFeatureError(message, help="store with `nz2nd`, and stage that with `pto.mte_gm_l1_frac`")
+    rows, cols = extents(op, *numbers[:2])
+    combine = words["atomic"].word("op") if "atomic" in words else ""
+    pitch, stride = map(m.b.index, numbers[2:4])
+    return Out(source, target, rows, cols, pitch, stride, _taken(m, words, cols), "nz2dn" in words, combine)
+
+
+@declare("pto.mte_l0c_l1", free("ppiiiix*", words=_OUT), rule=_leaves(Space.MAT), counts=I64)
+@declare("pto.mte_l0c_gm", free("ppiiiiiix*", words=_OUT), rule=_leaves(Space.GM), counts=I64)
+def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
+    """A matrix of an accumulator, scaled, rectified and converted, by rows or by columns."""
+    words = said(op)
+    _emit(m, _out(m, op, words, source, target, numbers), words)
+
+
+def _emit(m: Machine, out: Out, words: Mapping[str, Said]) -> None:
+    if "loop3" in words:
+        out.repeated(m, *(m.index(value) for value in words["loop3"].values))
+    else:
+        out.emit(m)
+
+
+@declare("pto.mte_l0c_ub", free("ppiiiix*", words=_OUT), rule=_leaves(Space.VEC), counts=I64)
+def _bring_over(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
+    """A matrix of an accumulator, to the memory of one vector core or half of it to each."""
+    words = said(op)
+    out = _out(m, op, words, source, target, numbers)
+    given = words.get("dst_mode", Said())
+    if not given.first:
+        which = m.index(given.values[0]) if given.values else m.b.index(0)
+        _emit(m, replace(out, target=m.memory.lane(target, which)), words)
+        return
+    rows, cols = (out.rows // 2, out.cols) if given.first == "split_m" else (out.rows, out.cols // 2)
+    for lane in range(2):
+        half = replace(out, target=m.memory.lane(target, m.b.index(lane)), rows=rows, cols=cols)
+        half.emit(m, (lane * rows, 0) if given.first == "split_m" else (0, lane * cols))

@@ -1,0 +1,105 @@
+"""Memory of work items: elements loaded, stored, and changed in one step that nobody comes between."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import INT32
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.pairs import MEMBERS
+from tilewright.pto.machine.pairs import unpacked as members
+from tilewright.pto.machine.tiles import cell_view, moved
+from tilewright.pto.machine.values import Pointer
+from tilewright.pto.module import Op
+from tilewright.pto.op import Constants, declare, element_type, equal, gives
+from tilewright.pto.ops.simt_numbers import SIGNS, signed_integers
+from tilewright.pto.text.form import free
+from tilewright.pto.text.free import words_of
+from tilewright.pto.types import SCALARS, Ptr, Scalar, Space
+
+
+def _stores_element(op: Op, _: Constants) -> None:
+    equal(op, "value", op.operands[0].type, element_type(op.operands[1].type))
+
+
+@declare(
+    "pto.ldg", free("gi", "x", "l1cache l2cache"), rule=gives(lambda op: element_type(op.operands[0].type)),
+    is_by_bytes=True, knows_packed=True,
+)  # fmt: skip
+def _load(m: Machine, op: Op, pointer: Pointer, offset: Expr) -> Expr:
+    """An element of global memory; words for caches change nothing."""
+    return m.b.get(cell_view(m, moved(m, pointer, m.b.index(offset))), 0)
+
+
+@declare("pto.stg", free("xgi", words="l1cache l2cache"), rule=_stores_element, is_by_bytes=True, knows_packed=True)
+def _store(m: Machine, op: Op, value: Expr, pointer: Pointer, offset: Expr) -> None:
+    """Write an element of global memory."""
+    m.b.set(cell_view(m, moved(m, pointer, m.b.index(offset))), value, 0)
+
+
+# atomics
+
+_BITWISE = ("and", "or", "xor")
+_ATOMIC = frozenset(["i32", "ui32", "si32", "i64", "ui64", "si64", "f16", "bf16", "f32", *MEMBERS])
+_CALLED = {"exch": "xchg", "sub": "add"}
+
+
+def _atomic(op: Op, constants: Constants) -> None:
+    """Refuse what no atomic op takes: other elements, 64 bits in ub, the bits of floats."""
+    pointer, value = op.operands[0].of(Ptr), op.operands[-1].type
+    equal(op, "value", value, pointer.element)
+    name = pointer.element.name
+    if name not in _ATOMIC or (pointer.space is Space.VEC and pointer.element.bits == 64):
+        where = "ub" if pointer.space is Space.VEC else "gm"
+        raise PtoTypeMismatchError(f"there is no `{op.name}` on {pointer.element} in {where}", help="use i32 or f32")
+    if pointer.space not in (Space.GM, Space.VEC):
+        raise PtoOperandError(f"`{op.name}` changes elements of gm or ub, `%{op.operands[0].name}` is {pointer}")
+    if op.name.rpartition("_")[2] in _BITWISE and not pointer.element.is_integer:
+        raise PtoTypeMismatchError(f"`{op.name}` takes integers, got {pointer.element}")
+    signed_integers(op, constants)
+
+
+@declare(
+    "pto.atomic_exch atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor",
+    free("px", "x", f"l2cache {SIGNS}"), rule=_atomic, knows_packed=True, is_by_bytes=True,
+)  # fmt: skip
+def _update(m: Machine, op: Op, pointer: Pointer, value: Expr) -> Expr:
+    """Change an element by a number; return what it was."""
+    word = op.name.rpartition("_")[2]
+    if pointer.element.name in MEMBERS and word != "exch":
+        return _update_pair(m, op, word, pointer, value)
+    if "unsigned" in words_of(op):
+        pointer = replace(pointer, element=SCALARS[f"ui{pointer.element.bits}"])
+    dtype = pointer.element.dtype
+    given = m.b.cast(value, dtype)
+    given = m.b.scalar("neg", given) if word == "sub" else given
+    old = _atomically(m, _CALLED.get(word, word), pointer, values=given)
+    return m.b.cast(old, op.results[0].of(Scalar).dtype)
+
+
+def _update_pair(m: Machine, op: Op, word: str, pointer: Pointer, value: Expr) -> Expr:
+    """Change two numbers of one element, each in a step of its own: nobody uses what they were together."""
+    member = MEMBERS[pointer.element.name]
+    old = m.b.get(cell_view(m, pointer), 0)
+    for i, each in enumerate(members(m, op, value, pointer.element)):
+        place = moved(m, replace(pointer, element=member), m.b.index(i))
+        given = m.b.scalar("neg", each) if word == "sub" else each
+        _atomically(m, _CALLED.get(word, word), place, values=given)
+    return old
+
+
+@declare("pto.atomic_cas", free("pxx", "x", f"l2cache {SIGNS}"), rule=_atomic, knows_packed=True, is_by_bytes=True)
+def _swap(m: Machine, op: Op, pointer: Pointer, expected: Expr, value: Expr) -> Expr:
+    """Replace an element where it is as expected, bit by bit; return what it was."""
+    if pointer.element.bits < 32:
+        raise UnsupportedFeatureError(f"no `{op.name}` changes {pointer.element} here", help="swap 32 or 64 bits")
+    return _atomically(m, "cas", pointer, compare=expected, values=value)
+
+
+def _atomically(m: Machine, name: str, pointer: Pointer, **given: Expr) -> Expr:
+    first = m.once("first place", lambda: m.b.tile("full", (1, 1), INT32, constant(0, INT32)))
+    old = m.b.do(f"tile.atomic_{name}", x=cell_view(m, pointer), indices=first, **given)
+    return m.b.tile("read", old, (0, 0))

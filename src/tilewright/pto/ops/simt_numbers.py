@@ -1,0 +1,252 @@
+"""Numbers of work items: functions, conversions and bits of scalars and of pairs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tilewright import dtypes
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import FP64, INT64, UINT32, UINT64, UNSIGNED, DataType
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import element_of
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.machine.elements import cast, where
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.pairs import MEMBERS, packed, reinterpreted, unpacked
+from tilewright.pto.module import Op
+from tilewright.pto.op import Constants, Rule, declare, equal
+from tilewright.pto.ops.arithmetic import number_of_two
+from tilewright.pto.ops.conversions import MODES_BY_LETTER, converted_lanes
+from tilewright.pto.text.form import Typing, free
+from tilewright.pto.text.free import word_in, words_of
+from tilewright.pto.types import Scalar
+
+SIGNS = "signed unsigned"
+_SIGNS = tuple(SIGNS.split())
+
+
+def signed_integers(op: Op, _: Constants) -> None:
+    """Refuse integers without a word for their sign, where that matters, and floats with one."""
+    type_ = op.operands[-1].type
+    is_told = any(word in words_of(op) for word in _SIGNS)
+    is_integer = isinstance(type_, Scalar) and type_.is_integer
+    if is_told and not is_integer:
+        raise PtoAttributeError(f"`{op.name}` on {type_} has no sign to say", help="leave `signed` or `unsigned` out")
+    if is_integer and not is_told and op.name.endswith(("_max", "_min", "mulhi", "mul_i32toi64")):
+        raise PtoAttributeError(f"`{op.name}` on {type_} needs its sign", help="write `signed` or `unsigned`")
+
+
+def _alike(op: Op, _: Constants) -> None:
+    """Refuse operands or a result of another type than the first operand, and what is no float."""
+    first = op.operands[0].type
+    if not isinstance(first, Scalar) or not (first.is_float or first.name in MEMBERS):
+        raise PtoTypeMismatchError(f"`{op.name}` computes with floats, `%{op.operands[0].name}` is {first}")
+    for value in (*op.operands[1:], *op.results):
+        equal(op, "type", value.type, first)
+
+
+def _takes(names: str) -> Rule:
+    """Return the law of an op that the machine has for some types."""
+    known = [word if word[0] != "2" else f"vector<{word}>" for word in names.split()]
+
+    def law(op: Op, _: Constants) -> None:
+        name = op.operands[0].of(Scalar).name
+        if name not in known:
+            message = f"`{op.name}` takes {', '.join(known)}, `%{op.operands[0].name}` is {name}"
+            raise PtoTypeMismatchError(message, help=f"convert it to {known[0]} with `pto.convert`")
+
+    return law
+
+
+Compute: TypeAlias = Callable[[Sequence[Expr]], Expr]
+"""Makes one number, or one tile, of several."""
+
+
+def _each(m: Machine, op: Op, compute: Compute) -> Expr:
+    """Return what is computed of numbers, or of each two of pairs."""
+    type_ = op.operands[0].of(Scalar)
+    rows = [unpacked(m, op, m.expr(value), type_) for value in op.operands]
+    return packed(m, op, [compute(numbers) for numbers in zip(*rows, strict=True)], op.results[0].of(Scalar))
+
+
+def _each_tile(m: Machine, op: Op, compute: Compute) -> Expr:
+    """Return what is computed on tiles of numbers, or of each two of pairs."""
+    return _each(m, op, lambda numbers: on_tile(m, compute, *numbers))
+
+
+def on_tile(m: Machine, compute: Compute, *numbers: Expr) -> Expr:
+    """Return what an op on tiles makes of numbers."""
+    tiles = [m.b.tile("full", (1, 1), element_of(number), number) for number in numbers]
+    return m.b.tile("read", compute(tiles), (0, 0))
+
+
+_ONE, _TWO = free("x", "x"), free("xx", "x")
+_ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
+
+
+@declare("pto.absf", _ONE, rule=_alike, law=_takes("f32 2xf16 2xbf16"), knows_packed=True)
+@declare("pto.sqrt exp log", _ONE, rule=_alike, law=_takes("f32 f16 2xf16"), knows_packed=True)
+@declare("pto.ceil floor rint", _ONE, rule=_alike, law=_takes("f32 f16 bf16"), knows_packed=True)
+def _function(m: Machine, op: Op) -> Expr:
+    """A function of a float, or of each of two."""
+    word = op.name.removeprefix("pto.")
+    name = {**_ROUNDED, "absf": "abs"}.get(word, word)
+    return _each_tile(m, op, lambda tiles: m.b.tile(name, *tiles))
+
+
+@declare("pto.round", _ONE, rule=_alike, law=_takes("f32 f16 bf16"), knows_packed=True)
+def _round(m: Machine, op: Op) -> Expr:
+    """The nearest integer, of two the one further from zero."""
+    return _each_tile(m, op, lambda tiles: _nearest(m, tiles[0]))
+
+
+def _nearest(m: Machine, tile: Expr) -> Expr:
+    size = m.b.tile("abs", tile)
+    down = m.b.tile("floor", size)
+    dtype = element_of(tile)
+    up = m.b.tile("add", down, constant(1.0, dtype))
+    near = where(m, m.b.tile("sub", size, down), CmpType.GE, constant(0.5, dtype), up, down)
+    signed = where(m, tile, CmpType.LT, constant(0.0, dtype), m.b.tile("neg", near), near)
+    return where(m, tile, CmpType.EQ, constant(0.0, dtype), tile, signed)
+
+
+@declare("pto.pow", _TWO, rule=_alike, law=_takes("f32 f16 2xf16"), knows_packed=True)
+def _power(m: Machine, op: Op) -> Expr:
+    """A float to the power of another."""
+    return _each_tile(m, op, lambda tiles: m.b.tile("pow", *tiles))
+
+
+@declare("pto.fmin fmax", _TWO, rule=_alike, law=_takes("f32 bf16 2xf16 2xbf16"), knows_packed=True)
+def _extreme(m: Machine, op: Op) -> Expr:
+    """The smaller or larger of two floats; one that is no number gives way to the other."""
+    return _each(m, op, lambda numbers: number_of_two(m, op.name[-3:], *numbers))
+
+
+@declare("pto.fma", free("xxx", "x"), rule=_alike, law=_takes("f32 f16 bf16 2xf16 2xbf16"), knows_packed=True)
+def _fused(m: Machine, op: Op) -> Expr:
+    """A product and a sum, rounded once."""
+    return _each_tile(m, op, lambda tiles: _multiplied(m, *tiles))
+
+
+def _multiplied(m: Machine, a: Expr, b: Expr, c: Expr) -> Expr:
+    """Return a * b + c: shorter floats in fp64, which has so many bits more that rounding again changes nothing."""
+    dtype = element_of(a)
+    if dtype == dtypes.FP32:
+        return m.b.tile("fma", a, b, c)
+    return cast(m, m.b.tile("fma", *(cast(m, each, FP64) for each in (a, b, c))), dtype)
+
+
+# integers
+
+
+@declare("pto.mulhi", free("ii", "i", SIGNS), rule=signed_integers)
+def _high_half(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
+    """The high half of a product."""
+    dtype, is_signed = op.results[0].of(Scalar).dtype, "signed" in words_of(op)
+    if dtype.bits == 64:
+        return _high_word(m, lhs, rhs, is_signed)
+    whole = _product(m, lhs, rhs, is_signed)
+    return m.b.cast(m.b.scalar("shr", whole, constant(dtype.bits, element_of(whole))), dtype)
+
+
+def _product(m: Machine, lhs: Expr, rhs: Expr, is_signed: bool) -> Expr:
+    """Return a product of 32-bit numbers, whole."""
+    narrow = element_of(lhs) if is_signed else UNSIGNED[element_of(lhs).get_byte()]
+    wide = INT64 if is_signed else UINT64
+    return m.b.scalar("mul", *(m.b.cast(m.b.cast(value, narrow), wide) for value in (lhs, rhs)))
+
+
+def _high_word(m: Machine, lhs: Expr, rhs: Expr, is_signed: bool) -> Expr:
+    """Return the high half of a product of 64-bit numbers, made of products of their halves."""
+    b, half = m.b, constant(32, UINT64)
+    low_bits = constant((1 << 32) - 1, UINT64)
+    a, c = (b.cast(value, UINT64) for value in (lhs, rhs))
+    (al, ah), (cl, ch) = ((b.scalar("bit_and", v, low_bits), b.scalar("shr", v, half)) for v in (a, c))
+    low, cross = b.scalar("mul", al, cl), b.scalar("mul", ah, cl)
+    middle = b.scalar("add", cross, b.scalar("shr", low, half))
+    other = b.scalar("add", b.scalar("mul", al, ch), b.scalar("bit_and", middle, low_bits))
+    high = b.scalar("add", b.scalar("mul", ah, ch), b.scalar("shr", middle, half))
+    high = b.cast(b.scalar("add", high, b.scalar("shr", other, half)), element_of(lhs))
+    if is_signed:
+        for value, by in ((lhs, rhs), (rhs, lhs)):
+            sign = b.scalar("shr", value, constant(63, element_of(value)))
+            high = b.scalar("sub", high, b.scalar("bit_and", sign, by))
+    return high
+
+
+@declare("pto.mul_i32toi64", free("ii", "i", SIGNS), rule=signed_integers)
+def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
+    """A product of 32-bit numbers, whole."""
+    return m.b.cast(_product(m, lhs, rhs, "signed" in words_of(op)), op.results[0].of(Scalar).dtype)
+
+
+@declare("pto.prmt", free("iii", "i"))
+def _permute(m: Machine, op: Op, high: Expr, low: Expr, selector: Expr) -> Expr:
+    """Four bytes of eight: those of the second number, then those of the first, as four digits say."""
+    b = m.b
+    upper, lower, digits = (b.cast(b.cast(value, UINT32), UINT64) for value in (high, low, selector))
+    pool = b.scalar("bit_or", lower, b.scalar("shl", upper, constant(32, UINT64)))
+    made: Expr = constant(0, UINT64)
+    for place in range(4):
+        digit = b.scalar("bit_and", b.scalar("shr", digits, constant(4 * place, UINT64)), constant(7, UINT64))
+        byte = b.scalar("shr", pool, b.scalar("mul", digit, constant(8, UINT64)))
+        byte = b.scalar("bit_and", byte, constant(255, UINT64))
+        made = b.scalar("bit_or", made, b.scalar("shl", byte, constant(8 * place, UINT64)))
+    return b.cast(made, op.results[0].of(Scalar).dtype)
+
+
+# conversions
+
+
+def _convertible(op: Op, _: Constants) -> None:
+    source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
+    words = words_of(op)
+    is_mixed = source.is_integer != target.is_integer
+    if word_in(op, "round") not in tuple("rafczoh"):
+        raise PtoAttributeError(f"`{op.name}` needs its rounding", help="as in `round(r)`: r, a, f, c, z, o or h")
+    if is_mixed != any(word in words for word in _SIGNS):
+        told = "needs the sign of its integer" if is_mixed else "has no integer whose sign could matter"
+        raise PtoAttributeError(f"`{op.name}` from {source} to {target} {told}", help="`signed` or `unsigned`")
+    if target.is_integer and "sat" not in words:
+        raise PtoAttributeError(f"`{op.name}` from {source} to {target} saturates", help="write `sat`")
+    if source.is_integer and target.is_integer:
+        raise PtoTypeMismatchError(f"`{op.name}` cannot go from {source} to {target}", help="use `arith.trunci`")
+
+
+_CONVERT = free("x", "x", f"round sat nosat {SIGNS}")
+
+
+@declare("pto.convert", _CONVERT, rule=_convertible, knows_packed=True)
+def _convert(m: Machine, op: Op, value: Expr) -> Expr:
+    """A number, or each of two, in another type."""
+    source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
+    numbers = unpacked(m, op, value, source)
+    dtype = MEMBERS.get(target.name, target).dtype
+    return packed(m, op, [_converted(m, op, number, dtype) for number in numbers], target)
+
+
+def _converted(m: Machine, op: Op, number: Expr, to: DataType) -> Expr:
+    words, mode = words_of(op), MODES_BY_LETTER[word_in(op, "round").upper()]
+    held = UNSIGNED[to.get_byte()] if to.is_int() and "unsigned" in words else to
+    come = element_of(number)
+    if come.is_int():
+        number = m.b.cast(number, UNSIGNED[come.get_byte()]) if "unsigned" in words else number
+        if mode != "rint" and come.bits > 32:
+            raise UnsupportedFeatureError(f"`{op.name}` rounds {come} to the nearest", help="write `round(r)`")
+        number = m.b.cast(number, FP64) if mode != "rint" else number
+    made = on_tile(m, lambda tiles: converted_lanes(m, tiles[0], held, mode, "sat" in words), number)
+    return m.b.cast(made, to)
+
+
+def _as_many_bits(op: Op, _: Constants) -> None:
+    source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
+    if source.bits != target.bits:
+        raise PtoTypeMismatchError(f"`{op.name}` keeps bits: {source} has {source.bits}, {target} {target.bits}")
+
+
+@declare("llvm.bitcast", free("s", "s", "to", Typing.RESULT), rule=_as_many_bits, knows_packed=True)
+def _bits(m: Machine, op: Op, value: Expr) -> Expr:
+    """The same bits as another type, by way of memory."""
+    return reinterpreted(m, op, value, op.operands[0].of(Scalar), op.results[0].of(Scalar))[0]

@@ -1,0 +1,38 @@
+"""The examples of many ranks, in one process: by the interpreter, and natively on a thread for each rank."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+FOLDER = Path(__file__).parents[2] / "examples" / "distributed"
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"distributed_{name}", FOLDER / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+EXAMPLES = {name: loaded(name) for name in sorted(path.stem for path in FOLDER.glob("*.py"))}
+CASES = [(name, way) for name, module in EXAMPLES.items() for way in getattr(module, "WAYS", [""])]
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+def test_an_example_gives_what_torch_does_on_every_platform(name: str, way: str) -> None:
+    options = {"way": way} if way else {}
+    for platform, ranks in (("interpret", 3), ("cpu", 2), ("cpu", 4)):
+        got, wanted = EXAMPLES[name].run(ranks, platform, **options)
+        torch.testing.assert_close(got, wanted)
+
+
+def test_ranks_end_with_the_same_bits() -> None:
+    for way in EXAMPLES["all_reduce"].WAYS:
+        got, _ = EXAMPLES["all_reduce"].run(4, "cpu", way=way)
+        assert all(torch.equal(got[0], each) for each in got)

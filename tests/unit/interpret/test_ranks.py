@@ -1,0 +1,100 @@
+"""Ranks: what the interpreter finds wrong with programs of several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as pl
+import tilewright.language.distributed as pld
+from tilewright.errors import ExecutionError, RaceError
+from tilewright.runtime import RunConfig
+
+S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
+W = pl.InOut[pld.DistributedTensor[[1, 8], pl.FP32]]
+
+
+def ranks(count: int) -> RunConfig:
+    return RunConfig(platform="interpret", device_ids=range(count))
+
+
+@pl.jit
+def waits(signal: S):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.wait(signal, [0, 0], 2, cmp=pld.WaitCmp.Ge)
+
+
+@pl.jit.host
+def nobody_tells(x: pl.Tensor[[1], pl.FP32]):
+    cells = pld.alloc_window_buffer(4)
+    for r in pl.range(pld.world_size()):
+        waits(pld.window(cells, [1, 1], dtype=pl.INT32), device=r)
+
+
+def test_a_wait_for_what_nobody_sends_names_the_cell_and_what_the_others_do() -> None:
+    with pytest.raises(ExecutionError) as caught:
+        nobody_tells(np.zeros(1, np.float32), config=ranks(2))
+    assert "rank 0 waits for cell [0, 0] >= 2, which is 0, and all ranks wait" in str(caught.value)
+    assert "pld.system.wait(signal" in str(caught.value) and "rank 1 waits for cell [0, 0] >= 2" in str(caught.value)
+
+
+def test_a_rank_that_waits_alone_is_told_that_the_others_have_ended() -> None:
+    with pytest.raises(ExecutionError, match="nobody is left to change that"):
+        nobody_tells(np.zeros(1, np.float32), config=ranks(1))
+
+
+@pl.jit
+def puts(x: pl.Tensor[[1, 8], pl.FP32], window: W, signal: S, is_ordered: pl.Scalar[pl.INT32]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        me = pld.rank(window)
+        if me < 1:
+            pld.tensor.put(window, 1, x)
+            pld.system.notify(signal, 1, [0, 0], 1, op=pld.NotifyOp.Set)
+        if me > 0:
+            if is_ordered:
+                pld.system.wait(signal, [0, 0], 1, cmp=pld.WaitCmp.Eq)
+            pl.store(pl.add(pl.load(window, [0, 0], [1, 8]), 1.0), [0, 0], window)
+
+
+@pl.jit.host
+def puts_and_adds(x: pl.Tensor[[1, 8], pl.FP32], is_ordered: pl.Scalar[pl.INT32]):
+    rows = pld.alloc_window_buffer(32)
+    cells = pld.alloc_window_buffer(4)
+    for r in pl.range(pld.world_size()):
+        window = pld.window(rows, [1, 8], dtype=pl.FP32)
+        puts(x, window, pld.window(cells, [1, 1], dtype=pl.INT32), is_ordered, device=r)
+
+
+def test_two_ranks_that_touch_a_place_need_a_signal_between_them() -> None:
+    x = np.ones((1, 8), np.float32)
+    puts_and_adds(x, 1, config=ranks(2))
+    with pytest.raises(RaceError) as caught:
+        puts_and_adds(x, 0, config=ranks(2))
+    assert "rank 1 reads element [0, 0] of what this touches, which rank 0 writes" in str(caught.value)
+    assert "pld.tensor.put" not in caught.value.message and "no signal orders them" in str(caught.value)
+
+
+def refused(host: Any, *args: Any, count: int = 2) -> str:
+    with pytest.raises(ExecutionError) as caught:
+        host(*args, config=ranks(count))
+    return str(caught.value)
+
+
+@pl.jit
+def tells(signal: S, peer: pl.Scalar[pl.INT32]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.notify(signal, peer, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+
+
+@pl.jit.host
+def tells_a_peer(x: pl.Tensor[[1], pl.FP32], peer: pl.Scalar[pl.INT32], device: pl.Scalar[pl.INT32]):
+    cells = pld.alloc_window_buffer(4)
+    tells(pld.window(cells, [1, 1], dtype=pl.INT32), peer, device=device)
+
+
+def test_peers_and_devices_outside_are_named() -> None:
+    x = np.zeros(1, np.float32)
+    assert "peer 3 is no rank of the domain, which has 1" in refused(tells_a_peer, x, 3, 0)
+    assert "device=2, and there are 2 rank(s)" in refused(tells_a_peer, x, 0, 2)

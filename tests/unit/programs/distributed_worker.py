@@ -1,0 +1,75 @@
+"""One process of several: runs programs that work and programs that fail, and prints what it saw."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import tilewright.language as pl
+import tilewright.language.distributed as pld
+from tilewright.errors import ExecutionError
+from tilewright.ir.distributed_compiled_program import DistributedConfig
+from tilewright.runtime import RunConfig
+
+RANK = int(os.environ["RANK"])
+S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
+
+
+@pl.jit
+def meets(x: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]], signal: S):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        wanted = pl.read(x, [0])
+        pl.system.device_assert(wanted >= 0, message="x must not be negative")
+        pld.system.notify(signal, 0, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+        if pld.rank(signal) < 1:
+            pld.system.wait(signal, [0, 0], wanted, cmp=pld.WaitCmp.Eq)
+        pl.write(y, [0], pld.rank(signal) * 10 + wanted)
+    return y
+
+
+@pl.jit
+def doubles(x: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.write(y, [0], pl.read(x, [0]) * 2)
+    return y
+
+
+@pl.jit.host
+def meeting(
+    x: pl.Tensor[[2, 1], pl.INT32], y: pl.Out[pl.Tensor[[2, 1], pl.INT32]], z: pl.Out[pl.Tensor[[2, 1], pl.INT32]]
+):
+    cells = pld.alloc_window_buffer(4)
+    for r in pl.range(pld.world_size()):
+        meets(x[r], y[r], pld.window(cells, [1, 1], dtype=pl.INT32), device=r)
+    for r in pl.range(pld.world_size()):
+        doubles(y[1 - r], z[r], device=r)
+    return y, z
+
+
+def attempt(name: str, first: int, second: int, timeout: float = 30.0) -> None:
+    x, y, z = np.array([[first], [second]], np.int32), np.zeros((2, 1), np.int32), np.zeros((2, 1), np.int32)
+    config = RunConfig(distributed_config=DistributedConfig([0, 1], timeout_s=timeout))
+    since = time.monotonic()
+    try:
+        meeting(x, y, z, config=config)
+        found: Any = [*y.ravel().tolist(), *z.ravel().tolist()]
+    except ExecutionError as error:
+        found = str(error).replace("\n", " | ")
+    print(f"{name}: {found} [{'late' if time.monotonic() - since > 10 else 'in time'}]", flush=True)
+
+
+attempt("works", 2, 2)
+attempt("again", 2, 2)
+attempt("raises", 2, -1)
+attempt("recovers", 2, 2)
+attempt("hangs", 7, 2, timeout=0.5)
+attempt("recovers", 2, 2)
+if RANK == 1:
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+attempt("dies", 2, 2)

@@ -1,0 +1,97 @@
+"""Programs of many ranks, natively: their configuration, faults, domains, and calls again."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as pl
+import tilewright.language.distributed as pld
+from tilewright.errors import ExecutionError
+from tilewright.ir.distributed_compiled_program import DistributedCompiledProgram, DistributedConfig
+from tilewright.runtime import RunConfig
+
+S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"device_ids": []},
+        {"device_ids": [0, -1]},
+        {"device_ids": [1, 1]},
+        {"num_sub_workers": -1},
+        {"aicpu_thread_num": 1},
+        {"timeout_s": 0.0},
+    ],
+)
+def test_a_configuration_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        DistributedConfig(**wrong)
+
+
+@pl.jit
+def meets(x: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]], signal: S):
+    """Tell rank 0 of the domain, which waits for as many as `x` says; fail where `x` is negative."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        wanted = pl.read(x, [0])
+        pl.system.device_assert(wanted >= 0, message="x must not be negative")
+        pld.system.notify(signal, 0, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+        if pld.rank(signal) < 1:
+            pld.system.wait(signal, [0, 0], wanted, cmp=pld.WaitCmp.Eq)
+        pl.write(y, [0], pld.rank(signal) * 10 + pld.nranks(signal))
+    return y
+
+
+@pl.jit.host
+def meeting(x: pl.Tensor[[4, 1], pl.INT32], y: pl.Out[pl.Tensor[[4, 1], pl.INT32]], first: pl.Scalar[pl.INT32]):
+    cells = pld.alloc_window_buffer(4)
+    for r in pl.range(first, pld.world_size()):
+        meets(x[r], y[r], pld.window(cells, [1, 1], dtype=pl.INT32), device=r)
+    return y
+
+
+def config(platform: str = "cpu", timeout: float = 20.0) -> RunConfig:
+    return RunConfig(platform=platform, distributed_config=DistributedConfig([0, 1, 2, 3], timeout_s=timeout))
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_ranks_count_within_the_domain_that_windows_are_dispatched_to(platform: str) -> None:
+    y = np.full((4, 1), -1, np.int32)
+    meeting(np.full((4, 1), 3, np.int32), y, 1, config=config(platform))
+    assert y.ravel().tolist() == [-1, 3, 13, 23]
+
+
+def test_a_rank_that_fails_ends_the_others_and_is_named_and_the_next_call_works() -> None:
+    x, y = np.full((4, 1), 4, np.int32), np.zeros((4, 1), np.int32)
+    x[2] = -1
+    since = time.monotonic()
+    with pytest.raises(ExecutionError) as caught:
+        meeting(x, y, 0, config=config())
+    assert time.monotonic() - since < 10
+    assert "x must not be negative" in str(caught.value) and "on rank 2" in str(caught.value)
+    assert re.search("rank 0: this wait was ended: its cell is [0-3], and it waits for == 4", str(caught.value))
+    x[2] = 4
+    meeting(x, y, 0, config=config())
+    assert y.ravel().tolist() == [4, 14, 24, 34]
+
+
+def test_ranks_that_wait_in_vain_are_ended_in_time() -> None:
+    with pytest.raises(ExecutionError) as caught:
+        meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=0.2))
+    assert "waited for each other for more than 0.2 s" in str(caught.value)
+    assert "its cell is 4, and it waits for == 9" in str(caught.value)
+
+
+def test_a_host_function_compiles_to_a_program_that_finds_its_plan_again() -> None:
+    compiled = meeting.compile(config=config(), first=pl.RUNTIME)
+    assert isinstance(compiled, DistributedCompiledProgram)
+    for count in (4, 4):
+        x, y = np.full((4, 1), count, np.int32), np.zeros((4, 1), np.int32)
+        compiled(x, y, 0)
+        assert y.ravel().tolist() == [4, 14, 24, 34]
+    assert len(compiled.loaded.plans) == 1

@@ -1,0 +1,49 @@
+"""Programs of many ranks over processes: results, faults, and calls after faults."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORKER = Path(__file__).with_name("distributed_worker.py")
+
+
+def launched(ranks: int) -> list[str]:
+    """Return what each process printed; they are launched as torchrun launches them."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    told = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER)],
+            env={**os.environ, **told, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+    return [process.communicate(timeout=100)[0] for process in processes]
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")
+def test_processes_share_windows_end_together_and_go_on_after_faults() -> None:
+    first, second = launched(2)
+    works = ": [2, 12, 24, 4] [in time]"
+    for said in (first, second):
+        lines = said.splitlines()
+        assert [line for line in lines if line.startswith("works")] == [f"works{works}"], said
+        assert [line for line in lines if line.startswith("again")] == [f"again{works}"], said
+        assert [line for line in lines if line.startswith("recovers")] == [f"recovers{works}"] * 2, said
+        assert all(line.endswith("[in time]") for line in lines if ": " in line and line.split(":")[0].isalpha()), said
+    told = {line.split(":")[0]: line for line in first.splitlines() if ": " in line}
+    assert "rank 1 failed: x must not be negative" in told["raises"]
+    assert "its cell is 2, and it waits for == 7" in told["hangs"] and "more than 0.5 s" in told["hangs"]
+    assert "the process of rank 1 has ended" in told["dies"]
+    assert "x must not be negative" in second and "on rank 1" in second

@@ -1,0 +1,122 @@
+"""Cores together: kernels whose cube and vector functions meet in pipes and events, held to NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy
+import pytest
+from unit.pto.cube.test_products import staged
+from unit.pto.cube.writing import kernel
+from unit.pto.cube.writing import run as run_text
+
+from tilewright import ir
+from tilewright.errors import ExecutionError, UnsupportedFeatureError
+from tilewright.pto.lower import lower
+from tilewright.pto.text.parser import parse
+from tilewright.pto.verify import verify
+
+np = cast("Any", numpy)
+KERNELS = Path(__file__).parent / "kernels"
+
+
+def run(name: str, target: str, *arguments: Any, grid: int = 1, arch: str = "a5") -> None:
+    """Run the function that a file is named after; its buffers change in place."""
+    module = parse((KERNELS / f"{name}.pto").read_text(), f"{name}.pto")
+    verify(module, is_portable=True)
+    func = next(func for func in module.funcs() if func.name == name)
+    ir.compile(lower(module, func, target=arch), platform=target)(grid, *arguments)
+
+
+def test_each_vector_core_takes_half_of_what_the_cube_pushes(target: str) -> None:
+    x = np.random.default_rng(0).integers(-4, 5, (5, 16, 16)).astype(np.float16)
+    y = np.random.default_rng(1).integers(-4, 5, (16, 16)).astype(np.float16)
+    o = np.zeros((5, 3, 16, 16), np.float16)
+    run("one_way", target, x.reshape(-1), y.reshape(-1), o.reshape(-1), grid=5)
+    for turn in range(3):
+        np.testing.assert_array_equal(o[:, turn], (turn + 1) * (x @ y) + 1)
+
+
+def test_there_and_back(target: str) -> None:
+    """The cube takes what a vector core has prepared, and hands the product back; its function is called first."""
+    x = np.random.default_rng(0).integers(-4, 5, (3, 16, 32)).astype(np.float16)
+    y = np.random.default_rng(1).integers(-4, 5, (32, 16)).astype(np.float16)
+    o = np.zeros((3, 16, 16), np.float32)
+    run("there_and_back", target, x.reshape(-1), y.reshape(-1), o.reshape(-1), grid=3)
+    np.testing.assert_array_equal(o, 2 * x.astype(np.float32) @ y.astype(np.float32))
+
+
+def test_slots_of_global_memory_are_used_again(target: str) -> None:
+    """Eight slots, and twenty entries: each is written once it is free, and read once it is written."""
+    x = np.random.default_rng(0).integers(-99, 100, (20, 16, 16)).astype(np.float32)
+    slots, back = np.zeros((2, 8, 16, 16), np.float32)
+    o, p = np.zeros((2, 20, 16, 16), np.float32)
+    run("slots", target, *(each.reshape(-1) for each in (x, slots, o, back, p)), arch="a3")
+    np.testing.assert_array_equal(o, 2 * x)
+    np.testing.assert_array_equal(p, 2 * x)
+    np.testing.assert_array_equal(slots[:4], x[16:])
+
+
+EVENTS = [
+    "section.cube {",
+    staged("x", 16, 16, 4), staged("y", 16, 32, 4),
+    "mte_l1_l0a %x1, %a, %n16, %n16, %n0, %n0", "mte_l1_l0b %y1, %b, %n16, %n32, %n0, %n0 {transpose = true}",
+    "mad %a, %b, %c, %n16, %n32, %n16",
+    "mte_l0c_ub %c, %u, %n16, %n32, %n16, %n32, dst_mode(split_{split})",
+    "sync.set <PIPE_FIX>, 1", "sync.set <PIPE_FIX>, 17",
+    "sync.wait <PIPE_MTE1>, 0", "sync.wait <PIPE_MTE1>, 16",
+    "mte_l1_ub %l1, %v, %n8 nburst(%n1, %n0, %n0)",
+    "sync.set <PIPE_FIX>, 1",
+    "}",
+    "section.vector {",
+    "%sub = pto.get_subblock_idx",
+    "%far = arith.muli %sub, %n512 : i64",
+    "%mine = pto.addptr %o, %far : !pto.ptr<f32, gm> -> !pto.ptr<f32, gm>",
+    "sync.wait <PIPE_MTE3>, 1",
+    "pto.mte_ub_gm %u, %mine, %n2048 nburst(%n1, %n0, %n0) : !pto.ptr<f32, ub>, !pto.ptr<f32, gm>, i64, i64, i64, i64",
+    "%blocks = arith.muli %sub, %n32 : i64",
+    "%part = pto.addptr %l1, %blocks : !pto.ptr<f32, l1> -> !pto.ptr<f32, l1>",
+    "pto.mte_ub_l1 %u, %part, %n4 nburst(%n1, %n0, %n0) : !pto.ptr<f32, ub>, !pto.ptr<f32, l1>, i64, i64, i64, i64",
+    "sync.set <PIPE_MTE3>, 0",
+    "%first = arith.cmpi eq, %sub, %n0 : i64",
+    "scf.if %first {  // :",
+    "sync.wait <PIPE_MTE3>, 1",
+    "mte_ub_gm %v, %p, %n256 nburst(%n1, %n0, %n0)",
+    "}",
+    "}",
+]  # fmt: skip
+"""Halves of a product to both vector cores, parts of them back to the cube, and those to the first vector core."""
+
+
+@pytest.mark.parametrize("split", ["m", "n"])
+def test_events_and_memories_that_cores_share(split: str, target: str) -> None:
+    arguments = {"x": "f32, gm", "y": "f32, gm", "o": "f32, gm", "p": "f32, gm"}
+    places = {
+        "x1": ("f32, l1", 0), "y1": ("f32, l1", 4096), "l1": ("f32, l1", 8192), "a": ("f32, l0a", 0),
+        "b": ("f32, l0b", 0), "c": ("f32, l0c", 0), "u": ("f32, ub", 64), "v": ("f32, ub", 8192),
+    }  # fmt: skip
+    text = kernel(arguments, places, [line.replace("{split}", split) for line in EVENTS])
+    x, y = (np.random.default_rng(n).integers(-4, 5, (16, 16 * n)).astype(np.float32) for n in (1, 2))
+    o, p = np.zeros((2, 16, 32), np.float32), np.zeros(64, np.float32)
+    run_text(text, target, x, y, o, p)
+    wanted = np.zeros((2, 16, 32), np.float32)
+    wanted[0, :8], wanted[1, :8] = np.split(x @ y, 2) if split == "m" else (0, 0)
+    if split == "n":
+        wanted[:, :, :16] = np.stack(np.split(x @ y, 2, axis=1))
+    np.testing.assert_array_equal(o, wanted)
+    np.testing.assert_array_equal(p, wanted.reshape(2, -1)[:, :32].reshape(-1))
+
+
+def test_waiting_for_nobody_is_an_error(target: str) -> None:
+    lines = ["section.cube {", "sync.wait <PIPE_FIX>, 0", "}", "section.vector {", "sync.wait <PIPE_MTE3>, 0", "}"]
+    with pytest.raises(ExecutionError, match="wait for each other"):
+        run_text(kernel({"x": "f32, gm"}, {}, lines), target, np.zeros(1, np.float32))
+
+
+def test_a_core_alone_has_nobody_to_take_from() -> None:
+    module = parse((KERNELS / "one_way.pto").read_text())
+    func = next(func for func in module.funcs() if func.name == "vector")
+    with pytest.raises(UnsupportedFeatureError, match=r"`pto\.tpop_from_aic` meets no other core") as caught:
+        lower(module, func, target="a5")
+    assert "calls both" in str(caught.value)

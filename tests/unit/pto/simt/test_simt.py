@@ -1,0 +1,202 @@
+"""SIMT: launches over work items, natively and in the interpreter, held to Python that runs them one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from unit.pto.tiles import running
+
+from tilewright.errors import KernelError
+
+np: Any = numpy
+KERNELS = Path(__file__).parent / "kernels"
+
+
+def run(name: str, target: str, *arguments: Any, grid: int = 1) -> list[Any]:
+    """Return what the arrays among some arguments hold after a launch of a kernel of this folder."""
+    module = running.read((KERNELS / f"{name}.pto").read_text(encoding="utf-8"), f"{name}.pto")
+    return running.run(module, name, target, grid, arguments)
+
+
+def test_work_items_have_places(target: str) -> None:
+    whole, called = run("places", target, np.zeros(256, np.int32), np.zeros(20, np.int32), 5)
+    z, y, x = np.indices((2, 4, 32))
+    assert (whole.reshape(2, 4, 32) == x + 256 * y + 10000 * z).all()
+    z, y, x = np.indices((2, 2, 5))
+    assert (called.reshape(2, 2, 5) == x + 256 * y + 10000 * z).all()
+
+
+def test_lanes_find_out_about_each_other(target: str) -> None:
+    count = 45
+    found = run("warps", target, np.zeros(22 * count, np.int32), count)[0].reshape(22, count)
+    for t in range(count):
+        lane, first = t % 32, t - t % 32
+        there = range(min(32, count - first))
+        bits, all_ = 1 << lane, 0xFFFFFFFF
+        masks = [bits, 2 * bits - 1, bits - 1, all_ & -bits, all_ & -2 * bits]
+        votes = [sum(1 << i for i in there if i % 2 == 0), 0, 1, 0, 1]
+
+        def at(i: int, low: int = 0, own: int = lane + 1, there: range = there) -> int:
+            return i + 1 if i in there and i >= low else own
+
+        down = at(lane + 3) if (lane + 3) // 16 == lane // 16 else lane + 1
+        shuffles = [at(3), at(lane - 2), down, at(lane ^ 1), lane + 1]
+        sums = [sum(i + 1 for i in there), len(there), 1]
+        expected = [lane, *masks, *votes, *shuffles, *sums, sums[0], len(there), at(lane ^ 2)]
+        assert [int(n) & all_ for n in found[:, t]] == [n & all_ for n in expected], t
+
+
+def test_branches_and_loops_around_meetings(target: str) -> None:
+    count = 45
+    found = run("control", target, np.full(5 * count, -1, np.int32), count)[0].reshape(5, count)
+    warps = [range(first, min(first + 32, count)) for first in range(0, count, 32)]
+    own = np.arange(count) % 7
+    second, looped = np.ones(count, int), np.arange(count)
+    for warp in warps:
+        thirds = [t for t in warp if t % 3 == 0]
+        for t in warp:
+            assert found[0, t] == (sum(thirds) if t in thirds else t)
+            assert found[1, t] == (max(i for i in thirds if i % 2) if t in thirds and t % 2 else -1)
+        for _ in range(3):
+            other = [t + int(second[t]) for t in warp]
+            taken = [int(looped[i]) if i in warp else int(looped[t]) for t, i in zip(warp, other, strict=True)]
+            for t, value in zip(warp, taken, strict=True):
+                second[t], looped[t] = value, looped[t] + value
+        for turn in range(0, 7, 2):
+            active = [t for t in warp if turn < own[t]]
+            most = max((looped[t] for t in active), default=0)
+            for t in active:
+                looped[t] = most - turn
+    assert found[2].tolist() == second.tolist()
+    assert found[3].tolist() == looped[::-1].tolist()
+    assert (found[4] == 0).all()
+
+
+def test_elements_change_in_one_step(target: str) -> None:
+    before = np.array([10, 3, 7, 10, 10, 0, 0, 0], np.int32)
+    floats, halves = np.array([1, 2], np.float32), np.zeros(1, np.float16)
+    places, floats, halves, pair, old = run(
+        "counters", target, before, floats, halves, np.zeros(1, np.uint32), np.zeros(80, np.int32)
+    )
+    assert places.tolist() == [210, 39, 7, 42, 2, 63, 0, -780]
+    assert (floats.tolist(), halves.tolist(), pair.view(np.float16).tolist()) == ([21, 0.5], [40], [40, 80])
+    assert old.tolist() == [*range(10, 210, 5), *(10 * t + 780 for t in range(40))]
+
+
+def test_blocks_change_elements_side_by_side() -> None:
+    before = np.array([10, 3, 7, 10, 10, 0, 0, 0], np.int32)
+    floats, halves = np.array([1, 2], np.float32), np.zeros(1, np.float16)
+    places = run("counters", "cpu", before, floats, halves, np.zeros(1, np.uint32), np.zeros(80, np.int32), grid=8)[0]
+    assert places.tolist() == [1610, 39, 7, 42, 2, 63, 0, -6240]
+
+
+X = np.array([0.25, 1.5, 2.5, -1.5, -0.5, 100.75, -0.0, np.nan, 3e9, 0.49999997], np.float32)
+Y = np.array([2.0, 0.1, -3.7, 2.0, 65504.0, 1e-8, 2.0009766, 1.0, -0.333, 5.0], np.float32)
+WORDS = np.array([1, -1, 2**31 - 1, -(2**31), 16777217, 305419896, 0, -7, 1 << 30, 3], np.int32)
+LONGS = np.array([1, -1, 2**63 - 1, -(2**63), 1 << 40, 123456789123456789, 0, -7, 5, 3], np.int64)
+
+
+def test_numbers(target: str) -> None:
+    count = len(X)
+    outs = np.zeros(19 * count, np.float32), np.zeros(17 * count, np.int32), np.zeros(3 * count, np.int64)
+    *_, floats, ints, longs = run("numbers", target, X, Y, WORDS, LONGS, *outs, count)
+    floats, ints, longs = (found.reshape(-1, count) for found in (floats, ints, longs))
+    _check_functions(floats)
+    w, v = [int(n) for n in WORDS], [int(n) ^ t for t, n in enumerate(WORDS)]
+    assert [int(n) for n in ints[11]] == [(a * b) >> 32 for a, b in zip(w, v, strict=True)]
+    whole = [(a % 2**32) * (b % 2**32) for a, b in zip(w, v, strict=True)]
+    assert [int(n) % 2**32 for n in ints[12]] == [n >> 32 for n in whole]
+    pools = [(a % 2**32 << 32 | b % 2**32).to_bytes(8, "little") for a, b in zip(w, v, strict=True)]
+    picked = [bytes([p[t & 7], p[0], p[0], p[0]]) for t, p in enumerate(pools)]
+    assert [int(n) % 2**32 for n in ints[13]] == [int.from_bytes(p, "little") for p in picked]
+    assert ints[14:, 0].tolist() == [0x4038, 0x403C, 0x46004000]
+    assert [int(n) % 2**64 for n in longs[0]] == whole
+    product = [int(n) for n in longs[0]]
+    assert [int(n) for n in longs[1]] == [int(a) * b >> 64 for a, b in zip(LONGS, product, strict=True)]
+    high = [(int(a) % 2**64) * (b % 2**64) >> 64 for a, b in zip(LONGS, product, strict=True)]
+    assert [int(n) % 2**64 for n in longs[2]] == high
+    _check_conversions(ints)
+
+
+def _check_functions(found: Any) -> None:
+    away = np.copysign(np.floor(np.abs(X.astype(float)) + 0.5), X)
+    with np.errstate(all="ignore"):
+        half, halves = X.astype(np.float16).astype(float), Y.astype(np.float16).astype(float)
+        fused = (X.astype(float) * Y + X).astype(np.float32)
+        exact = [np.abs(X), None, None, None, np.ceil(X), np.floor(X), np.rint(X), away, np.fmin(X, Y), np.fmax(X, Y)]
+        exact += [None, fused, (half * halves + half).astype(np.float16)]
+        near = {1: np.sqrt(X), 2: np.exp(X), 3: np.log(X), 10: np.power(X, Y)}
+        near[13] = np.exp(halves).astype(np.float16)
+    for row, wanted in enumerate(exact):
+        if wanted is not None:
+            np.testing.assert_array_equal(found[row], np.float32(wanted), err_msg=str(row))
+    for row, wanted in near.items():
+        np.testing.assert_allclose(found[row], np.float32(wanted), rtol=2e-3 if row == 13 else 1e-6, err_msg=str(row))
+    np.testing.assert_array_equal(found[15], WORDS.astype(np.float32))
+    towards_zero = [16777216.0 if w == 16777217 else w for w in WORDS.tolist()]
+    towards_zero[2] = 2147483520.0
+    towards_zero[5] = 305419872.0  # 24 bits of 305419896
+    np.testing.assert_array_equal(found[16], np.float32(towards_zero))
+    np.testing.assert_array_equal(found[17], WORDS.view(np.uint32).astype(np.float32))
+    np.testing.assert_array_equal(found[18], LONGS.astype(np.float32))
+
+
+def _check_conversions(found: Any) -> None:
+    low, high = -(2**31), 2**31 - 1
+    numbers = np.where(np.isnan(X), 0, X).astype(float)
+    away = np.copysign(np.floor(np.abs(numbers) + 0.5), numbers)
+    wanted = [np.rint(numbers), away, np.floor(numbers), np.ceil(numbers), np.trunc(numbers)]
+    for row, each in enumerate(wanted, 5):
+        assert found[row].tolist() == np.clip(each, low, high).astype(np.int64).tolist(), row
+    assert found[10].view(np.uint32).tolist() == np.clip(np.trunc(numbers), 0, 2**32 - 1).astype(np.int64).tolist()
+    near = Y.astype(np.float16)
+    with np.errstate(all="ignore"):
+        before, behind = np.nextafter(near, np.float16(-np.inf)), np.nextafter(near, np.float16(np.inf))
+    down, up = np.where(near <= Y, near, before), np.where(near >= Y, near, behind)
+    zero = np.where(Y < 0, up, down)
+    odd = np.where((zero == Y) | (zero.view(np.uint16) % 2 == 1), zero, np.where(Y < 0, down, up))
+    for row, each in ((1, down), (2, up), (3, zero), (4, odd)):
+        assert found[row].tolist() == each.view(np.uint16).tolist(), row
+
+
+LAUNCH = """module attributes {{pto.target_arch = "a5"}} {{
+  func.func @body(%p: !pto.ptr<i32, gm>) attributes {{pto.simt_entry}} {{
+    {body}
+    return
+  }}
+  func.func @main(%p: !pto.ptr<i32, gm>, %n: i32) attributes {{pto.entry}} {{
+    %c64 = arith.constant 64 : i32
+    {main}
+    return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "main", "said"),
+    [
+        ("", "pto.simt_launch @body<<<%c64, %c64, %n>>>(%p) : (!pto.ptr<i32, gm>) -> ()", "64 x 64"),
+        ("", "pto.simt_launch @main<<<%n, %n, %n>>>(%p, %n) : (!pto.ptr<i32, gm>, i32) -> ()", "pto.simt_entry"),
+        ("", "pto.simt_launch @bodies<<<%n, %n, %n>>>(%p) : (!pto.ptr<i32, gm>) -> ()", "@body"),
+        ("", "pto.simt_launch @body<<<%n, %n, %n>>>(%n) : (i32) -> ()", "i32 where !pto.ptr"),
+        ("", "pto.syncthreads", "work items of a launch"),
+        ("%n = pto.get_tid_x : i32\n pto.keep %n {slot = 1 : i64} : i32\n %l = pto.get_laneid : i32", "", "last"),
+        ("%v = pto.resume {slot = 123 : i64} : i32", "", "up to 122"),
+        ("%n = pto.get_tid_x : i32\n %v = pto.resume {slot = 1 : i64} : i32", "", "first"),
+    ],
+)
+def test_wrong_launches_are_refused(body: str, main: str, said: str) -> None:
+    text = LAUNCH.format(body=body, main=main)
+    with pytest.raises(KernelError, match=said):
+        running.run(running.read(text), "main", "interpret", 1, [np.zeros(4, np.int32), 3])
+
+
+def test_more_work_items_than_there_can_be_stop_the_program(target: str) -> None:
+    main = "pto.simt_launch @body<<<%c64, %n, %n>>>(%p) : (!pto.ptr<i32, gm>) -> ()"
+    module = running.read(LAUNCH.format(body="", main=main))
+    with pytest.raises(Exception, match="at most 2048 work items"):
+        running.run(module, "main", target, 1, [np.zeros(4, np.int32), 8])
