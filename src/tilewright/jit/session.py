@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
@@ -201,8 +202,7 @@ class Session:
         """Keep a program in this process; one that was loaded shows its stages all the same."""
         program = compiled.program
         program.specialized.update(_numbers(call, compiled.parameters))
-        known = self._kinds(call, config)
-        program.found_by = lambda: list(conditions(list(call.described.items()), known, compiled.reads))
+        program.found_by = partial(conditions, call.described, self._kinds(call, config), compiled.reads)
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
             made = Remade(program.loaded.code.backend, lambda: specialized(self.kernel, call).program, strategy)

@@ -41,13 +41,10 @@ class Unit:
     """Whether the running program checks itself; where it does not, what would fail has no meaning."""
     polled: bool = True
     """Whether loops end once the program has failed or was interrupted."""
-<<<<<<< HEAD
-    located: bool = False
-    """Whether instructions say which line they were made for."""
-=======
     worth: int = WORTH
     """How much work turns are, at least, that other threads have a share in."""
->>>>>>> main
+    located: bool = False
+    """Whether instructions say which line they were made for."""
     module: Module = field(init=False)
     emitted: dict[tuple[str, Signature], Emitted] = field(default_factory=dict[tuple[str, Signature], Emitted])
     errors: list[Error] = field(default_factory=list[Error])

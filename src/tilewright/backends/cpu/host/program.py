@@ -58,11 +58,8 @@ class ProgramEmitter(Unit):
     """A program being written for a target, with entries that are called from outside."""
 
     def __init__(self, program: Program, target: Target, options: Options) -> None:
-<<<<<<< HEAD
-        super().__init__(program, target, options.checked, options.polled, options.located)
-=======
-        super().__init__(program, target, options.checked, options.polled, WORTH * options.small_alone)
->>>>>>> main
+        worth = WORTH * options.small_alone
+        super().__init__(program, target, options.checked, options.polled, worth, options.located)
 
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside, its parameters read from words; return its symbol."""
