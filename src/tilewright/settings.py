@@ -6,7 +6,8 @@ import os
 import sys
 
 PREFIX = "TILEWRIGHT_"
-NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE"))
+_CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG")
+NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
 
@@ -18,6 +19,11 @@ def verify_level() -> str:
 def checked() -> bool:
     """Return whether native code checks what only the running program knows, from TILEWRIGHT_CHECKED: on unless off."""
     return _choice("CHECKED", "on", ("on", "off", "1", "0")) in ("on", "1")
+
+
+def debug() -> bool:
+    """Return whether kernels run line by line, for a debugger to follow, from TILEWRIGHT_DEBUG: off unless on."""
+    return _choice("DEBUG", "off", ("on", "off", "1", "0")) in ("on", "1")
 
 
 def num_threads() -> int:

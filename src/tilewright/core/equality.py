@@ -126,7 +126,7 @@ class _Pairing:
 _VALUES = (Expr, *get_args(Type))
 _STMTS: tuple[type[Stmt], ...] = get_args(Stmt)
 _LEAVES = (Const, DataType, GlobalVar, Op, Symbol)
-_IGNORED = {"span", "bounds", "callees", "op"}  # an `op` is the head of its call
+_IGNORED = {"span", "again", "bounds", "callees", "op"}  # an `op` is the head of its call
 _NAMES = {Var: "name_hint", Function: "name", Program: "name"}  # and these names are for people
 
 _DEFINITIONS = {"params", "var", "loop_var", "task", "return_vars"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role, SplitMode
@@ -122,6 +122,8 @@ class Program(Printable):
     name: str
     function_list: tuple[Function, ...]
     span: Span = UNKNOWN
+    again: Callable[[], Program] | None = None
+    """Reads the text that it was read from once more."""
 
     @property
     def functions(self) -> Mapping[GlobalVar, Function]:

@@ -88,7 +88,7 @@ def deserialize(data: bytes) -> Program | Function:
 
 @cache
 def _fields(cls: type[Any]) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cls) if f.name != "span")
+    return tuple(f.name for f in fields(cls) if f.name not in ("span", "again"))
 
 
 class _Writer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import field, replace
 from typing import Any
 
@@ -39,6 +40,9 @@ from tilewright.frontend.state import Callees, Widened
 from tilewright.frontend.translator import Translator
 from tilewright.records import record
 from tilewright.source import Span
+
+BUILDER: ContextVar[type[KernelBuilder]] = ContextVar("BUILDER", default=KernelBuilder)
+"""What walks over the functions that are translated."""
 
 
 @record
@@ -152,7 +156,7 @@ def _translate(
     header: Header,
     widened: Mapping[tuple[str, Span], Type],
 ) -> Function:
-    t = KernelBuilder(
+    t = BUILDER.get()(
         captured=captured,
         resolver=resolver,
         callees=callees,

@@ -91,7 +91,7 @@ class Builder:
     def program(self, name: str, span: Span) -> Program:
         """Translate everything and return the program, functions in the order they were written."""
         own = [self.method(method, span) for method in self.methods]
-        return Program(name, (*own, *self.brought), span)
+        return Program(name, (*own, *self.brought), span, lambda: Builder(self.methods).program(name, span))
 
     @property
     def brought(self) -> tuple[Function, ...]:

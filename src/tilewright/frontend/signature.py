@@ -136,3 +136,9 @@ def _meta(one: Given, type_: Type | None, given: Mapping[str, Given]) -> Given:
 def _dynamic(extent: Extent, bound: int | None) -> DynDim:
     name = extent.name if isinstance(extent, Symbol) else str(extent)
     return DynDim(name, name, bound)
+
+
+def dynamic_extents(metas: Mapping[str, Given]) -> list[int]:
+    """Return which of all the tensors' extents, one after the other, a program takes as they come."""
+    dims = [dim for meta in metas.values() if isinstance(meta, TensorMeta) for dim in meta.shape]
+    return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]

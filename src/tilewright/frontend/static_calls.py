@@ -298,7 +298,9 @@ def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     if callee is builtins.range:
         fix = "what only the running program knows is counted by a loop: `for i in range(...)`"
     elif callee is builtins.print:
-        fix = meant("print")
+        fix = f"{meant('print')}; print itself works in {t.captured.node.name}.debug(...)"
+    elif callee is builtins.breakpoint:
+        fix = f"{t.captured.node.name}.debug(...) runs it line by line, and stops here"
     elif isinstance(owner := getattr(callee, "__self__", None), (list, tuple)):
         fix = grown(name.rpartition(".")[0], owner)
     elif is_data(owner):

@@ -11,7 +11,7 @@ from tilewright.call.placement import MISSING
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import ScalarType, Type
 from tilewright.forks import computed_once
-from tilewright.frontend.signature import DynDim, Given, Known, RuntimeScalar, TensorMeta
+from tilewright.frontend.signature import DynDim, Given, Known, RuntimeScalar, TensorMeta, dynamic_extents
 from tilewright.jit.calls import Call
 from tilewright.keep.reads import ReadSet
 from tilewright.programs.program import CompiledProgram
@@ -104,8 +104,7 @@ class Compiled:
     @property
     def dynamic(self) -> list[int]:
         """Which of all the tensors' extents, one after the other, the program takes as they come."""
-        dims = [dim for meta in self.metas.values() if isinstance(meta, TensorMeta) for dim in meta.shape]
-        return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]
+        return dynamic_extents(self.metas)
 
     @property
     def types(self) -> dict[str, Type]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import is_not
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -152,6 +152,15 @@ class JITFunction(Inside, Referred):
         """Return the program as the front end makes it for some arguments, before any pass."""
         self._check_entry()
         return self._session.specialized(args, kwargs)
+
+    def debug(self, *args: Any, seed: int | None = None, at: Mapping[str, int] | None = None, **kwargs: Any) -> Any:
+        """Run the kernel line by line on eager tiles, for `breakpoint()`, pdb and an IDE to follow; return its results.
+
+        Turns of parallel loops run in order, or as a `seed` shuffles them. With `at={"i": 5}` the loop over `i` runs
+        unseen up to that turn, where the debugger opens.
+        """
+        self._check_entry()
+        return self._session.steps.run(self._session.binder, args, kwargs, seed, at)
 
     def as_torch_op(self, name: str) -> TorchOp:
         """Return the kernel as an operator of torch, known there as `name`, as in `"mine::softmax"`."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
-from tilewright.forks import Lock, undivided
+from tilewright.forks import Lock, computed_once, undivided
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.signature import Known
 from tilewright.frontend.tracebacks import brief
@@ -20,7 +20,7 @@ from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_r
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import conditions, explained
 from tilewright.jit.kept import KeptCall
-from tilewright.jit.specializing import NotAlike, returned, specialized
+from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
@@ -31,9 +31,9 @@ from tilewright.programs.stages import Remade
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
     from tilewright.frontend.entries import Specialization
+    from tilewright.jit.steps import Steps
     from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
-
 
 FOLLOW = "    help: restore it, or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
 
@@ -73,12 +73,14 @@ class Session:
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
+        if settings.debug():
+            return self.steps.run(self.binder, args, kwargs)
         apart = "config= was given" if config is not None else ""
         return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)
 
     def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
         """Run the kernel on a call that was `written` so; `apart` is why all calls like it come here, or nothing."""
-        hits, found = self.store.hits, self.compiled(call, config)
+        hits, found = self.store.hits, self._compiled(call, _placed(call, config))
         if config is not None and config.writes_folder:
             found.program.configured(config)
         result = found.run(call)
@@ -88,10 +90,6 @@ class Session:
             self._hasten(call, found, result, written)
         return result
 
-    def compiled(self, call: Call, config: RunConfig | None) -> Compiled:
-        """Return the program for a call, where its tensors are."""
-        return self._compiled(call, _placed(call, config))
-
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments."""
         call = self.binder.described(args, kwargs)
@@ -99,13 +97,16 @@ class Session:
             config = _placed(call, config)
         return self._compiled(call, config).program.configured(config)
 
+    @computed_once
+    def steps(self) -> Steps:
+        """What runs the kernel line by line."""
+        from tilewright.jit.steps import Steps
+
+        return Steps(self.kernel)
+
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
         """Return the kernel as the front end makes it for some arguments."""
-        call = self.binder.described(args, kwargs)
-        try:
-            return specialized(self.kernel, call)
-        except NotAlike as output:
-            return specialized(self.kernel, self._binder.apart(call, output.name))
+        return read(self.kernel, self.binder, self.binder.described(args, kwargs))[1]
 
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
@@ -215,8 +216,6 @@ class Session:
 
         self.store.compiles += 1
         return compile(made.program, **(config.compile_kwargs() if config is not None else {}))
-
-    # calls that do without the session
 
     @undivided()
     def _hasten(self, call: Call, found: Compiled, result: Any, written: Written) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Changed
 from tilewright.frontend.signature import Alike
-from tilewright.jit.calls import Call
+from tilewright.jit.calls import Binder, Call
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
@@ -30,6 +30,15 @@ def specialized(kernel: Kernel, call: Call) -> Specialization:
         if isinstance(given, Alike):
             _check_guess(kernel, made, name, is_passed=name in call.values)
     return made
+
+
+def read(kernel: Kernel, binder: Binder, call: Call) -> tuple[Call, Specialization]:
+    """Return the kernel as the front end makes it for a call, which may turn out to need another description."""
+    try:
+        return call, specialized(kernel, call)
+    except NotAlike as output:
+        call = binder.apart(call, output.name)
+        return call, specialized(kernel, call)
 
 
 def _read(kernel: Kernel, call: Call) -> Specialization:

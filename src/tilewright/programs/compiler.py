@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
@@ -124,7 +125,7 @@ def compile(
     source = as_program(program)
     if host_functions(source):
         return _distributed(source, how, target, distributed_config)
-    return _compiled(source, how, target)
+    return _stepped(source) if settings.debug() else _compiled(source, how, target)
 
 
 def _distributed(source: Program, how: _How, target: str | None, config: Any) -> CompiledProgram:
@@ -132,6 +133,13 @@ def _distributed(source: Program, how: _How, target: str | None, config: Any) ->
     from tilewright.programs.distributed.program import compile_distributed
 
     return compile_distributed(source, config, how.platform, lambda chip: _compiled(chip, how, target))
+
+
+def _stepped(source: Program) -> CompiledProgram:
+    """Return a program that runs line by line, whatever platform it is for."""
+    from tilewright.programs.debugging import in_steps
+
+    return CompiledProgram(source, INTERPRETER, in_steps(source))
 
 
 @record

@@ -1,0 +1,87 @@
+"""Debugging: programs run by the lines they were written in, for a debugger to follow."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from tilewright.backends.interface import find
+from tilewright.call.launch import run_interpreted
+from tilewright.core.program import Program
+from tilewright.forks import computed_once
+from tilewright.frontend.programs import as_program
+from tilewright.frontend.steps import stepwise
+from tilewright.frontend.text import parse
+from tilewright.interpret.stepper import Lines, SteppingMachine
+from tilewright.programs.entry import Entry
+from tilewright.programs.metadata import entry_of
+from tilewright.programs.platforms import INTERPRETER
+
+
+class SteppedProgram:
+    """A program that was read in steps, and is run by them; it stands for its own code."""
+
+    def __init__(
+        self,
+        program: Program,
+        seed: int | None = None,
+        at: Mapping[str, int] | None = None,
+        lines: Lines | None = None,
+    ) -> None:
+        self.program = program
+        self.machine = SteppingMachine(program, seed, at, lines)
+        self.code = find(INTERPRETER).compile(program)
+
+    @computed_once
+    def entry(self) -> Entry:
+        """What callers start."""
+        return Entry(self.program, entry_of(self.program), partial(run_interpreted, self.run))
+
+    def ordered(self, seed: int | None, at: Mapping[str, int] | None) -> SteppedProgram:
+        """Return the program with its parallel turns in a seed's order, and loops entered at a turn of theirs."""
+        if seed is None and not at:
+            return self
+        return SteppedProgram(self.program, seed, at, None if at else self.machine.lines)
+
+    def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
+        """Return what a function gives; ValueError where no loop came to the turn that it was to be entered at."""
+        with _breakpoints():
+            results = self.machine.run(name, args)
+        for loop, turn in self.machine.at.items():
+            raise ValueError(f"no loop of {self.program.name} had a turn {loop} = {turn}")
+        return results
+
+    def address(self, name: str) -> None:
+        """Return nothing: Python stands for the host function."""
+
+
+def in_steps(source: Program) -> SteppedProgram:
+    """Return a program read once more, in steps: from its own text, or from what it prints where that is gone."""
+    with stepwise():
+        again = source.again() if source.again is not None else as_program(parse(str(source), {}, f"<{source.name}>"))
+    return SteppedProgram(again)
+
+
+@contextmanager
+def _breakpoints() -> Generator[None]:
+    """Have `breakpoint()` open a pdb that steps over this package's own lines, unless somebody has another debugger."""
+    if sys.breakpointhook is not sys.__breakpointhook__:
+        yield
+        return
+    sys.breakpointhook = _open
+    try:
+        yield
+    finally:
+        sys.breakpointhook = sys.__breakpointhook__
+
+
+def _open(*args: Any, **named: Any) -> Any:
+    if os.environ.get("PYTHONBREAKPOINT", "").strip():
+        return sys.__breakpointhook__(*args, **named)
+    from tilewright.programs.kernel_pdb import KernelPdb
+
+    return KernelPdb().set_trace(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]

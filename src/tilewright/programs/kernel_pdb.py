@@ -1,0 +1,25 @@
+"""The kernel's pdb: steps from line to line of a kernel, over everything that computes them."""
+
+from __future__ import annotations
+
+from pdb import Pdb
+from types import FrameType
+
+from tilewright.interpret.stepped_code import STEPPER
+
+
+class KernelPdb(Pdb):
+    """A pdb that stops in kernels, helpers and what they call of Python's, and not in what stands between these."""
+
+    def stop_here(self, frame: FrameType) -> bool:
+        """Return whether to stop in a frame."""
+        return not _is_ours(frame) and super().stop_here(frame)
+
+
+def _is_ours(frame: FrameType | None) -> bool:
+    """Return whether a frame is of this package, or of what it calls: the next one around it that is known decides."""
+    while frame is not None and STEPPER not in frame.f_code.co_varnames:
+        if str(frame.f_globals.get("__name__", "")).startswith("tilewright."):
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,77 @@
+"""Kernels to be stepped through, in a file whose assertions nobody rewrites."""
+# pyright: basic, reportPossiblyUnbound=false, reportPossiblyUnboundVariable=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import tilewright.language as pl
+
+SEEN: list[Any] = []
+
+
+@pl.jit.inline
+def doubled(t: pl.Tile) -> pl.Tile:
+    twice = t * 2.0
+    return twice + 1.0
+
+
+@pl.jit.incore
+def row_sums(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    t = pl.load(x, [0, 0], [4, 8])
+    print(t.shape, t.dtype)
+    pl.store(pl.row_sum(t), [0, 0], out)
+    return out
+
+
+@pl.jit
+def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    offset = 1.0
+    for row in pl.parallel(0, x.shape[0], 4):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = doubled(pl.load(x, [row, 0], [4, 8]))
+            SEEN.append(row)
+            if row == 4:
+                breakpoint()
+            pl.store(t + offset, [row, 0], out)
+    return out
+
+
+@pl.jit
+def carrying(x: pl.Tensor, n: int, out: pl.Out[pl.Tensor]):
+    acc = pl.create_tile([4, 8], pl.FP32)
+    print(acc)
+    acc = pl.tile.full([4, 8], dtype=pl.FP32, value=0.0)
+    k = 0
+    for i, (total,) in pl.range(n, init_values=(acc,)):
+        more = total + pl.load(x, [0, 0], [4, 8])
+        k = k + 2
+        if i == 2:
+            pl.yield_(more)
+            break
+        last = pl.yield_(more)
+    while k < 100:
+        k = k * 3
+        if k > 50:
+            continue
+        k = k + 1
+    assert k > 100, "far enough"
+    cut = pl.set_validshape(last, 2, 8)
+    print(k, cut)
+    pl.store(last * pl.cast(k, pl.FP32), [0, 0], out)
+    return out
+
+
+@pl.jit
+def dispatching(x: pl.Tensor, out: pl.Out[pl.Tensor[[4, 1], pl.FP32]]):
+    out = row_sums(x, out)
+    return out
+
+
+@pl.jit
+def asserting(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    t = pl.load(x, [0, 0], [4, 8])
+    first = pl.read(t, [0, 1])
+    assert first > 5.0
+    pl.store(t, [0, 0], out)
+    return out

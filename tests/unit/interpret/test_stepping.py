@@ -1,0 +1,148 @@
+"""Stepping: kernels run by their own lines, as debuggers see them."""
+# pyright: reportCallIssue=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Golden
+from unit.interpret.stepped_kernels import SEEN, asserting, carrying, dispatching, kernel, row_sums
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.core.program import Program
+from tilewright.errors import ExecutionError
+from tilewright.programs.kernel_pdb import KernelPdb
+
+HERE = Path(__file__)
+KERNELS = HERE.with_name("stepped_kernels.py")
+NEXT = ["next"]
+X = np.arange(96, dtype=np.float32).reshape(12, 8)
+
+
+def test_pdb_steps_through_a_kernel_and_its_helper(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+    commands = [
+        "p t.shape",
+        "p row, offset",
+        "print(t[0, :3])",
+        *NEXT,
+        "print(out[4, :2])",
+        *NEXT,
+        *NEXT,
+        "step",
+        *NEXT,
+        *NEXT,
+    ]
+    commands += ["print(twice[0])", "up", "p row", "continue", ""]
+    said = io.StringIO()
+    pdb = KernelPdb(stdin=io.StringIO("\n".join(commands)), stdout=said, nosigint=True)
+    pdb.use_rawinput = False
+    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.set_trace(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
+    np.testing.assert_array_equal(kernel.debug(X), X * 2 + 2)
+    sys.settrace(None)
+    golden("stepping.txt", said.getvalue().replace(str(KERNELS), KERNELS.name), HERE.parent)
+
+
+def test_every_line_has_its_names_before_the_next_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "breakpointhook", lambda: None)
+    lines: list[tuple[str, int]] = []
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        if frame.f_code.co_name in ("kernel", "doubled") and event in ("line", "call"):
+            lines.append((event, frame.f_lineno - frame.f_code.co_firstlineno))
+            assert event == "line" or "__tilewright__" in frame.f_locals
+        return trace
+
+    sys.settrace(trace)
+    kernel.debug(X[:4])
+    sys.settrace(None)
+    turn = [("line", 2), ("line", 3), ("line", 4), ("call", 0), ("line", 1), ("line", 2)]
+    assert lines == [("call", 0), ("line", 1), *turn, *(("line", n) for n in (5, 6, 8, 2, 9))]
+
+
+def test_turns_come_in_order_or_as_a_seed_shuffles_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "breakpointhook", lambda: None)
+    found: list[list[int]] = []
+    for seed in (None, 1, 1, 2):
+        SEEN.clear()
+        np.testing.assert_array_equal(kernel.debug(X, seed=seed), X * 2 + 2)
+        found.append([*SEEN])
+    assert found[0] == [0, 4, 8] and found[1] == found[2]
+    assert all(sorted(order) == [0, 4, 8] for order in found) and found[1] != found[0]
+
+
+def test_a_loop_is_entered_at_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    stops: list[int] = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda: stops.append(sys._getframe(1).f_locals["row"]))  # pyright: ignore[reportPrivateUsage]
+    SEEN.clear()
+    np.testing.assert_array_equal(kernel.debug(X, at={"row": 8}), X * 2 + 2)
+    assert (stops, SEEN) == ([8], [8])
+    with pytest.raises(ValueError, match="no loop of kernel had a turn row = 5"):
+        kernel.debug(X, at={"row": 5})
+
+
+def test_loops_that_carry_leave_and_go_on_compute_the_same(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
+    out = np.zeros((4, 8), np.float32)
+    carrying.debug(X[:4], 5, out)
+    np.testing.assert_array_equal(out, X[:4] * 3 * 171)
+    golden("printed_tiles.txt", capsys.readouterr().out, HERE.parent)
+
+
+def test_kernels_that_are_called_are_stepped_through_as_well(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_DEBUG", "1")
+    np.testing.assert_array_equal(dispatching(X[:4]), X[:4].sum(1, keepdims=True))
+    assert capsys.readouterr().out == "(4, 8) fp32\n"
+
+
+@pl.program
+class Shifted:
+    @pl.function(type=pl.FunctionType.InCore)
+    def shift(
+        self, x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]
+    ) -> pl.Tensor[[4, 8], pl.FP32]:
+        t: pl.Tile[[4, 8], pl.FP32] = pl.load(x, [0, 0], [4, 8])
+        return pl.store(pl.add(t, 1.0), [0, 0], out)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self, x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]
+    ) -> pl.Tensor[[4, 8], pl.FP32]:
+        out = self.shift(x, out)
+        return out
+
+
+@pytest.mark.parametrize("program", [Shifted, replace(Shifted, again=None)], ids=["written", "printed"])
+def test_programs_are_stepped_through_by_their_own_text(program: Program) -> None:
+    names: set[tuple[str, str]] = set()
+
+    def trace(frame: FrameType, event: str, arg: object) -> None:
+        names.add((frame.f_code.co_name, frame.f_code.co_filename))
+
+    compiled = ir.compile(program, platform="interpret")
+    sys.settrace(trace)
+    result = compiled.debug(X[:4])
+    sys.settrace(None)
+    np.testing.assert_array_equal(result, X[:4] + 1)
+    files = {file for name, file in names if name in ("shift", "main")}
+    assert files == {str(HERE)} if program is Shifted else all(file.startswith("<Shifted>") for file in files)
+
+
+def test_what_a_kernel_asserts_is_reported_at_its_line() -> None:
+    with pytest.raises(ExecutionError, match="does not hold") as caught:
+        asserting.debug(X[:4])
+    frames = [entry.name for entry in caught.traceback]
+    assert "asserting" in frames
+
+
+def test_debug_takes_no_kernels_that_others_call() -> None:
+    with pytest.raises(TypeError, match="only a @pl.jit function"):
+        row_sums.debug(X)
