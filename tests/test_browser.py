@@ -1,4 +1,4 @@
-"""The page in a browser: lines that link, filters, keys, addresses, both colours, two widths, and no complaints.
+"""Pages in a browser: lines that link, filters, keys, addresses, both colours, two widths, and no complaints.
 
 One headless Chromium serves all tests here; where there is none, or no driver for it, they are skipped.
 """
@@ -6,7 +6,11 @@ One headless Chromium serves all tests here; where there is none, or no driver f
 from __future__ import annotations
 
 import json
+import posixpath
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,15 +18,15 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import GOLDEN, Golden
+from pages import ROOT
 
 import tilewright.language as pl
 from tilewright import ir
+from tilewright.ops.registry import specs
 from tilewright.tools import cli
 
-selenium = pytest.importorskip("selenium.webdriver", reason="no selenium drives a browser here")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver here")
 
 ARGUMENTS = "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"
 
@@ -67,12 +71,13 @@ class Browser:
     """A browser with one page open."""
 
     def __init__(self) -> None:
-        options: Any = selenium.ChromeOptions()
+        selenium: Any = pytest.importorskip("selenium.webdriver", reason="no selenium drives a browser here")
+        options = selenium.ChromeOptions()
         options.binary_location = CHROMIUM
         for argument in ARGUMENTS:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver: Any = selenium.Chrome(options=options, service=selenium.ChromeService(DRIVER))
+        self.driver = selenium.Chrome(options=options, service=selenium.ChromeService(DRIVER))
         self.driver.set_script_timeout(5)
 
     def open(self, page: Path, where: str = "", width: int = 1400) -> None:
@@ -109,14 +114,19 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    if not (CHROMIUM and DRIVER):
+        pytest.skip("there is no Chromium with its driver here")
     made = Browser()
     yield made
     made.driver.quit()
 
 
 @pytest.fixture(autouse=True)
-def no_complaints(browser: Browser) -> Iterator[None]:
+def no_complaints(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
+    if "browser" not in request.fixturenames:
+        return
+    browser: Browser = request.getfixturevalue("browser")
     assert [entry for entry in browser.driver.get_log("browser") if entry["source"] != "rendering"] == []
 
 
@@ -234,3 +244,50 @@ class many:
     browser.open(page, "tab=code")
     assert browser.run("return performance.timing.domComplete - performance.timing.navigationStart") < 1000
     assert browser.run("return explorer.opened[0].rows.length") > 1000
+
+
+# the site
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("site")
+    subprocess.run(
+        [sys.executable, ROOT / "docs/site/build.py", "--output", output], check=True, stdout=subprocess.DEVNULL
+    )
+    return output
+
+
+def test_links_of_the_site_lead_to_pages_and_to_places_on_them(site: Path) -> None:
+    texts = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    places = {page: {"", *re.findall(r' id="([^"]*)"', text)} for page, text in texts.items()}
+    places |= {path.relative_to(site).as_posix(): {""} for path in site.rglob("*") if path.suffix != ".html"}
+    wanted = {
+        (page, target) for page, text in texts.items() for target in re.findall(r'<[^>]*(?:href|src)="([^":]*)"', text)
+    }
+    lost: list[tuple[str, str]] = []
+    for page, target in wanted:
+        file, _, anchor = target.partition("#")
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(page), file)) if file else page
+        if anchor not in places.get(there, ()):
+            lost.append((page, target))
+    assert not lost
+
+
+def test_every_class_of_error_and_every_op_has_its_place_in_the_site(site: Path) -> None:
+    index = json.loads((site / "search.js").read_text(encoding="utf-8").partition("=")[2].rstrip(";\n"))
+    found = {(group, title) for title, _, group, _ in index}
+    assert {("Ops", f"pl.{spec.name}") for spec in specs() if spec.has_a_name} <= found
+    assert ("Errors", "ShapeMismatchError") in found and ("Errors", "RaceError") in found
+    assert (site / "ops/gather.html").read_text(encoding="utf-8").count("<svg") >= 1
+
+
+def test_the_site_is_searched_and_fits_a_phone(browser: Browser, site: Path) -> None:
+    for width in 1400, 420:
+        browser.driver.set_window_size(width, 900)
+        for name in "index", "ops/gather", "errors/ShapeMismatchError", "coming-from", "gallery":
+            browser.driver.get((site / f"{name}.html").as_uri())
+            assert browser.run("return document.documentElement.scrollWidth <= innerWidth"), (name, width)
+    change = "box.value = 'largest row'; box.dispatchEvent(new Event('input'))"
+    browser.run(f"const box = document.getElementById('search'); {change}")
+    assert "pl.row_max" in [text[3:].partition("Return")[0] for text in browser.lines("#results a")]
