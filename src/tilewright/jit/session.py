@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
+from tilewright.call.ranges import APART
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, computed_once, undivided
@@ -75,7 +76,7 @@ class Session:
         """Run the kernel on a call's arguments."""
         if settings.debug():
             return self.steps.run(self.binder, args, kwargs)
-        apart = "config= was given" if config is not None else ""
+        apart = "config= was given" if config is not None else APART if settings.ranges() else ""
         return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)
 
     def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
@@ -83,7 +84,7 @@ class Session:
         hits, found = self.store.hits, self._compiled(call, placed(call, config))
         if config is not None and config.writes_folder:
             found.program.configured(config)
-        result = found.run(call)
+        result = found.run(call, None if config is None else config.trace)
         was_found = self.store.hits > hits
         self.detours.note(apart or lasting_reason(self.kernel, call, found) or FIRST if was_found else COMPILED)
         if not apart and was_found and self.direct_calls.can_be:
@@ -141,7 +142,7 @@ class Session:
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
         ranks = None if config is None or config.distributed_config is None else config.distributed_config.key
-        return call.kinds, code_options(config), settings.checked(), call.device, ranks
+        return call.kinds, code_options(config), settings.checked(), settings.located(), call.device, ranks
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
