@@ -18,7 +18,7 @@ from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
-from tilewright.programs.explored import Explored
+from tilewright.programs.explained import Explained
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, Located, file_of, path_of
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
 from tilewright.programs.profile import Profile
@@ -52,7 +52,7 @@ class Exported:
         return torch_op(self.declared, self, name)
 
 
-class CompiledProgram(ChipProgram, Exported, Explored, Located, Uncopied):
+class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
