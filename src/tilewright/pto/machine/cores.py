@@ -15,36 +15,39 @@ from tilewright.dtypes import DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.pipes import MOST_PIPES
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.module import Func, Module, Number, Op, Region, SymbolRef, word_of
+from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, word_of
+from tilewright.pto.op import number_of
 from tilewright.pto.types import Space, TileBuf
 from tilewright.records import record
 
 CUBE, VECTOR = "cube", "vector"
-_SECTIONS = {
+SECTIONS = {
     "pto.section.cube": CUBE, "pto.section.vector": VECTOR, "pto.vecscope": VECTOR, "pto.strict_vecscope": VECTOR,
 }  # fmt: skip
+"""The core that runs a region, by the op that it belongs to."""
 _EVENTS = ("pto.sync.set", "pto.sync.wait")
 _LANES = 2
 EVENTS = 16
 """The events of one vector core; the cube counts those of the second from there on."""
 
-PUSHES = {"pto.tpush_to_aiv": "aiv", "pto.tpush_to_aic": "aic"}
-POPS = {"pto.tpop_from_aic": "aiv", "pto.tpop_from_aiv": "aic"}
-_ON_CUBE = (
-    "pto.aic_initialize_pipe",
-    "pto.talloc_to_aiv",
-    "pto.tpush_to_aiv",
-    "pto.tpop_from_aiv",
-    "pto.tfree_from_aiv",
+PIPED: Mapping[str, tuple[str, str]] = {
+    f"pto.{name.format(own=own, other=other)}": (kind, towards.format(own=own, other=other))
+    for kind, own, other in ((CUBE, "aic", "aiv"), (VECTOR, "aiv", "aic"))
+    for name, towards in (
+        ("{own}_initialize_pipe", ""), ("talloc_to_{other}", "{other}"), ("tpush_to_{other}", "{other}"),
+        ("tpop_from_{other}", "{own}"), ("tfree_from_{other}", "{own}"),
+    )
+}  # fmt: skip
+"""The core that each op on pipes is for, and where the pipe leads that it is about."""
+PUSHES, POPS = (
+    {name: towards for name, (_, towards) in PIPED.items() if name.startswith(f"pto.{word}")}
+    for word in ("tpush", "tpop")
 )
-_ON_VECTOR = tuple(name.replace("aiv", "a*").replace("aic", "aiv").replace("a*", "aic") for name in _ON_CUBE)
 
 
-def number(op: Op, name: str, default: int = 0) -> int:
-    """Return an attribute that is a whole number."""
-    found = op.attributes.get(name, default)
-    value = found.value if isinstance(found, Number) else found
-    return int(value) if isinstance(value, int) else default
+def number(op: Op, name: str) -> int:
+    """Return an attribute that is a whole number, zero where there is none."""
+    return number_of(op, name) or 0
 
 
 @record
@@ -92,7 +95,7 @@ class Core:
 
     def skips(self, op: Op, callee: Func | None) -> bool:
         """Return whether an op is for the other core."""
-        kind = _SECTIONS.get(op.name) if callee is None else self.meeting.kinds.get(callee)
+        kind = SECTIONS.get(op.name) if callee is None else self.meeting.kinds.get(callee)
         return kind is not None and kind != self.kind
 
     def owns(self, space: Space) -> bool:
@@ -120,31 +123,33 @@ def within(m: Inside, op: Op, callee: Func | None = None) -> Generator[Func | No
     m.claimed -= is_own
 
 
-def kinds_of(module: Module, outer: str | None = None) -> Iterator[tuple[Func, str]]:
-    """Yield the functions that belong to one core: as they say, as their module says, or by the pipe ops they have."""
-    own = module.attributes.get("pto.kernel_kind")
-    kind = outer if own is None else word_of(own)
+def kinds_said(module: Module, outer: str = "") -> Iterator[tuple[Func, str]]:
+    """Yield every function with the core that it, or the modules around it, say it is for; empty where nobody does."""
+    said = word_of(module.attributes.get("pto.kernel_kind", outer))
     for item in module.items:
         if isinstance(item, Module):
-            yield from kinds_of(item, kind)
-            continue
-        said = item.attributes.get("pto.kernel_kind")
-        found = kind if said is None else word_of(said)
-        found = found or _kind_by_ops(item)
-        if found in (CUBE, VECTOR):
-            yield item, found
+            yield from kinds_said(item, said)
+        else:
+            kind = word_of(item.attributes.get("pto.kernel_kind", said))
+            yield item, kind if kind in (CUBE, VECTOR) else ""
 
 
-def _kind_by_ops(func: Func) -> str | None:
+def kinds_of(module: Module) -> dict[Func, str]:
+    """Return the functions that belong to one core: as is said, or by the pipe ops they have."""
+    found = {func: kind or _kind_by_ops(func) for func, kind in kinds_said(module)}
+    return {func: kind for func, kind in found.items() if kind}
+
+
+def _kind_by_ops(func: Func) -> str:
     ops = func.body.ops if func.body is not None else ()
-    names = {inner.name for op in ops if op.name not in _SECTIONS for inner in op.walk()}
-    on_cube, on_vector = not names.isdisjoint(_ON_CUBE), not names.isdisjoint(_ON_VECTOR)
-    return None if on_cube == on_vector else CUBE if on_cube else VECTOR
+    walked = (inner for op in ops if op.name not in SECTIONS for inner in op.walk())
+    kinds = {PIPED[op.name][0] for op in walked if op.name in PIPED}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def meeting_of(module: Module, func: Func) -> Meeting | None:
     """Return where the cores that run a function meet, None where one core runs all of it."""
-    kinds, scopes = dict(kinds_of(module)), dict(module.scopes())
+    kinds, scopes = kinds_of(module), dict(module.scopes())
     if func in kinds:
         return None
     placed = list(_placed(func, kinds, scopes, None))
@@ -167,7 +172,7 @@ def _placed(
     def walk(region: Region, kind: str | None) -> Iterator[tuple[Op, str | None]]:
         for op in region.ops:
             yield op, kind
-            inner = _SECTIONS.get(op.name, kind)
+            inner = SECTIONS.get(op.name, kind)
             for each in op.regions:
                 yield from walk(each, inner)
             callee = op.attributes.get("callee")
