@@ -16,13 +16,13 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import loaded, stored
-from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, element_type
-from tilewright.pto.ops.moves import blank, padded, rectified, refuse_scaling
+from tilewright.pto.ops.leaving import brought, is_there
+from tilewright.pto.ops.moves import blank, padded
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import Scalar, Space, TileBuf
 from tilewright.records import record
@@ -195,9 +195,14 @@ def _seen_as(view: View, element: Scalar) -> View:
 
 
 @declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width, law=stored, knows_packed=True)
-def _store(m: Machine, op: Op, view: View, source: Tile) -> None:
-    """A tile into a window of global memory, added to it where `atomicType` says so."""
-    refuse_scaling(op)
+@declare("pto.tstore_fp", tile("zz", "y"), rule=_keeps_width, law=stored)
+def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) -> None:
+    """A tile into a window of global memory, added to it where `atomicType` says so.
+
+    An accumulator is converted, and perhaps scaled and rectified.
+    """
+    if not is_there(m, *factors):
+        return
     is_sum = getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add"
     if not is_sum:
         _refuse_overlap(view)
@@ -206,7 +211,9 @@ def _store(m: Machine, op: Op, view: View, source: Tile) -> None:
     with _pieces(m, view, source) as piece:
         if piece is None or 0 in piece.shape:
             return
-        value = cast(m, rectified(m, op, read(m, source, piece.region, at=piece.at)), view.pointer.element.dtype)
+        held = read(m, source, piece.region, at=piece.at)
+        column = None if piece.at is None else piece.at[1]
+        value = brought(m, op, held, view.pointer.element, factors, column)
         if len(piece.axes) > 2:
             value = m.b.tile("reshape", value, piece.shape)
         atomic = AtomicType.Add if is_sum else AtomicType.None_
