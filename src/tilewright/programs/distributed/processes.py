@@ -27,6 +27,8 @@ from tilewright.programs.distributed.windows import Parts, aligned, room_of
 PATIENCE = 2.0
 """Seconds that a process whose run is over has to say so."""
 SPINS = 2000
+FAILED, LATE = 1, 2
+"""How a run came to be over."""
 
 
 class ProcessProgress:
@@ -155,24 +157,25 @@ class ProcessRun:
 
     def _watch(self, timeout: float) -> None:
         """Wait for this process's part; end all where another process has ended, or they take too long."""
-        since, why = time.monotonic(), ""
+        since = time.monotonic()
         own = self.segments[self.group.rank].words
         try:
             while not self.done.wait(LOOK):
                 late = time.monotonic() - since > timeout
                 if not own[Control.ABORT] and (late or self.group.ended()):
-                    why = f"ranks have waited for each other for more than {timeout:g} s" if late else ""
-                    self._end()
+                    self._end(LATE if late else FAILED)
         except BaseException:
             self._end()
             self.done.wait(PATIENCE)
             raise
         if self.failure is not None:
+            is_late = own[Control.ABORT] == LATE
+            why = f"ranks have waited for each other for more than {timeout:g} s" if is_late else ""
             self.failure = self._explained(self.failure, why)
 
-    def _end(self) -> None:
+    def _end(self, how: int = FAILED) -> None:
         for segment in self.segments:
-            segment.words[Control.ABORT] = 1
+            segment.words[Control.ABORT] = segment.words[Control.ABORT] or how
 
     def _explained(self, error: BaseException, why: str) -> BaseException:
         """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""
