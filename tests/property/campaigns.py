@@ -54,11 +54,20 @@ EVERY_PAIR = 1000
 def _with_program(action: Callable[[str, str], object], budget: int, **options: Any) -> Campaign:
     """Return what tries an action on the program that a number leads to."""
 
-    def campaign(number: int) -> None:
-        text = program(Random(number).randint, budget, **options)
-        action(text, f"the program of {number}")
+    def text_of(number: int) -> str:
+        return program(Random(number).randint, budget, **options)
 
+    def campaign(number: int) -> None:
+        action(text_of(number), f"the program of {number}")
+
+    vars(campaign)["text_of"] = text_of
     return campaign
+
+
+def text_of(name: str, number: int) -> str:
+    """Return the program that an attempt of a campaign is about, nothing where it is about something else."""
+    found = vars(CAMPAIGNS[name]).get("text_of")
+    return found(number) if found is not None else ""
 
 
 def _quiet(action: Callable[[str], object]) -> Callable[[str, str], object]:

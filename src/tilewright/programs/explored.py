@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from tilewright.programs.stages import Stages
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tilewright.explore.page import Fact, Page
+    from tilewright.explore.page import Fact, Page, Roofline
     from tilewright.programs.entry import Entry
 
 PAGE = "explore.html"
@@ -35,13 +35,17 @@ class Explored:
     _folder: Folder
 
     def __init__(self) -> None:
-        self.found_by: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+        self.found_by: Callable[[], Iterable[tuple[str, str, str]]] = tuple
         """Gives what calls find it by and what is looked at before each, by group and name; a kernel says so."""
 
     @property
     def entry(self) -> Entry:
         """The only function that a caller starts."""
         raise NotImplementedError
+
+    def roofline(self, *args: Any, **named: Any) -> Roofline | None:
+        """Return where a call lies below what the machine can do, None where that is not known."""
+        return None
 
     def explore(self, *args: Any, output: str | os.PathLike[str] | None = None, **named: Any) -> Path:
         """Write a page that shows the program at every stage, each line beside the one it came from; return its path.
@@ -79,6 +83,7 @@ class Explored:
                 self.stages["fusion"] if "fusion" in self.stages else "",
                 [(record.name, record.start, record.end) for record in self.profile.records],
                 [*self._facts()],
+                roofline=None if called is None else self.roofline(*args, **named),
                 watch=None if called is None else partial(watched, source, self.entry.name, called),
             )
         )

@@ -18,7 +18,7 @@ from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
-from tilewright.programs.explored import Explored
+from tilewright.programs.explained import Explained
 from tilewright.programs.exported import Exported
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.located import Located
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tilewright.programs.config import RunConfig
 
 
-class CompiledProgram(ChipProgram, Exported, Explored, Located, Uncopied):
+class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the

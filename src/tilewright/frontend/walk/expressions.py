@@ -152,7 +152,11 @@ def spread(t: Walker, node: ast.expr) -> Sequence[Value]:
 
 
 def _binary(t: Walker, node: ast.BinOp) -> Value:
-    lhs, rhs = t.operand(node.left), t.operand(node.right)
+    return combined(t, t.operand(node.left), t.operand(node.right), node)
+
+
+def combined(t: Walker, lhs: Value, rhs: Value, node: ast.BinOp) -> Value:
+    """Return what an operator makes of its operands."""
     if t.computes(lhs) or t.computes(rhs):
         return t.binary(node.op, lhs, rhs, node)
     return known(t, node, BINARY[type(node.op)], lhs, rhs)
