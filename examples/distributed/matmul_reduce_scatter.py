@@ -1,4 +1,4 @@
-"""Product and reduce-scatter in one kernel: each block of a product goes to the rank that sums it as soon as it is there.
+"""Product and reduce-scatter in one kernel: each block goes to the rank that sums it as soon as it is there.
 
 Rank r has columns of A and rows of B, a part of the inner dimension, and ends with its rows of the whole product.
 """

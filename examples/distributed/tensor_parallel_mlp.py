@@ -1,4 +1,4 @@
-"""A tensor-parallel MLP: each rank has columns of the first matrix and rows of the second, and the results are summed."""
+"""A tensor-parallel MLP: a rank has columns of the first matrix and rows of the second, and results are summed."""
 
 import torch
 
