@@ -177,4 +177,5 @@ def _simpler(value: Any) -> Iterator[Any]:
     yield np.ones_like(value)
     if value.dtype.kind not in "biu":
         wide: Any = value.astype(np.float64)
-        yield np.round(4 * wide).astype(value.dtype)
+        rounded: Any = np.round(4 * wide)
+        yield rounded.astype(value.dtype)
