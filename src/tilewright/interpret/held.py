@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region
-from tilewright.dtypes import DataType
+from tilewright.core.types import TensorType, TileType
 
 
 class Unset:
@@ -24,8 +25,8 @@ UNSET = Unset()
 class Held(NDArrayOperatorsMixin):
     """A tile or a tensor as it is at a line: NumPy computes with it, and what nobody wrote prints as `--`."""
 
-    def __init__(self, kind: str, region: Region, dtype: DataType) -> None:
-        self.kind, self.region, self.dtype = kind, region, dtype
+    def __init__(self, type_: TileType | TensorType, region: Region) -> None:
+        self.type, self.region, self.dtype = type_, region, type_.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,4 +67,12 @@ class Held(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         extents = ", ".join(map(str, self.shape))
         valid = "" if self.valid_shape == self.shape else f", valid [{', '.join(map(str, self.valid_shape))}]"
-        return f"{self.kind}[{extents}] of {self.dtype}{valid}\n{self.masked}"
+        kind = "tile" if isinstance(self.type, TileType) else "tensor"
+        return f"{kind}[{extents}] of {self.dtype}{valid}\n{self.masked}"
+
+
+def shown(expr: Expr, value: Any) -> Any:
+    """Return what an expression is worth, as it can be looked at."""
+    if isinstance(value, Region) and isinstance(expr.type, (TensorType, TileType)):
+        return Held(expr.type, value)
+    return value

@@ -16,6 +16,7 @@ from tilewright.forks import computed_once
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.steps import stepwise
 from tilewright.frontend.text import parse
+from tilewright.interpret.eager import eager
 from tilewright.interpret.stepper import Lines, SteppingMachine
 from tilewright.programs.entry import Entry
 from tilewright.programs.metadata import entry_of
@@ -49,7 +50,7 @@ class SteppedProgram:
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a function gives; ValueError where no loop came to the turn that it was to be entered at."""
-        with _breakpoints():
+        with _breakpoints(), eager():
             results = self.machine.run(name, args)
         for loop, turn in self.machine.at.items():
             raise ValueError(f"no loop of {self.program.name} had a turn {loop} = {turn}")

@@ -31,7 +31,7 @@ def test_pdb_steps_through_a_kernel_and_its_helper(monkeypatch: pytest.MonkeyPat
     commands = [
         "p t.shape",
         "p row, offset",
-        "print(t[0, :3])",
+        "print(pl.row_max(t)[1], t[0, :3])",
         *NEXT,
         "print(out[4, :2])",
         *NEXT,
