@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Expr
-from tilewright.core.grid import CURRENT, Block
 from tilewright.core.program import Program
 from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SpmdScopeStmt, WhileStmt
 from tilewright.errors import ExecutionError
@@ -62,18 +61,10 @@ class SteppingMachine(Machine):
 
     def turns(self, stmt: ForStmt, indices: range) -> Iterator[int]:
         """Yield the indices of a loop, those of a parallel one in an order of their own."""
-        return iter(self._ordered(indices) if stmt.kind is ForKind.Parallel else indices)
+        return iter(self.in_order(indices) if stmt.kind is ForKind.Parallel else indices)
 
-    def blocks(self, count: int) -> Generator[None]:
-        """Let each block of a grid be the current one, one after the other."""
-        for index in self._ordered(range(count)):
-            token = CURRENT.set(Block(index, count))
-            try:
-                yield
-            finally:
-                CURRENT.reset(token)
-
-    def _ordered(self, indices: range) -> Sequence[int]:
+    def in_order(self, indices: range) -> Sequence[int]:
+        """Return turns and blocks as they come, or as the seed shuffles them."""
         return indices if self.order is None else self.order.sample(indices, len(indices))
 
 

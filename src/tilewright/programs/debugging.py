@@ -6,11 +6,10 @@ import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from tilewright.backends.interface import find
-from tilewright.call.launch import run_interpreted
+from tilewright.call.launch import runner_of
 from tilewright.core.program import Program
 from tilewright.forks import computed_once
 from tilewright.frontend.programs import as_program
@@ -40,7 +39,7 @@ class SteppedProgram:
     @computed_once
     def entry(self) -> Entry:
         """What callers start."""
-        return Entry(self.program, entry_of(self.program), partial(run_interpreted, self.run))
+        return Entry(self.program, entry_of(self.program), runner_of(self))
 
     def ordered(self, seed: int | None, at: Mapping[str, int] | None) -> SteppedProgram:
         """Return the program with its parallel turns in a seed's order, and loops entered at a turn of theirs."""
