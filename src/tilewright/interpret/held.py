@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from tilewright import notebook
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region
 from tilewright.core.types import TensorType, TileType
@@ -20,6 +21,8 @@ class Unset:
 
 
 UNSET = Unset()
+SHOWN = 16
+"""How many rows and columns a notebook shows."""
 
 
 class Held(NDArrayOperatorsMixin):
@@ -64,11 +67,21 @@ class Held(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.region.data)
 
-    def __repr__(self) -> str:
+    @property
+    def title(self) -> str:
+        """What it is: its extents, its element type, and how much of it is valid."""
         extents = ", ".join(map(str, self.shape))
         valid = "" if self.valid_shape == self.shape else f", valid [{', '.join(map(str, self.valid_shape))}]"
         kind = "tile" if isinstance(self.type, TileType) else "tensor"
-        return f"{kind}[{extents}] of {self.dtype}{valid}\n{self.masked}"
+        return f"{kind}[{extents}] of {self.dtype}{valid}"
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{self.masked}"
+
+    def _repr_html_(self) -> str:
+        """Return its first elements as a notebook shows them; those that nobody wrote stay empty."""
+        rows = self.masked.reshape(-1, self.shape[-1] if self.shape else 1)[:SHOWN, :SHOWN]
+        return notebook.grid(self.title, ([None if e is np.ma.masked else f"{e:.6g}" for e in row] for row in rows))
 
 
 def shown(expr: Expr, value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tilewright.jit.arguments import Described
@@ -25,9 +25,9 @@ def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Se
     return "; ".join(min(differences, key=_distance))
 
 
-def conditions(described: Sequence[tuple[str, Described]], kinds: Sequence[Any], reads: ReadSet) -> Iterator[Condition]:
+def conditions(described: Mapping[str, Described], kinds: Sequence[Any], reads: ReadSet) -> Iterator[Condition]:
     """Yield what calls find a program by, and what is looked at before each: groups, names and values."""
-    yield from ((KEY, name, shown(one)) for name, one in described)
+    yield from ((KEY, name, shown(one)) for name, one in described.items())
     yield KEY, "configuration", ", ".join(map(str, kinds[1]))
     yield KEY, "TILEWRIGHT_CHECKED", _switch(kinds[2])
     yield KEY, "device", str(kinds[3])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ class Explored:
     _folder: Folder
 
     def __init__(self) -> None:
-        self.found_by: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+        self.found_by: Callable[[], Iterable[tuple[str, str, str]]] = tuple
         """Gives what calls find it by and what is looked at before each, by group and name; a kernel says so."""
 
     @property

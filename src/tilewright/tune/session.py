@@ -17,7 +17,7 @@ from tilewright.call.thread_limit import on_threads
 from tilewright.forks import computed_once
 from tilewright.frontend.kernels import Kernel
 from tilewright.jit.direct_calls import DirectCalls
-from tilewright.jit.session import Session
+from tilewright.jit.session import Session, placed
 from tilewright.tune.choices import MEASURING, Choice, Choices
 from tilewright.tune.config import Config, applied
 from tilewright.tune.direct_calls import TunedDirectCalls
@@ -128,7 +128,7 @@ class TunedSession(Session):
         """Return a call with a configuration."""
         call = self.binder.call(args, self._filled(kwargs, chosen))
         options = applied(self.plan.options(chosen), config)
-        return Tried(call, options, self.plan.threads(chosen), partial(self.compiled, call, options))
+        return Tried(call, options, self.plan.threads(chosen), partial(self._compiled, call, placed(call, options)))
 
     def _given(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return every parameter that is otherwise tuned, where a call gives one; TypeError where one is missing."""
