@@ -12,7 +12,7 @@ from typing import Any
 from tilewright.errors import InternalError, TilewrightError
 from tilewright.explore.gather import gathered
 from tilewright.explore.subject import Subject
-from tilewright.explore.watched import TooLarge
+from tilewright.explore.watched import TOO_LARGE
 from tilewright.explore.writer import unpacked, write
 from tilewright.passes.stages import Walk, walked
 from tilewright.tools import arguments, screen
@@ -54,9 +54,7 @@ def _explore(options: argparse.Namespace) -> None:
         with screen.working(f"compiling {file}"):
             compiled = compiled_in(file, kernel, said, options.platform)
         called = arguments.inputs(compiled.entry.function, said) if options.access else {}
-    except InternalError:
-        raise
-    except (CommandError, TooLarge):
+    except (InternalError, CommandError):
         raise
     except TilewrightError as error:
         page = gathered(_refused(file, kernel, said, error))
@@ -91,7 +89,8 @@ def _access(options: argparse.Namespace) -> None:
     called = arguments.inputs(compiled.entry.function, said)
     with screen.working("watching"):
         page = compiled.page(**called)
-    assert page.access is not None
+    if page.access is None:
+        raise CommandError(f"{TOO_LARGE}\n    help: call it with smaller ones")
     if options.json:
         screen.json_text(json.dumps(asdict(page.access)))
     else:

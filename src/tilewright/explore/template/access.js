@@ -75,7 +75,7 @@ class AccessView {
     context.fillStyle = color("panel");
     context.fillRect(0, 0, figure.canvas.width, figure.canvas.height);
     const shades = [color("line"), color("read"), color("write"), color("both"), color("add-color"), color("both"), color("both"), color("both")];
-    const gap = figure.cell > 3 ? 1 : 0;
+    const gap = figure.cell > 5 ? 1 : 0;
     for (let at = 0; at < marks.length; at++) {
       context.fillStyle = marks[at] & 8 ? color("del-ink") : shades[marks[at]];
       context.fillRect((at % figure.columns) * figure.cell, Math.floor(at / figure.columns) * figure.cell, figure.cell - gap, figure.cell - gap);

@@ -242,7 +242,7 @@ const TABS = [
   { id: "launches", name: "Launches", there: (page) => page.launches.length || page.fusion.length, draw: drawLaunches },
   { id: "memory", name: "Memory", there: (page) => page.memory.length, draw: (view) => padded(...view.page.memory.map((plan) => memoryChart(plan, view.links, (place) => view.named(place)))) },
   { id: "access", name: "Access", there: (page) => page.access, draw: drawAccess },
-  { id: "roofline", name: "Roofline", there: (page) => page.roofline, draw: (view) => padded(...rooflineChart(view.page.roofline)) },
+  { id: "speed", name: "Speed", there: (page) => page.speed, draw: (view) => padded(...speedParts(view.page.speed, view.page.remarks, view.links, (place) => view.named(place))) },
   { id: "profile", name: "Compile time", there: (page) => page.profile.length, draw: (view) => padded(...flameChart(view.page.profile)) },
   { id: "facts", name: "Specialization", there: (page) => page.facts.length, draw: drawFacts },
 ];
