@@ -60,7 +60,13 @@ def kernel(body: str, **parameters: str) -> Function:
     """Return the InCore function with these statements and annotated parameters."""
     signature = ", ".join(f"{name}: {annotation}" for name, annotation in parameters.items())
     statements = textwrap.indent(textwrap.dedent(body).strip(), "    ")
-    function = pl.parse(f"@pl.function(type=pl.FunctionType.InCore)\ndef kernel({signature}):\n{statements}\n")
+    return parsed(f"@pl.function(type=pl.FunctionType.InCore)\ndef kernel({signature}):\n{statements}\n")
+
+
+@lru_cache(maxsize=64)
+def parsed(text: str) -> Function:
+    """Return the function that a text declares, the same one for tests that differ in what they run it on."""
+    function = pl.parse(text)
     assert isinstance(function, Function)
     return function
 
@@ -83,9 +89,9 @@ def launch(function: Function, *args: Array | float) -> None:
         compiled(function, TARGET)(*args)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def compiled(function: Function, platform: str) -> CompiledProgram:
-    """Return a kernel compiled, once for all the runs that a test makes of it."""
+    """Return a kernel compiled, once for all the runs that tests make of it."""
     return ir.compile(as_program(function), platform=platform)
 
 

@@ -61,17 +61,17 @@ def test_the_first_of_equal_elements_is_found(name: str, shape: tuple[int, ...])
 
 
 @every_name
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, -0.0, 0.0])
-def test_special_elements_are_found_as_torch_finds_them(name: str, number: float) -> None:
+def test_special_elements_are_found_as_torch_finds_them(name: str) -> None:
     function = kernel(
         f"out = pl.assemble(out, pl.{name}(x), [0, 0])",
         x=tensor(pl.FP32, 20, 40),
         out=out(pl.INT32, *shape_of(name, 20, 40)),
     )
-    x = np.random.default_rng(1).choice(np.array([number, 1.5, -1.5, 0.0, -0.0], np.float32), (20, 40))
-    assert run(function, x).tolist() == expected(name, x).tolist()
-    alone = np.full((20, 40), number, np.float32)
-    assert not run(function, alone).any()
+    for number in (np.nan, np.inf, -np.inf, -0.0, 0.0):
+        x = np.random.default_rng(1).choice(np.array([number, 1.5, -1.5, 0.0, -0.0], np.float32), (20, 40))
+        assert run(function, x).tolist() == expected(name, x).tolist(), number
+        alone = np.full((20, 40), number, np.float32)
+        assert not run(function, alone).any(), number
 
 
 @every_name

@@ -71,11 +71,11 @@ def call(t: Translator, node: ast.Call) -> Value:
     if handler is not None:
         return handler(t, node)
     if isinstance(callee, Method):
-        called = invoke(t, t.callees.method(callee.name, t.span(node)), values_of(t, node, UNREAD), node)
-        return dispatched(t, called, node)
+        function = t.callees.method(callee.name, t.span(node))
+        return dispatched(t, invoke(t, function, values_of(t, node, UNREAD), node), node, function)
     if isinstance(callee, Function):
-        called = invoke(t, t.callees.free(callee, t.span(node)), values_of(t, node, UNREAD), node)
-        return dispatched(t, called, node)
+        function = t.callees.free(callee, t.span(node))
+        return dispatched(t, invoke(t, function, values_of(t, node, UNREAD), node), node, function)
     if isinstance(callee, InlineFunction):
         return callee.expand(t, values_of(t, node), node)
     if isinstance(callee, Kernel):

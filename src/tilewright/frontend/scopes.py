@@ -79,7 +79,9 @@ def _at(t: Translator, node: ast.With, options: Options) -> None:
     if not is_kernel and "optimizations" in options:
         message = "optimizations= of pl.at() is for kernels, level=pl.Level.CORE_GROUP"
         raise options.error("optimizations", message, "drop it here, and say it where the kernel is")
+    outer, t.level = t.level, None if level is Level.CHIP else t.level
     body = kernel_body(t, node.body) if is_kernel else t.block(node.body)
+    t.level = outer
     task = _task(t, node)
     if is_kernel:
         dumps += _tagged(t, body, dumps)

@@ -20,6 +20,7 @@ from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import conditions, explained
+from tilewright.jit.hosts import host_program, ranks_of
 from tilewright.jit.kept import KeptCall
 from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
@@ -141,8 +142,8 @@ class Session:
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        ranks = None if config is None or config.distributed_config is None else config.distributed_config.key
-        return call.kinds, code_options(config), settings.checked(), settings.located(), call.device, ranks
+        flags = settings.checked(), settings.located()
+        return call.kinds, code_options(config), *flags, call.device, ranks_of(config)
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
@@ -194,7 +195,8 @@ class Session:
                     return known
             back = returned(self.kernel, made)
             if self.kernel.kind is KernelKind.HOST:  # what it dispatches is kept, and not how
-                compiled = Compiled(self._code(made, config), made.parameters, made.metas, reads, back)
+                self.store.compiles += 1
+                compiled = Compiled(host_program(made, config, reads), made.parameters, made.metas, reads, back)
             else:
                 compiled = kept.made(made, reads, back, lambda: self._code(made, config))
         self._add(kinds, call, config, compiled)

@@ -20,7 +20,8 @@ _BOXES = {1024: (16, 16), 32: (16, 2)}
 """The rows and columns of a box by its size in bytes, where its element does not matter."""
 
 
-def _short(op: Op) -> str:
+def short(op: Op) -> str:
+    """Return an op's name as messages have it."""
     return op.name.removeprefix("pto.")
 
 
@@ -43,12 +44,12 @@ def laid_out(op: Op, _: Constants) -> None:
     box = _box(tile)
     if box is None:
         boxes = f"fractal={tile.fractal} and slayout={tile.slayout}"
-        message = f"{_short(op)}: no machine has boxes of {boxes} for {tile.element}"
+        message = f"{short(op)}: no machine has boxes of {boxes} for {tile.element}"
         raise PtoTypeMismatchError(message, help="fractal is 512, 1024 for accumulators, or 32")
     is_exempt = tile.space is Space.VEC or tile.fractal == 32 or tile.rows == 1
     for noun, extent, inner in (("rows", tile.rows, 1 if is_exempt else box[0]), ("cols", tile.cols, box[1])):
         if extent % inner:
-            message = f"{_short(op)}: {noun} must be a multiple of {inner}, as a box has them, got {extent}"
+            message = f"{short(op)}: {noun} must be a multiple of {inner}, as a box has them, got {extent}"
             raise PtoTypeMismatchError(message, help=f"write {noun}={-(-extent // inner) * inner}")
 
 
@@ -57,7 +58,7 @@ def _refuse_broken_lines(op: Op, tile: TileBuf) -> None:
     noun, extent = ("cols", tile.cols) if is_by_rows else ("rows", tile.rows)
     if extent * size % LINE:
         line = "row" if is_by_rows else "column"
-        message = f"{_short(op)}: {line} bytes ({noun} x {size}) must be a multiple of {LINE}, got {extent * size}"
+        message = f"{short(op)}: {line} bytes ({noun} x {size}) must be a multiple of {LINE}, got {extent * size}"
         whole = -(-extent * size // LINE) * LINE // size
         valid = "v_col" if is_by_rows else "v_row"
         raise PtoTypeMismatchError(message, help=f"write {noun}={whole}, and {valid}={extent} for what is valid")
@@ -75,7 +76,7 @@ def _refuse_difference(op: Op, one: Value, other: Value) -> None:
     for found, wanted in ((a.valid_rows, b.valid_rows), (a.valid_cols, b.valid_cols)):
         if found is not None and wanted is not None and found != wanted:
             shapes = [f"{show(tile.valid_rows)}x{show(tile.valid_cols)}" for tile in (a, b)]
-            message = f"{_short(op)}: `%{one.name}` and `%{other.name}` must be valid alike, got {' and '.join(shapes)}"
+            message = f"{short(op)}: `%{one.name}` and `%{other.name}` must be valid alike, got {' and '.join(shapes)}"
             raise PtoValidShapeError(message, help="give both the same valid rows and columns")
 
 
@@ -83,7 +84,7 @@ def in_vec(op: Op, constants: Constants) -> None:
     """Refuse tiles outside the vector memory, and such as are not valid alike."""
     for value in (*op.ins, *op.outs):
         if isinstance(value.type, TileBuf) and value.type.space is not Space.VEC:
-            message = f"{_short(op)}: `%{value.name}` must lie in vec, got {value.type.space.loc}"
+            message = f"{short(op)}: `%{value.name}` must lie in vec, got {value.type.space.loc}"
             raise PtoOperandError(message, help="move it with `pto.tmov`")
     alike(op, constants)
 
@@ -92,7 +93,7 @@ def equally_large(op: Op, constants: Constants) -> None:
     """Refuse a conversion between tiles of different shapes."""
     source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
     if (source.rows, source.cols) != (target.rows, target.cols):
-        message = f"{_short(op)}: shapes must be equal, got {source.rows}x{source.cols} and {target.rows}x{target.cols}"
+        message = f"{short(op)}: shapes must be equal, got {source.rows}x{source.cols} and {target.rows}x{target.cols}"
         raise PtoTypeMismatchError(message, help="make one tile as large as the other")
     _refuse_difference(op, op.ins[0], op.outs[0])
 
@@ -106,6 +107,7 @@ def stored(op: Op, constants: Constants) -> None:
     """Refuse a store that no pipe to global memory does."""
     (source, *scales), view, arch = op.ins, op.outs[0].of(TensorView), constants.arch
     tile = source.of(TileBuf)
+    _refuse_few_bits(op, tile, view)
     if tile.space not in _SPACES[arch]:
         places = " or ".join(space.loc for space in _SPACES[arch])
         message = f"{CALLED[arch]} tstore takes a tile in {places}, `%{source.name}` is in {tile.space.loc}"
@@ -126,6 +128,14 @@ def stored(op: Op, constants: Constants) -> None:
         _refuse_accumulated(op, tile, view, arch)
 
 
+def _refuse_few_bits(op: Op, tile: TileBuf, view: TensorView) -> None:
+    """Refuse elements that no pipe between global memory and tiles knows."""
+    for element in (tile.element, view.element):
+        if element.is_packed:
+            message = f"{short(op)} moves no {element}"
+            raise PtoTypeMismatchError(message, help="move its bytes, as i8 with `pto.castptr`")
+
+
 def _refuse_counts(op: Op, have: int, want: int) -> None:
     if have != want:
         message = f"tstore: the tile has {have} valid elements, and the view {want}"
@@ -133,7 +143,7 @@ def _refuse_counts(op: Op, have: int, want: int) -> None:
 
 
 def _refuse_plain_store(op: Op, tile: TileBuf, arch: str) -> None:
-    name = _plain(tile.element)
+    name = plain(tile.element)
     if name not in _STORED:
         message = f"{CALLED[arch]} tstore takes {' '.join(_STORED)}, `%{op.ins[0].name}` holds {tile.element}"
         raise PtoTypeMismatchError(message, help="convert it with `pto.tcvt`")
@@ -143,7 +153,7 @@ def _refuse_plain_store(op: Op, tile: TileBuf, arch: str) -> None:
 
 
 def _refuse_accumulated(op: Op, tile: TileBuf, view: TensorView, arch: str) -> None:
-    source, target = _plain(tile.element), _plain(view.element)
+    source, target = plain(tile.element), plain(view.element)
     if len(op.ins) > 1:
         older = {"i32": ("i8", "f16"), "f32": ("i8",)}
         newer = {"i32": ("i8", "f16", "bf16"), "f32": ("i8", "f16", "bf16", "f32")}
@@ -167,16 +177,16 @@ def filled(op: Op, _: Constants) -> None:
     size = target.element.nbytes
     if source.element.nbytes != size or size not in (1, 2, 4):
         got = f"{source.element} and {target.element}"
-        message = f"{_short(op)}: elements must be equally large, of 1, 2 or 4 bytes, got {got}"
+        message = f"{short(op)}: elements must be equally large, of 1, 2 or 4 bytes, got {got}"
         raise PtoTypeMismatchError(message, help="convert one of them with `pto.tcvt`")
     if not target.pad:
-        message = f"{_short(op)}: `%{op.outs[0].name}` has no pad"
+        message = f"{short(op)}: `%{op.outs[0].name}` has no pad"
         raise PtoTypeMismatchError(message, help="write pad=1 (zero), 2 (max) or 3 (min) in its type")
     shapes = (source.rows, source.cols), (target.rows, target.cols)
     fits = all(a <= b for a, b in zip(*shapes, strict=True)) if op.name.endswith("_expand") else shapes[0] == shapes[1]
     if not fits:
         wanted = "no smaller than the source" if op.name.endswith("_expand") else "of the source's shape"
-        message = f"{_short(op)}: the result must be {wanted}, got {brief_text(source)} and {brief_text(target)}"
+        message = f"{short(op)}: the result must be {wanted}, got {brief_text(source)} and {brief_text(target)}"
         raise PtoTypeMismatchError(message, help=f"write rows={source.rows}, cols={source.cols}")
     if op.name == "pto.tfillpad" and source.space is target.space is Space.MAT and source != target:
         fields = [key for key in ("valid_rows", "valid_cols", "pad") if getattr(source, key) != getattr(target, key)]
@@ -189,7 +199,7 @@ def filled(op: Op, _: Constants) -> None:
 def apart(op: Op, constants: Constants) -> None:
     """Refuse an op on bits that writes what it reads, and tiles that are not valid alike."""
     if op.ins[0] is op.outs[0]:
-        message = f"{_short(op)}: `%{op.ins[0].name}` is read and written"
+        message = f"{short(op)}: `%{op.ins[0].name}` is read and written"
         raise PtoOperandError(message, help="write into another tile")
     alike(op, constants)
 
@@ -197,6 +207,7 @@ def apart(op: Op, constants: Constants) -> None:
 def loaded(op: Op, constants: Constants) -> None:
     """Refuse a load that no pipe from global memory does."""
     view, tile, arch = op.ins[0].of(TensorView), op.outs[0].of(TileBuf), constants.arch
+    _refuse_few_bits(op, tile, view)
     if 0 in (*view.shape, tile.valid_rows, tile.valid_cols):
         raise PtoValidShapeError("tload: there is nothing to load", help="extents are positive")
     if arch == A5:
@@ -209,6 +220,38 @@ def loaded(op: Op, constants: Constants) -> None:
         raise PtoOperandError(message, help="load it into mat, and move it with `pto.tmov`")
 
 
+def comparable(op: Op, constants: Constants) -> None:
+    """Refuse a comparison of tiles that are not alike, or into something else than bits."""
+    a, b, target = op.ins[0].of(TileBuf), op.ins[1].of(TileBuf), op.outs[0].of(TileBuf)
+    _refuse_difference(op, op.ins[0], op.ins[1])
+    if constants.arch == A3 and None not in (a.valid_rows, target.valid_rows) and a.valid_rows != target.valid_rows:
+        message = f"A2/A3 {short(op)}: the result has as many valid rows, got {a.valid_rows} and {target.valid_rows}"
+        raise PtoValidShapeError(message, help=f"write v_row={a.valid_rows} in its type")
+    if constants.arch == A5 and not (a.rows, a.cols) == (b.rows, b.cols) == (target.rows, target.cols):
+        shapes = ", ".join(f"{tile.rows}x{tile.cols}" for tile in (a, b, target))
+        raise PtoTypeMismatchError(f"A5 {short(op)}: shapes must be equal, got {shapes}", help="make them equal")
+    if plain(target.element) != "i8":
+        message = f"{short(op)} makes bits in bytes, `%{op.outs[0].name}` holds {target.element}"
+        raise PtoTypeMismatchError(message, help="make it ui8")
+
+
+def partly(op: Op, constants: Constants) -> None:
+    """Refuse sources of which more is valid than of the result, or less than that of both."""
+    target, count = op.outs[0].of(TileBuf), len(op.ins) // (2 if "arg" in op.name else 1)
+    wanted = target.valid_rows, target.valid_cols
+    sources = [(value, (value.of(TileBuf).valid_rows, value.of(TileBuf).valid_cols)) for value in op.ins[:count]]
+    for value, extents in sources:
+        pairs = zip(extents, wanted, strict=True)
+        if any(have is not None and most is not None and have > most for have, most in pairs):
+            shapes = f"{show(extents[0])}x{show(extents[1])} of `%{value.name}` and {show(wanted[0])}x{show(wanted[1])}"
+            message = f"{short(op)}: the result is valid where its sources are, got {shapes}"
+            raise PtoValidShapeError(message, help="make more of the result valid")
+    needs_one = constants.arch == A3 or "arg" in op.name
+    if needs_one and None not in wanted and all(None not in each and each != wanted for _, each in sources):
+        message = f"{CALLED[constants.arch]} {short(op)}: one source must be valid where the result is"
+        raise PtoValidShapeError(message, help=f"make {wanted[0]}x{wanted[1]} of one valid")
+
+
 def reduced(op: Op, _: Constants) -> None:
     """Refuse a reduction whose result does not have one element for each row, or for each column."""
     source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
@@ -216,14 +259,14 @@ def reduced(op: Op, _: Constants) -> None:
     keeps, folds = ("rows", "cols") if is_by_rows else ("cols", "rows")
     kept = getattr(source, f"valid_{keeps}"), getattr(target, f"valid_{keeps}")
     if None not in kept and kept[0] != kept[1]:
-        message = f"{_short(op)}: valid {keeps} must be equal, got {kept[0]} and {kept[1]}"
+        message = f"{short(op)}: valid {keeps} must be equal, got {kept[0]} and {kept[1]}"
         raise PtoValidShapeError(message, help=f"give the result {kept[0]} valid {keeps}")
     left = getattr(target, f"valid_{folds}")
     if is_by_rows and left not in (None, 1):
-        message = f"{_short(op)}: the result has one valid column, got {left}"
+        message = f"{short(op)}: the result has one valid column, got {left}"
         raise PtoValidShapeError(message, help="write v_col=1 in its type")
     if 0 in (source.valid_rows, source.valid_cols):
-        raise PtoValidShapeError(f"{_short(op)}: there is nothing to reduce", help="extents are positive")
+        raise PtoValidShapeError(f"{short(op)}: there is nothing to reduce", help="extents are positive")
 
 
 def multiplied(op: Op, _: Constants) -> None:
@@ -231,14 +274,14 @@ def multiplied(op: Op, _: Constants) -> None:
     for value in (*op.ins, *op.outs):
         for extent in (value.of(TileBuf).valid_rows, value.of(TileBuf).valid_cols):
             if extent is not None and not 1 <= extent <= 4095:
-                message = f"{_short(op)}: valid extents are 1 to 4095, `%{value.name}` has {extent}"
+                message = f"{short(op)}: valid extents are 1 to 4095, `%{value.name}` has {extent}"
                 raise PtoValidShapeError(message, help="split the product")
 
 
 def counted(op: Op, _: Constants) -> None:
     """Refuse a row of numbers that no machine counts."""
     tile, start = op.outs[0].of(TileBuf), op.ins[0].of(Scalar)
-    if _plain(tile.element) not in ("i16", "i32"):
+    if plain(tile.element) not in ("i16", "i32"):
         message = f"tci takes i16 i32, `%{op.outs[0].name}` holds {tile.element}"
         raise PtoTypeMismatchError(message, help="count in i32, and convert with `pto.tcvt`")
     if start != tile.element:
@@ -251,7 +294,8 @@ def counted(op: Op, _: Constants) -> None:
 # registers
 
 
-def _plain(element: Scalar) -> str:
+def plain(element: Scalar) -> str:
+    """Return an element type's name without its sign."""
     return element.name.removeprefix("u").removeprefix("s") if element.is_integer else element.name
 
 
@@ -268,7 +312,7 @@ def keeps_pointer(op: Op, _: Constants) -> None:
     base = next(value for value in op.operands if isinstance(value.type, Ptr))
     for value in op.results:
         if isinstance(value.type, Ptr) and value.type != base.type:
-            message = f"{_short(op)}: the updated pointer is {base.type}, as `%{base.name}` is, got {value.type}"
+            message = f"{short(op)}: the updated pointer is {base.type}, as `%{base.name}` is, got {value.type}"
             raise PtoTypeMismatchError(message, help=f"write {base.type} for it")
     strides = [value for value in op.operands if isinstance(value.type, Scalar)]
     wide = next((value for value in strides if value.type != Scalar("i16")), None) if op.name == "pto.vsstb" else None

@@ -95,3 +95,17 @@ def test_a_host_function_compiles_to_a_program_that_finds_its_plan_again() -> No
         compiled(x, y, 0)
         assert y.ravel().tolist() == [4, 14, 24, 34]
     assert len(compiled.loaded.plans) == 1
+
+
+@pl.jit.host
+def written_in_place(x: pl.Tensor[[16, 32], pl.FP32], y: pl.Out[pl.Tensor[[16, 32], pl.FP32]]):
+    with pl.at(level=pl.Level.CHIP, role=pl.Role.Orchestrator):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            y = pl.store(pl.add(pl.load(x, [0, 0], [16, 32]), 1.0), [0, 0], y)
+    return y
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_a_chip_may_be_written_inside_the_host_function(platform: str) -> None:
+    x = np.ones((16, 32), np.float32)
+    assert np.array_equal(written_in_place(x, config=RunConfig(platform=platform)), x + 1)

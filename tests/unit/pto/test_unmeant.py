@@ -15,7 +15,7 @@ from tilewright.pto.verify import verify
 TEXT = """
 module {
   func.func @lanes(%p: !pto.ptr<i32, gm>) {
-    %t = pto.get_tid_x : i32
+    %m, %n = pto.vintlvv2 -> !pto.vreg<64xf32>, !pto.vreg<64xf32>
     return
   }
   func.func @plain(%p: !pto.ptr<i32, gm>) {
@@ -36,7 +36,7 @@ def read() -> Module:
 
 def test_a_kernel_with_one_is_refused_by_its_name_and_line() -> None:
     module = read()
-    with pytest.raises(PtoUnsupportedOpError, match=r"4:10: .*`pto\.get_tid_x` cannot be run here \(SIMT\)"):
+    with pytest.raises(PtoUnsupportedOpError, match=r"4:14: .*`pto\.vintlvv2` cannot be run here \(raw"):
         lower(module, next(module.funcs()), target="a5")
 
 

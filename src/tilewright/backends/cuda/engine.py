@@ -19,16 +19,13 @@ from typing import Any
 from tilewright.backends.cuda.maps import Box, boxes
 from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
-from tilewright.backends.cuda.target import triton_release
+from tilewright.backends.cuda.target import shared_memory, triton_release
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.forks import Lock
 from tilewright.records import record
 
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 """The texts that Triton makes on its way, by its own names."""
-
-MOST_SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
-"""Bytes of shared memory that a block can have, by compute capability."""
 
 _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 """What Triton raises for kernels that it does not take."""
@@ -142,7 +139,7 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
         module = make(module, metadata)
         if name in STAGES:
             texts[name] = str(module)
-        most = MOST_SHARED.get(capability, min(MOST_SHARED.values()))
+        most = shared_memory(capability)
         if metadata.get("shared", 0) > most:  # which is found long before there is machine code
             raise _TooLarge(metadata["shared"], most)
     if metadata.get("global_scratch_size"):

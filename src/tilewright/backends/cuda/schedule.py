@@ -24,6 +24,8 @@ OF_PRODUCTS, HEAVY = 128, 40
 does so much to each of them: the time that compiling takes grows faster than what a thread does."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
+LARGE = 1 << 16
+"""Elements of tiles beside products that 8 warps have no registers for."""
 BAND = 16
 """Rows of a product's blocks that neighbours are in."""
 SPECIALIZED = "} {tt.warp_specialize}"
@@ -64,7 +66,8 @@ def plain(
         wide = largest // LIGHT if is_light else size // (LOADED if element < 4 else LOADED // 2)
         return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
-    return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), 8), 3)
+    most = 8 if held < LARGE else 16
+    return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), most), 3)
 
 
 def described(largest: int, products: Sequence[tuple[int, int]], loaded: int, work: int = 0) -> tuple[Schedule, ...]:

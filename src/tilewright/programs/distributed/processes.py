@@ -20,7 +20,7 @@ from tilewright.interpret.hosts import Plan, WindowBuffer
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.segments import Control, Segment
-from tilewright.programs.distributed.steps import Natives, Steps, steps_of
+from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
 from tilewright.programs.distributed.team import LOOK, TEAM, said
 from tilewright.programs.distributed.windows import Parts, aligned, room_of
 
@@ -63,7 +63,9 @@ class ProcessProgress:
 class ProcessRun:
     """What this process does of a plan, again and again."""
 
-    def __init__(self, group: Group, plan: Plan, natives: Natives, args: Sequence[Any], written: Sequence[int]) -> None:
+    def __init__(
+        self, group: Group, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], written: Sequence[int]
+    ) -> None:
         self.group = group
         self.written = written
         self.sizes = {position: args[position].data.nbytes for position in written}
@@ -71,7 +73,7 @@ class ProcessRun:
         self.progress = ProcessProgress(group.rank, self.segments)
         self.number = 0
         parts = self._parts(plan)
-        self.steps: Steps = steps_of(plan, natives, args, parts, [group.rank])
+        self.steps: Steps = steps_of(plan, natives, bodies, args, parts, [group.rank])
         self.turns = [len(turns) for turns in plan.turns]
         self.failure: BaseException | None = None
         self.done = threading.Event()

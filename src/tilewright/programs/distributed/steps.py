@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.backends.abi import scalar_word, tensor_words, word_count
 from tilewright.backends.host import HostProgram
 from tilewright.call.launch import error_numbers, room
@@ -25,6 +27,8 @@ from tilewright.records import mutable, record
 
 Natives = Callable[[str], "tuple[HostProgram, Function]"]
 """Where native functions are found by name."""
+Bodies = Callable[[str], "Callable[[list[Any]], Any] | None"]
+"""Where functions are found that Python runs, None for others."""
 
 
 @mutable
@@ -59,6 +63,41 @@ class Launch:
             self.native.finish(self.function.name, number, buffers, error_numbers(around))
 
 
+@mutable
+class Work:
+    """A function of Python's, on views of the host's arguments."""
+
+    body: Callable[[list[Any]], Any]
+    args: list[Any]
+    """Numbers, and of arrays what they look like: argument, offset, shape, strides and element type."""
+    bases: Sequence[int] = ()
+
+    def place(self, bases: Sequence[int]) -> None:
+        """Let it work on the memory of a call."""
+        self.bases = bases
+
+    def __call__(self) -> None:
+        """Run it."""
+        self.body([self._array(*arg) if isinstance(arg, tuple) else arg for arg in self.args])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    def _array(self, position: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Array:
+        reach = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + np.dtype(dtype).itemsize
+        memory: Any = (ctypes.c_char * (reach if 0 not in shape else 0)).from_address(self.bases[position] + offset)
+        return np.ndarray(shape, dtype, memory, 0, strides)
+
+
+def _work(action: Dispatch, body: Callable[[list[Any]], Any], args: Sequence[Any]) -> Work:
+    given: list[Any] = []
+    for value in action.args:
+        if isinstance(value, Window):
+            raise ExecutionError(
+                f"`{action.function}` runs on the host, where windows have no part", spans=[action.span]
+            )
+        found = _argument(value.data, args) if isinstance(value, Region) else None
+        given.append(value if found is None else (*found, value.data.shape, value.data.strides, value.data.dtype))
+    return Work(body, given)
+
+
 @record
 class Step:
     """One turn of a rank: what to call, once others have had so many turns."""
@@ -74,13 +113,16 @@ class Steps:
     parts: Mapping[WindowBuffer, Parts]
     ranks: Mapping[int, list[Step]]
     launches: list[Launch]
+    works: list[Work] = field(default_factory=list["Work"])
+    keeps_windows: bool = False
+    """Whether windows keep what they hold from one run to the next."""
 
     def begin(self, bases: Sequence[int]) -> None:
         """Make ready for a run on arguments that start at some addresses."""
-        for parts in self.parts.values():
+        for parts in () if self.keeps_windows else self.parts.values():
             parts.clear()
-        for launch in self.launches:
-            launch.place(bases)
+        for step in (*self.launches, *self.works):
+            step.place(bases)
 
     def run(self, rank: int, progress: Progress) -> None:
         """Do what one rank has to."""
@@ -92,13 +134,18 @@ class Steps:
 
 
 def steps_of(
-    plan: Plan, natives: Natives, args: Sequence[Any], parts: Mapping[WindowBuffer, Parts], here: Sequence[int]
-) -> Steps:
+    plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], parts: Mapping[WindowBuffer, Parts],
+    here: Sequence[int],
+) -> Steps:  # fmt: skip
     """Return what the ranks that run here do; views of the host's `args` follow where those lie."""
     made, threads = Steps(parts, {rank: [] for rank in here}, []), max(1, thread_count() // plan.size)
     for rank in here:
         for turn in plan.turns[rank]:
-            if isinstance(turn.action, Dispatch):
+            if isinstance(turn.action, Dispatch) and (body := bodies(turn.action.function)) is not None:
+                work = _work(turn.action, body, args)
+                made.works.append(work)
+                made.ranks[rank].append(Step(work, turn.needs))
+            elif isinstance(turn.action, Dispatch):
                 run = _launch(turn.action, *natives(turn.action.function), parts, args, threads)
                 made.launches.append(run)
                 made.ranks[rank].append(Step(run, turn.needs))

@@ -260,7 +260,10 @@ def _product(w: Writer, call: Call, given: Given) -> Tile:
     a = moved(w, moved(w, in_vec(w, lhs), MemorySpace.Mat), MemorySpace.Left)
     b = moved(w, moved(w, in_vec(w, rhs), MemorySpace.Mat), MemorySpace.Right)
     sums = w.tile(call.op.spec.name, type_.dtype, shape, (a.valid[0], b.valid[1]), MemorySpace.Acc)
+    if acc is not None and acc.memory is MemorySpace.Acc:
+        return w.op("tmatmul.acc", [acc, a, b], sums)
+    product = w.op("tmatmul", [a, b], sums)
     if acc is None:
-        return w.op("tmatmul", [a, b], sums)
-    before = acc if acc.memory is MemorySpace.Acc else moved(w, acc, MemorySpace.Acc)
-    return w.op("tmatmul.acc", [before, a, b], sums)
+        return product
+    made = in_vec(w, product)  # since nothing leads back to an accumulator
+    return w.op("tadd", [acc, made], w.tile(call.op.spec.name, type_.dtype, shape, made.valid))

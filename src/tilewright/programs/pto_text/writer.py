@@ -11,6 +11,8 @@ from tilewright.dtypes import DataType
 from tilewright.frontend.names import free_name
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, element
 
+_HEAD = 'module attributes {pto.target_arch = "a5"} {'
+"""The machine whose paths between memories are used: from the vector memory to the cube's, among others."""
 _STEP = "  "
 
 
@@ -27,7 +29,7 @@ class Writer:
     def text(self, head: str) -> str:
         """Return the module around what was written."""
         body = [*self._heads, *self.lines, f"{_STEP * 2}return"]
-        return "\n".join(["module {", f"{_STEP}{head} {{", *body, f"{_STEP}}}", "}", ""])
+        return "\n".join([_HEAD, f"{_STEP}{head} {{", *body, f"{_STEP}}}", "}", ""])
 
     def name(self, hint: str) -> str:
         """Return a name that no value has yet."""

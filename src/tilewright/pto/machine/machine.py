@@ -20,7 +20,7 @@ from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
 from tilewright.pto.module import Func, Op, Region, Value
 from tilewright.pto.op import Declaration
-from tilewright.pto.types import Mask, Type, VReg
+from tilewright.pto.types import Mask, Scalar, Type, VReg
 from tilewright.records import record
 
 V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
@@ -115,7 +115,7 @@ class Machine:
         self.sites: tuple[Op, ...] = ()
         """The calls that lead to the function being walked."""
         self.made: dict[Hashable, Expr] = {}
-        self.settings: dict[str, tuple[Expr, Expr]] = {}
+        self.settings: dict[str, tuple[Expr, ...]] = {}
         self.pipes: dict[tuple[str, int], object] = {}
         """What ops have said about pipes to other cores, by where they lead and their number."""
         self.simt = Simt()
@@ -207,6 +207,9 @@ class Machine:
         """Yield the tile that an op writes, what it reads, and its positional operands; numbers as expressions."""
         for value in (*op.outs[:1], *op.ins, *op.operands):
             found = self.values[value]
+            if isinstance(found, Pointer) and isinstance(value.type, Scalar) and op.name != "pto.castptr":
+                message = f"`%{value.name}` is an address of global memory, whose number is not known here"
+                raise UnsupportedFeatureError(message, help="offset the pointer with pto.addptr")
             yield found.expr if isinstance(found, Number) else found
 
     def get(self, value: Value, kind: type[V]) -> V:

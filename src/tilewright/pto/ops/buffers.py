@@ -24,7 +24,8 @@ from tilewright.pto.machine.values import Lowered, Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, equal, gives
 from tilewright.pto.text.form import Form, Layout, Typing, Word
-from tilewright.pto.types import Dims, Ptr, Scalar, Space, TileBuf, Type
+from tilewright.pto.text.typetext import brief_text
+from tilewright.pto.types import I64, Dims, Ptr, Scalar, Space, TileBuf, Type
 
 
 def _refuse_range(op: Op, values: Iterable[Value], most: Iterable[int], said: Dims, constants: Constants) -> None:
@@ -81,14 +82,14 @@ def _alloc(m: Machine, op: Op) -> Tile:
     if type_.nbytes > most:
         raise OutOfBoundsError(f"a tile of {type_.nbytes} bytes is more than the {most} of `{type_.space.loc}`")
     valid = _valid(m, op, type_)
-    if address is not None:
-        m.memory.sees(type_, address)
-    number = known(address) if address is not None else None
-    return fresh(m, m.here(op) if address is None else (type_.space, number), type_, valid, address)
+    return fresh(m, m.here(op), type_, valid, address)
 
 
 def fresh(m: Machine, key: Hashable, type_: TileBuf, valid: tuple[Expr, Expr], address: Expr | None = None) -> Tile:
     """Return a tile: a variable where nothing else sees its bytes, else at its address or where there is room."""
+    if address is not None:
+        m.memory.sees(type_, address)
+        key = type_.space, known(address)
     held = value_type(type_)
     if held is not None and None in held.valid and (address is not None or m.knowledge.resizes):
         held = None  # others may see these bytes, or more of them
@@ -223,6 +224,38 @@ def _reshape(m: Machine, op: Op, tile: Tile) -> Lowered:
     rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else _own(m, tile.valid[0], None, "valid_row")
     cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else _own(m, tile.valid[1], None, "valid_col")
     return Tile(type_, (rows, cols), pointer=replace(tile.place, element=type_.element))
+
+
+def _is_seen_as(op: Op, _: Constants) -> None:
+    tile, other = op.operands[0].of(TileBuf), op.results[0].of(TileBuf)
+    same = replace(tile, element=other.element)
+    if same != other:
+        message = f"`{op.name}` changes nothing but the element type, got {brief_text(tile)} to {brief_text(other)}"
+        raise PtoTypeMismatchError(message, help=f"write {brief_text(same)}")
+    if other.nbytes > tile.nbytes:
+        message = f"`{op.name}` needs {other.nbytes} bytes, `%{op.operands[0].name}` has {tile.nbytes}"
+        raise PtoTypeMismatchError(message, help="see it as smaller elements, or use `pto.treshape`")
+
+
+@declare("pto.bitcast", Form("z", "z", family="tile_buf"), rule=_is_seen_as, is_by_bytes=True, widens=0)
+def _see_as(m: Machine, op: Op, tile: Tile) -> Lowered:
+    """The same bytes as elements of another type."""
+    type_ = op.results[0].of(TileBuf)
+    tile = tile if tile.slot is None else _placed(m, tile)
+    if tile.strides is not None and tile.type.element.nbytes != type_.element.nbytes and _has_gaps(tile):
+        message = "a window with gaps between its rows has no elements of another size"
+        raise UnsupportedFeatureError(message, help="copy it with pto.tmov, or pto.textract")
+    return replace(tile, type=type_, pointer=replace(tile.place, element=type_.element))
+
+
+def _keeps_type(op: Op, _: Constants) -> None:
+    equal(op, "result", op.results[0].type, op.operands[0].type)
+
+
+@declare("pto.tassign", Form("zi", "z", family="tile_buf"), rule=_keeps_type, is_by_bytes=True, counts=I64)
+def _assign(m: Machine, op: Op, tile: Tile, address: Expr) -> Tile:
+    """A tile of the same type at another address."""
+    return fresh(m, m.here(op), op.results[0].of(TileBuf), tile.valid, m.b.index(address))
 
 
 def _has_gaps(tile: Tile) -> bool:

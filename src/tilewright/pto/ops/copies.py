@@ -11,19 +11,22 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from tilewright.core.expr import Expr
+from tilewright.dtypes import INT64
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.machine.copying import Axis, Copy, in_blocks, run
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.pairs import reinterpreted
 from tilewright.pto.machine.registers import BLOCK
-from tilewright.pto.machine.tiles import bytes_view, get_cell, moved, set_cell
+from tilewright.pto.machine.settings import bits, note, setters, setting
+from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, element_type, within
-from tilewright.pto.text.form import Form, Layout, Word
-from tilewright.pto.types import I64, Space
+from tilewright.pto.text.form import Form, Layout, Word, free
+from tilewright.pto.types import I64, SCALARS, Scalar, Space
 
 # grouped copies
 
@@ -157,49 +160,41 @@ def stage_bias(m: Machine, source: Pointer, target: Pointer, blocks: Expr, burst
 # looped copies
 
 
-_WAYS = {"pto.copy_gm_to_ubuf": "outtoub", "pto.copy_ubuf_to_gm": "ubtoout"}
-_SETTINGS = tuple(
-    f"set_{name}_{way}" for way in _WAYS.values() for name in ("loop_size", "loop1_stride", "loop2_stride")
-)
+LOOPS = ("loop_size", "loop1_stride", "loop2_stride")
+
+_WAYS = {"pto.copy_gm_to_ubuf": "outtoub", "pto.copy_ubuf_to_gm": "ubtoout", "pto.copy_gm_to_cbuf": "outtol1"}
+_LOOPS = setters(f"pto.{' '.join(f'set_{name}_{way}' for way in _WAYS.values() for name in LOOPS)}")
 
 
-def _is_straight(m: Machine) -> bool:
-    """Return whether settings are only made by the entry itself, outside of loops and branches."""
-    for func in m.funcs:
-        ops = func.body.ops if func.body else []
-        outside = ops if func is m.calls[0] else []
-        if any(
-            inner.name.removeprefix("pto.") in _SETTINGS for op in ops for inner in op.walk() if inner not in outside
-        ):
-            return False
-    return True
-
-
-@declare(f"pto.{' '.join(_SETTINGS)}", Form("ii"), counts=I64)
-def _set(m: Machine, op: Op, *numbers: Expr) -> None:
-    """Note two numbers: here where that is all that can happen, else in memory where the program finds them."""
-    name = op.name.removeprefix("pto.")
-    if _is_straight(m):
-        m.settings[name] = m.b.index(numbers[0]), m.b.index(numbers[1])
-        return
-    for which, value in enumerate(numbers):
-        set_cell(m, (name, which), value)
-
-
-def _setting(m: Machine, name: str) -> tuple[Expr, Expr]:
-    """Return the two numbers of a setting, zero where nobody made it."""
-    if name in m.settings or _is_straight(m):
-        return m.settings.get(name, (m.b.index(0), m.b.index(0)))
-    return get_cell(m, (name, 0)), get_cell(m, (name, 1))
+@declare(_LOOPS, Form("ii?"), counts=I64)
+def _set(m: Machine, op: Op, first: Expr, *second: Expr) -> None:
+    """How often copies are repeated, or how far that leads on either side; both in one number where it is alone."""
+    name, is_size = op.name.removeprefix("pto."), "size" in op.name
+    width = 21 if is_size else 40
+    both = (first, *second) if second else (bits(m, first, 0, width), bits(m, first, width, 64 - width))
+    note(m, name, *both)
 
 
 def _outer(m: Machine, op: Op) -> tuple[Axis, ...]:
     """Return the two outer loops as they are set; a size of zero, which is what nobody set, means once."""
     way, one = _WAYS[op.name], m.b.index(1)
-    sizes = _setting(m, f"set_loop_size_{way}")
-    counts = [m.b.scalar("max", size, one) for size in sizes]
-    strides = [_setting(m, f"set_loop{loop}_stride_{way}") for loop in (1, 2)]
+    counts = [m.b.scalar("max", size, one) for size in setting(m, f"set_loop_size_{way}", 2)]
+    strides = [setting(m, f"set_loop{loop}_stride_{way}", 2) for loop in (1, 2)]
     return Axis(counts[1], *strides[1]), Axis(counts[0], *strides[0])
+
+
+@declare(setters("pto.set_mov_pad_val set_pad_val_outtol1"), free("s"), is_by_bytes=True)
+def _set_pad(m: Machine, op: Op, value: Expr) -> None:
+    """What fills the rows of copies beside what they copy: the bits of a number."""
+    type_ = op.operands[0].of(Scalar)
+    word = value if type_.is_integer else reinterpreted(m, op, value, type_, SCALARS[f"ui{type_.bits}"])[0]
+    note(m, op.name.removeprefix("pto."), m.b.cast(word, INT64))
+
+
+def _pad(m: Machine, op: Op, element: Scalar) -> Expr:
+    """Return what fills rows, as an element of where they go."""
+    (word,), held = setting(m, "set_mov_pad_val"), SCALARS[f"ui{element.bits}"]
+    return reinterpreted(m, op, m.b.cast(word, held.dtype), held, element)[0]
 
 
 @declare("pto.copy_gm_to_ubuf", Form("glx*"), is_by_bytes=True, counts=I64)
@@ -208,10 +203,12 @@ def _copy_in(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
     if len(op.operands) != 11:
         raise UnsupportedFeatureError(f"{op.name} takes 11 operands, got {len(op.operands)}")
     count, length, left, right = (m.index(v) for v in op.operands[3:7])
-    if known(left) != 0 or known(right) != 0:
-        raise UnsupportedFeatureError(f"{op.name} cannot pad here", help="use pto.mte_gm_ub with pad(...)")
     source, target = (m.index(v) for v in op.operands[9:])
-    run(m, Copy(come, go, length, (*_outer(m, op), Axis(count, source, target))))
+    copy = Copy(come, go, length, (*_outer(m, op), Axis(count, source, target)))
+    if known(left) == 0 and known(right) == 0:
+        run(m, copy)
+    else:
+        _run_padded(m, copy, _pad(m, op, go.element), left, right)
 
 
 @declare("pto.copy_ubuf_to_gm", Form("lgx*"), is_by_bytes=True, counts=I64)
@@ -222,3 +219,38 @@ def _copy_out(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
     count, length = (m.index(v) for v in op.operands[3:5])
     target, source = (m.index(v) for v in op.operands[6:])
     run(m, Copy(come, go, length, (*_outer(m, op), Axis(count, source, target))))
+
+
+@declare("pto.copy_gm_to_cbuf", free("ppiiii"), rule=within(Space.GM, Space.MAT), is_by_bytes=True, counts=I64)
+def _stage_looped(m: Machine, op: Op, come: Pointer, go: Pointer, count: Expr, length: Expr, *strides: Expr) -> None:
+    """Operands: bursts and their length in bytes, and strides from one start to the next."""
+    source, target = map(m.b.index, strides)
+    run(m, Copy(come, go, m.b.index(length), (*_outer(m, op), Axis(m.b.index(count), source, target))))
+
+
+@declare("pto.copy_ubuf_to_cbuf", free("ppiiiii"), rule=within(Space.VEC, Space.MAT), is_by_bytes=True, counts=I64)
+@declare("pto.copy_cbuf_to_ubuf", free("ppiiiii"), rule=within(Space.MAT, Space.VEC), is_by_bytes=True, counts=I64)
+@declare("pto.copy_ubuf_to_ubuf", free("ppiiiii"), rule=within(Space.VEC, Space.VEC), is_by_bytes=True, counts=I64)
+def _copy_blocks(
+    m: Machine, op: Op, come: Pointer, go: Pointer, core: Expr, count: Expr, length: Expr, *gaps: Expr
+) -> None:
+    """Operands: which vector core's memory is written, bursts and their length in blocks of 32 bytes, and gaps."""
+    if op.name == "pto.copy_cbuf_to_ubuf":
+        go = m.memory.lane(go, m.b.index(core))
+    axis = Axis(m.b.index(count), *map(m.b.index, gaps))
+    run(m, in_blocks(m, come, go, m.b.index(length), (axis,), BLOCK))
+
+
+@declare("pto.copy_cbuf_to_fbuf", free("ppiiii"), rule=within(Space.MAT, Space.SCALING), is_by_bytes=True, counts=I64)
+def _copy_factors(m: Machine, op: Op, come: Pointer, go: Pointer, count: Expr, length: Expr, *gaps: Expr) -> None:
+    """Operands: bursts and their length in blocks of 64 bytes, and gaps."""
+    axis = Axis(m.b.index(count), *map(m.b.index, gaps))
+    run(m, in_blocks(m, come, go, m.b.index(length), (axis,), 2 * BLOCK))
+
+
+@declare("pto.copy_cbuf_to_bt", free("ppbiiii"), rule=widened_to_bias, is_by_bytes=True, counts=I64)
+def _copy_bias(
+    m: Machine, op: Op, come: Pointer, go: Pointer, widens: Expr, count: Expr, length: Expr, *gaps: Expr
+) -> None:
+    """Operands: whether elements are widened, bursts and their length in blocks of 32 bytes, and gaps."""
+    stage_bias(m, come, go, m.b.index(length), Axis(m.b.index(count), *map(m.b.index, gaps)))

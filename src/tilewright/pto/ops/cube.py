@@ -103,6 +103,11 @@ def _stage_known(m: Machine, come: Expr, go: Expr, counts: Sequence[int], width:
     m.b.store(go, m.b.tile("reshape", values, shape))
 
 
+def is_turned(op: Op) -> bool:
+    """Return whether an op turns what it loads: it says `transpose`, and not that this is false."""
+    return op.attributes.get("transpose", False) is not False
+
+
 @declare("pto.mte_l1_l0a", free("ppiiii"), rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
 @declare("pto.mte_l1_l0b", free("ppiiii"), rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
 def _load(
@@ -113,7 +118,7 @@ def _load(
         message = f"`{op.name}` from another row or column than the first cannot be run here"
         raise UnsupportedFeatureError(message, help="move the pointer with `pto.addptr`")
     major, depth = extents(op, *((first, second) if op.name.endswith("a") else (second, first)))
-    if not op.attributes.get("transpose"):
+    if not is_turned(op):
         pitch = up(major, FRACTAL)
         held = Matrix(source, pitch, up(depth, lanes(source.element)), pitch)
         Matrix(target, pitch, held.cols, pitch).write(m, held.read(m))
@@ -134,7 +139,7 @@ _SUMS = {"f32": ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "hif8"), "i32": ("i
 _WORDS = {"unit_flag": ("check_only", "check_and_set"), "tf32_mode": ("round_even", "round_away")}
 
 
-def _multiplies(*spaces: Space) -> Rule:
+def multiplies(*spaces: Space) -> Rule:
     """Return the rule of a product: where its matrices lie, what they hold, and which words go with that."""
     lie = within(*spaces)
 
@@ -164,7 +169,7 @@ def _refuse_words(op: Op, words: dict[str, Said], element: str) -> None:
         raise PtoAttributeError(f"`tf32_mode` of `{op.name}` is for f32, got {element}", help="leave it out")
 
 
-@declare("pto.mad mad_acc", free("pppiii", words=_CLAUSES), rule=_multiplies(_L0A, _L0B, _L0C), counts=I64)
+@declare("pto.mad mad_acc", free("pppiii", words=_CLAUSES), rule=multiplies(_L0A, _L0B, _L0C), counts=I64)
 def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr, cols: Expr, depth: Expr) -> None:
     """The product of two matrices, or that and what the accumulator holds."""
     words = said(op)
@@ -173,7 +178,7 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr
     multiply(m, how, a, b, c, extents(op, rows, cols, depth))
 
 
-@declare("pto.mad_bias", free("ppppiii", words=_CLAUSES), rule=_multiplies(_L0A, _L0B, _L0C, _BT), counts=I64)
+@declare("pto.mad_bias", free("ppppiii", words=_CLAUSES), rule=multiplies(_L0A, _L0B, _L0C, _BT), counts=I64)
 def _biased(
     m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, bias: Pointer, rows: Expr, cols: Expr, depth: Expr
 ) -> None:

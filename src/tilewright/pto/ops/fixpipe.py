@@ -138,6 +138,13 @@ class Out:
         one = m.b.index(1)
         put(m, self.target, (one, self.stride) if self.is_turned else (self.stride, one), value, self.combine)
 
+    def halves(self, m: Machine, *, is_by_rows: bool) -> None:
+        """Write half of it to the memory of each vector core."""
+        rows, cols = (self.rows // 2, self.cols) if is_by_rows else (self.rows, self.cols // 2)
+        for lane in range(2):
+            half = replace(self, target=m.memory.lane(self.target, m.b.index(lane)), rows=rows, cols=cols)
+            half.emit(m, (lane * rows, 0) if is_by_rows else (0, lane * cols))
+
     def repeated(self, m: Machine, count: Expr, source: Expr, target: Expr) -> None:
         """Write several of them, so many rows of the accumulator and elements apart."""
         with m.b.loop(0, count) as i:
@@ -211,7 +218,4 @@ def _bring_over(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: 
         which = m.index(given.values[0]) if given.values else m.b.index(0)
         _emit(m, replace(out, target=m.memory.lane(target, which)), words)
         return
-    rows, cols = (out.rows // 2, out.cols) if given.first == "split_m" else (out.rows, out.cols // 2)
-    for lane in range(2):
-        half = replace(out, target=m.memory.lane(target, m.b.index(lane)), rows=rows, cols=cols)
-        half.emit(m, (lane * rows, 0) if given.first == "split_m" else (0, lane * cols))
+    out.halves(m, is_by_rows=given.first == "split_m")

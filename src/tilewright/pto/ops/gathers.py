@@ -9,6 +9,7 @@ from dataclasses import replace
 from tilewright.core.expr import Expr
 from tilewright.dtypes import UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     BLOCK,
@@ -34,12 +35,12 @@ from tilewright.pto.machine.tiles import (
 )
 from tilewright.pto.machine.values import Tile, Vector, View
 from tilewright.pto.module import Op, word_of
-from tilewright.pto.op import declare
+from tilewright.pto.op import Constants, declare, element_type, equal, number_of
 from tilewright.pto.ops.moves import flat
 from tilewright.pto.ops.selections import BYTE
 from tilewright.pto.ops.vector_memory import accessed, unsigned
 from tilewright.pto.text.form import memory, tile
-from tilewright.pto.types import VReg
+from tilewright.pto.types import Scalar, VReg
 
 PATTERNS = {
     "P0101": (2, 0), "P1010": (2, 1), "P0001": (4, 0), "P0010": (4, 1), "P0100": (4, 2), "P1000": (4, 3),
@@ -55,21 +56,63 @@ def each(m: Machine, region: tuple[Expr, Expr]) -> Generator[tuple[Expr, Expr]]:
         yield row, column
 
 
-@declare("pto.tgather", tile("zx?x?x?", "zz?"))
+def _finds(op: Op, _: Constants) -> None:
+    """Refuse a comparison that is none, or what it finds in anything but words."""
+    if len(op.ins) < 2 or not isinstance(op.ins[1].type, Scalar):
+        return
+    mode, element = word_of(op.attributes.get("cmpMode", "eq")).lower(), element_type(op.ins[0].type)
+    if mode not in ("eq", "gt"):
+        raise PtoAttributeError(f"`{op.name}` compares with {mode}", help="cmpMode is eq or gt")
+    equal(op, "number to compare with", op.ins[1].type, element)
+    made = [element_type(value.type) for value in op.outs]
+    if len(made) != 2 or made[0] != made[1] or made[0].bits != 32 or made[0].is_float:
+        shown = " and ".join(map(str, made))
+        message = f"`{op.name}` finds columns and counts them in equal integers of 32 bits, got {shown}"
+        raise PtoTypeMismatchError(message, help="write `outs(%columns, %counts : T, T)` with i32 tiles")
+
+
+@declare("pto.tgather", tile("zx?x?x?", "zz?"), rule=_finds)
 def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Elements of a tile at indices, of a mask pattern, or that compare so."""
     pattern = op.attributes.get("maskPattern", op.attributes.get("mask_pattern"))
     if pattern is not None:
         _gather_pattern(m, source, target, word_of(pattern))
         return
-    if len(op.ins) < 2 or "cmpMode" in op.attributes:
-        raise UnsupportedFeatureError("only gathers by index and by mask pattern can be run here")
+    if len(op.ins) < 2:
+        message = "a gather takes indices, a mask pattern, or a number that elements are compared with"
+        raise UnsupportedFeatureError(message, help="write `ins(%src, %indices : T, U)`, or `maskPattern`")
+    if isinstance(op.ins[1].type, Scalar):
+        _gather_matches(m, op, target, source)
+        return
     places = m.get(op.ins[1], Tile)
     if not m.placed(source, places, target):
         return
     elements, indices, made = flat(m, source), corresponding(m, places, target), window(m, target, target.valid)
     with each(m, target.valid) as at:
         m.b.set(made, m.b.get(elements, m.b.index(m.b.get(indices, *at))), *at)
+
+
+def _gather_matches(m: Machine, op: Op, target: Tile, source: Tile) -> None:
+    """Write out, row by row, the columns of elements that equal a number or are greater, and how many there are."""
+    counts, mode = m.get(op.outs[1], Tile), word_of(op.attributes.get("cmpMode", "eq")).lower()
+    if not m.placed(source, target, counts):
+        return
+    wanted = m.b.cast(m.expr(op.ins[1]), source.type.element.dtype)
+    offset = number_of(op, "offset") or 0
+    rows, cols = source.valid
+    elements = window(m, source, source.valid)
+    check_covers(m, target, (rows, m.b.index(1)), (source.type.rows, 1))
+    check_covers(m, counts, (rows, m.b.index(1)), (source.type.rows, 1))
+    places = window(m, target, (rows, m.b.index(target.type.cols)))
+    totals = window(m, counts, (rows, m.b.index(1)))
+    with m.b.loop(0, rows, hint="row") as row:
+        found = m.b.held(m.b.index(0), "found")
+        with m.b.loop(0, cols, hint="column") as column:
+            with m.b.when(m.b.scalar(mode, m.b.get(elements, row, column), wanted)):
+                number = m.b.cast(m.b.add(column, offset), target.type.element.dtype)
+                m.b.set(places, number, row, found)
+                m.b.assign(found, m.b.add(found, 1))
+        m.b.set(totals, m.b.cast(found, counts.type.element.dtype), row, 0)
 
 
 def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> None:

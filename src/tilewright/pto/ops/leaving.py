@@ -5,6 +5,7 @@ A scale per channel is a word of 64 bits for each column: 19 bits of an f32, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.core.enums import AtomicType, CmpType
@@ -12,18 +13,23 @@ from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import FP32, INT32, UINT32, UINT64, DataType
 from tilewright.ops.builder import element_of, tile_type
+from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.machine.elements import arithmetic, cast, filled, over_columns, over_rows, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import bitcast
-from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
-from tilewright.pto.machine.values import Pointer
+from tilewright.pto.machine.tiles import bytes_view, cell_view, check_range, moved
+from tilewright.pto.machine.values import Pointer, Tile
+from tilewright.pto.module import Op, word_of
 from tilewright.pto.ops.conversions import converted
-from tilewright.pto.types import F32, SCALARS
+from tilewright.pto.text.typetext import brief_text
+from tilewright.pto.types import F32, SCALARS, Scalar
 from tilewright.records import record
 
 SCALE_BITS = 0xFFFFE000
 """What counts of the low half of a word."""
 OFFSET_AT, OFFSET_BITS = 37, 9
+WORD = 8
+"""The bytes of a word."""
 _UI32 = SCALARS["ui32"]
 
 
@@ -95,6 +101,29 @@ def word(m: Machine, number: Expr) -> tuple[Expr, Expr]:
     m.b.set(cell_view(m, cell), m.b.cast(number, UINT64), 0)
     scale, offset = words_at(m, cell, 1)
     return m.b.tile("read", scale, (0, 0)), m.b.tile("read", offset, (0, 0))
+
+
+def is_there(m: Machine, *factors: Expr | Tile) -> bool:
+    """Return whether factors can be read: tiles of them have bytes."""
+    return m.placed(*(each for each in factors if isinstance(each, Tile)))
+
+
+def brought(
+    m: Machine, op: Op, value: Expr, to: Scalar, factors: Sequence[Expr | Tile] = (), column: Expr | None = None
+) -> Expr:
+    """Return elements of a tile as an op brings them: rectified, and scaled by a word or by those of their columns."""
+    is_relu = word_of(op.attributes.get("reluPreMode", "")).upper() in ("NORMAL_RELU", "NORMALRELU")
+    if not factors:
+        return cast(m, m.b.tile("relu", value) if is_relu else value, to.dtype)
+    factor, cols = factors[0], tile_type(value).shape[1]
+    if not isinstance(factor, Tile):
+        return Leaving(*word(m, factor), is_relu).apply(m, value, to.dtype)
+    if factor.type.element.nbytes != WORD or factor.type.slayout != "none_box":
+        message = f"scales of columns are words of 64 bits in a row, `{op.name}` is given {brief_text(factor.type)}"
+        raise PtoTypeMismatchError(message, help="make it a tile of ui64, without boxes")
+    start = column or m.b.index(0)
+    check_range(m, m.b.add(start, cols), factor.type.cols, f"there are scales for {factor.type.cols} columns")
+    return Leaving(*words_at(m, moved(m, factor.place, start), cols), is_relu).apply(m, value, to.dtype)
 
 
 _UPDATES = {"max": "atomic_max", "min": "atomic_min"}

@@ -2,46 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import finite_limits
-from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known, tile_type
 from tilewright.pto.laws import filled
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, read_all, write
 from tilewright.pto.machine.values import Tile
-from tilewright.pto.module import Op
+from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare, element_type, gives
+from tilewright.pto.ops.leaving import brought, is_there
+from tilewright.pto.paths import extracted, inserted, moved
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import TileBuf
 
 
-@declare("pto.tmov", tile("zx?", "z"))
-def _move(m: Machine, op: Op, target: Tile, source: Tile) -> None:
-    """A copy of what both hold, converted where it leaves an accumulator."""
-    refuse_scaling(op)
-    region = common(m, source, target)
-    value = read(m, source, region, target.limits)
-    write(m, target, cast(m, rectified(m, op, value), target.type.element.dtype), covers=region)
+@declare("pto.tmov", tile("zx?", "z"), law=moved)
+@declare("pto.tmov.fp", tile("zz", "z"), law=moved)
+def _move(m: Machine, op: Op, target: Tile, source: Tile, *factors: Expr | Tile) -> None:
+    """A copy of what both hold, converted, and perhaps scaled and rectified, where it leaves an accumulator."""
+    if not is_there(m, *factors):
+        return
+    mode = word_of(op.attributes.get("accToVecMode", "single_mode_vec0")).lower()
+    if m.core is None or mode not in VECTOR_CORES:
+        region = common(m, source, target)
+        value = read(m, source, region, target.limits)
+        write(m, target, brought(m, op, value, target.type.element, factors), covers=region)
+        return
+    rows, cols = target.limits
+    for lane, at in VECTOR_CORES[mode].items():
+        first = m.b.index(at[0] * rows), m.b.index(at[1] * cols)
+        value = read(m, source, target.valid, target.limits, first)
+        there = replace(target, pointer=m.memory.lane(target.place, m.b.index(lane))) if m.placed(target) else target
+        write(m, there, brought(m, op, value, target.type.element, factors, first[1]), covers=target.valid)
 
 
-def rectified(m: Machine, op: Op, value: Expr) -> Expr:
-    """Return what leaves an accumulator, which may lose its negative part on the way."""
-    is_relu = getattr(op.attributes.get("reluPreMode"), "word", "").upper() in ("NORMAL_RELU", "NORMALRELU")
-    return m.b.tile("relu", value) if is_relu else value
+VECTOR_CORES = {
+    "single_mode_vec0": {0: (0, 0)}, "single_mode_vec1": {1: (0, 0)}, "dual_mode_split_m": {0: (0, 0), 1: (1, 0)},
+    "dual_mode_split_n": {0: (0, 0), 1: (0, 1)},
+}  # fmt: skip
+"""Which vector cores an accumulator goes to, and how many tiles down and across what each gets begins."""
 
 
-def refuse_scaling(op: Op) -> None:
-    """Refuse what would scale elements on their way out of an accumulator."""
-    if len(op.ins) > 1:
-        raise UnsupportedFeatureError(
-            f"`{op.name}` with a scale for its elements cannot be run here",
-            help="multiply with pto.tmuls or pto.tcolexpandmul, then convert with pto.tcvt",
-        )
+@declare("pto.textract_fp", tile("zzii", "z"), law=moved)
+def _extract_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, row: Expr, column: Expr) -> None:
+    """The part of an accumulator from a position on, each column with its scale."""
+    at = m.b.index(row), m.b.index(column)
+    check_reach(m, source, target.valid, at)
+    if is_there(m, factors):
+        value = read(m, source, target.valid, target.limits, at)
+        write(m, target, brought(m, op, value, target.type.element, (factors,), at[1]))
 
 
-@declare("pto.textract", tile("zii", "z"))
+@declare("pto.tinsert_fp", tile("zzii", "z"), law=moved)
+def _insert_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, row: Expr, column: Expr) -> None:
+    """An accumulator into a larger tile from a position on, each column with its scale."""
+    at = m.b.index(row), m.b.index(column)
+    check_reach(m, target, source.valid, at)
+    if is_there(m, factors):
+        write(m, target, brought(m, op, read_all(m, source), target.type.element, (factors,)), at)
+
+
+@declare("pto.textract", tile("zii", "z"), law=extracted)
 def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
     """The part of a tile from a position on."""
     at = m.b.index(row), m.b.index(column)
@@ -50,7 +75,7 @@ def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: 
     write(m, target, cast(m, value, target.type.element.dtype))
 
 
-@declare("pto.tinsert", tile("zii", "z"))
+@declare("pto.tinsert", tile("zii", "z"), law=inserted)
 def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
     """A tile into a larger one, from a position on."""
     at = m.b.index(row), m.b.index(column)

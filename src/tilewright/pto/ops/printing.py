@@ -12,7 +12,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, read_all
 from tilewright.pto.machine.values import Tile, View
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare, unmeant
+from tilewright.pto.op import declare
 from tilewright.pto.text.attributes import unquoted
 from tilewright.pto.text.form import free
 
@@ -43,7 +43,3 @@ def _trap(m: Machine, op: Op) -> None:
     """The end of the program, where it is reached: that a launch has no blocks, which is known only then."""
     nobody = m.b.scalar("lt", m.blocks.count, m.b.index(0))
     m.b.act("system.device_assert", condition=nobody, message="pto.trap was reached")
-
-
-unmeant("pto.bitcast", free("z", "z"), "tiles at other addresses")
-unmeant("pto.tassign", free("zi", "z"), "tiles at other addresses")

@@ -1,7 +1,6 @@
-"""Quantized tiles: integers with a scale, per tile, row or channel; and block-scaled products.
+"""Quantized tiles: integers with a scale, per tile or row; and block-scaled products.
 
-What leaves an accumulator with a scale per channel, and block-scaled products, are read and verified; nothing here runs
-them yet.
+Block-scaled products are read and verified; nothing here runs them yet.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from tilewright.pto.op import Constants, declare, element_type, unmeant
 from tilewright.pto.ops.conversions import converted
 from tilewright.pto.text.form import free, tile
 
-_FAMILY, _SCALED = "quantized tiles", "block-scaled matrices"
+_SCALED = "block-scaled matrices"
 _WORDS = "ins outs"
 BLOCK = 8
 """The factors of a row: one for each of eight columns, and again from the ninth on."""
@@ -67,9 +66,4 @@ def _dequantize(m: Machine, op: Op, target: Tile, source: Tile, scales: Tile, of
     cover(m, target, m.b.tile("row_expand_mul", m.b.tile("row_expand_sub", values, offset), scale))
 
 
-unmeant("pto.tmov.fp", free("zzz", words=_WORDS), _FAMILY)
-unmeant("pto.tstore_fp", free("zzy", words=_WORDS), _FAMILY)
-unmeant("pto.textract_fp tinsert_fp", free("zziiz", words=_WORDS), _FAMILY)
 unmeant("pto.tget_scale_addr", free("zz", words=_WORDS), _SCALED)
-unmeant("pto.tmatmul.mx tgemv.mx", free("zzzzz", words=_WORDS), _SCALED)
-unmeant("pto.tmatmul.mx.acc tmatmul.mx.bias tgemv.mx.acc tgemv.mx.bias", free("zzzzzz", words=_WORDS), _SCALED)

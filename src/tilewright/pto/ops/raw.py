@@ -1,36 +1,219 @@
-"""Raw machine ops: copies, loads, products and registers as the machine's instructions have them.
+"""Raw machine ops: loads, products and registers as the machine's instructions have them, several numbers in a word.
 
-They are read and verified; nothing here runs them yet.
+Words that say how large something is are constants here. What nothing here reads is not run.
 """
 
 from __future__ import annotations
 
-from tilewright.pto.op import unmeant
+from dataclasses import replace
+
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import FP32, INT64
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import known
+from tilewright.pto.machine.copying import Axis, Copy, run
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.matrices import BLOCK, FRACTAL, extents
+from tilewright.pto.machine.pairs import reinterpreted
+from tilewright.pto.machine.settings import bits, note, setters, setting
+from tilewright.pto.machine.tiles import bytes_view, moved
+from tilewright.pto.machine.values import Pointer
+from tilewright.pto.module import Op
+from tilewright.pto.op import declare, element_type, unmeant, within
+from tilewright.pto.ops.cube import Layout, Product, is_turned, multiplies, multiply, refuse_small, stage
+from tilewright.pto.ops.fixpipe import Out, refuse_packed
+from tilewright.pto.ops.leaving import Leaving, row_at, word, words_at
+from tilewright.pto.ops.vector_memory import load
 from tilewright.pto.text.form import Typing, free
+from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space, VReg
 
 _FAMILY = "raw machine ops"
+_L1, _L0A, _L0B, _L0C = Space.MAT, Space.LEFT, Space.RIGHT, Space.ACC
+_FRACTAL_BYTES = FRACTAL * BLOCK
 
-unmeant("pto.copy_ubuf_to_cbuf copy_cbuf_to_ubuf copy_ubuf_to_ubuf copy_cbuf_to_bt", free("ppiiiii"), _FAMILY)
-unmeant("pto.copy_gm_to_cbuf copy_cbuf_to_fbuf", free("ppiiii"), _FAMILY)
-unmeant("pto.copy_gm_to_cbuf_multi_nd2nz copy_gm_to_cbuf_multi_dn2nz", free("ppiiiiiii"), _FAMILY)
-unmeant("pto.load_cbuf_to_ca load_cbuf_to_cb load_cbuf_to_cb_mx", free("ppiiiiii"), _FAMILY)
+
+def _field(op: Op, value: Expr, first: int, last: int) -> int:
+    """Return the bits of a word that must be known before the program runs."""
+    found = known(value)
+    if found is None:
+        message = f"the words of `{op.name}` are constants here"
+        raise UnsupportedFeatureError(message, help="compute them of constants")
+    return found >> first & ((1 << (last - first + 1)) - 1)
+
+
+# registers
+
+_WORDS = "set_quant_pre set_fpc set_fix_clip_relu set_channel_para set_mte2_nz_para set_ctrl"
+
+
+@declare(setters(f"pto.{_WORDS}"), free("i"), counts=I64)
+def _set(m: Machine, op: Op, value: Expr) -> None:
+    """A word that the ops behind it read."""
+    note(m, op.name.removeprefix("pto."), m.b.cast(value, INT64))
+
+
+@declare(setters("pto.set_relu_alpha"), free("s"))
+def _set_slope(m: Machine, op: Op, value: Expr) -> None:
+    """What negative elements are multiplied with as they leave an accumulator: an f32, or its bits."""
+    type_ = op.operands[0].of(Scalar)
+    number = reinterpreted(m, op, m.b.cast(value, FP32), F32, SCALARS["i32"])[0] if type_.is_float else value
+    note(m, "set_relu_alpha", m.b.cast(number, INT64))
+
+
+@declare(setters("pto.set_loop3_para"), free("ii"), counts=I64)
+def _set_repetition(m: Machine, op: Op, low: Expr, high: Expr) -> None:
+    """How often a matrix leaves an accumulator, and how far apart on either side: 40 bits of a word, and the rest."""
+    rest = m.b.scalar("shl", m.b.cast(high, INT64), constant(40, INT64))
+    note(m, "set_loop3_para", m.b.scalar("bit_or", m.b.cast(low, INT64), rest))
+
+
+@declare("pto.get_ctrl", free("", "i", typing=Typing.RESULT))
+def _get_control(m: Machine, op: Op) -> Expr:
+    """The word that controls how the machine computes."""
+    return m.b.cast(setting(m, "set_ctrl")[0], op.results[0].of(Scalar).dtype)
+
+
+@declare("pto.sbitset0 sbitset1", free("ii", "i"), counts=I64)
+def _set_bit(m: Machine, op: Op, value: Expr, which: Expr) -> Expr:
+    """A number with one bit clear, or set."""
+    dtype = op.results[0].of(Scalar).dtype
+    bit = m.b.scalar("shl", constant(1, dtype), m.b.cast(which, dtype))
+    if op.name.endswith("1"):
+        return m.b.scalar("bit_or", value, bit)
+    return m.b.scalar("bit_and", value, m.b.scalar("bit_xor", bit, constant(-1, dtype)))
+
+
+@declare("pto.uvld", free("pi", "u"))
+def _load_lanes(m: Machine, op: Op, pointer: Pointer, offset: Expr) -> Expr:
+    """A register of elements from anywhere on."""
+    lanes = op.results[0].of(VReg).lanes
+    return load(m, moved(m, pointer, m.b.index(offset)), (1, lanes), (lanes, 1))
+
+
+# staging and products
+
+
+@declare("pto.copy_gm_to_cbuf_multi_nd2nz", free("ppiiiiiii"), rule=within(Space.GM, _L1), is_by_bytes=True, counts=I64)
+@declare("pto.copy_gm_to_cbuf_multi_dn2nz", free("ppiiiiiii"), rule=within(Space.GM, _L1), is_by_bytes=True, counts=I64)
+def _stage(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
+    """Matrices of global memory, by rows or by columns, into blocks of columns that `set_mte2_nz_para` lays out."""
+    _, inner, _, rows, cols, outer = map(m.b.index, numbers[:6])
+    refuse_small(op, numbers[6])
+    groups, down, across, apart = (bits(m, setting(m, "set_mte2_nz_para")[0], 16 * i, 16) for i in range(4))
+    size = m.b.index(source.element.nbytes)
+    come = (outer, inner, size) if op.name.endswith("nd2nz") else (outer, size, inner)
+    stage(m, source, target, Layout(groups, rows, cols, come, (apart, down, across)))
+
+
+@declare("pto.load_cbuf_to_ca", free("ppiiiiii"), rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
+@declare("pto.load_cbuf_to_cb", free("ppiiiiii"), rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
+def _load(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
+    """Fractals from a row and column of them on, so many down and across; `transpose` turns each, and their places."""
+    row, column, down, across, come, go = map(m.b.index, numbers)
+    first = m.b.mul(m.b.add(m.b.scalar("mul", column, come), row), _FRACTAL_BYTES)
+    start = replace(source, offset=m.b.add(source.offset, first))
+    if not is_turned(op):
+        unit = m.b.index(_FRACTAL_BYTES)
+        axes = (Axis(across, m.b.mul(come, _FRACTAL_BYTES), m.b.mul(go, _FRACTAL_BYTES)), Axis(down, unit, unit))
+        run(m, Copy(start, target, unit, axes))
+        return
+    if source.element.nbytes != 2:
+        message = f"`{op.name}` turns fractals of 16 x 16 elements here, got {source.element}"
+        raise UnsupportedFeatureError(message, help="use `pto.mte_l1_l0a` or `pto.mte_l1_l0b`")
+    sizes, whole = extents(op, across, down), FRACTAL * FRACTAL
+    shape = (*sizes, FRACTAL, FRACTAL)
+    held = bytes_view(m, start, shape, (m.b.mul(come, whole), whole, 1, FRACTAL))
+    m.b.store(bytes_view(m, target, shape, (whole, m.b.mul(go, whole), FRACTAL, 1)), m.b.load(held, shape))
+
+
+@declare("pto.mad_raw", free("pppi"), rule=multiplies(_L0A, _L0B, _L0C), counts=I64)
+@declare("pto.mad_bias_raw", free("ppppi"), rule=multiplies(_L0A, _L0B, _L0C, Space.BIAS), counts=I64)
+def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, *rest: Pointer | Expr) -> None:
+    """The product of two matrices, as a word says: from zero, from a bias, or from what the accumulator holds."""
+    *bias, told = rest
+    assert isinstance(told, Expr)
+    rows, depth, cols = (_field(op, told, first, first + 11) for first in (0, 12, 24))
+    added = bias[0] if bias and isinstance(bias[0], Pointer) else None
+    is_fresh, is_biased = _field(op, told, 63, 63), _field(op, told, 62, 62)
+    (control,) = setting(m, "set_ctrl")
+    mode = _field(op, control, 46, 47) if known(control) else 0
+    tf32 = ("", "round_even", "", "round_away")[mode] if a.element == F32 else ""
+    how = Product(False, tf32, not is_fresh and not is_biased, added if is_biased else None)
+    multiply(m, how, a, b, c, extents(op, *map(m.b.index, (rows, cols, depth))))
+
+
+# what leaves
+
+_NONE, _PLAIN = 0, (1, 16)
+_SCALARS = frozenset((*range(3, 16, 2), *range(18, 37, 2)))
+"""The numbers of ways to scale by one factor; the others have one for each column."""
+
+
+@declare("pto.copy_matrix_cc_to_gm", free("ppii"), rule=within(_L0C, Space.GM), counts=I64)
+@declare("pto.copy_matrix_cc_to_cbuf", free("ppii"), rule=within(_L0C, _L1), counts=I64)
+@declare("pto.copy_matrix_cc_to_ub", free("ppii"), rule=within(_L0C, Space.VEC), counts=I64)
+def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, size: Expr, way: Expr) -> None:
+    """A matrix of an accumulator, as two words and the registers say."""
+    refuse_packed(op, target)
+    cols, rows, stride = (_field(op, size, *span) for span in ((4, 15), (16, 31), (32, 63)))
+    rows, cols = extents(op, *map(m.b.index, (rows, cols)))
+    is_by_columns, is_by_rows = _field(op, way, 62, 62), _field(op, way, 43, 43)
+    if not is_by_columns and not is_by_rows:
+        message = f"`{op.name}` into blocks of columns cannot be run here"
+        raise UnsupportedFeatureError(message, help="set bit 43 for rows, or 62 for columns")
+    pitch, how = _field(op, way, 0, 15), _leaving(m, op, way, cols)
+    out = Out(source, target, rows, cols, m.b.index(pitch), m.b.index(stride), how, bool(is_by_columns))
+    if op.name.endswith("ub"):
+        _to_vector_cores(m, op, out, way)
+    elif is_by_rows:
+        (told,) = setting(m, "set_loop3_para")
+        count, come, go = bits(m, told, 0, 16), bits(m, told, 16, 16), bits(m, told, 32, 32)
+        out.repeated(m, m.b.scalar("max", count, m.b.index(1)), come, go)
+    else:
+        out.emit(m)
+
+
+def _to_vector_cores(m: Machine, op: Op, out: Out, way: Expr) -> None:
+    split, which = _field(op, way, 16, 17), _field(op, way, 18, 18)
+    if split == 0:
+        replace(out, target=m.memory.lane(out.target, m.b.index(which))).emit(m)
+        return
+    out.halves(m, is_by_rows=split == 1)
+
+
+def _leaving(m: Machine, op: Op, way: Expr, cols: int) -> Leaving:
+    """Return what a word and the registers do to elements."""
+    (control,), (places,) = setting(m, "set_ctrl"), setting(m, "set_fpc")
+    told = known(control) or 0
+    how = Leaving(saturates=not told >> 48 & 1, keeps_nan=bool(told >> 50 & 1))
+    mode = _field(op, way, 34, 38) | _field(op, way, 29, 29) << 5
+    if mode in _SCALARS:
+        scale, offset = word(m, setting(m, "set_quant_pre")[0])
+        how = replace(how, scale=scale, offset=offset)
+    elif mode != _NONE and mode not in _PLAIN:
+        start = m.memory.pointer(Space.SCALING, F32, m.b.mul(bits(m, places, 8, 8), 128))
+        scale, offset = words_at(m, start, cols)
+        how = replace(how, scale=scale, offset=offset)
+    relu = _field(op, way, 39, 41)
+    how = replace(how, is_rectified=relu > 0)
+    if relu == 2:
+        alpha = m.b.cast(setting(m, "set_relu_alpha")[0], SCALARS["i32"].dtype)
+        how = replace(how, slope=reinterpreted(m, op, alpha, SCALARS["i32"], F32)[0])
+    elif relu == 3:
+        start = m.memory.pointer(Space.SCALING, F32, m.b.mul(bits(m, places, 0, 8), 64))
+        how = replace(how, slope=row_at(m, start, cols))
+    if not _field(op, way, 30, 30):
+        return how
+    clip = m.b.cast(setting(m, "set_fix_clip_relu")[0], SCALARS["ui16"].dtype)
+    is_half = element_type(op.operands[1].type).is_float
+    return replace(how, clip=reinterpreted(m, op, clip, SCALARS["ui16"], SCALARS["f16"])[0] if is_half else clip)
+
+
+unmeant("pto.load_cbuf_to_cb_mx", free("ppiiiiii"), _FAMILY)
 unmeant("pto.load_cbuf_to_ca_s4 load_cbuf_to_cb_s4", free("ppiiiiiii"), _FAMILY)
 unmeant("pto.load_cbuf_to_ca_mx", free("ppiii*"), _FAMILY)
-unmeant("pto.mad_raw mad_mx_raw", free("pppi"), _FAMILY)
-unmeant("pto.mad_bias_raw mad_mx_bias_raw", free("pppxx?"), _FAMILY)
-unmeant("pto.copy_matrix_cc_to_gm copy_matrix_cc_to_cbuf copy_matrix_cc_to_ub", free("ppii"), _FAMILY)
-unmeant("pto.set_loop3_para", free("ii"), _FAMILY)
-unmeant(
-    "pto.set_channel_para set_fpc set_quant_pre set_relu_alpha set_fix_clip_relu set_mte2_nz_para set_pad_val_outtol1"
-    " set_mov_pad_val",
-    free("xx*"),
-    _FAMILY,
-)
-unmeant("pto.set_loop1_stride_outtol1 set_loop2_stride_outtol1 set_loop_size_outtol1", free("ii*"), _FAMILY)
+unmeant("pto.mad_mx_raw", free("pppi"), _FAMILY)
+unmeant("pto.mad_mx_bias_raw", free("pppxx?"), _FAMILY)
 unmeant("pto.set_atomic_s32 set_atomic_s8", free(""), _FAMILY)
-unmeant("pto.get_ctrl", free("", "i", typing=Typing.RESULT), _FAMILY)
-unmeant("pto.set_ctrl", free("i"), _FAMILY)
-unmeant("pto.sbitset0 sbitset1", free("ii", "i"), _FAMILY)
 unmeant("pto.get_vms4_sr", free("", "iiii", typing=Typing.RESULT), _FAMILY)
-unmeant("pto.uvld", free("pi", "u"), _FAMILY)
 unmeant("pto.vselrv2 vintlvv2 vdintlvv2 vaddreluconv vmulconv", free("x*", "x*"), _FAMILY)

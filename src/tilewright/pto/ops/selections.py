@@ -8,6 +8,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known, tile_type
+from tilewright.pto.laws import comparable, partly
 from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import operand, operands
@@ -31,7 +32,7 @@ def comparison(op: Op) -> CmpType:
     return CmpType[word.upper()]
 
 
-@declare("pto.tcmp", tile("tt", "z"), is_by_source=True)
+@declare("pto.tcmp", tile("tt", "z"), is_by_source=True, law=comparable)
 @declare("pto.tcmps", tile("te", "z"), is_by_source=True)
 def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
@@ -88,7 +89,7 @@ def _select_number(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
 _PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
-@declare("pto.tpartadd tpartmul tpartmax tpartmin", tile("tt"))
+@declare("pto.tpartadd tpartmul tpartmax tpartmin", tile("tt"), law=partly)
 def _partly(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """Where both sources hold data they meet; elsewhere the one that does is copied."""
     name = _PARTIAL[op.name.removeprefix("pto.tpart")]
@@ -123,7 +124,7 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
     write(m, target, m.b.tile("assemble", whole, met, (0, 0)))
 
 
-@declare("pto.tpartargmax tpartargmin", tile("zzz?z?", "zz?"))
+@declare("pto.tpartargmax tpartargmin", tile("zzz?z?", "zz?"), law=partly)
 def _better(m: Machine, op: Op) -> None:
     """Of two values the larger or smaller, and the index that came with it; the first where they are equal."""
     if len(op.ins) != 4 or len(op.outs) != 2:

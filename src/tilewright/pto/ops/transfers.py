@@ -16,13 +16,13 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import loaded, stored
-from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, element_type
-from tilewright.pto.ops.moves import blank, padded, rectified, refuse_scaling
+from tilewright.pto.ops.leaving import brought, is_there
+from tilewright.pto.ops.moves import blank, padded
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import Scalar, Space, TileBuf
 from tilewright.records import record
@@ -149,14 +149,26 @@ def _matrices(m: Machine, view: View, tile: Tile, rows: list[Axis], columns: Axi
 def _keeps_width(op: Op, _: Constants) -> None:
     """Refuse a load or store between elements of different widths; an accumulator converts as it is stored."""
     source, target = op.ins[0].type, op.outs[0].type
-    if isinstance(source, TileBuf) and source.space is Space.ACC:
-        return
     a, b = element_type(source), element_type(target)
+    if isinstance(source, TileBuf) and source.space is Space.ACC:
+        if b.is_packed:
+            raise PtoTypeMismatchError(f"`{op.name}` makes no {b} of {a}", help="store it, and convert with `pto.tcvt`")
+        return
     if a.bits != b.bits:
         raise PtoTypeMismatchError(f"`{op.name}` moves {a} to {b}", help="convert with `pto.tcvt`")
+    _copies(op, a, b)
 
 
-@declare("pto.tload", tile("y", "z"), rule=_keeps_width, law=loaded)
+def _copies(op: Op, a: Scalar, b: Scalar) -> None:
+    """Refuse what would have to know the bits of elements that are only copied: sums of them, and their pads."""
+    tile = (op.outs[0] if op.name == "pto.tload" else op.ins[0]).of(TileBuf)
+    packed = next((element for element in (a, b) if element.is_packed), None)
+    if packed is not None and (tile.pad or "atomicType" in op.attributes):
+        message = f"`{op.name}` copies {packed}, and neither pads nor adds it"
+        raise PtoTypeMismatchError(message, help="leave `pad` and `atomicType` out")
+
+
+@declare("pto.tload", tile("y", "z"), rule=_keeps_width, law=loaded, knows_packed=True)
 def _load(m: Machine, op: Op, target: Tile, source: View) -> None:
     """A window of global memory into a tile."""
     view = _seen_as(source, target.type.element)
@@ -182,10 +194,15 @@ def _seen_as(view: View, element: Scalar) -> View:
     return replace(view, pointer=replace(view.pointer, element=element))
 
 
-@declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width, law=stored)
-def _store(m: Machine, op: Op, view: View, source: Tile) -> None:
-    """A tile into a window of global memory, added to it where `atomicType` says so."""
-    refuse_scaling(op)
+@declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width, law=stored, knows_packed=True)
+@declare("pto.tstore_fp", tile("zz", "y"), rule=_keeps_width, law=stored)
+def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) -> None:
+    """A tile into a window of global memory, added to it where `atomicType` says so.
+
+    An accumulator is converted, and perhaps scaled and rectified.
+    """
+    if not is_there(m, *factors):
+        return
     is_sum = getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add"
     if not is_sum:
         _refuse_overlap(view)
@@ -194,7 +211,9 @@ def _store(m: Machine, op: Op, view: View, source: Tile) -> None:
     with _pieces(m, view, source) as piece:
         if piece is None or 0 in piece.shape:
             return
-        value = cast(m, rectified(m, op, read(m, source, piece.region, at=piece.at)), view.pointer.element.dtype)
+        held = read(m, source, piece.region, at=piece.at)
+        column = None if piece.at is None else piece.at[1]
+        value = brought(m, op, held, view.pointer.element, factors, column)
         if len(piece.axes) > 2:
             value = m.b.tile("reshape", value, piece.shape)
         atomic = AtomicType.Add if is_sum else AtomicType.None_

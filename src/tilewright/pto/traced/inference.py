@@ -7,7 +7,7 @@ number that goes with its elements, `i` a count. What a letter leaves open, the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.pto.module import Value
 from tilewright.pto.op import Declaration
@@ -90,6 +90,9 @@ class Inference:
                 return SCALARS["i32"]
             case "a":
                 return ALIGN
+            case "z":
+                tile = next((type for type in self.types if isinstance(type, TileBuf)), None)
+                return None if tile is None else replace(tile, element=self.dtype or tile.element)
             case "p":
                 first = self.types[0] if self.types else None
                 return Ptr(first.element, first.space) if isinstance(first, TileBuf) else first

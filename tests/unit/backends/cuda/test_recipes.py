@@ -11,7 +11,7 @@ from pages import ROOT
 from unit.backends.cuda.written import without_places, written
 
 import tilewright.language as pl
-from tilewright.backends.cpu.emit.function import HANDLERS as PROCESSOR
+from tilewright.backends.cpu.host.program import HANDLERS as PROCESSOR
 from tilewright.backends.cuda.ttir.recipes import REASONS, SCALARS, reason_for, recipe_of
 from tilewright.core.op import OPS, Kind, Op, OpSpec, specs
 from tilewright.errors import UnsupportedFeatureError
@@ -175,7 +175,7 @@ def test_every_op_has_a_recipe_or_a_reason() -> None:
 
 def has_code(op: Op) -> bool:
     """Return whether programs that have been lowered have this op: the processor has code for it."""
-    return op.name in PROCESSOR.ops or f"{op.kind.value}:{op.spec.family}" in PROCESSOR.ops
+    return PROCESSOR.found(op) is not None
 
 
 def is_written(op: Op) -> bool:

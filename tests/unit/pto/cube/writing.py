@@ -31,7 +31,7 @@ def kernel(arguments: Mapping[str, str], places: Mapping[str, tuple[str, int]], 
         made.append(f"%{name} = pto.castptr %n{start} : i64 -> {types[name]}")
     text = [line if ":" in line else _typed(line, types) for line in body]
     numbers = sorted({int(n) for n in _NUMBER.findall("\n".join([*made, *text]))})
-    heads = [f"%n{n} = arith.constant {n} : i64" for n in numbers]
+    heads = [f"%n{n} = arith.constant {n if n < 1 << 63 else n - (1 << 64)} : i64" for n in numbers]
     heads += ["%yes = arith.constant true", "%no = arith.constant false", "%zero = arith.constant 0 : index"]
     given = ", ".join(f"%{name}: {types[name]}" for name in arguments)
     inner = "\n    ".join([*heads, *made, *text, "return"])

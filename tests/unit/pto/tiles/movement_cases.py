@@ -273,3 +273,24 @@ def _sums_in_memory(a: Array, o: Array) -> None:
     parts = a.reshape(6, 4, 16).sum(0).astype(a.dtype)
     o[:4] += parts
     o[4:7, :9] += parts[:3, :9]
+
+
+@case(
+    "matches", ["f32", "f16", "i32"], x=small(8, 30, low=-3, high=3), k=1,
+    p=room(8, 32, type="i32"), n=room(8, 8, type="i32"), q=room(8, 32, type="i32"), e=room(8, 8, type="i32"),
+)  # fmt: skip
+def _matches(x: Array, k: int, p: Array, n: Array, q: Array, e: Array) -> None:
+    for places, counts, found, offset in ((p, n, x > k, 100), (q, e, x == k, 0)):
+        before = np.zeros((8, 32), np.int32) if places is p else p
+        places[:], counts[:] = before, 0
+        for row, matching in enumerate(found):
+            columns = np.flatnonzero(matching)
+            places[row, : len(columns)], counts[row, 0] = offset + columns, len(columns)
+
+
+@case("seen_as", x=data(8, 32), o=room(8, 32, type="i32"), h=room(8, 32, type="ui16"), s=room(8, 32), at=512)
+def _seen_as(x: Array, o: Array, h: Array, s: Array, at: int) -> None:
+    o[:] = x.view(np.int32) + 1
+    h[:] = o.view(np.uint16).reshape(-1)[:256].reshape(8, 32)
+    s[:] = 0
+    s[:4] = o.view(np.float32)[4:]

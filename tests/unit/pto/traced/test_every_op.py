@@ -30,7 +30,10 @@ def body(p, u, x, flag):
     vector = pto.vlds(u, 0)
     align = pto.init_align()
     """
-TOLD = ("pto.vcvt", "pto.vbitcast", "pto.pbitcast", "pto.vpack", "pto.vsunpack", "pto.vzunpack", "pto.vbr", "pto.vci")
+TOLD = (
+    "pto.vcvt", "pto.vbitcast", "pto.pbitcast", "pto.vpack", "pto.vsunpack", "pto.vzunpack", "pto.vbr", "pto.vci",
+    "pto.bitcast",
+)  # fmt: skip
 """The ops that are told the type of their result."""
 
 

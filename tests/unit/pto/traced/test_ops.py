@@ -72,7 +72,7 @@ def test_tile_ops_write_their_last_operand() -> None:
         pto.tile.expands(0, b)
         pto.tile.cmps(a, 2, bits, cmpMode="lt")
         pto.tile.sels(bits, a, 0.5, a)
-        pto.tile.extract(a, 0, 32, a)
+        pto.tile.extract(a, 0, 0, a)
         pto.tile.and_(bits, bits, bits)
 
     assert brief(body)[4:] == [
@@ -85,7 +85,7 @@ def test_tile_ops_write_their_last_operand() -> None:
         "pto.texpands ins(%cst_f16 : f16) outs(%b : <vec 8x64xf16>)",
         "pto.tcmps ins(%a, %cst_1 : <vec 8x64xf32>, f32) outs(%bits : <vec 8x32xui8>) {cmpMode = #pto.cmp<lt>}",
         "pto.tsels ins(%bits, %a, %cst_2 : <vec 8x32xui8>, <vec 8x64xf32>, f32) outs(%a : <vec 8x64xf32>)",
-        "pto.textract ins(%a, %c0, %c32 : <vec 8x64xf32>, index, index) outs(%a : <vec 8x64xf32>)",
+        "pto.textract ins(%a, %c0, %c0 : <vec 8x64xf32>, index, index) outs(%a : <vec 8x64xf32>)",
         "pto.tand ins(%bits, %bits : <vec 8x32xui8>, <vec 8x32xui8>) outs(%bits : <vec 8x32xui8>)",
     ]
 

@@ -6,7 +6,8 @@ Files sign in what they emit; a function being emitted looks it up and knows non
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
+from importlib import import_module
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tilewright.backends.cpu.emit.values import Binding, Scalar
@@ -30,11 +31,20 @@ class Handlers(Generic[E]):
         self.ops: MutableMapping[str, Lowering[E]] = {} if others is None else ChainMap({}, others.ops)
         self.scalars: MutableMapping[str, ScalarCode] = {} if others is None else ChainMap({}, others.scalars)
         """The code for scalar ops, by name."""
-        self.load_rare: Callable[[], None] = (lambda: None) if others is None else (lambda: others.load_rare())
-        """Signs in the code for ops that few programs have, whose files are loaded with the first of them."""
+        self._rare: Sequence[str] = ()
+        self._others = others
         self._kinds: MutableMapping[type, Callable[[E, Any], Any]] = {}
         if others is not None:
             self._kinds = ChainMap({}, others._kinds)
+
+    @property
+    def rare(self) -> Sequence[str]:
+        """The modules with the code for ops that few programs have, loaded one after the other until one has it."""
+        return self._rare if self._others is None else self._others.rare
+
+    @rare.setter
+    def rare(self, modules: Sequence[str]) -> None:
+        self._rare = modules
 
     def lowers(self, *names: str) -> Callable[[Lowering[E]], Lowering[E]]:
         """Sign in the code for ops, by full name or by kind and family."""
@@ -60,13 +70,20 @@ class Handlers(Generic[E]):
 
     def lower(self, e: E, call: Call, bound: Bound) -> Binding:
         """Emit an op; UnsupportedFeatureError where nobody has signed in for it."""
-        found = self._found(call.op)
-        if found is None:
-            self.load_rare()
-            found = self._found(call.op)
+        found = self.found(call.op)
         if found is None:
             raise UnsupportedFeatureError(f"`{call.op.name}` has no native code yet", spans=[call.span])
         return found(e, call, bound)
 
-    def _found(self, op: Op) -> Lowering[E] | None:
+    def found(self, op: Op) -> Lowering[E] | None:
+        """Return the code for an op, None where no module has any."""
+        found = self._signed_in(op)
+        for module in () if found is not None else self.rare:
+            import_module(module)
+            found = self._signed_in(op)
+            if found is not None:
+                break
+        return found
+
+    def _signed_in(self, op: Op) -> Lowering[E] | None:
         return self.ops.get(op.name) or self.ops.get(f"{op.kind.value}:{op.spec.family}")

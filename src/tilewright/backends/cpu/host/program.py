@@ -5,15 +5,10 @@ An entry takes an array of 64-bit words (arguments, then room for results) and t
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.compute import assemble as assemble
-from tilewright.backends.cpu.compute import compare as compare
 from tilewright.backends.cpu.compute import convert as convert
 from tilewright.backends.cpu.compute import copies as copies
-from tilewright.backends.cpu.compute import elements as elements
 from tilewright.backends.cpu.compute import groups as groups
-from tilewright.backends.cpu.compute import joins as joins
 from tilewright.backends.cpu.compute import reduce as reduce
-from tilewright.backends.cpu.compute import selections as selections
 from tilewright.backends.cpu.compute import tiles as tiles
 from tilewright.backends.cpu.compute import views as views
 from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter
@@ -24,7 +19,6 @@ from tilewright.backends.cpu.emit.work import WORTH
 from tilewright.backends.cpu.host import calls as calls
 from tilewright.backends.cpu.host import control as control
 from tilewright.backends.cpu.host import scalars as scalars
-from tilewright.backends.cpu.host import system as system
 from tilewright.backends.cpu.host import tensor_views as tensor_views
 from tilewright.backends.cpu.host import tensors as tensors
 from tilewright.backends.cpu.host.abi import (
@@ -41,17 +35,13 @@ from tilewright.backends.cpu.host.abi import (
 from tilewright.backends.cpu.host.functions import HEAD, emitter, made_results, write_body
 from tilewright.backends.cpu.host.heap import NO_ARENA, Memory
 from tilewright.backends.cpu.host.options import Options
+from tilewright.backends.cpu.host.rare_ops import RARE
 from tilewright.core.program import Function, Program
 from tilewright.core.types import TensorType, Type
 from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
-
-def _load_rare() -> None:
-    from tilewright.backends.cpu.host import rare_ops as rare_ops
-
-
-HANDLERS.load_rare = _load_rare
+HANDLERS.rare = RARE
 
 
 class ProgramEmitter(Unit):

@@ -16,13 +16,14 @@ from tilewright.backends.cuda.ttgir.roles import written
 from tilewright.backends.cuda.ttir import cuts
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
-from tilewright.backends.cuda.ttir.text import I64
+from tilewright.backends.cuda.ttir.text import ANY_ROOM, I64
 from tilewright.native import llvm
 from tilewright.native.llvm import spelled
 from tilewright.records import mutable, record
 
-SPREAD = 8
-"""Warps of a block that multiplies what it loads element by element; with 4 Triton takes half as long again."""
+SPREAD = 16
+"""Warps of a block that multiplies what it loads element by element, at most: twice as many as others have, with which
+Triton takes two thirds of the time."""
 ROLES = Schedule(4, 1, has_roles=True)
 LIGHT_WORK = 16
 """Operations on floats of a kernel that does little more than load and store."""
@@ -91,7 +92,7 @@ class KernelText:
     @property
     def _spread(self) -> Schedule:
         """How blocks are run that load factors element by element: by more threads, so that each loads fewer."""
-        return replace(self.schedule, warps=max(self.schedule.warps, SPREAD)) if self.described else self.schedule
+        return replace(self.schedule, warps=min(2 * self.schedule.warps, SPREAD)) if self.described else self.schedule
 
 
 def _roles(name: str, k: Kernel, params: Parameters, count: llvm.Value) -> tuple[str, ...]:
@@ -126,6 +127,8 @@ class Kernels(Unit):
     launches: list[Launch] = field(default_factory=list[Launch])
     prints: list[Print] = field(default_factory=list[Print])
     """What the kernels print, by number from one on."""
+    shared: int = ANY_ROOM
+    """Bytes of shared memory that a block has."""
     schedule: str = ""
     """How the settings want kernels to be scheduled."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, computed
+from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, computed, widened
 from tilewright.backends.cuda.ttir.formats import from_f32, is_format, rounded_to_odd, to_f32
-from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
+from tilewright.backends.cuda.ttir.text import F64, Text, Value
 from tilewright.backends.cuda.ttir.values import element_of
 from tilewright.core.enums import RoundMode
 from tilewright.dtypes import BOOL, FP32, FP64, DataType
@@ -53,8 +53,10 @@ def _from_float(t: Text, value: Value, source: DataType, target: DataType) -> Va
     if not target.is_float():  # only a number that is one already comes here
         return _to_integer(_ROUNDINGS[RoundMode.trunc](computed(t, value, source)), target)
     have, want = source.bits, target.bits
+    if have == want or target == FP32 and have < want:
+        value, have = widened(t, value), FP32.bits
     if have == want:
-        value, have = t.convert("arith.extf", value, F32), 32
+        return value
     return t.convert("arith.extf" if have < want else "arith.truncf", value, element_of(target))
 
 
