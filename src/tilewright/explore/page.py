@@ -161,6 +161,7 @@ class Finding:
     kind: str
     argument: str
     text: str
+    place: int = 0
 
 
 @dataclass(frozen=True)

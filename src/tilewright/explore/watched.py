@@ -100,14 +100,15 @@ def watched(program: Program, name: str, values: Sequence[Any], place: Callable[
     try:
         WatchedMachine(program, watcher).run(name, given)
     except ExecutionError as error:
-        failed.append(Finding("undefined" if "nobody wrote" in error.message else "failed", "", str(error)))
+        kind = "undefined" if "nobody wrote" in error.message else "failed"
+        failed.append(Finding(kind, "", str(error), place(error.place)))
     tensors = {position: array for position, array in enumerate(arrays) if array is not None}
     described = [_argument(function, position, array) for position, array in tensors.items()]
     turns = [
         Turn(", ".join(loops), [_touch(noted, list(tensors), place) for noted in touches])
         for loops, touches in watcher.turns_seen.items()
     ]
-    races = [Finding("race", "", str(race)) for race in _distinct(watcher.raced)]
+    races = [Finding("race", "", str(race), place(race.place)) for race in _distinct(watcher.raced)]
     return Access(described, turns, [*failed, *races, *found_in(described, turns)])
 
 
