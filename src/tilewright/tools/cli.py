@@ -33,6 +33,7 @@ EPILOG = """examples:
   tilewright show kernels.py:softmax              one of several @pl.jit kernels
   tilewright explore kernel.py                    a page with every stage, each line beside the one it came from
   tilewright explore kernel.py:softmax x=1000x128 one of several kernels, for a tensor that its annotations leave open
+  tilewright explore script.py --run              the program that a script's first call has compiled
   tilewright access kernel.py x=40x32             which elements each turn reads and writes
   tilewright bench kernel.py x=fp16:1000x128      how long it takes
   tilewright explain kernel.py x=1000x128         why it takes that long, line by line, and what to try

@@ -9,14 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InternalError, TilewrightError
+from tilewright.errors import InternalError, ResultCountError, TilewrightError
 from tilewright.explore.gather import gathered
 from tilewright.explore.subject import Subject
 from tilewright.explore.watched import TOO_LARGE
 from tilewright.explore.writer import unpacked, write
 from tilewright.passes.stages import Walk, walked
+from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
-from tilewright.tools.files import compiled_in, named, program_in
+from tilewright.tools.files import UntoldError, called_in, compiled_in, named, program_in
 from tilewright.tools.naming import CommandError
 
 EXPLORE = """Write one HTML page that shows a program at every stage, each line beside the one it came from: the source,
@@ -33,6 +34,7 @@ def configure_explore(parser: argparse.ArgumentParser) -> None:
     arguments.add_to(parser)
     parser.add_argument("-o", "--output", metavar="PAGE", help="where to write it (default: KERNEL.html)")
     parser.add_argument("--platform", metavar="NAME", help="what to compile for: cpu, cuda, interpret (default: cpu)")
+    parser.add_argument("--run", action="store_true", help="run the file, and show the program of its first call")
     parser.add_argument("--access", action="store_true", help="call it with random arguments, and show what it touches")
     parser.add_argument("--json", action="store_true", help="print the page's data instead")
     parser.set_defaults(command=_explore)
@@ -52,9 +54,9 @@ def _explore(options: argparse.Namespace) -> None:
     said = arguments.given(options.arguments)
     try:
         with screen.working(f"compiling {file}"):
-            compiled = compiled_in(file, kernel, said, options.platform)
+            compiled = _compiled(options, file, kernel, said)
         called = arguments.inputs(compiled.entry.function, said) if options.access else {}
-    except (InternalError, CommandError):
+    except (InternalError, CommandError, ResultCountError, UntoldError):
         raise
     except TilewrightError as error:
         page = gathered(_refused(file, kernel, said, error))
@@ -68,6 +70,14 @@ def _explore(options: argparse.Namespace) -> None:
         screen.json_text(json.dumps(data))
     else:
         print(target)
+
+
+def _compiled(options: argparse.Namespace, file: str, kernel: str | None, said: Mapping[str, str]) -> CompiledProgram:
+    if not options.run:
+        return compiled_in(file, kernel, said, options.platform)
+    if said or options.platform:
+        raise CommandError("--run takes the calls as the file makes them: leave out arguments and --platform")
+    return called_in(file, kernel)
 
 
 def _refused(file: str, kernel: str | None, said: Mapping[str, str], error: TilewrightError) -> Subject:
