@@ -25,6 +25,8 @@ from tilewright.programs.platforms import DEFAULT
 from tilewright.programs.program import CompiledProgram
 from tilewright.tools.arguments import number_of, tensor_of
 from tilewright.tools.naming import CommandError, check_known
+from tilewright.tools.pto import entry_of, lowered
+from tilewright.tools.pto_texts import module_in
 
 
 def named(text: str) -> tuple[str, str | None]:
@@ -85,6 +87,9 @@ def _programs(kernel: pl.JITFunction) -> list[CompiledProgram]:
 
 
 def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
+    if path.endswith(".pto"):
+        module = module_in(Path(path))
+        return lowered(module, entry_of(module, kernel), "a5")
     names = {"pl": pl}
     module, source = executed(Path(path).read_text(encoding="utf-8"), names, path)
     kernels = [value for value in module.values() if _is_entry(value, module)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Golden
+from pages import ROOT
 
 from tilewright.explore.writer import unpacked
 from tilewright.tools import cli
@@ -81,6 +82,14 @@ def test_a_kernel_that_is_refused_gets_a_page_with_the_stage_that_refused_it(
     data = unpacked(page.read_text(encoding="utf-8"))
     assert (data["refusal"]["stage"], data["refusal"]["kind"]) == ("CheckControlPlane", "ControlPlaneComputeError")
     assert data["refusal"]["place"] == 13 and [each["name"] for each in data["passes"]] == ["FrontEnd"]
+
+
+def test_explore_reads_pto_text_line_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explore", str(ROOT / "examples/pto/softmax.pto"), "-o", str(tmp_path / "page.html")]) == 0
+    data = unpacked((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert [source["name"] for source in data["sources"]] == ["softmax.pto"]
+    (llvm,) = [text for text in data["code"] if text["name"] == "llvm"]
+    assert len(set(llvm["places"])) > 10
 
 
 def test_access_says_what_is_remarkable(kernels: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:

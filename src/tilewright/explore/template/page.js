@@ -45,6 +45,7 @@ class PageView {
     const sources = this.page.sources, source = sources[number];
     this.shownSource = number;
     if (!source) return;
+    this.source.language = source.name.endsWith(".pto") ? "code" : "python";
     const linked = new Set([...this.places()]), bad = this.page.refusal?.place;
     const pick = sources.length > 1
       ? element("select", { "aria-label": "File", onchange: (event) => this.showSource(Number(event.target.value)) }, ...sources.map((each, index) => element("option", { value: index, selected: index === number }, each.name)))
