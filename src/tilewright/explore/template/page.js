@@ -81,7 +81,7 @@ class PageView {
     if (tab === "code") hash.set("code", this.page.code[code]?.name ?? "");
     if (pinned >= FILE) hash.set("file", Math.floor(pinned / FILE));
     if (pinned) hash.set("line", pinned % FILE);
-    history.replaceState(null, "", `#${hash}`);
+    try { history.replaceState(null, "", `#${hash}`); } catch { /* a frame of a notebook has no address */ }
     const file = Math.floor(pinned / FILE);
     if (pinned && file !== this.shownSource) { this.showSource(file); this.source.reveal(pinned); }
   }
