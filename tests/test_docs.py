@@ -119,4 +119,4 @@ def test_an_added_op_is_in_the_docs_and_on_the_command_line(copy: Copy) -> None:
 @pytest.mark.slow
 def test_an_added_op_arrives_tested(copy: Copy) -> None:
     passed = [line for line in copy.pytest("-v", "-k", copy.op).splitlines() if " PASSED" in line]
-    assert sum(f".{copy.op}" in line for line in passed) > 15
+    assert sum(f".{copy.op}" in line for line in passed) > 10
