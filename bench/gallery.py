@@ -37,7 +37,7 @@ def main() -> None:
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.6), width_ratios=[1.5, 1], layout="constrained")
         draw_ratios(left, ratios)
         draw_grid(right, grid)
-        figure.savefig(PICTURE, dpi=80, metadata={"Software": None})
+        figure.savefig(PICTURE, dpi=110, metadata={"Software": None})
 
 
 def measured() -> dict[str, float]:
