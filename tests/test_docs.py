@@ -67,7 +67,7 @@ class Copy:
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
         shutil.copytree(ROOT / "tests" / "ops", folder / "tests" / "ops", ignore=ignored)
-        for name in ("pyproject.toml", "tests/conftest.py"):
+        for name in ("pyproject.toml", "tests/conftest.py", "tests/soon.py"):
             shutil.copy(ROOT / name, folder / name)
         self.declaration = next(block.text for block in blocks(DOCS / "adding-an-op.md") if block.runs)
         (function,) = ast.parse(self.declaration).body
