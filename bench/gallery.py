@@ -85,7 +85,8 @@ def draw_ratios(axes: Any, ratios: dict[str, float]) -> None:
 def draw_grid(axes: Any, grid: Any) -> None:
     """Draw temperatures, and lines along which they are equal."""
     axes.imshow(grid, cmap="RdBu_r", vmin=-1, vmax=1)
-    axes.contour(grid, levels=15, colors=INK, linewidths=0.4)
+    levels = [eighth / 8 for eighth in range(-7, 8) if eighth]  # zero is an edge of the plate
+    axes.contour(grid, levels=levels, colors=INK, linewidths=0.4, linestyles="solid")
     axes.set_title(f"jacobi.py: {STEPS} steps on {SIZE} x {SIZE}", fontsize=10)
     axes.set_axis_off()
 
