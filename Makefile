@@ -9,7 +9,7 @@ ON_AARCH64 := $(addprefix tests/unit/backends/cpu/test_,loader.py threads.py) \
 	$(addprefix tests/ops/test_,native.py convert.py reduce.py matmul.py atomics.py barriers.py sort.py draw.py mx.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu test-triton test-aarch64 fuzz check format bench docs wheel try release clean
+.PHONY: help demo test test-gpu test-triton test-aarch64 fuzz check format bench docs site wheel try release clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ $(VENV)/.bench: $(ENV)
 
 docs: $(ENV) ## regenerate the generated pages of docs
 	$(BIN)/python -m tilewright.tools.docs
+
+site: $(ENV) ## write the documentation as a site, into build/site
+	$(BIN)/python docs/site/build.py
 
 wheel: $(ENV) ## build the wheel, into dist
 	rm -rf build dist

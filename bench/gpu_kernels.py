@@ -153,10 +153,11 @@ def skinny(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
     for j in pl.parallel(0, w.shape[0], 64):
         with pl.at(level=pl.Level.CORE_GROUP):
             rows = x.shape[0]
+            deep = 256 if rows <= 16 else 128
             acc = pl.tile.full([64, rows], dtype=pl.FP32, value=0.0)
-            for k in pl.range(0, w.shape[1], 128):
-                right = pl.tile.transpose_view(pl.load(x, [0, k], [rows, 128]))
-                acc = pl.matmul_acc(acc, pl.load(w, [j, k], [64, 128]), right)
+            for k in pl.range(0, w.shape[1], deep):
+                right = pl.tile.transpose_view(pl.load(x, [0, k], [rows, deep]))
+                acc = pl.matmul_acc(acc, pl.load(w, [j, k], [64, deep]), right)
             pl.store(pl.cast(pl.tile.transpose(acc, 0, 1), out.dtype, mode="rint"), [0, j], out)
     return out
 

@@ -6,9 +6,17 @@ import os
 import sys
 
 PREFIX = "TILEWRIGHT_"
-_CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG")
+_CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG", "PERF")
 NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
+
+
+KNOWN = (
+    *_CHANGING,
+    *("BUILD_DIR", "CACHE_DIR", "CACHE_LIMIT", "DISPATCH", "DRIFT", "LOADER", "RUN_ONLY", "SHARED_CACHE_DIRS"),
+    "VERIFY_LEVEL",
+)
+"""Every variable that is read, without what all of them begin with."""
 
 
 def verify_level() -> str:
@@ -24,6 +32,31 @@ def checked() -> bool:
 def debug() -> bool:
     """Return whether kernels run line by line, for a debugger to follow, from TILEWRIGHT_DEBUG: off unless on."""
     return _choice("DEBUG", "off", ("on", "off", "1", "0")) in ("on", "1")
+
+
+def perf() -> frozenset[str]:
+    """Return who is told of code and calls, from TILEWRIGHT_PERF, as in `map,nvtx`: nobody unless it is set."""
+    text = os.environ.get(PREFIX + "PERF")
+    if not text:
+        return frozenset()
+    names = frozenset(text.replace(",", " ").lower().split()) - {"off", "0"}
+    if unknown := names - {*PERF}:
+        raise ValueError(f"{PREFIX}PERF takes {', '.join(PERF)}, got {min(unknown)!r}")
+    return names
+
+
+PERF = ("map", "jitdump", "gdb", "nvtx", "torch")
+"""A perf map, a jitdump with lines, GDB, and ranges around calls for NVIDIA's tools and for torch's profiler."""
+
+
+def located() -> bool:
+    """Return whether code says which line of its author's each instruction was made for."""
+    return bool(perf() & {"jitdump", "gdb"})
+
+
+def ranges() -> frozenset[str]:
+    """Return whose ranges are opened around every call."""
+    return perf() & {"nvtx", "torch"}
 
 
 def num_threads() -> int:

@@ -250,3 +250,23 @@ def test_blocks_share_tiny_turns_out(columns: int) -> None:
     want = x * factors
     padded = torch.nn.functional.pad(want, (0, 256 - columns), value=-torch.inf).view(3000, 4, 64).amax(-1)
     assert torch.equal(out, want) and torch.equal(largest, padded)
+
+
+@pl.jit
+def in_large_tiles(
+    x: pl.Tensor, turned: pl.Out[pl.Tensor], other: pl.Out[pl.Tensor], sums: pl.Out[pl.Tensor], out: pl.Out[pl.Tensor]
+):
+    for block in pl.spmd(3):
+        t = pl.load(x, [block * 250, 0], [250, 250])
+        pl.store(pl.transpose(t, 0, 1), [block * 250, 0], turned)
+        pl.store(pl.flip(t, 1), [block * 250, 0], other)
+        pl.store(pl.cumsum(t, axis=0), [block * 250, 0], sums)
+        pl.store(pl.matmul(t, t), [block * 250, 0], out)
+
+
+def test_tiles_beyond_shared_memory_go_through_memory() -> None:
+    x = torch.randn(750, 250, generator=torch.Generator().manual_seed(2))
+    three, found = x.view(3, 250, 250).double(), [torch.empty(750, 250, device="cuda") for _ in range(4)]
+    in_large_tiles(x.cuda(), *found)
+    for got, want in zip(found, (three.mT, three.flip(2), three.cumsum(1), three @ three), strict=True):
+        torch.testing.assert_close(got.cpu().double().view(3, 250, 250), want, rtol=1e-5, atol=1e-4)

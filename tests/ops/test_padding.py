@@ -30,18 +30,31 @@ pytestmark = pytest.mark.usefixtures("on_target")
         (pl.UINT8, "pl.PadValue.min", 0),
         (pl.UINT64, "pl.PadValue.max", 2**64 - 1),
         (pl.INT32, "0", 0),
+        (pl.FP32, "3", 3),
+        (pl.BF16, "-0.5", -0.5),
+        (pl.INT8, "-7", -7),
+        (pl.UINT16, "65535", 65535),
+        (pl.INT32, "2.0", 2),
     ],
 )
-def test_fillpad_writes_the_extreme_of_the_element_type(dtype: DataType, pad: str, value: float) -> None:
+def test_fillpad_writes_a_number_or_the_extreme_of_the_element_type(dtype: DataType, pad: str, value: float) -> None:
     body = f"a = pl.load(x, [0], [3], valid_shape=[1])\nout = pl.store(pl.fillpad(a, {pad}), [0], out)"
     result = run(kernel(body, x=tensor(dtype, 3), out=out(dtype, 3)), counting(3, dtype=dtype) + 1)
     assert result.tolist() == [1, value, value]
 
 
-@pytest.mark.parametrize("pad", ["1", "pl.PadValue.null", 'float("nan")'])
-def test_fillpad_takes_no_other_numbers(pad: str) -> None:
-    with pytest.raises(AttributeValueError, match="pad_value cannot be"):
-        kernel(f"y = pl.fillpad(x, {pad})", x=tensor(pl.FP32, 3))
+@pytest.mark.parametrize(
+    ("dtype", "pad"), [(pl.FP32, "pl.PadValue.null"), (pl.INT32, "1.5"), (pl.INT8, "128"), (pl.INT8, 'float("nan")')]
+)
+@pytest.mark.parametrize("op", ["pl.fillpad(x, {})", "pl.fillpad_expand(x, [4], {})"])
+def test_fillpad_takes_numbers_that_the_elements_can_have(op: str, dtype: DataType, pad: str) -> None:
+    with pytest.raises(AttributeValueError, match="cannot be padded with"):
+        kernel(f"y = {op.format(pad)}", x=tensor(dtype, 3))
+
+
+def test_fillpad_takes_what_is_not_a_number() -> None:
+    body = "a = pl.load(x, [0], [3], valid_shape=[2])\nout = pl.store(pl.fillpad(a, float('nan')), [0], out)"
+    assert np.isnan(run(kernel(body, x=tensor(pl.FP32, 3), out=out(pl.FP32, 3)), counting(3))).tolist() == [0, 0, 1]
 
 
 def test_fillpad_makes_the_whole_valid() -> None:
@@ -74,12 +87,6 @@ def test_fillpad_expand_of_a_whole_tile_fills_around_it(dtype: DataType) -> None
 def test_fillpad_expand_makes_no_axis_shorter() -> None:
     with pytest.raises(ShapeMismatchError, match=r"never makes an axis shorter: \[2, 3\] to \[4, 2\]"):
         from_tile("pl.fillpad_expand(a, [4, 2])", counting(2, 3), 4, 2)
-
-
-@pytest.mark.parametrize("pad", ["1", "pl.PadValue.null"])
-def test_fillpad_expand_takes_no_other_numbers(pad: str) -> None:
-    with pytest.raises(AttributeValueError, match="pad_value cannot be"):
-        kernel(f"y = pl.fillpad_expand(x, [4], {pad})", x=tensor(pl.FP32, 3))
 
 
 def test_fillpad_inplace_fills_a_tile() -> None:

@@ -189,7 +189,7 @@ def work(names: Sequence[str], first: int, step: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 0 where nothing was found."""
-    from property.campaigns import CAMPAIGNS
+    from property.campaigns import CAMPAIGNS, text_of
 
     parser = argparse.ArgumentParser(prog="python -m property.fuzz", description=__doc__)
     parser.add_argument("campaigns", nargs="*", help=f"which: {', '.join(CAMPAIGNS)}; all of them where none is named")
@@ -197,6 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--first", type=int, default=SystemRandom().randrange(1 << 40), help="the first number")
     parser.add_argument("--number", type=int, help="make this one attempt again")
+    parser.add_argument("--text", metavar="FILE", help="with --number: write its program, for `tilewright bisect FILE`")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     names: list[str] = given.campaigns or [*CAMPAIGNS]
@@ -206,6 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.work:
         first, step = map(int, given.work.split(":"))
         work(names, first, step)
+    if given.number is not None and given.text:
+        Path(given.text).write_text(text_of(names[0], given.number), encoding="utf-8")
     if given.number is not None:
         found = [Failure(name, given.number, what) for name in names if (what := attempt(name, given.number))]
     else:

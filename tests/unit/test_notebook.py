@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilewright.language as pl
+from tilewright.core.region import Region
+from tilewright.core.types import TileType
 from tilewright.errors import ShapeMismatchError
 from tilewright.explore.writer import unpacked
+from tilewright.interpret.held import Held
 
 
 @pl.jit
@@ -49,3 +53,10 @@ def test_an_error_shows_the_line_and_what_to_try() -> None:
         wrong(X)
     text = shown(caught.value)
     assert "<strong>ShapeMismatchError</strong>" in text and "help:" in text and "^" in text
+
+
+def test_a_tile_shows_its_elements_and_leaves_out_those_that_nobody_wrote() -> None:
+    data: Any = np.array([[0, 1], [2, 3]], np.float32)
+    text = shown(Held(TileType((2, 2), pl.FP32, (2, 1)), Region(data, (2, 1))))
+    assert "tile[2, 2] of fp32, valid [2, 1]" in text
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["0", "", "2", ""]

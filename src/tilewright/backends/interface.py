@@ -99,12 +99,24 @@ class Memory:
     held: Sequence[Held]
 
 
+class Note(NamedTuple):
+    """What was done with a line of the author's, or of the whole program: one word for it, and how or why."""
+
+    kind: str
+    text: str
+    file: str = ""
+    number: int = 0
+    size: int = 0
+    """How many bytes it is about."""
+
+
 @record
 class Anatomy:
-    """What code is made of: its texts line by line, with the lines they were made for, and its memory."""
+    """What code is made of: its texts line by line, with the lines they were made for, its memory, and how it came."""
 
     texts: Mapping[str, Sequence[Line]] = field(default_factory=dict[str, Sequence[Line]])
     memory: Sequence[Memory] = ()
+    notes: Sequence[Note] = ()
 
 
 class Entries(Protocol):

@@ -6,7 +6,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.arrays import np
 from tilewright.backends.abi import Number, scalar_result, scalar_word, tensor_result, word_count
@@ -19,6 +19,7 @@ from tilewright.call.frameworks import NUMPY, Framework, framework_of
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.producers import PRODUCERS
 from tilewright.call.thread_limit import thread_count
+from tilewright.call.tracing import CURRENT, Trace
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.dtypes import to_torch
@@ -27,6 +28,9 @@ from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_wor
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
 from tilewright.records import record
+
+if TYPE_CHECKING:  # which only traced calls need
+    from tilewright.native.traced_regions import Recorder
 
 
 @record
@@ -164,10 +168,11 @@ def _room_type(count: int) -> Any:
     return ctypes.c_int64 * count  # which ctypes makes anew, at the price of a class, where nobody keeps it
 
 
-def context(native: HostProgram) -> Any:
-    """Return the context of one run."""
+def context(native: HostProgram, traced: Recorder | None = None) -> Any:
+    """Return the context of one run, whose chunks may be traced."""
     threads = thread_count()
-    words = context_words(parallel_address(threads, native.emit), look_address(native.emit), threads)
+    parallel = parallel_address(threads, native.emit) if traced is None else traced.address
+    words = context_words(parallel, look_address(native.emit), threads)
     return room(words, len(NUMBERS))
 
 
@@ -178,9 +183,13 @@ def error_numbers(context: Any) -> list[int]:
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     """Return what an entry returns; ExecutionError for what the program did wrong."""
-    staged, native = Staged.of(bound), native.on(device_of(bound))
-    words, around = staged.room(), context(native)
-    native.calls[bound.entry.name](words, around)
+    staged, native, trace = Staged.of(bound), native.on(device_of(bound)), CURRENT.get()
+    words = staged.room()
+    if trace is None:
+        around = context(native)
+        native.calls[bound.entry.name](words, around)
+    else:
+        around = _run_traced(trace, native, bound.entry.name, words)
     try:
         if around[Context.ERROR]:
             native.finish(bound.entry.name, around[Context.ERROR], 0, error_numbers(around))
@@ -188,6 +197,19 @@ def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
         return staged.results(words)
     finally:
         native.finish(bound.entry.name, 0, around[Context.BUFFERS])
+
+
+def _run_traced(trace: Trace, native: HostProgram, name: str, words: Any) -> Any:
+    """Run an entry whose chunks a timeline shows; return the context it ran in."""
+    from tilewright.native.profilers import shown
+    from tilewright.native.traced_regions import recorder
+
+    found = recorder(parallel_address(thread_count(), native.emit))
+    around = context(native, found)
+    names = {address: shown(symbol).removeprefix("tilewright.") for symbol, address in native.loaded.addresses.items()}
+    with trace.call(name, found, names):
+        native.calls[name](words, around)
+    return around
 
 
 def device_of(bound: Bound) -> str:

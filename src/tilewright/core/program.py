@@ -46,6 +46,11 @@ class Function(Printable):
             object.__setattr__(self, "param_directions", directions)
 
     @property
+    def is_sub_worker(self) -> bool:
+        """Whether Python itself runs it, for a host function."""
+        return self.role is Role.SubWorker
+
+    @property
     def split(self) -> SplitMode:
         """How the kernel is split between vector lanes."""
         mode = self.attrs.get("split", SplitMode.NONE)

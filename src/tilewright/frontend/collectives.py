@@ -10,13 +10,13 @@ import ast
 from typing import Any
 
 import tilewright.frontend.directives as pl
-from tilewright.core.build import call as checked
-from tilewright.core.enums import Level, NotifyOp, ReduceOp, WaitCmp
+from tilewright.core.enums import NotifyOp, ReduceOp, WaitCmp
 from tilewright.core.op import OpSpec
-from tilewright.core.operands import bind
+from tilewright.core.operands import bind, order_of
 from tilewright.errors import OperandError
 from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.inline import InlineFunction, inline
+from tilewright.frontend.operators import apply
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.elementwise import add, maximum, minimum, mul
@@ -135,13 +135,9 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     if bound.get("signal", ...) is None:
         help = f"{spec.name}(target, signal), with an int32 window of [nranks, 1]"
         raise t.error(OperandError, node, f"`{spec.name}` needs its signal in a kernel", help=help)
-    checked(spec, bound, t.span(node))
+    spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    apply(t, spec, bound, node, spans)  # its type rule checks what it is given
     options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
     if spec.name == "allreduce":
         options["combine"] = _COMBINED[ReduceOp(bound["op"])]
     return _TEMPLATES[spec.name].expand(t, Arguments((), options, (), {}), node)
-
-
-def is_written_out(t: Translator, spec: OpSpec) -> bool:
-    """Return whether a call is a collective of a kernel: a host function has them as statements of its own."""
-    return spec.family == "collective" and t.level is not Level.HOST

@@ -15,7 +15,7 @@ from tilewright.core.extents import symbols_in
 from tilewright.core.program import Function
 from tilewright.core.signature import substituted
 from tilewright.core.solving import located, told
-from tilewright.core.stmt import SeqStmts
+from tilewright.core.stmt import EMPTY, SeqStmts
 from tilewright.core.types import Extent, TensorType, Type, join
 from tilewright.errors import (
     DirectiveError,
@@ -32,11 +32,13 @@ from tilewright.errors import (
 from tilewright.frontend import branches
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
 from tilewright.frontend.capture import Captured
+from tilewright.frontend.deferred import settle
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.invocations import ProgramSelf
 from tilewright.frontend.kernel_builder import KernelBuilder
 from tilewright.frontend.names import Resolver, free_name
 from tilewright.frontend.state import Callees, Widened
+from tilewright.frontend.sub_workers import remember
 from tilewright.frontend.translator import Translator
 from tilewright.records import record
 from tilewright.source import Span
@@ -86,6 +88,8 @@ class Header:
 def translate(captured: Captured, options: Options, callees: Callees, is_method: bool) -> Function:
     """Return the function as IR; KernelError, located and naming the function, for any mistake in it."""
     resolver = Resolver.of(captured.function)
+    if options.role is Role.SubWorker:
+        return _sub_worker(captured, options, resolver)
     known = {captured.node.args.args[0].arg: ProgramSelf()} if is_method and captured.node.args.args else {}
 
     def header() -> Header:
@@ -94,6 +98,18 @@ def translate(captured: Captured, options: Options, callees: Callees, is_method:
         return Header(captured.node.name, parameters, declared_returns(captured, resolver), known)
 
     return translated(captured, options, callees, resolver, header)
+
+
+def _sub_worker(captured: Captured, options: Options, resolver: Resolver) -> Function:
+    """Return the signature of a function that Python itself runs; it needs no self."""
+    arguments = captured.node.args.args
+    parameters = _parameters(captured, resolver, bool(arguments) and arguments[0].arg == "self")
+    remember(captured)
+    params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in parameters)
+    returns = declared_returns(captured, resolver) or ()
+    directions = tuple(p.direction for p in parameters)
+    name, span = captured.node.name, captured.span(captured.node)
+    return Function(name, params, returns, EMPTY, span, options.func_type, directions, options.level, options.role)
 
 
 def check_external(captured: Captured, options: Options) -> None:
@@ -174,6 +190,7 @@ def _translate(
     for name, value in header.known.items():
         t.assign_known(name, value, captured.node)
     t.execute(captured.node.body)
+    settle(t)
     _check_bound(t, params)
     return Function(
         header.name,

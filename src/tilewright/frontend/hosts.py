@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.core.enums import Level
-from tilewright.core.expr import Const, Invoke, MakeTuple
+from tilewright.core.enums import Level, Role
+from tilewright.core.expr import Const, Invoke, MakeTuple, integer
 from tilewright.core.op import OPS, OpSpec
+from tilewright.core.program import Function
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import UINT8
-from tilewright.errors import AttributeValueError, DirectiveError, OperandError
+from tilewright.errors import AttributeValueError, DirectiveError, OperandError, UncallableError
 from tilewright.frontend.arguments import Arguments
+from tilewright.frontend.deferred import check_deferred
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 
@@ -30,6 +31,8 @@ def check_level(t: Translator, spec: OpSpec, node: ast.Call) -> None:
         raise t.error(DirectiveError, node, message, help=help)
     if spec.name == "alloc_window_buffer":
         _check_buffer(t, node)
+    if spec.name == "defer_wait":
+        check_deferred(t, node)
 
 
 def _check_buffer(t: Translator, node: ast.Call) -> None:
@@ -42,6 +45,15 @@ def _check_buffer(t: Translator, node: ast.Call) -> None:
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         help = "buf = pld.alloc_window_buffer(size), in a statement of its own"
         raise t.error(DirectiveError, node, "a window buffer is assigned to a name", help=help)
+    name = targets[0].id
+    same = [s for s in ast.walk(t.captured.node) if isinstance(s, ast.Name) and s.id == name and _is_stored(s)]
+    if len(same) > 1:
+        message = f"the name of a window buffer is its own: `{name}` is assigned {len(same)} times"
+        raise t.error(DirectiveError, targets[0], message, help="give each buffer a name of its own")
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
 
 
 def completed(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Arguments:
@@ -59,15 +71,22 @@ def completed(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     return given if is_shape else replace(given, kwargs={**given.kwargs, "dtype": UINT8})
 
 
-def dispatched(t: Translator, value: Value, node: ast.Call) -> Value:
-    """Return a call of a function as the host makes it: on the rank that `device=` says."""
-    where: Sequence[ast.expr] = [keyword.value for keyword in node.keywords if keyword.arg == "device"]
-    if not isinstance(value, Invoke) or not where or t.level is not Level.HOST:
+def dispatched(t: Translator, value: Value, node: ast.Call, function: Function | None = None) -> Value:
+    """Return a call of a function as the host makes it: on the rank that `device=` says, or else on the first."""
+    if not isinstance(value, Invoke) or t.level is not Level.HOST:
         return value
-    device = t.expr(t.operand(where[0]), where[0], "device=")
+    if function is not None and function.role is Role.SubWorker:
+        return value
+    if function is not None and function.func_type.is_incore:
+        message = f"`{function.name}` is a kernel, and a host function dispatches to chips alone"
+        raise t.error(UncallableError, node.func, message, help="call it from an orchestration function, dispatch that")
+    where = next((keyword.value for keyword in node.keywords if keyword.arg == "device"), None)
+    if where is None:
+        return replace(value, device=integer(0))
+    device = t.expr(t.operand(where), where, "device=")
     if not isinstance(device.type, ScalarType) or not device.type.dtype.is_int():
         message = f"device= is a rank, an integer, got {device.type}"
-        raise t.error(OperandError, where[0], message, help="for r in pl.range(pld.world_size()): chip(..., device=r)")
+        raise t.error(OperandError, where, message, help="for r in pl.range(pld.world_size()): chip(..., device=r)")
     if isinstance(device, Const) and device.value < 0:
-        raise t.error(OperandError, where[0], f"device={device.value}, and ranks count from 0", help="device=0")
+        raise t.error(OperandError, where, f"device={device.value}, and ranks count from 0", help="device=0")
     return replace(value, device=device)

@@ -51,6 +51,11 @@ def is_kept_column(t: Translation, tile: Expr) -> bool:
     return _extents(tile)[-1] == 1 and _kept(t, tile, -1) is not None
 
 
+def kept_axes(t: Translation, tile: Expr) -> frozenset[int]:
+    """Return the axes of a tile that indices left it and NumPy's would not have, counted from the end."""
+    return frozenset(axis for axis in range(-len(_extents(tile)), 0) if _kept(t, tile, axis) is not None)
+
+
 def _extents(tile: Expr) -> tuple[int, ...]:
     assert isinstance(tile.type, TileType)
     return tile.type.shape

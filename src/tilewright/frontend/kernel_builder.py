@@ -23,6 +23,7 @@ from tilewright.frontend import (
     static_calls,
     subscripts,
     unrolled_loops,
+    updates,
     writes,
 )
 from tilewright.frontend.foreign import meant
@@ -55,6 +56,7 @@ class KernelBuilder(Translator):
     bind = statements.bind
     write = writes.write
     changes = picks.masked_change
+    updated = updates.updated
     parts = invocations.parts
     takes = statements.takes
     effect = statements.effect

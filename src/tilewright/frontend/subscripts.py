@@ -6,12 +6,12 @@ import ast
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
-from tilewright.core.extents import as_shape
+from tilewright.core.extents import as_scalar, as_shape
 from tilewright.core.linear import difference
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import NotStaticError, OperandError, OutOfBoundsError, ShapeMismatchError, SubscriptError
 from tilewright.frontend.indexed import taken, tiles_among
-from tilewright.frontend.kept_axes import note_kept
+from tilewright.frontend.kept_axes import kept_axes, note_kept
 from tilewright.frontend.operators import apply
 from tilewright.frontend.picks import check_no_mask, picked
 from tilewright.frontend.properties import extent_value
@@ -49,6 +49,7 @@ def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
                 return taken(t, owner, parts, node)
             if isinstance(owner.type, TileType) and (found := picked(t, owner, node)) is not None:
                 return found
+            owner = _as_numpy(t, owner, node)
             return window_value(t, owner, window(t, owner, node), node)
         case ArrayType():
             index = t.expr(t.evaluate(node.slice), node.slice)
@@ -60,6 +61,18 @@ def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
         case _:
             help = "tensors, tiles, arrays and several results have elements"
             raise t.error(OperandError, node, f"{owner.type} cannot be subscripted", help=help)
+
+
+def _as_numpy(t: Translator, owner: Expr, node: ast.Subscript) -> Expr:
+    """Return a tile without the axes that indices left it, where a subscript adds axes to those that NumPy has."""
+    given = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    kept = kept_axes(t, owner) if t.kept and isinstance(owner.type, TileType) else frozenset[int]()
+    shape = _shaped(owner).shape
+    if not kept or len(kept) == len(shape) or not any(_adds_axis(t, part) for part in given):
+        return owner
+    left = tuple(n for axis, n in enumerate(shape) if axis - len(shape) not in kept)
+    bound = {"x": owner, "shape": MakeTuple(tuple(map(as_scalar, left)))}
+    return t.placed(apply(t, OPS["tensor.reshape"].spec, bound, node, {}), node)
 
 
 def index(t: Translator, value: Value, node: ast.expr) -> Value:
@@ -143,7 +156,8 @@ def _with_axes(t: Translator, value: Expr, found: Window, dropped: tuple[int, ..
     for axis in range(len(found.offsets) + 1):
         shape += [integer(1)] * found.added.count(axis)
         if axis < len(found.offsets) and axis not in dropped:
-            shape.append(extents.pop(0))
+            extent = extents.pop(0)
+            shape += [extent] if axis not in found.dropped else []
     return apply(t, OPS["tensor.reshape"].spec, {"x": value, "shape": MakeTuple(tuple(shape))}, node, {})
 
 

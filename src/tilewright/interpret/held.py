@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from tilewright import notebook
+from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region
-from tilewright.dtypes import DataType
+from tilewright.core.types import TensorType, TileType
 
 
 class Unset:
@@ -19,13 +21,15 @@ class Unset:
 
 
 UNSET = Unset()
+SHOWN = 16
+"""How many rows and columns a notebook shows."""
 
 
 class Held(NDArrayOperatorsMixin):
     """A tile or a tensor as it is at a line: NumPy computes with it, and what nobody wrote prints as `--`."""
 
-    def __init__(self, kind: str, region: Region, dtype: DataType) -> None:
-        self.kind, self.region, self.dtype = kind, region, dtype
+    def __init__(self, type_: TileType | TensorType, region: Region) -> None:
+        self.type, self.region, self.dtype = type_, region, type_.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,7 +67,25 @@ class Held(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.region.data)
 
-    def __repr__(self) -> str:
+    @property
+    def title(self) -> str:
+        """What it is: its extents, its element type, and how much of it is valid."""
         extents = ", ".join(map(str, self.shape))
         valid = "" if self.valid_shape == self.shape else f", valid [{', '.join(map(str, self.valid_shape))}]"
-        return f"{self.kind}[{extents}] of {self.dtype}{valid}\n{self.masked}"
+        kind = "tile" if isinstance(self.type, TileType) else "tensor"
+        return f"{kind}[{extents}] of {self.dtype}{valid}"
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{self.masked}"
+
+    def _repr_html_(self) -> str:
+        """Return its first elements as a notebook shows them; those that nobody wrote stay empty."""
+        rows = self.masked.reshape(-1, self.shape[-1] if self.shape else 1)[:SHOWN, :SHOWN]
+        return notebook.grid(self.title, ([None if e is np.ma.masked else f"{e:.6g}" for e in row] for row in rows))
+
+
+def shown(expr: Expr, value: Any) -> Any:
+    """Return what an expression is worth, as it can be looked at."""
+    if isinstance(value, Region) and isinstance(expr.type, (TensorType, TileType)):
+        return Held(expr.type, value)
+    return value

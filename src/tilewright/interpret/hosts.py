@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.core.enums import Level
+from tilewright.core.enums import Level, ParamDirection
 from tilewright.core.expr import Invoke
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region
@@ -185,6 +185,15 @@ class HostMachine(Machine):
         self.plan.settle(Footprints(self.program))
         return results
 
+    def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
+        """Return what a function of the host returns; Python's own functions run on rank 0, when their turn comes."""
+        function = self.functions[name]
+        if not function.is_sub_worker:
+            return super().run(name, args)
+        self.plan.actions.append(Dispatch(0, name, tuple(args), function.span))
+        written = [arg for arg, d in zip(args, function.param_directions, strict=True) if d is not ParamDirection.In]
+        return tuple(written[: len(function.return_types)])
+
     def dispatch(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
         """Note a dispatch; return what the function gives back of its arguments."""
         assert call.device is not None
@@ -220,7 +229,7 @@ def chip_program(program: Program, name: str) -> Program:
     return Program(name, tuple(f for f in program.function_list if f.name in found), program[name].span)
 
 
-def chips(program: Program) -> tuple[str, ...]:
+def dispatched(program: Program) -> tuple[str, ...]:
     """Return the names of the functions that hosts dispatch."""
     calls = (call for host in host_functions(program) for call in invocations(host.body))
     return tuple(dict.fromkeys(call.op.name for call in calls if isinstance(call, Invoke) and call.device is not None))

@@ -26,6 +26,7 @@ from tilewright.ops.collectives import MEANINGS
 from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN, Span
 
+SubWorkers = Callable[[str], "Callable[[list[Any]], Any]"]
 HELP = "every wait needs a notify of a peer that reaches its cell, with the value it expects"
 
 
@@ -122,6 +123,9 @@ class _Rank:
     def _dispatched(self, action: Dispatch) -> None:
         args = [self.ranks.region(self.number, arg) if isinstance(arg, Window) else arg for arg in action.args]
         try:
+            if self.machine.functions[action.function].is_sub_worker:
+                self.ranks.sub_worker(action.function)([a.data if isinstance(a, Region) else a for a in args])
+                return
             self.machine.run(action.function, args)
         except ExecutionError as error:
             if self.size() > 1 and not self.verdict:
@@ -135,6 +139,8 @@ class Ranks:
 
     program: Program
     plan: Plan
+    sub_worker: SubWorkers
+    """What Python's own functions do, by name, given the memory of their arguments."""
     memory: dict[WindowBuffer, dict[int, Array]] = field(default_factory=dict[WindowBuffer, "dict[int, Array]"])
     memberships: dict[int, Membership] = field(default_factory=dict[int, Membership])
     done: list[int] = field(default_factory=list[int])
@@ -223,9 +229,15 @@ def _zeros(size: int) -> Array:
     return words.view(np.uint8)[:size]
 
 
-def run_host(program: Program, size: int, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
+def run_host(
+    program: Program, size: int, name: str, args: Sequence[Value], sub_worker: SubWorkers | None = None
+) -> tuple[Value, ...]:
     """Run a host function on so many ranks; tensors among `args` are written in place."""
     machine = HostMachine(program, size)
     results = machine.planned(name, args)
-    Ranks(program, machine.plan).run()
+    Ranks(program, machine.plan, sub_worker or _unknown).run()
     return results
+
+
+def _unknown(name: str) -> Callable[[list[Any]], Any]:
+    raise ExecutionError(f"nobody has said what `{name}` does")

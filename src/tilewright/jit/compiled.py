@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.arrays import np
 from tilewright.call.placement import MISSING
+from tilewright.call.tracing import traced
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import ScalarType, Type
 from tilewright.forks import computed_once
@@ -33,10 +35,11 @@ class Compiled:
     returns: tuple[str, ...] | None
     """The parameters that it gives back where outputs are left out, None where it may give back something else."""
 
-    def run(self, call: Call) -> Any:
-        """Run the program on a call's arguments, which are described already."""
+    def run(self, call: Call, trace: str | PathLike[str] | None = None) -> Any:
+        """Run the program on a call's arguments, which are described already, on a timeline where one is named."""
         given = [call.values.get(name, MISSING) for name in self.parameters]
-        return self.program.entry.run_described(given, call.arguments)
+        with traced(trace):
+            return self.program.entry.run_described(given, call.arguments)
 
     def prepared(self, call: Call) -> Callable[[], object]:
         """Return a run of the program on a call's arguments, to be made again and again: hardly more than its code."""

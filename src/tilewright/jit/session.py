@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
+from tilewright.call.ranges import APART
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, computed_once, undivided
@@ -18,6 +20,7 @@ from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import conditions, explained
+from tilewright.jit.hosts import host_program, ranks_of
 from tilewright.jit.kept import KeptCall
 from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
@@ -74,15 +77,15 @@ class Session:
         """Run the kernel on a call's arguments."""
         if settings.debug():
             return self.steps.run(self.binder, args, kwargs)
-        apart = "config= was given" if config is not None else ""
+        apart = "config= was given" if config is not None else APART if settings.ranges() else ""
         return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)
 
     def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
         """Run the kernel on a call that was `written` so; `apart` is why all calls like it come here, or nothing."""
-        hits, found = self.store.hits, self._compiled(call, _placed(call, config))
+        hits, found = self.store.hits, self._compiled(call, placed(call, config))
         if config is not None and config.writes_folder:
             found.program.configured(config)
-        result = found.run(call)
+        result = found.run(call, None if config is None else config.trace)
         was_found = self.store.hits > hits
         self.detours.note(apart or lasting_reason(self.kernel, call, found) or FIRST if was_found else COMPILED)
         if not apart and was_found and self.direct_calls.can_be:
@@ -93,7 +96,7 @@ class Session:
         """Return the program for some arguments."""
         call = self.binder.described(args, kwargs)
         if code_options(config)[0] == DEFAULT:  # a program for another place can be made anywhere
-            config = _placed(call, config)
+            config = placed(call, config)
         return self._compiled(call, config).program.configured(config)
 
     @computed_once
@@ -126,7 +129,7 @@ class Session:
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """Return why no program is found for some arguments, or that one is."""
         call = self.binder.described(args, kwargs)
-        kinds = self._kinds(call, _placed(call, None))
+        kinds = self._kinds(call, placed(call, None))
         programs = self.store.find(kinds, call.extents)
         drifts = [drift for program in programs if (drift := program.reads.drift()) is not None]
         current = next((program for program in programs if program.reads.drift() is None), None)
@@ -139,8 +142,8 @@ class Session:
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        ranks = None if config is None or config.distributed_config is None else config.distributed_config.key
-        return call.kinds, code_options(config), settings.checked(), call.device, ranks
+        flags = settings.checked(), settings.located()
+        return call.kinds, code_options(config), *flags, call.device, ranks_of(config)
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
@@ -192,7 +195,8 @@ class Session:
                     return known
             back = returned(self.kernel, made)
             if self.kernel.kind is KernelKind.HOST:  # what it dispatches is kept, and not how
-                compiled = Compiled(self._code(made, config), made.parameters, made.metas, reads, back)
+                self.store.compiles += 1
+                compiled = Compiled(host_program(made, config, reads), made.parameters, made.metas, reads, back)
             else:
                 compiled = kept.made(made, reads, back, lambda: self._code(made, config))
         self._add(kinds, call, config, compiled)
@@ -202,8 +206,7 @@ class Session:
         """Keep a program in this process; one that was loaded shows its stages all the same."""
         program = compiled.program
         program.specialized.update(_numbers(call, compiled.parameters))
-        known = self._kinds(call, config)
-        program.found_by = lambda: list(conditions(list(call.described.items()), known, compiled.reads))
+        program.found_by = partial(conditions, call.described, self._kinds(call, config), compiled.reads)
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
             made = Remade(program.loaded.code.backend, lambda: specialized(self.kernel, call).program, strategy)
@@ -239,7 +242,7 @@ class Session:
                 self.lock.release()
 
 
-def _placed(call: Call, config: RunConfig | None) -> RunConfig | None:
+def placed(call: Call, config: RunConfig | None) -> RunConfig | None:
     """Return a configuration whose back end takes the tensors of a call: the caller's own, unless that names none."""
     target, *_ = code_options(config)
     is_said = config is not None and config.platform == DEFAULT and not isinstance(config.platform, Unsaid)

@@ -104,13 +104,22 @@ def load(data: bytes, symbols: Mapping[str, int] | None = None) -> Loaded:
         if relocation.kind not in rules.kinds:
             name = relocation.symbol.name
             raise ArtifactError(f"cannot load: relocation type {relocation.kind} of `{name}` is not supported")
-    if settings.own_loader() and machine.is_linux:
+    loaded = _loaded(found, rules, machine, symbols or {})
+    if settings.perf():
+        from tilewright.native.profilers import announce  # which only profiled processes need
+
+        announce(found, loaded.addresses)
+    return loaded
+
+
+def _loaded(found: Object, rules: Rules, machine: Machine, symbols: Mapping[str, int]) -> Loaded:
+    if settings.own_loader() and machine.is_linux and "gdb" not in settings.perf():
         try:
-            return Image(found, rules, symbols or {}).load()
+            return Image(found, rules, symbols).load()
         except struct.error as error:
             raise ArtifactError(f"broken object: {error}") from error
 
-    outside = {symbol.name: external(symbol.name, symbols or {}) for symbol in found.undefined}
+    outside = {symbol.name: external(symbol.name, symbols) for symbol in found.undefined}
     return Loaded(*linked(found, outside))
 
 

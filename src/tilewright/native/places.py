@@ -33,6 +33,7 @@ class Places:
             'producer: "tilewright", isOptimized: true, runtimeVersion: 0, emissionKind: FullDebug)'
         )
         self.flags = self._number('!{i32 2, !"Debug Info Version", i32 3}')
+        self.version = self._number('!{i32 7, !"Dwarf Version", i32 4}')
 
     def function(self, name: str) -> int:
         """Return the scope of a function."""
@@ -55,7 +56,7 @@ class Places:
 
     def text(self) -> list[str]:
         """Return the metadata as lines of the module."""
-        named = [f"!llvm.dbg.cu = !{{!{self.unit}}}", f"!llvm.module.flags = !{{!{self.flags}}}"]
+        named = [f"!llvm.dbg.cu = !{{!{self.unit}}}", f"!llvm.module.flags = !{{!{self.flags}, !{self.version}}}"]
         return named + [f"!{number} = {what}" for what, number in self.numbers.items()]
 
     def lines(self, module: str) -> list[Line]:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from tilewright import settings
 from tilewright.forks import Lock, after_fork
 from tilewright.native.assemble import SOON, assemble
 from tilewright.native.loader import Loaded, load
@@ -62,10 +63,16 @@ def parallel_address(threads: int, emit: Emit = emitted) -> int:
 
 def _load(threads: int, runtime: OpenMP | None, emit: Emit) -> Loaded:
     if threads == 1:
-        return load(emit(SERIAL)).pin()
-    loaded = load(emit(SERIAL + (TEAM if runtime else POOL)), runtime._asdict() if runtime else {}).pin()
+        return load(emit(_unwound(SERIAL))).pin()
+    text = _unwound(SERIAL + (TEAM if runtime else POOL))
+    loaded = load(emit(text), runtime._asdict() if runtime else {}).pin()
     ctypes.c_int64.from_address(loaded.address("threads")).value = threads
     return loaded
+
+
+def _unwound(text: str) -> str:
+    """Return a region's text; where a debugger looks on, one through which it finds the caller."""
+    return text.replace(" nounwind {", " nounwind uwtable {") if "gdb" in settings.perf() else text
 
 
 _instances: dict[tuple[int, OpenMP | None], Loaded] = {}

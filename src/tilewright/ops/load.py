@@ -94,12 +94,12 @@ def _starts_past(offset: Expr, have: Extent) -> bool:
     return reach is not None and isinstance(have, int) and reach[0] > 0 and reach[0] >= have
 
 
-def padding(pad: PadValue | float, dtype: DataType) -> float:
+def padding(pad: object, dtype: DataType) -> float:
     """Return the number that stands for what is not there; AttributeValueError where `dtype` has none such."""
     low, high = dtype.limits
     if pad in (PadValue.zero, PadValue.max, PadValue.min):
         return {PadValue.zero: 0, PadValue.max: high, PadValue.min: low}[PadValue(pad)]
-    if isinstance(pad, float) and dtype.is_int() and math.isinf(pad):
+    if isinstance(pad, float) and math.isinf(pad):
         return high if pad > 0 else low
     if not isinstance(pad, (int, float)) or objection(pad, dtype):
         raise AttributeValueError(

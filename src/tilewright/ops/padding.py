@@ -9,32 +9,18 @@ from tilewright.core.enums import PadValue
 from tilewright.core.expr import Expr
 from tilewright.core.region import Region, whole
 from tilewright.core.types import ShapedType, reshaped, show_shape
-from tilewright.dtypes import DataType
-from tilewright.errors import AttributeValueError, ShapeMismatchError
+from tilewright.errors import ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import shaped
+from tilewright.ops.load import padding
 from tilewright.ops.windows import check_rank, tile_shape
 
 __all__ = ["fillpad", "fillpad_expand", "fillpad_inplace"]
 
 
-def pad_number(pad_value: object, dtype: DataType) -> float:
-    """Return what `fillpad` writes: an enum, zero or an infinity; AttributeValueError for other numbers."""
-    low, high = dtype.limits
-    if pad_value in (PadValue.max, float("inf")):
-        return high
-    if pad_value in (PadValue.min, float("-inf")):
-        return low
-    if pad_value is PadValue.zero or (isinstance(pad_value, (int, float)) and pad_value == 0):
-        return 0
-    raise AttributeValueError(
-        f"pad_value cannot be {pad_value}", help="use pl.PadValue.zero, max or min, 0, math.inf or -math.inf"
-    )
-
-
 def _fillpad_type(x: Expr, pad_value: PadValue | float) -> ShapedType:
     source = shaped(x)
-    pad_number(pad_value, source.dtype)
+    padding(pad_value, source.dtype)
     return reshaped(source, source.shape, source.shape)
 
 
@@ -46,7 +32,7 @@ def _expand_type(x: Expr, shape: tuple[Expr, ...], pad_value: PadValue | float) 
     source = shaped(x)
     check_rank(shape, len(source.shape), "shape", "value")
     extents = tile_shape(shape, "shape")
-    pad_number(pad_value, source.dtype)
+    padding(pad_value, source.dtype)
     if any(isinstance(have, int) and have > want for have, want in zip(source.shape, extents, strict=True)):
         raise ShapeMismatchError(
             f"fillpad_expand never makes an axis shorter: {show_shape(source.shape)} to {show_shape(extents)}",
@@ -57,7 +43,7 @@ def _expand_type(x: Expr, shape: tuple[Expr, ...], pad_value: PadValue | float) 
 
 
 def _fill(shape: tuple[int, ...], x: Region, pad_value: PadValue | float) -> Region:
-    data = np.full(shape, pad_number(pad_value, x.dtype), x.data.dtype)
+    data = np.full(shape, padding(pad_value, x.dtype), x.data.dtype)
     data[x.window] = x.seen()
     return whole(data)
 

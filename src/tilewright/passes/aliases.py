@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tilewright.core.access import Access
 from tilewright.core.build import arguments
-from tilewright.core.enums import AtomicType, ParamDirection
+from tilewright.core.enums import AtomicType, ParamDirection, Role
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
 from tilewright.core.op import Effect
 from tilewright.core.program import Function, Program
@@ -168,7 +168,8 @@ class Footprints(Mapping[str, Footprint]):
     def __getitem__(self, name: str) -> Footprint:
         if name not in self._found:
             function = self._program[name]
-            self._found[name] = footprint(function.params, self.aliases(name))
+            is_ours = function.role is not Role.SubWorker
+            self._found[name] = footprint(function.params, self.aliases(name)) if is_ours else _stated(function)
         return self._found[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -182,6 +183,13 @@ class Footprints(Mapping[str, Footprint]):
         if name not in self._aliases:
             self._aliases[name] = Aliases(self._program[name].body, self)
         return self._aliases[name]
+
+
+def _stated(function: Function) -> Footprint:
+    """Return what a function that Python runs says that it does."""
+    says = list(enumerate(function.param_directions))
+    reads = frozenset(k for k, direction in says if direction is not ParamDirection.Out)
+    return Footprint(reads, frozenset(k for k, direction in says if direction is not ParamDirection.In))
 
 
 def footprint(params: Sequence[Var], aliases: Aliases) -> Footprint:

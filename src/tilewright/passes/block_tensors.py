@@ -24,9 +24,9 @@ from tilewright.dtypes import FP32, INT32, DataType, promote
 from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
 from tilewright.ops.lanes import AXES, GAP
+from tilewright.ops.load import padding
 from tilewright.ops.masks import compared_in
 from tilewright.ops.matmul import accumulator
-from tilewright.ops.padding import pad_number
 from tilewright.ops.position import NOTHING
 from tilewright.passes import block_scans, block_sorts
 from tilewright.passes.blocks import COMBINED, ZERO, Blocks, Offsets, sizes_of, tensor_type
@@ -141,7 +141,7 @@ def _expands(b: Blocks, value: Call, given: Given) -> Var:
 
 def _fillpad(b: Blocks, value: Call, given: Given) -> Var:
     x, dtype, wider = _operand(given, "x"), tensor_type(value).dtype, given.get("shape")
-    shape, number = b.extents(x), pad_number(given["pad_value"], dtype)
+    shape, number = b.extents(x), padding(given["pad_value"], dtype)
     if isinstance(wider, MakeTuple):
         shape = [*wider.elements]
     made = b.do("tensor.create", shape=MakeTuple(tuple(shape)), dtype=dtype, init_value=number)

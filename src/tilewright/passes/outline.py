@@ -46,7 +46,7 @@ def run(program: Program) -> Program:
     taken = set(program.function_names)
     result: list[Function] = []
     for function in program.function_list:
-        outliner = _Outliner(function, taken)
+        outliner = Outliner(function, taken)
         body = outliner.body(function.body)
         result += [*outliner.kernels, _orchestrating(function.with_body(body), bool(outliner.kernels))]
     return program.with_functions(result)
@@ -71,13 +71,15 @@ class _Interface:
     """Named extents that the shapes of its inputs are made of and none of its tensors carries."""
 
 
-class _Outliner(Rewriter):
+class Outliner(Rewriter):
+    """Takes the scopes of a function out of it, each a function of its own."""
+
     def __init__(self, function: Function, taken: set[str]) -> None:
         super().__init__()
         self.function = function
         self.taken = taken
         self.kernels: list[Function] = []
-        self.counts = {"incore": 0, "spmd": 0}
+        self.counts = {"chip": 0, "incore": 0, "spmd": 0}
         self.uses = reads(function.body)
 
     def scope(self, stmt: Any) -> Sequence[Stmt]:
@@ -85,7 +87,7 @@ class _Outliner(Rewriter):
         if isinstance(stmt, (ClusterScopeStmt, HierarchyScopeStmt, RuntimeScopeStmt)):
             return self.body(stmt.body).stmts
         if isinstance(stmt, InCoreScopeStmt):
-            return self._dispatch(stmt, self.body(stmt.body), FunctionType.InCore, "incore", None)
+            return self.dispatch(stmt, self.body(stmt.body), FunctionType.InCore, "incore", None)
         assert isinstance(stmt, SpmdScopeStmt)
         return self._grid(stmt)
 
@@ -95,9 +97,9 @@ class _Outliner(Rewriter):
             index = call(OPS["tile.get_block_idx"].spec, {}, stmt.span)
             inner = SeqStmts((AssignStmt(stmt.loop_var, index, stmt.span), *inner.stmts))
         predicate = None if stmt.predicate is None else self.expr(stmt.predicate)
-        return self._dispatch(stmt, inner, FunctionType.Spmd, "spmd", self.expr(stmt.core_num), predicate)
+        return self.dispatch(stmt, inner, FunctionType.Spmd, "spmd", self.expr(stmt.core_num), predicate)
 
-    def _dispatch(
+    def dispatch(
         self,
         stmt: InCoreScopeStmt | SpmdScopeStmt,
         body: SeqStmts,

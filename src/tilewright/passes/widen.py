@@ -28,7 +28,8 @@ from tilewright.passes.apart import Apart
 from tilewright.passes.begun_sums import begun_sums
 from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
-from tilewright.passes.read_casts import read_casts
+from tilewright.passes.products import read_casts
+from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
 from tilewright.passes.tile_axes import MADE, Axis, multiple_of
 from tilewright.records import record
@@ -55,13 +56,22 @@ def widened(program: Program, wanted: Wanted) -> Widened:
     walk = _Walk(begun, wanted)
     functions = [walk.rewritten(function) for function in begun.function_list]
     if not walk.notes:
-        return Widened(program)
+        return _stretched(program, begun, wanted)
     made = program.with_functions([*walk.made, *functions])
     gone = _called(begun) - _called(made)
     left = [function for function in made.function_list if function.name not in gone]
     simple = simplify.run(made.with_functions(left))
     read = [read_casts(f) if f.name in walk.few else f for f in simple.function_list]
     return Widened(simple.with_functions(read), tuple(walk.notes))
+
+
+def _stretched(program: Program, begun: Program, wanted: Wanted) -> Widened:
+    """Return a program whose sums over windows of memory take longer steps, where it has some."""
+    found = [longer_steps(function, 2 * wanted.depth) for function in begun.function_list]
+    notes = [note for _, lines in found for note in lines]
+    if not notes:
+        return Widened(program)
+    return Widened(simplify.run(program.with_functions([function for function, _ in found])), tuple(notes))
 
 
 def _called(program: Program) -> set[str]:

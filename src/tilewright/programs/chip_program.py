@@ -10,6 +10,7 @@ from tilewright import settings
 from tilewright.backends.interface import Entries
 from tilewright.call.binding import Bound
 from tilewright.call.launch import Runner, Staged, runner_of
+from tilewright.call.ranges import named
 from tilewright.forks import computed_once
 from tilewright.passes.choices import RuntimeKind
 from tilewright.programs import fields
@@ -91,7 +92,10 @@ class ChipProgram(EntryPoints):
         worker = CURRENT.get()
         if worker is not None:
             worker.dispatched(self)
-        return self._runner(bound)
+        if not settings.ranges():
+            return self._runner(bound)
+        with named(bound.entry.name):
+            return self._runner(bound)
 
     @computed_once
     def _runner(self) -> Runner:

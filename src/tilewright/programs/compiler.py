@@ -132,7 +132,12 @@ def _distributed(source: Program, how: _How, target: str | None, config: Any) ->
     """Return a program of many ranks, each function that is dispatched a program of its own."""
     from tilewright.programs.distributed.program import compile_distributed
 
-    return compile_distributed(source, config, how.platform, lambda chip: _compiled(chip, how, target))
+    alone = replace(how, output_dir=None)
+
+    def compiled(chip: Program) -> CompiledProgram:
+        return _compiled(chip, alone, target)
+
+    return compile_distributed(source, config, how.platform, compiled, how.directory(source.name))
 
 
 def _stepped(source: Program) -> CompiledProgram:

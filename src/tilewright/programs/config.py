@@ -46,8 +46,8 @@ class RunConfig:
     Two configurations share compiled programs when their `code_options` are equal. `platform` and `strategy` choose
     the code, and `checked` has the interpreter run it and report turns that race; `dump_passes`, `compile_profiling`
     and `save_kernels_dir` have a program's folder written; `codegen_only` keeps `run` from running it; `rtol` and
-    `atol` are for comparing results. The rest speaks of an NPU: it is checked and carried along, and changes nothing
-    here.
+    `atol` are for comparing results; `trace` is the file of a timeline. The rest speaks of an NPU: it is checked and
+    carried along, and changes nothing here.
     """
 
     platform: str = _kept(Unsaid(DEFAULT), _platform)
@@ -85,6 +85,8 @@ class RunConfig:
     analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
     memory_planner: MemoryPlanner | None = _kept(None, fields.optional(fields.one_of(MemoryPlanner)))
     dump_ptoas_passes: bool = _kept(False, fields.flag)
+    trace: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
+    """The file that calls are written to as a timeline, each chunk on the thread that ran it; Perfetto opens it."""
     enable_l2_swimlane: InitVar[int | None] = None
     """The old name of `enable_chip_swimlane`."""
 

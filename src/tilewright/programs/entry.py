@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tilewright import settings
 from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.call.argument import Argument
@@ -16,6 +17,7 @@ from tilewright.call.launch import Runner, device_of
 from tilewright.call.placement import MISSING
 from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import INSTEAD
+from tilewright.call.tracing import traced
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, Type
@@ -99,8 +101,9 @@ class Entry:
             named["config"] = config
         bound = self.bound(args, named)
         is_whole = len(args) + len(named) == len(self.function.params)
-        result = self._run(bound, is_whole)
-        if self._native is not None:
+        with traced(getattr(config, "trace", None)):
+            result = self._run(bound, is_whole)
+        if self._native is not None and not settings.ranges():
             self._backoff.look(self._new_warm, partial(self._learned, self._native, bound, is_whole))
         return result
 

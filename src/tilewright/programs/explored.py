@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from tilewright.programs.stages import Stages
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tilewright.explore.page import Fact, Page
+    from tilewright.explore.page import Fact, Page, Speed
     from tilewright.programs.entry import Entry
 
 PAGE = "explore.html"
@@ -35,7 +35,7 @@ class Explored:
     _folder: Folder
 
     def __init__(self) -> None:
-        self.found_by: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+        self.found_by: Callable[[], Iterable[tuple[str, str, str]]] = tuple
         """Gives what calls find it by and what is looked at before each, by group and name; a kernel says so."""
 
     @property
@@ -43,11 +43,16 @@ class Explored:
         """The only function that a caller starts."""
         raise NotImplementedError
 
+    def speed(self, *args: Any, **named: Any) -> Speed | None:
+        """Return how long a call takes, held against what the machine can do, None where that is not known."""
+        return None
+
     def explore(self, *args: Any, output: str | os.PathLike[str] | None = None, **named: Any) -> Path:
         """Write a page that shows the program at every stage, each line beside the one it came from; return its path.
 
         It is one file that needs no server and no network, `explore.html` in the program's folder unless `output`
-        names another. With the arguments of a small call it shows, too, which elements each turn reads and writes.
+        names another. With arguments the call is made and measured, and where it is small the page shows, too, which
+        elements each turn reads and writes.
         """
         from tilewright.explore.writer import write
 
@@ -79,6 +84,7 @@ class Explored:
                 self.stages["fusion"] if "fusion" in self.stages else "",
                 [(record.name, record.start, record.end) for record in self.profile.records],
                 [*self._facts()],
+                speed=None if called is None else self.speed(*args, **named),
                 watch=None if called is None else partial(watched, source, self.entry.name, called),
             )
         )

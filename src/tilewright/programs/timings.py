@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -56,3 +60,40 @@ class Timings:
         """How wide the middle half of the runs is, as a part of the median: below 0.05 is a quiet machine."""
         low, high = self.quartiles
         return (high - low) / self.median if self.median else 0.0
+
+
+def timed(
+    run: Callable[[], Any],
+    rounds: int,
+    elapsed: Callable[[Callable[[], Any]], float],
+    *,
+    warmup: int = 3,
+    longest: float = float("inf"),
+) -> tuple[float, ...]:
+    """Return how long each of `rounds` runs took by some clock, in seconds; fewer where that would take too long."""
+    for _ in range(warmup):
+        run()
+    found: list[float] = []
+    with _without_collection():
+        while len(found) < rounds and sum(found) < longest:
+            found.append(elapsed(run))
+    return tuple(found)
+
+
+def wall(run: Callable[[], Any]) -> float:
+    """Return the seconds until a run returns."""
+    start = perf_counter_ns()
+    run()
+    return (perf_counter_ns() - start) / 1e9
+
+
+@contextmanager
+def _without_collection() -> Generator[None]:
+    """Keep the garbage collector out of the measurement, as `timeit` does."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

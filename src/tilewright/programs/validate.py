@@ -55,7 +55,11 @@ _DUMP = re.compile(r"(\d+_(?:after_)?)(\w+)")
 
 
 class WrongPassError(TilewrightError, AssertionError):
-    """A pass that changed what a program computes."""
+    """A pass that changed what a program computes, by its name."""
+
+    def __init__(self, message: str, stage: str = "") -> None:
+        super().__init__(message)
+        self.stage = stage
 
 
 def validate_ir(
@@ -105,7 +109,7 @@ class _Trial:
             bound = entry.bound(args, named)
             returned = runner(bound)
         except TilewrightError as error:
-            raise WrongPassError(f"the program does not run after {stage}: {error}") from error
+            raise WrongPassError(f"the program does not run after {stage}: {error}", stage) from error
         written = zip(entry.param_names, entry.directions, bound.given, strict=True)
         outputs = {name: array_of(value) for name, direction, value in written if direction is not ParamDirection.In}
         return outputs | {f"{RESULT}{i}": array_of(value) for i, value in enumerate(returned)}
@@ -115,7 +119,7 @@ class _Trial:
             assert_golden(answer, wanted, self.rtol, self.atol, skip_nan=self.skip_nan)
         except GoldenError as error:
             held = f"; it was right after {before[-1]}" if before else ""
-            raise WrongPassError(f"{stage} changed the answer{held}: {error}") from error
+            raise WrongPassError(f"{stage} changed the answer{held}: {error}", stage) from error
 
 
 def _stages(subject: Subject, manager: PassManager | None) -> Iterator[tuple[str, Program, Runner]]:

@@ -107,6 +107,7 @@ def stored(op: Op, constants: Constants) -> None:
     """Refuse a store that no pipe to global memory does."""
     (source, *scales), view, arch = op.ins, op.outs[0].of(TensorView), constants.arch
     tile = source.of(TileBuf)
+    _refuse_few_bits(op, tile, view)
     if tile.space not in _SPACES[arch]:
         places = " or ".join(space.loc for space in _SPACES[arch])
         message = f"{CALLED[arch]} tstore takes a tile in {places}, `%{source.name}` is in {tile.space.loc}"
@@ -125,6 +126,14 @@ def stored(op: Op, constants: Constants) -> None:
         _refuse_plain_store(op, tile, arch)
     else:
         _refuse_accumulated(op, tile, view, arch)
+
+
+def _refuse_few_bits(op: Op, tile: TileBuf, view: TensorView) -> None:
+    """Refuse elements that no pipe between global memory and tiles knows."""
+    for element in (tile.element, view.element):
+        if element.is_packed:
+            message = f"{short(op)} moves no {element}"
+            raise PtoTypeMismatchError(message, help="move its bytes, as i8 with `pto.castptr`")
 
 
 def _refuse_counts(op: Op, have: int, want: int) -> None:
@@ -198,6 +207,7 @@ def apart(op: Op, constants: Constants) -> None:
 def loaded(op: Op, constants: Constants) -> None:
     """Refuse a load that no pipe from global memory does."""
     view, tile, arch = op.ins[0].of(TensorView), op.outs[0].of(TileBuf), constants.arch
+    _refuse_few_bits(op, tile, view)
     if 0 in (*view.shape, tile.valid_rows, tile.valid_cols):
         raise PtoValidShapeError("tload: there is nothing to load", help="extents are positive")
     if arch == A5:

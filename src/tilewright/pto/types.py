@@ -94,6 +94,7 @@ _DTYPES = {
     "f64": dtypes.FP64,
     "f8E4M3FN": dtypes.FP8E4M3FN,
     "f8E5M2": dtypes.FP8E5M2,
+    "f8E8M0FNU": dtypes.FP8E8M0,
     "index": dtypes.INDEX,
 }
 _BUILTIN = {
@@ -105,7 +106,6 @@ _BUILTIN = {
     **{
         f"vector<2x{name}>": dtypes.UNSIGNED[2 * size] for name, size in (("i8", 1), ("i16", 2), ("i32", 4), ("f32", 4))
     },
-    "f8E8M0FNU": dtypes.UINT8,
 }
 _PLAIN = frozenset(_DTYPES) | _BUILTIN.keys()
 _STORED = {

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from tilewright.programs.compiler import compile as compile
     from tilewright.programs.compiler import compile_program as compile_program
     from tilewright.programs.config import RunConfig as RunConfig
+    from tilewright.programs.distributed.config import DistributedConfig as DistributedConfig
+    from tilewright.programs.distributed.handle import DistributedRunHandle as DistributedRunHandle
+    from tilewright.programs.distributed.program import DistributedCompiledProgram as DistributedCompiledProgram
+    from tilewright.programs.distributed.program import execute_distributed_compiled as execute_distributed_compiled
+    from tilewright.programs.distributed.stacked import StackedDeviceTensor as StackedDeviceTensor
+    from tilewright.programs.distributed.worker import DistributedWorker as DistributedWorker
     from tilewright.programs.execute import execute_compiled as execute_compiled
     from tilewright.programs.execute import run as run
     from tilewright.programs.golden import assert_golden as assert_golden
@@ -35,10 +41,15 @@ __all__ = [
     "ChipWorker",
     "CompiledProgram",
     "DeviceTensor",
+    "DistributedCompiledProgram",
+    "DistributedConfig",
+    "DistributedRunHandle",
+    "DistributedWorker",
     "RegistrationHandle",
     "RunConfig",
     "RunResult",
     "ScalarSpec",
+    "StackedDeviceTensor",
     "TensorSpec",
     "TraceInvocation",
     "TraceSpan",
@@ -49,6 +60,7 @@ __all__ = [
     "compile_program",
     "configure_log",
     "execute_compiled",
+    "execute_distributed_compiled",
     "log_level",
     "run",
     "validate_ir",
@@ -61,6 +73,11 @@ _HOMES = {
     "programs.chip_worker": ("ChipWorker",),
     "programs.compiler": ("compile", "compile_program"),
     "programs.config": ("RunConfig",),
+    "programs.distributed.config": ("DistributedConfig",),
+    "programs.distributed.handle": ("DistributedRunHandle",),
+    "programs.distributed.program": ("DistributedCompiledProgram", "execute_distributed_compiled"),
+    "programs.distributed.stacked": ("StackedDeviceTensor",),
+    "programs.distributed.worker": ("DistributedWorker",),
     "programs.execute": ("execute_compiled", "run"),
     "programs.golden": ("assert_golden",),
     "programs.logs": ("configure_log", "log_level"),

@@ -16,7 +16,7 @@ from tilewright.ops.registry import specs
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
 from tilewright.passes.stages import file_of, stages, summary
-from tilewright.tools import arguments, benching, cache, completion, doctor, exploring, pto, screen
+from tilewright.tools import arguments, benching, bisect, cache, completion, doctor, explain, exploring, pto, screen
 from tilewright.tools.coming_from import about, names_of
 from tilewright.tools.files import named, program_in
 from tilewright.tools.naming import CommandError, check_known
@@ -33,8 +33,11 @@ EPILOG = """examples:
   tilewright show kernels.py:softmax              one of several @pl.jit kernels
   tilewright explore kernel.py                    a page with every stage, each line beside the one it came from
   tilewright explore kernel.py:softmax x=1000x128 one of several kernels, for a tensor that its annotations leave open
+  tilewright explore script.py --run              the program that a script's first call has compiled
   tilewright access kernel.py x=40x32             which elements each turn reads and writes
   tilewright bench kernel.py x=fp16:1000x128      how long it takes
+  tilewright explain kernel.py x=1000x128         why it takes that long, line by line, and what to try
+  tilewright bisect kernel.py x=40x32             which pass first changes the answer, cut down to what shows it
   tilewright ops                                  the ops of the language
   tilewright ops row_max                          one of them
   tilewright ops torch.where                      what one of NumPy, torch, Triton or Numba is called here
@@ -102,12 +105,11 @@ def _parser(version: str) -> argparse.ArgumentParser:
     show.add_argument("--types", action="store_true", help="write the type of every local")
     _can_print_json(show)
     show.set_defaults(command=_show)
-    explorer = commands.add_parser("explore", help="write a page of every stage", description=exploring.EXPLORE)
-    exploring.configure_explore(explorer)
-    access = commands.add_parser("access", help="say what each turn touches", description=exploring.ACCESS)
-    exploring.configure_access(access)
+    exploring.configure(commands)
     bench = commands.add_parser("bench", help="say how long a kernel takes", description=benching.ABOUT)
     benching.configure(bench)
+    explain.configure(commands.add_parser("explain", help="say why a kernel is slow", description=explain.ABOUT))
+    bisect.configure(commands.add_parser("bisect", help="find the pass that is wrong", description=bisect.ABOUT))
     ops = commands.add_parser("ops", help="list ops, or explain one", description="List ops, or explain one.")
     ops.add_argument(
         "name", nargs="?", metavar="NAME", help="as in add, pl.add, tile.add or np.where, or a word that is said of it"

@@ -111,3 +111,59 @@ def test_what_lies_outside_or_runs_backwards_is_refused(subscript: str, kind: ty
         jitted(f"y = x[{subscript}]")(X)
     with pytest.raises(AttributeValueError, match="counts forward"):
         jitted("y = pl.strided(x, [1, 1, 0])")(X)
+
+
+ADDED = [
+    "t[2][None, :]", "t[2][None]", "t[:, 3][:, None]", "t[:, 3][None, :]", "t[2, None, :]", "t[None, 2]",
+    "t[2, :, None]",
+    "t[1:3][None, :, 2:5]", "t[2][None, 2:5]", "t[-1][:, None]", "(t[2] * 2.0)[None, :]", "t[2][..., None]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_new_axes_stand_beside_those_that_numpy_has(platform: str) -> None:
+    x = ramp(4, 8)
+    wanted = [eval(text, {"t": x}) for text in ADDED]
+    stores = [f"pl.store({ADDED[n]}, {[0] * want.ndim}, o{n})" for n, want in enumerate(wanted)]
+    outputs = [np.zeros_like(want) for want in wanted]
+    parameters = "x: pl.Tensor, " + ", ".join(f"o{n}: pl.Out[pl.Tensor]" for n in range(len(ADDED)))
+    kernel = jitted(in_core("t = pl.load(x, [0, 0], x.shape)", *stores), parameters, out=None)
+    kernel(x, *outputs, config=RunConfig(platform=platform))
+    for text, out, want in zip(ADDED, outputs, wanted, strict=True):
+        np.testing.assert_array_equal(out, want, err_msg=text)
+
+
+UPDATES = [
+    "o[0:2, :] += {x[0:2]}", "o[3:4, :] -= {x[1:2]}", "o[:, 2:3] *= {x[:, 1:2]}", "o[::2, 1:] += {x[:10, 1:]}",
+    "o[...] /= {x}",
+    "o[4:8, 0:4] //= {x[0:4, 0:4]}", "o[4:8, 0:4] @= {x[4:8, 0:4]}", "o[-2:, :] %= {x[0:2]}", "o[5:9, :] **= {x[1:2]}",
+    "o[1:3] += 1.5",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_a_window_of_a_tensor_is_updated_by_a_tile(platform: str) -> None:
+    x = 1 + ramp(20, 8) % 3
+    body = [line for text in UPDATES for line in _with_view(text)]
+    want, out = np.ones_like(x), np.ones_like(x)
+    for text in UPDATES:
+        exec(text.replace("{", "").replace("}", ""), {"x": x, "o": want})
+    kernel = jitted(in_core(*body), "x: pl.Tensor, o: pl.InOut[pl.Tensor]", out=None)
+    kernel(x, out, config=RunConfig(platform=platform))
+    np.testing.assert_allclose(out, want, rtol=1e-5)
+
+
+def _with_view(text: str) -> list[str]:
+    """Return an update whose other side is loaded from a view."""
+    before, brace, part = text.partition("{")
+    if not brace:
+        return [text]
+    return [f"v = {part.rstrip('}')}", f"{before}pl.load(v, [0, 0], v.shape)"]
+
+
+def test_an_update_is_as_far_as_its_tile_is_valid() -> None:
+    body = in_core("for i in pl.range(0, 20, 16):", "    t = pl.load(x, [i, 0], [16, 8])", "    o[i : i + 16, :] -= t")
+    kernel = jitted(body, "x: pl.Tensor, o: pl.InOut[pl.Tensor]", out=None)
+    x, out = ramp(20, 8), np.ones((23, 8), np.float32)
+    kernel(x, out)
+    np.testing.assert_array_equal(out, np.concatenate([1 - x, np.ones((3, 8), np.float32)]))

@@ -1,5 +1,5 @@
 """Kernels to be stepped through, in a file whose assertions nobody rewrites."""
-# pyright: basic, reportPossiblyUnbound=false, reportPossiblyUnboundVariable=false
+# pyright: basic, reportPossiblyUnboundVariable=false
 
 from __future__ import annotations
 
@@ -74,4 +74,22 @@ def asserting(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     first = pl.read(t, [0, 1])
     assert first > 5.0
     pl.store(t, [0, 0], out)
+    return out
+
+
+@pl.autotune(configs=[pl.Config(SIZE=2), pl.Config(SIZE=4)], key=["x"])
+@pl.jit
+def tuned(x: pl.Tensor, out: pl.Out[pl.Tensor], *, SIZE: int = 4):
+    for r in pl.parallel(0, 4, SIZE):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            SEEN.append(SIZE)
+            pl.store(pl.load(x, [r, 0], [SIZE, 8]), [r, 0], out)
+    return out
+
+
+@pl.jit
+def squared(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [4, 8])
+        pl.store(t * t, [0, 0], out)
     return out

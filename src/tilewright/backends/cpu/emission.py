@@ -9,6 +9,7 @@ from tilewright.backends.cpu.emit.arena import Arena, Claim
 from tilewright.backends.cpu.emit.values import Array, Tile
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cpu.host.program import ProgramEmitter
+from tilewright.backends.cpu.notes import notes
 from tilewright.backends.interface import Anatomy, Held, Line, Memory
 from tilewright.core.program import Program
 from tilewright.native.assemble import assembly
@@ -41,12 +42,14 @@ def emitted(program: Program, entries: Sequence[str] | None, target: Target, opt
 
 def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> Anatomy:
     """Return LLVM's text and the instructions with the lines they were made for, and who holds which memory."""
-    emitter = emitted(program, entries, target, replace(Options.current(), located=True)).emitter
+    made = emitted(program, entries, target, replace(Options.current(), located=True))
+    emitter = made.emitter
     text, places = emitter.module.text(), emitter.module.places
     assert places is not None
     lines = {"llvm": places.lines(text), "assembly": located(assembly(text, emitter.target).splitlines())}
     texts = {stage: [Line(*line) for line in found] for stage, found in lines.items()}
-    return Anatomy(texts, [_memory(name, arena) for name, arena in emitter.arenas if arena.size])
+    memory = [_memory(name, arena) for name, arena in emitter.arenas if arena.size]
+    return Anatomy(texts, memory, notes(emitter.plans, made.tiles.notes, texts["llvm"]))
 
 
 def _memory(function: str, arena: Arena) -> Memory:

@@ -14,7 +14,7 @@ from tilewright.backends.cuda import target as targets
 from tilewright.backends.cuda.driver import current_stream, driver, is_there, number_of
 from tilewright.backends.cuda.loaded import LaunchedProgram
 from tilewright.backends.cuda.reports import KERNELS, TEXTS, disassembler, packed, texts
-from tilewright.backends.cuda.target import Target
+from tilewright.backends.cuda.target import Target, shared_memory
 from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Texts, Timed
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
@@ -93,7 +93,9 @@ class CUDA(Backend):
             from tilewright.backends.cuda.host.program import LaunchingProgram
 
             target = target or self.target()
-            emitter = LaunchingProgram(program, target.processor, options or Options.current())
+            emitter = LaunchingProgram(
+                program, target.processor, options or Options.current(), shared_memory(target.capability)
+            )
         with timed("emission"):
             functions = program.entries if entries is None else [program[name] for name in entries]
             symbols = {function.name: emitter.entry(function) for function in functions}

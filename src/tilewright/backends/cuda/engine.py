@@ -19,16 +19,13 @@ from typing import Any
 from tilewright.backends.cuda.maps import Box, boxes
 from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
-from tilewright.backends.cuda.target import triton_release
+from tilewright.backends.cuda.target import shared_memory, triton_release
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.forks import Lock
 from tilewright.records import record
 
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 """The texts that Triton makes on its way, by its own names."""
-
-MOST_SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
-"""Bytes of shared memory that a block can have, by compute capability."""
 
 _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 """What Triton raises for kernels that it does not take."""
@@ -139,10 +136,13 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     else:
         backend.add_stages(makers, options, triton.language)
     for name, make in makers.items():
-        module = make(module, metadata)
+        try:
+            module = make(module, metadata)
+        except triton.assembler_error as error:
+            raise ValueError(str(error)) from None
         if name in STAGES:
             texts[name] = str(module)
-        most = MOST_SHARED.get(capability, min(MOST_SHARED.values()))
+        most = shared_memory(capability)
         if metadata.get("shared", 0) > most:  # which is found long before there is machine code
             raise _TooLarge(metadata["shared"], most)
     if metadata.get("global_scratch_size"):
@@ -198,10 +198,12 @@ class _Triton:
         from triton._C.libtriton import ir  # pyright: ignore
         from triton.backends.compiler import GPUTarget, Language  # pyright: ignore
         from triton.compiler.compiler import make_backend  # pyright: ignore
+        from triton.runtime.errors import PTXASError  # pyright: ignore
 
         self.ir: Any = ir
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
+        self.assembler_error: Any = PTXASError
         self.has_wrapped_descriptors = triton_release() < (3, 8)
         self.language: Any = Language.TRITON  # pyright: ignore
         self.with_layouts: Any = Language.GLUON  # pyright: ignore

@@ -53,18 +53,20 @@ def plain(
     loaded: tuple[int, int] = (0, 1),
     is_light: bool = False,
     work: int = 0,
+    most: int = 8,
 ) -> Schedule:
     """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
 
     `loaded` is how many bytes it loads at once and folds, and of how many an element is; one that is light does little
-    more than load and store. `work` is how many operations on floats there are in its text.
+    more than load and store. `work` is how many operations on floats there are in its text,
+    and `most` the warps that products have at most.
     """
     if not products:
         size, element = loaded
         wide = largest // LIGHT if is_light else size // (LOADED if element < 4 else LOADED // 2)
         return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
-    return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), 8), 3)
+    return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), most), 3)
 
 
 def described(largest: int, products: Sequence[tuple[int, int]], loaded: int, work: int = 0) -> tuple[Schedule, ...]:

@@ -15,6 +15,8 @@ DEFAULT = 90
 """The compute capability that kernels are made for where there is no GPU, times ten: Hopper's."""
 KNOWN = (80, 86, 89, 90, 100, 120)
 OLDEST_TRITON = (3, 5)
+MOST_SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
+"""Bytes of shared memory that a block can have, by compute capability."""
 
 
 @record
@@ -36,6 +38,11 @@ class Target:
     def processor(self) -> Processor:
         """What the host functions are made for."""
         return Processor(self.triple, self.cpu, self.features)
+
+
+def shared_memory(capability: int) -> int:
+    """Return how many bytes of shared memory a block can have."""
+    return MOST_SHARED.get(capability, min(MOST_SHARED.values()))
 
 
 def target_for(capability: int) -> Target:

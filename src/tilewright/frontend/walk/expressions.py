@@ -82,6 +82,8 @@ def _missing(t: Walker, owner: Value, node: ast.Attribute) -> KernelError:
         help = help or f"dir({name}) lists what there is"
         is_space = isinstance(node.value, ast.Attribute)
         message = f"Unknown {name} operation: {node.attr}" if is_space else f"Unknown operation '{name}.{node.attr}'"
+        if ".distributed" in getattr(owner, "__name__", ""):
+            message = f"Unknown distributed operation '{name}.{node.attr}'"
         return UnknownOpError(message, spans=spans, help=help)
     return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)
 
@@ -150,7 +152,11 @@ def spread(t: Walker, node: ast.expr) -> Sequence[Value]:
 
 
 def _binary(t: Walker, node: ast.BinOp) -> Value:
-    lhs, rhs = t.operand(node.left), t.operand(node.right)
+    return combined(t, t.operand(node.left), t.operand(node.right), node)
+
+
+def combined(t: Walker, lhs: Value, rhs: Value, node: ast.BinOp) -> Value:
+    """Return what an operator makes of its operands."""
     if t.computes(lhs) or t.computes(rhs):
         return t.binary(node.op, lhs, rhs, node)
     return known(t, node, BINARY[type(node.op)], lhs, rhs)

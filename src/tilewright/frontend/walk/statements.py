@@ -35,8 +35,10 @@ def _augmented(t: Walker, node: ast.AugAssign) -> None:
     read = ast.Name(target.id) if isinstance(target, ast.Name) else ast.Subscript(target.value, target.slice)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
     read = ast.copy_location(read, target)
     both = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
-    if not _changes(t, target, both):
-        bind_target(t, target, t.evaluate(both), node.value)
+    if _changes(t, target, both):
+        return
+    value = t.updated(target, both) if isinstance(target, ast.Subscript) else t.evaluate(both)
+    bind_target(t, target, value, node.value)
 
 
 def _changes(t: Walker, target: ast.expr, value: ast.expr) -> bool:

@@ -141,6 +141,10 @@ class Walker(ABC):
         """Walk an assignment to an item that is made of what is there; return whether it is one of the language's."""
         return False
 
+    def updated(self, /, target: ast.Subscript, both: ast.BinOp) -> Value:
+        """Return what an item becomes that an operator and a value change, read and combined with that in `both`."""
+        return self.evaluate(both)
+
     def parts(self, /, value: Value, source: ast.expr, count: int) -> Value:
         """Return what so many names share, a tuple where it has parts."""
         return value

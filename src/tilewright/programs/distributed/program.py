@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import json
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from tilewright.call.binding import Bound
+from tilewright.call.device_tensor import DeviceTensor
 from tilewright.core.program import Program
+from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
-from tilewright.interpret.hosts import chip_program, chips
-from tilewright.passes import control_plane
+from tilewright.interpret.hosts import chip_program, dispatched
+from tilewright.passes import chips, control_plane
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import launched_size
 from tilewright.programs.distributed.ranked import Ranked
-from tilewright.programs.platforms import INTERPRETER, target_of
+from tilewright.programs.distributed.worker import DistributedWorker
+from tilewright.programs.folder import path_of
+from tilewright.programs.loading import load
+from tilewright.programs.platforms import INTERPRETER, checked_platform, target_of
 from tilewright.programs.program import CompiledProgram
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+META, SOURCE = "distributed_meta.json", "program.twir"
+"""What a folder holds of a program of many ranks: its devices, and the program itself."""
 
 
 class DistributedCompiledProgram(CompiledProgram):
@@ -30,21 +45,92 @@ class DistributedCompiledProgram(CompiledProgram):
         """Return this program: its ranks were settled when it was compiled."""
         return self
 
+    def run_bound(self, bound: Bound) -> tuple[Any, ...]:
+        """Run a host function on arguments that are bound; TypeError for memory that a worker holds."""
+        if any(isinstance(given, DeviceTensor) for given in bound.given):
+            raise TypeError("a program of many ranks takes tensors of the host; what prepare() gives takes its own")
+        return super().run_bound(bound)
+
+    def prepare(self, config: Any = None, *, extra_compiled: Sequence[Any] = (), **options: Any) -> DistributedWorker:
+        """Return a worker that keeps this program's ranks ready, and those of others beside it."""
+        return DistributedWorker([self, *extra_compiled], config, **options)
+
+    @classmethod
+    def from_dir(
+        cls,
+        directory: str | os.PathLike[str],
+        *,
+        platform: str | None = None,
+        backend_type: Any = None,
+        distributed_config: DistributedConfig | None = None,
+    ) -> DistributedCompiledProgram:
+        """Return the program of a folder; FileNotFoundError where it holds none, ValueError for a broken one."""
+        folder = path_of(directory)
+        try:
+            said = json.loads((folder / META).read_text(encoding="utf-8"))
+            source = deserialize((folder / SOURCE).read_bytes())
+            config = distributed_config or DistributedConfig(**said["distributed_config"])
+            name = said["platform"] if platform is None else checked_platform(platform)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{META} of {folder} is broken: {error}") from error
+        assert isinstance(source, Program)
+        ranked = Ranked(source, _placed(config), target_of(name), partial(_loaded, folder))
+        return cls(source, name, ranked, {"ir": lambda: str(source)}, output_dir=folder)
+
+    def _files(self) -> dict[str, bytes]:
+        """Return what `from_dir` reads besides what every program's folder has."""
+        config = self.loaded.config
+        said = {"device_ids": list(config.device_ids), "timeout_s": config.timeout_s}
+        meta = {"platform": self.platform, "distributed_config": said}
+        found = {META: json.dumps(meta, indent=1).encode(), SOURCE: serialize(self.declared)}
+        natives = {name: chip.artifact for name, chip in self.loaded.chips.items()}
+        found |= {_file(name): artifact.to_bytes() for name, artifact in natives.items() if artifact is not None}
+        return super()._files() | found
+
     def __repr__(self) -> str:
         return f"DistributedCompiledProgram({self.declared.name!r}, device_ids={list(self.loaded.config.device_ids)})"
 
 
+def _file(chip: str) -> str:
+    """Return the name of the file that holds the code of what is dispatched."""
+    return f"chip_{chip}.twar"
+
+
+def _loaded(folder: Path, chip: str) -> CompiledProgram:
+    return load((folder / _file(chip)).read_bytes())
+
+
+def execute_distributed_compiled(
+    output_dir: str | os.PathLike[str],
+    args: Sequence[Any],
+    config: Any = None,
+    *,
+    platform: str | None = None,
+    distributed_config: DistributedConfig | None = None,
+) -> Any:
+    """Run the program of a folder once."""
+    program = DistributedCompiledProgram.from_dir(output_dir, platform=platform, distributed_config=distributed_config)
+    return program(*args, config=config)
+
+
 def compile_distributed(
-    source: Program, config: DistributedConfig | None, platform: str, compile: Callable[[Program], CompiledProgram]
+    source: Program,
+    config: DistributedConfig | None,
+    platform: str,
+    compile: Callable[[Program], CompiledProgram],
+    directory: Path | None = None,
 ) -> DistributedCompiledProgram:
     """Return a program with host functions ready to run; `compile` makes what they dispatch."""
     verify(source, types=False)
-    control_plane.run(source)
+    source = chips.run(control_plane.run(source))
     target = target_of(platform)
     ranked = Ranked(source, _placed(config), target, lambda name: compile(chip_program(source, name)))
-    for name in chips(source) if target != INTERPRETER else ():
+    for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chip(name)
-    return DistributedCompiledProgram(source, platform, ranked, {"ir": lambda: str(source)})
+    made = DistributedCompiledProgram(source, platform, ranked, {"ir": lambda: str(source)}, output_dir=directory)
+    if directory is not None:
+        made.write()
+    return made
 
 
 def _placed(config: DistributedConfig | None) -> DistributedConfig:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import find
 from tilewright.core.program import Function, Program
@@ -12,6 +14,7 @@ from tilewright.core.region import Region
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
+from tilewright.frontend.sub_workers import body_of
 from tilewright.interpret.hosts import HostMachine, host_functions
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
@@ -47,7 +50,37 @@ class Ranked:
         self.platform = platform
         self.chips: dict[str, CompiledProgram] = {}
         self._compile = compile
+        self.keeps_windows = False
+        """Whether windows keep what they hold from one run to the next."""
+        self.bound: Mapping[str, Callable[[list[Any]], Any]] = {}
+        """What sub-workers do, where that was said at run time."""
         self.plans: dict[Hashable, _Planned] = {}
+
+    def again(self, *, keeps_windows: bool, bound: Mapping[str, Callable[[list[Any]], Any]]) -> Ranked:
+        """Return this program with windows of its own, and perhaps other sub-workers."""
+        made = Ranked(self.program, self.config, self.platform, self.chip)
+        made.keeps_windows, made.bound = keeps_windows, bound
+        return made
+
+    @computed_once
+    def sub_workers(self) -> Mapping[str, bool]:
+        """The functions that Python runs, and whether their bodies have to be told."""
+        return {f.name: body_of(f) is None for f in self.program.function_list if f.is_sub_worker}
+
+    def _body(self, name: str) -> Callable[[list[Any]], Any] | None:
+        """Return what a sub-worker does, given a list of arrays and numbers; None for what ranks run natively."""
+        return self._told(name) if name in self.sub_workers else None
+
+    def _told(self, name: str) -> Callable[[list[Any]], Any]:
+        bound, body = self.bound.get(name), body_of(self.program[name])
+        if bound is not None:
+            return lambda args: bound(_as_tensors(args))
+        if body is None:
+            raise ExecutionError(
+                f"nobody has said what `{name}` does", spans=[self.program[name].span],
+                help="program.prepare(callbacks={...}) does",
+            )  # fmt: skip
+        return lambda args: body(*_as_tensors(args))
 
     def address(self, name: str) -> None:
         """Return nothing: Python stands for the host function."""
@@ -66,7 +99,7 @@ class Ranked:
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a host function returns; tensors are written in place."""
         if self.platform == INTERPRETER:
-            return run_host(self.program, self.size, name, args)
+            return run_host(self.program, self.size, name, args, self._told)
         key = (name, *map(_kind, args))
         planned = self.plans.get(key)
         if planned is None:
@@ -98,10 +131,11 @@ class Ranked:
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
         run = (
-            ProcessRun(default_group(), machine.plan, self._native, given, written)
+            ProcessRun(default_group(), machine.plan, self._native, self._body, given, written)
             if together
-            else team_run(machine.plan, self._native, given)
+            else team_run(machine.plan, self._native, self._body, given)
         )
+        run.steps.keeps_windows = self.keeps_windows
         return _Planned(run, tuple(position for position in returned if position is not None))
 
     def _native(self, name: str) -> tuple[HostProgram, Function]:
@@ -123,3 +157,11 @@ def _kind(arg: Any) -> Hashable:
 
 def _is_same(arg: Any, result: Any) -> bool:
     return isinstance(arg, Region) and isinstance(result, Region) and arg.data is result.data
+
+
+def _as_tensors(args: Sequence[Any]) -> list[Any]:
+    """Return arrays as tensors of torch that share their memory, where torch is there."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return list(args)
+    return [torch.from_numpy(arg) if isinstance(arg, np.ndarray) else arg for arg in args]

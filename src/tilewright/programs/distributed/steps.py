@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.backends.abi import scalar_word, tensor_words, word_count
 from tilewright.backends.host import HostProgram
 from tilewright.call.launch import error_numbers, room
@@ -25,6 +26,8 @@ from tilewright.records import mutable, record
 
 Natives = Callable[[str], "tuple[HostProgram, Function]"]
 """Where native functions are found by name."""
+Bodies = Callable[[str], "Callable[[list[Any]], Any] | None"]
+"""Where functions are found that Python runs, None for others."""
 
 
 @mutable
@@ -59,12 +62,49 @@ class Launch:
             self.native.finish(self.function.name, number, buffers, error_numbers(around))
 
 
+@mutable
+class Work:
+    """A function of Python's, on views of the host's arguments."""
+
+    body: Callable[[list[Any]], Any]
+    args: list[Any]
+    """Numbers, and of arrays what they look like: argument, offset, shape, strides and element type."""
+    bases: Sequence[int] = ()
+
+    def place(self, bases: Sequence[int]) -> None:
+        """Let it work on the memory of a call."""
+        self.bases = bases
+
+    def __call__(self) -> None:
+        """Run it."""
+        self.body([self._array(*arg) if isinstance(arg, tuple) else arg for arg in self.args])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    def _array(self, position: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Array:
+        reach = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + np.dtype(dtype).itemsize
+        memory: Any = (ctypes.c_char * (reach if 0 not in shape else 0)).from_address(self.bases[position] + offset)
+        return np.ndarray(shape, dtype, memory, 0, strides)
+
+
+def _work(action: Dispatch, body: Callable[[list[Any]], Any], args: Sequence[Any]) -> Work:
+    given: list[Any] = []
+    for value in action.args:
+        if isinstance(value, Window):
+            raise ExecutionError(
+                f"`{action.function}` runs on the host, where windows have no part", spans=[action.span]
+            )
+        found = _argument(value.data, args) if isinstance(value, Region) else None
+        given.append(value if found is None else (*found, value.data.shape, value.data.strides, value.data.dtype))
+    return Work(body, given)
+
+
 @record
 class Step:
     """One turn of a rank: what to call, once others have had so many turns."""
 
     run: Callable[[], None]
     needs: tuple[tuple[int, int], ...]
+    wakes: bool
+    """Whether others wait for it."""
 
 
 @mutable
@@ -73,14 +113,16 @@ class Steps:
 
     parts: Mapping[WindowBuffer, Parts]
     ranks: Mapping[int, list[Step]]
-    launches: list[Launch]
+    launches: list[Launch | Work]
+    keeps_windows: bool = False
+    """Whether windows keep what they hold from one run to the next."""
 
     def begin(self, bases: Sequence[int]) -> None:
         """Make ready for a run on arguments that start at some addresses."""
-        for parts in self.parts.values():
+        for parts in () if self.keeps_windows else self.parts.values():
             parts.clear()
-        for launch in self.launches:
-            launch.place(bases)
+        for step in self.launches:
+            step.place(bases)
 
     def run(self, rank: int, progress: Progress) -> None:
         """Do what one rank has to."""
@@ -88,24 +130,35 @@ class Steps:
             for need in step.needs:
                 progress.until(*need)
             step.run()
-            progress.advance(rank)
+            progress.advance(rank, step.wakes)
 
 
 def steps_of(
-    plan: Plan, natives: Natives, args: Sequence[Any], parts: Mapping[WindowBuffer, Parts], here: Sequence[int]
-) -> Steps:
+    plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], parts: Mapping[WindowBuffer, Parts],
+    here: Sequence[int],
+) -> Steps:  # fmt: skip
     """Return what the ranks that run here do; views of the host's `args` follow where those lie."""
     made, threads = Steps(parts, {rank: [] for rank in here}, []), max(1, thread_count() // plan.size)
+    awaited = {need for turns in plan.turns for turn in turns for need in turn.needs}
     for rank in here:
-        for turn in plan.turns[rank]:
-            if isinstance(turn.action, Dispatch):
-                run = _launch(turn.action, *natives(turn.action.function), parts, args, threads)
-                made.launches.append(run)
-                made.ranks[rank].append(Step(run, turn.needs))
-            else:
-                does = _performing(turn.action, parts) if rank == turn.action.domain[0] else _nothing
-                made.ranks[rank].append(Step(does, turn.needs))
+        for number, turn in enumerate(plan.turns[rank], 1):
+            run = _step(turn.action, rank, natives, bodies, args, parts, threads)
+            made.launches += [run] if isinstance(run, (Launch, Work)) else []
+            made.ranks[rank].append(Step(run, turn.needs, (rank, number) in awaited))
     return made
+
+
+def _step(
+    action: Dispatch | Collective, rank: int, natives: Natives, bodies: Bodies, args: Sequence[Any],
+    parts: Mapping[WindowBuffer, Parts], threads: int,
+) -> Callable[[], None]:  # fmt: skip
+    """Return what a rank calls in one turn."""
+    if isinstance(action, Collective):
+        return _performing(action, parts) if rank == action.domain[0] else _nothing
+    body = bodies(action.function)
+    return (
+        _launch(action, *natives(action.function), parts, args, threads) if body is None else _work(action, body, args)
+    )
 
 
 def _nothing() -> None:

@@ -14,7 +14,7 @@ from tilewright.errors import ExecutionError
 from tilewright.forks import Lock, after_fork
 from tilewright.interpret.hosts import Plan
 from tilewright.programs.distributed.progress import Ended, ThreadProgress
-from tilewright.programs.distributed.steps import Natives, Steps, steps_of
+from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
 from tilewright.programs.distributed.windows import own_parts
 
 LOOK = 0.05
@@ -74,11 +74,11 @@ class TeamRun:
             raise
 
 
-def team_run(plan: Plan, natives: Natives, args: Sequence[Any]) -> TeamRun:
+def team_run(plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any]) -> TeamRun:
     """Return a plan made ready for the ranks of this process."""
     abort = ctypes.c_int64(0)
     parts = {buffer: own_parts(buffer, ctypes.addressof(abort)) for buffer in plan.buffers}
-    return TeamRun(steps_of(plan, natives, args, parts, range(plan.size)), abort)
+    return TeamRun(steps_of(plan, natives, bodies, args, parts, range(plan.size)), abort)
 
 
 class Team:

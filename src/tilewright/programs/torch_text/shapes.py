@@ -84,8 +84,7 @@ def _filled_tile(dtype: Any, tile: _Value, pad_value: Any = "zero") -> _Value:
 @spells("tile.fillpad_expand", "tensor.fillpad_expand")
 def _filled_to(dtype: Any, x: _Value, shape: Sequence[int], pad_value: Any = "zero") -> _Value:
     """Return what a value holds in a larger one, and a number everywhere else."""
-    named = {float("inf"): "max", -float("inf"): "min"}.get(pad_value, pad_value)
-    made = _Value(_constant(shape, _padding(named, dtype), dtype))
+    made = _Value(_constant(shape, _padding(pad_value, dtype), dtype))
     made.data[tuple(slice(0, extent) for extent in x.valid)] = x.live()
     return made
 

@@ -96,8 +96,6 @@ def _limits(dtype: Any) -> tuple[Any, Any]:
 def _padding(pad: Any, dtype: Any) -> Any:
     """Return the number that stands for what is not there, given as such or by the name of a pl.PadValue."""
     low, high = _limits(dtype)
-    if dtype.is_floating_point and isinstance(pad, float):
-        return pad
     return (
         high if pad in ("max", float("inf")) else low if pad in ("min", -float("inf")) else 0 if pad == "zero" else pad
     )

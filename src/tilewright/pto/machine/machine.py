@@ -20,7 +20,7 @@ from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
 from tilewright.pto.module import Func, Op, Region, Value
 from tilewright.pto.op import Declaration
-from tilewright.pto.types import Mask, Type, VReg
+from tilewright.pto.types import Mask, Scalar, Type, VReg
 from tilewright.records import record
 
 V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
@@ -208,6 +208,9 @@ class Machine:
         """Yield the tile that an op writes, what it reads, and its positional operands; numbers as expressions."""
         for value in (*op.outs[:1], *op.ins, *op.operands):
             found = self.values[value]
+            if isinstance(found, Pointer) and isinstance(value.type, Scalar) and op.name != "pto.castptr":
+                message = f"`%{value.name}` is an address of global memory, whose number is not known here"
+                raise UnsupportedFeatureError(message, help="offset the pointer with pto.addptr")
             yield found.expr if isinstance(found, Number) else found
 
     def get(self, value: Value, kind: type[V]) -> V:

@@ -11,21 +11,23 @@ from dataclasses import replace
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
+from tilewright.dtypes import FP32, INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
 from tilewright.errors import AttributeValueError
 from tilewright.ops.builder import element_of, known
+from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import equally_large, paired
 from tilewright.pto.machine.elements import cast, where
+from tilewright.pto.machine.formats import DECODED, decoded, encoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise
 from tilewright.pto.machine.registers import active, apart, bitcast, every, full, kept, lanes_of, mask_of, masked
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Predicate, Tile, Vector
 from tilewright.pto.module import Op, word_of
-from tilewright.pto.op import declare
+from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.masks import is_upper
 from tilewright.pto.text.form import Form, Slot, register, tile
-from tilewright.pto.types import VReg
+from tilewright.pto.types import TileBuf, VReg
 
 MODES = {
     "NONE": "rint", "RINT": "rint", "CAST_RINT": "rint", "ROUND": "round", "FLOOR": "floor", "CEIL": "ceil",
@@ -40,7 +42,16 @@ WHOLE = float(1 << 23)
 """From here on every fp32 number is an integer."""
 
 
-@declare("pto.tcvt", tile("zz?", "z"), law=equally_large)
+def _known_bits(op: Op, _: Constants) -> None:
+    """Refuse elements of which two share a byte: they are no columns of their own."""
+    for value in (op.ins[0], op.outs[0]):
+        element = value.of(TileBuf).element
+        if element.is_packed and element.name not in DECODED:
+            message = f"`pto.tcvt` converts no pairs, `%{value.name}` holds {element}"
+            raise PtoTypeMismatchError(message, help="convert them one pair at a time with `pto.convert`")
+
+
+@declare("pto.tcvt", tile("zz?", "z"), rule=_known_bits, law=equally_large, knows_packed=True)
 def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Elements in another type, rounded as `rmode` says, clamped or wrapped."""
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
@@ -48,8 +59,17 @@ def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
         raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
     saturates = op.attributes.get("sat_mode", op.attributes.get("satmode", op.attributes.get("saturation_mode")))
     given = None if saturates is None else word_of(saturates).upper() in ("ON", "SAT", "TRUE")
-    values = read(m, source, target.valid, target.limits)
-    cover(m, target, converted(m, values, target.type.element.dtype, MODES[mode], given))
+    values, come, to = read(m, source, target.valid, target.limits), source.type.element, target.type.element
+    if come == to and come.is_packed:
+        made = values
+    elif to.is_packed:
+        numbers = decoded(m, values, come.name) if come.is_packed else cast(m, values, FP32)
+        made = encoded(m, numbers, to.name, given is not False)
+    elif come.is_packed:
+        made = converted_lanes(m, decoded(m, values, come.name), to.dtype, MODES[mode], given)
+    else:
+        made = converted(m, values, to.dtype, MODES[mode], given)
+    cover(m, target, made)
 
 
 @declare("pto.tpack", tile("z", "z"))

@@ -36,9 +36,11 @@ def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
     """An address as another pointer, or a number as an address."""
     type_ = op.results[0].type
     if isinstance(value, Pointer):
-        if isinstance(type_, Ptr):
+        if isinstance(type_, Ptr) and type_.space is value.space:
             return replace(value, element=type_.element)
-        if value.arena is None:
+        if isinstance(type_, Scalar) and value.space is Space.GM:
+            return value  # which may be passed on, until somebody makes it a pointer again
+        if value.arena is None or isinstance(type_, Ptr):
             where = "global memory" if value.space is Space.GM else "a tile without `addr`"
             raise UnsupportedFeatureError(
                 f"the address of {where} is not known here", help="offset the pointer with pto.addptr"

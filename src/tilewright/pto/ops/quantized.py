@@ -67,5 +67,3 @@ def _dequantize(m: Machine, op: Op, target: Tile, source: Tile, scales: Tile, of
 
 
 unmeant("pto.tget_scale_addr", free("zz", words=_WORDS), _SCALED)
-unmeant("pto.tmatmul.mx tgemv.mx", free("zzzzz", words=_WORDS), _SCALED)
-unmeant("pto.tmatmul.mx.acc tmatmul.mx.bias tgemv.mx.acc tgemv.mx.bias", free("zzzzzz", words=_WORDS), _SCALED)

@@ -8,11 +8,12 @@ from typing import TypeAlias
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import FP64, INT64, UINT32, UINT64, UNSIGNED, DataType
+from tilewright.dtypes import FP32, FP64, INT64, UINT8, UINT32, UINT64, UNSIGNED, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.elements import cast, where
+from tilewright.pto.machine.formats import decoded, encoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.pairs import MEMBERS, packed, reinterpreted, unpacked
 from tilewright.pto.module import Op
@@ -21,7 +22,7 @@ from tilewright.pto.ops.arithmetic import number_of_two
 from tilewright.pto.ops.conversions import MODES_BY_LETTER, converted_lanes
 from tilewright.pto.text.form import Typing, free
 from tilewright.pto.text.free import word_in, words_of
-from tilewright.pto.types import Scalar
+from tilewright.pto.types import SCALARS, Scalar
 
 SIGNS = "signed unsigned"
 _SIGNS = tuple(SIGNS.split())
@@ -215,6 +216,8 @@ def _convertible(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(f"`{op.name}` cannot go from {source} to {target}", help="use `arith.trunci`")
 
 
+CODES = {"hif8x2": "hif8", "f4E2M1x2": "f4E2M1", "f4E1M2x2": "f4E1M2"}
+"""The formats of pairs of codes, by their type."""
 _CONVERT = free("x", "x", f"round sat nosat {SIGNS}")
 
 
@@ -222,13 +225,36 @@ _CONVERT = free("x", "x", f"round sat nosat {SIGNS}")
 def _convert(m: Machine, op: Op, value: Expr) -> Expr:
     """A number, or each of two, in another type."""
     source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
-    numbers = unpacked(m, op, value, source)
+    numbers = _decoded(m, op, value, source) if source.name in CODES else unpacked(m, op, value, source)
+    if target.name in CODES:
+        return _encoded(m, op, numbers, target)
     dtype = MEMBERS.get(target.name, target).dtype
     return packed(m, op, [_converted(m, op, number, dtype) for number in numbers], target)
 
 
+def _decoded(m: Machine, op: Op, value: Expr, source: Scalar) -> list[Expr]:
+    """Return the numbers of a pair of codes: bytes, or the halves of one byte."""
+    if source.bits == 16:
+        codes = reinterpreted(m, op, value, source, SCALARS["ui8"], 2)
+    else:
+        codes = [value, m.b.scalar("shr", value, constant(4, UINT8))]
+    name = CODES[source.name]
+    return [on_tile(m, lambda tiles: decoded(m, tiles[0], name), code) for code in codes]
+
+
+def _encoded(m: Machine, op: Op, numbers: Sequence[Expr], target: Scalar) -> Expr:
+    """Return a pair of codes of two numbers, the first one in the low bits."""
+    name, saturates = CODES[target.name], "sat" in words_of(op)
+    floats = [m.b.cast(number, FP32) for number in numbers]
+    low, high = (
+        m.b.cast(on_tile(m, lambda tiles: encoded(m, tiles[0], name, saturates), number), target.dtype)
+        for number in floats
+    )
+    return m.b.scalar("bit_or", low, m.b.scalar("shl", high, constant(target.bits // 2, target.dtype)))
+
+
 def _converted(m: Machine, op: Op, number: Expr, to: DataType) -> Expr:
-    words, mode = words_of(op), MODES_BY_LETTER[word_in(op, "round").upper()]
+    words, mode = words_of(op), MODES_BY_LETTER.get(word_in(op, "round").upper(), "round")
     held = UNSIGNED[to.get_byte()] if to.is_int() and "unsigned" in words else to
     come = element_of(number)
     if come.is_int():

@@ -149,14 +149,26 @@ def _matrices(m: Machine, view: View, tile: Tile, rows: list[Axis], columns: Axi
 def _keeps_width(op: Op, _: Constants) -> None:
     """Refuse a load or store between elements of different widths; an accumulator converts as it is stored."""
     source, target = op.ins[0].type, op.outs[0].type
-    if isinstance(source, TileBuf) and source.space is Space.ACC:
-        return
     a, b = element_type(source), element_type(target)
+    if isinstance(source, TileBuf) and source.space is Space.ACC:
+        if b.is_packed:
+            raise PtoTypeMismatchError(f"`{op.name}` makes no {b} of {a}", help="store it, and convert with `pto.tcvt`")
+        return
     if a.bits != b.bits:
         raise PtoTypeMismatchError(f"`{op.name}` moves {a} to {b}", help="convert with `pto.tcvt`")
+    _copies(op, a, b)
 
 
-@declare("pto.tload", tile("y", "z"), rule=_keeps_width, law=loaded)
+def _copies(op: Op, a: Scalar, b: Scalar) -> None:
+    """Refuse what would have to know the bits of elements that are only copied: sums of them, and their pads."""
+    tile = (op.outs[0] if op.name == "pto.tload" else op.ins[0]).of(TileBuf)
+    packed = next((element for element in (a, b) if element.is_packed), None)
+    if packed is not None and (tile.pad or "atomicType" in op.attributes):
+        message = f"`{op.name}` copies {packed}, and neither pads nor adds it"
+        raise PtoTypeMismatchError(message, help="leave `pad` and `atomicType` out")
+
+
+@declare("pto.tload", tile("y", "z"), rule=_keeps_width, law=loaded, knows_packed=True)
 def _load(m: Machine, op: Op, target: Tile, source: View) -> None:
     """A window of global memory into a tile."""
     view = _seen_as(source, target.type.element)
@@ -187,7 +199,7 @@ def _is_stored(op: Op, constants: Constants) -> None:
     scaled_by_words(op, constants)
 
 
-@declare("pto.tstore", tile("zs?", "y"), rule=_is_stored, law=stored)
+@declare("pto.tstore", tile("zs?", "y"), rule=_is_stored, law=stored, knows_packed=True)
 @declare("pto.tstore_fp", tile("zz", "y"), rule=_keeps_width, law=stored)
 def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) -> None:
     """A tile into a window of global memory, added to it where `atomicType` says so.

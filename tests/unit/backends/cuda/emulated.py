@@ -15,6 +15,7 @@ import numpy
 from unit.backends.cuda.emulated_memory import APART, Memory, numpy_type, pointed, typed
 from unit.backends.cuda.written import written
 
+from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.core.program import Function
 
 np: Any = numpy  # elements are of any type here
@@ -181,6 +182,10 @@ class Operations:
         (x,) = self.named(text.partition(" : ")[0])
         return [x[..., 0], x[..., 1]]
 
+    def _tt_dot(self, line: Line, text: str) -> list[Value]:
+        a, b, start = self.named(text.partition(" : ")[0])
+        return [(a.astype(np.float64) @ b.astype(np.float64) + start).astype(start.dtype)]
+
     def _tt_gather(self, line: Line, text: str) -> list[Value]:
         x, index = self.named(text.partition(" {")[0])
         axis = int(text.partition("axis = ")[2].partition(" ")[0])
@@ -334,9 +339,9 @@ class Machine(Operations):
             held = self.region(line.regions[1], held)
 
 
-def emulated(function: Function, args: Sequence[Any]) -> tuple[list[Any], int]:
+def emulated(function: Function, args: Sequence[Any], shared: int = ANY_ROOM) -> tuple[list[Any], int]:
     """Return what a kernel of one turn and static extents leaves in its tensors, and the error that it notes."""
-    (kernel,) = written(function).kernels
+    (kernel,) = written(function, shared).kernels
     memory, words, tensors = Memory(), list[Any](), list[Any]()
     machine = Machine(kernel.other, memory)
     for arg in args:
@@ -345,7 +350,7 @@ def emulated(function: Function, args: Sequence[Any]) -> tuple[list[Any], int]:
     errors = -1
     for _, type_ in machine.params[len(words) :]:
         errors = len(memory.held) if type_ == "!tt.ptr<i64>" else errors
-        words.append(memory.add(np.zeros(8 if type_ == "!tt.ptr<i64>" else APART, np.uint8)))
+        words.append(memory.add(np.zeros(8 if type_ == "!tt.ptr<i64>" else 16 * APART, np.uint8)))
     for block in range(kernel.parts):
         machine.run(words, block)
     left = [memory.left(place, arg) for arg, place in tensors]

@@ -6,7 +6,8 @@ import ctypes
 import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from tilewright.native.assemble import assemble
 from tilewright.native.context import Context
 
 X, Y = 1 << 20, 2 << 20
+R = TypeVar("R", bound="Recorder")
 
 
 class Recorder:
@@ -204,8 +206,13 @@ class Recorder:
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    made = Recorder()
+    return recording(monkeypatch, Recorder())
+
+
+def recording(monkeypatch: pytest.MonkeyPatch, made: R) -> R:
+    """Return a driver in place of CUDA's, whose programs are gone when the process ends."""
     monkeypatch.setattr(loaded, "driver", lambda: made)
+    monkeypatch.setattr(loaded, "_programs", WeakSet[Any]())
     return made
 
 

@@ -13,6 +13,7 @@ from unit.backends.cuda.emulated import emulated
 from unit.backends.cuda.written import written
 
 import tilewright.language as pl
+from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.core.op import Kind, specs
 from tilewright.core.program import Function
 from tilewright.core.region import whole
@@ -27,11 +28,11 @@ NAMES = (
 """The ops whose text is more than a few operations."""
 
 
-def held(function: Function, args: list[Any]) -> list[tuple[Any, Any]]:
+def held(function: Function, args: list[Any], shared: int = ANY_ROOM) -> list[tuple[Any, Any]]:
     """Return each tensor as a text and as the interpreter leave it."""
     theirs = [np.array(arg) for arg in args]
     machine.run(as_program(function), function.name, [*map(whole, theirs)])
-    found, error = emulated(function, args)
+    found, error = emulated(function, args, shared)
     assert not error
     return [*zip(found, theirs, strict=True)]
 
@@ -140,3 +141,24 @@ def test_loops_that_look_run_as_often_as_they_have_to() -> None:
         a = np.reshape(np.arange(1024, dtype=np.float16) / 64, (16, 64))
         for got, want in held(REPEATED, [turns, a, np.zeros((32, 64), np.float32), np.zeros((16, 64), np.float32)]):
             assert_same(got, want, 4)
+
+
+def test_what_shared_memory_has_no_room_for_goes_through_memory() -> None:
+    function = kernel(
+        "t = pl.load(x, [0, 0], [24, 40], valid_shape=[23, 37])\nu = pl.load(y, [0, 0], [40, 12])\n"
+        "turned = pl.store(pl.transpose(t, 0, 1), [0, 0], turned)\n"
+        "other = pl.store(pl.flip(pl.flip(t, 0), 1), [0, 0], other)\n"
+        "sums = pl.store(pl.cumsum(t, axis=0), [0, 0], sums)\n"
+        "lines = pl.store(pl.sort(t, axis=1), [0, 0], lines)\n"
+        "out = pl.store(pl.matmul(pl.load(x, [0, 0], [24, 40]), u), [0, 0], out)",
+        x=tensor(pl.FP32, 24, 40), y=tensor(pl.FP32, 40, 12), turned=inout(pl.FP32, 40, 24),
+        other=inout(pl.FP32, 24, 40), sums=inout(pl.FP32, 24, 40), lines=inout(pl.FP32, 24, 40),
+        out=inout(pl.FP32, 24, 12),
+    )  # fmt: skip
+    rng = np.random.default_rng(8)
+    shapes = (24, 40), (40, 12), (40, 24), (24, 40), (24, 40), (24, 40), (24, 12)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    (text,) = written(function, 64).kernels
+    assert "tt.trans" not in text.aligned and "tt.gather" not in text.aligned
+    for got, want in held(function, arrays, 64):
+        assert_same(got, want, 64)

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from unit.backends.cuda.emulated import Machine
 from unit.backends.cuda.emulated_memory import Memory
-from unit.backends.cuda.test_launches import Recorder, entry_of
+from unit.backends.cuda.test_launches import Recorder, entry_of, recording
 from unit.backends.cuda.written import written
 from unit.frontend.texts import jitted
 
 import tilewright.language as pl
-from tilewright.backends.cuda import loaded
 from tilewright.backends.cuda.prints import LOST, Print, said
 from tilewright.errors import ExecutionError
 from tilewright.runtime import RunConfig
@@ -79,9 +78,7 @@ def printed_by(recorder: Emulating, x: Any, n: int) -> None:
 
 @pytest.fixture
 def emulating(monkeypatch: pytest.MonkeyPatch) -> Emulating:
-    made = Emulating()
-    monkeypatch.setattr(loaded, "driver", lambda: made)
-    return made
+    return recording(monkeypatch, Emulating())
 
 
 def test_kernels_print_what_the_interpreter_does(emulating: Emulating, capfd: pytest.CaptureFixture[str]) -> None:

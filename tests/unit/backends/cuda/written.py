@@ -7,15 +7,16 @@ from typing import Any
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cuda.host.program import LaunchingProgram
 from tilewright.backends.cuda.target import named
+from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.core.program import Function, Program
 from tilewright.frontend.programs import as_program
 from tilewright.passes.manager import PassManager
 
 
-def written(program: Program | Function) -> LaunchingProgram:
-    """Return a program as it is written for a GPU, every entry of it."""
+def written(program: Program | Function, shared: int = ANY_ROOM) -> LaunchingProgram:
+    """Return a program as it is written for a GPU with so much shared memory, every entry of it."""
     lowered = PassManager.get_strategy().run_passes(as_program(program))
-    unit = LaunchingProgram(lowered, named("sm_90").processor, Options())
+    unit = LaunchingProgram(lowered, named("sm_90").processor, Options(), shared)
     for entry in lowered.entries:
         unit.entry(entry)
     return unit

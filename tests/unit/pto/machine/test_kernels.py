@@ -44,6 +44,7 @@ def test_every_op_runs_in_some_kernel() -> None:
     written = {
         f"pto.{word}" for word in re.findall(r'(?:pto\.|"(?!pto))(\w+(?:\.\w+)*)', tests)
     }  # ops whose tests write their text
+    written |= {f"pto.{op}{form}" for op in ("tmatmul", "tgemv") for form in re.findall(r"\.mx(?:\.\w+)?", tests)}
     assert {name for name, op in OPS.items() if not op.family} <= ops | written
     assert len(ALL) >= 60
 

@@ -176,6 +176,9 @@ LAUNCH = """module attributes {{pto.target_arch = "a5"}} {{
 """
 
 
+RUN = "pto.simt_launch @body<<<%n, %n, %n>>>(%p) : (!pto.ptr<i32, gm>) -> ()"
+
+
 @pytest.mark.parametrize(
     ("body", "main", "said"),
     [
@@ -184,6 +187,7 @@ LAUNCH = """module attributes {{pto.target_arch = "a5"}} {{
         ("", "pto.simt_launch @bodies<<<%n, %n, %n>>>(%p) : (!pto.ptr<i32, gm>) -> ()", "@body"),
         ("", "pto.simt_launch @body<<<%n, %n, %n>>>(%n) : (i32) -> ()", "i32 where !pto.ptr"),
         ("", "pto.syncthreads", "work items of a launch"),
+        ("%a = pto.castptr %p : !pto.ptr<i32, gm> -> i64\n %b = arith.addi %a, %a : i64", RUN, "number is not known"),
         ("%n = pto.get_tid_x : i32\n pto.keep %n {slot = 1 : i64} : i32\n %l = pto.get_laneid : i32", "", "last"),
         ("%v = pto.resume {slot = 123 : i64} : i32", "", "up to 122"),
         ("%n = pto.get_tid_x : i32\n %v = pto.resume {slot = 1 : i64} : i32", "", "first"),

@@ -23,7 +23,7 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.native.llvm import Value, i64
-from tilewright.ops.padding import pad_number
+from tilewright.ops.load import padding
 
 
 @lowers("tile.concat")
@@ -51,7 +51,7 @@ def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Copy the valid part of a tile to the start of one that is filled; one that is whole needs no other."""
     source, type_ = bound["x"] if "x" in bound else bound["tile"], tile_type(call)
-    number = pad_number(bound["pad_value"], type_.dtype)
+    number = padding(bound["pad_value"], type_.dtype)
     if call.op.spec.name == "fillpad" and source.valid == whole_extents(type_):
         return source
     if is_read_in_place(e, source) and len(source.valid) == 2:

@@ -36,4 +36,5 @@ class Options:
             chosen_tiles=settings.chooses_tiles(),
             small_alone=settings.keeps_small_work(),
             schedule=settings.cuda_schedule(),
+            located=settings.located(),
         )

@@ -7,6 +7,7 @@ others. The host looks at what it passes and takes the one that fits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -36,6 +37,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     unit = e.program
     assert isinstance(unit, Kernels)
     printing = Printing(params, unit.prints)
+    k.t.room, k.t.reserve = unit.shared, partial(scratch.reserve, k)
     k.reserve, k.printed, k.turn = scratch.reserve, printing.add, lambda: block
     write(k, params, block)
     params.align(k.facts.in_rows)

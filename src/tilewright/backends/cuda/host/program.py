@@ -47,6 +47,7 @@ from tilewright.backends.cuda.ttir import tensor_views as tensor_views
 from tilewright.backends.cuda.ttir import tiles as tiles
 from tilewright.backends.cuda.ttir import views as views
 from tilewright.backends.cuda.ttir import whole_tensors as whole_tensors
+from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var
 from tilewright.core.program import Function, Program
@@ -59,8 +60,9 @@ from tilewright.native.target import Target
 class LaunchingProgram(ProgramEmitter, Kernels):
     """A program being written: host functions for a processor, and kernels for a GPU."""
 
-    def __init__(self, program: Program, target: Target, options: Options) -> None:
+    def __init__(self, program: Program, target: Target, options: Options, shared: int = ANY_ROOM) -> None:
         super().__init__(started(program), target, options)
+        self.shared = shared
         self.handlers, self.schedule = HANDLERS, options.schedule
         self.entries = 0
 

@@ -12,14 +12,14 @@ from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.ops.lanes import AXES, GAP, half
-from tilewright.ops.padding import pad_number
+from tilewright.ops.load import padding
 
 
 @recipe("tile.fillpad", "tile.fillpad_inplace", "tile.fillpad_expand")
 def _fillpad(k: Kernel, call: Call, bound: Bound) -> Tile:
     source: Tile = bound["x"] if "x" in bound else bound["tile"]
     type_ = tile_type(call)
-    filling = k.number(pad_number(bound["pad_value"], type_.dtype), type_.dtype)
+    filling = k.number(padding(bound["pad_value"], type_.dtype), type_.dtype)
     value, shape = source.value, padded(type_.shape)
     for axis, count in enumerate(shape):
         value = stretch(k.t, value, axis, 0, count)

@@ -6,7 +6,7 @@ where nothing in the kernel writes to what it reads: it would not be seen throug
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from tilewright.backends.cuda.ttir.needs import coarse, rough
@@ -15,10 +15,12 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Program
 from tilewright.core.stmt import AssignStmt, SeqStmts
+from tilewright.core.types import TileType
 from tilewright.core.visitor import expressions, statements
 from tilewright.records import mutable
 
 LOAD = "tile.load"
+HALF = 16
 ONE_PRODUCT = 2
 """Factors of a kernel that computes one product."""
 _TURNS = {"tile.transpose": "x", "tile.transpose_view": "tile", "tile.move": "tile"}
@@ -54,6 +56,10 @@ class Facts:
     in_rows: set[object] = field(default_factory=set[object])
     """The tensors of which it moves neighbours, several at once where they are aligned."""
 
+    shortened: set[Sequence[int]] = field(default_factory=set[Sequence[int]])
+    """The shapes of tiles that half floats are made of."""
+    is_large: bool = False
+    """Whether products go through memory."""
     prints: bool = False
     """Whether it prints."""
 
@@ -61,6 +67,7 @@ class Facts:
         """Look at statements that are about to be written."""
         self.factors.update(factors(program, body))
         if self.factors:
+            self.shortened.update(shortened(program, body))
             self.rough.update(rough(body))
             self.coarse.update(coarse(body))
 
@@ -87,6 +94,16 @@ def factors(program: Program, body: SeqStmts) -> Iterator[Call]:
             given = arguments(expr)
             found = (_source(made, given[side]) for side in ("lhs", "rhs") if side in given)
             yield from (call for call in found if call is not None)
+
+
+def shortened(program: Program, body: SeqStmts) -> Iterator[Sequence[int]]:
+    """Yield the shapes of tiles that statements, and what they call, make half floats of."""
+    for expr in (expr for stmt in statements(body) for expr in expressions(stmt)):
+        if isinstance(expr, (Invoke, Submit)):
+            yield from shortened(program, program[expr.op.name].body)
+        elif isinstance(expr, Call) and expr.op.name == "tile.cast" and isinstance(expr.type, TileType):
+            if expr.type.dtype.bits <= HALF:
+                yield expr.type.shape
 
 
 def _source(made: dict[Var, Expr], value: object) -> Call | None:

@@ -7,6 +7,7 @@ from math import prod
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.folds import flat
+from tilewright.backends.cuda.ttir.large import Laid, is_large, moved
 from tilewright.backends.cuda.ttir.text import I32, I64, Text, Value, type_of
 from tilewright.backends.cuda.ttir.values import Extent, padded
 
@@ -25,11 +26,27 @@ def picked(t: Text, value: Value, numbers: Value, axis: int) -> Value:
     held = t.convert("arith.extui", value, "i8") if value.element == "i1" else value
     while held.shape[axis] < shape[axis] and prod(held.shape) < FEW:
         held = t.doubled(held, held, axis)
+    if is_large(t, held):
+        return _narrowed(t, _through_memory(t, held, index, axis), value)
     types = f"({held.type}, {index.type}) -> {type_of(held.element, shape)}"
     # a layout that Triton would choose itself is refused by its own assertion for single long rows
     said = f"{{axis = {axis} : i32, efficient_layout}}"
     found = t.op(f"tt.gather {held}[{index}] {said} : {types}", held.element, shape)
-    return t.convert("arith.trunci", found, "i1") if value.element == "i1" else found
+    return _narrowed(t, found, value)
+
+
+def _narrowed(t: Text, found: Value, like: Value) -> Value:
+    return t.convert("arith.trunci", found, "i1") if like.element == "i1" else found
+
+
+def _through_memory(t: Text, value: Value, index: Value, axis: int) -> Value:
+    """Return the elements with some numbers along an axis of a tile that is too large to be gathered from."""
+    held = Laid.of(t, index)
+
+    def source(places: list[Value], numbers: Value) -> list[Value]:
+        return [*places[:axis], t.convert("arith.extsi", held.at(numbers), I64), *places[axis + 1 :]]
+
+    return moved(t, value, index.shape, source)
 
 
 def stretch(t: Text, value: Value, axis: int, start: Extent, count: int, step: int = 1) -> Value:

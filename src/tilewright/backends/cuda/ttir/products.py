@@ -13,8 +13,9 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.elements import literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.large import is_large, product
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.text import Value, type_of
+from tilewright.backends.cuda.ttir.text import Value
 from tilewright.backends.cuda.ttir.tiles import of_rank, operand, tile_type, zeros
 from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tile, element_of, padded
 from tilewright.core.expr import Call
@@ -26,6 +27,8 @@ LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
 TOGETHER = 128
 """Products of floats of 8 bits that the matrix units add up by themselves, to 13 bits; sums of those are fp32."""
 ALL = 1 << 30
+WIDE = 200_000
+"""Bytes of shared memory of a block on GPUs whose matrix units give whole products."""
 MOST_STEPS = 1 << 19
 """Multiplications of a product of fp32 that are written out; compilers take minutes for more."""
 
@@ -67,13 +70,28 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
         a, b = _lengthened(k, a, -1), _lengthened(k, b, -2)
     shape, element = (*a.shape[:-1], b.shape[-1]), element_of(type_.dtype)
     start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
-    precision = f", inputPrecision = {_precision(prod(shape), a.shape[-1])}" if dtype == FP32 else ""
-    types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
     together = ALL if call in k.facts.coarse else TOGETHER
     described = _of_small(left, right, start, together) if left and right else ""
-    value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape, described)
+
+    def dot(x: Value, y: Value, before: Value) -> Value:
+        parts = f", inputPrecision = {_precision(prod(before.shape), x.shape[-1])}" if dtype == FP32 else ""
+        said = f"tt.dot {x}, {y}, {before}{parts} : {x.type} * {y.type} -> {before.type}"
+        return k.t.op(said, before.element, before.shape, "" if x is not a else described)
+
+    through_memory = _is_large(k, call, a, b, start)
+    k.facts.is_large |= through_memory
+    value = product(k.t, a, b, start, dot) if through_memory else dot(a, b, start)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
     return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
+
+
+def _is_large(k: Kernel, call: Call, a: Value, b: Value, start: Value) -> bool:
+    """Return whether there is no room for factors, or for what becomes of a product that nothing makes shorter.
+
+    Products of older matrix units are handed on in parts.
+    """
+    is_short = k.t.room < WIDE or tile_type(call).shape in k.facts.shortened
+    return is_large(k.t, a, b) or (not is_short and is_large(k.t, start))
 
 
 def _of_small(a: Value, b: Value, start: Value, together: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.large import turned
 from tilewright.backends.cuda.ttir.picks import counted, steps
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.tensor_views import carried
@@ -69,7 +70,10 @@ def _transpose_view(k: Kernel, call: Call, bound: Bound) -> Tile:
 def _turned(k: Kernel, call: Call, source: Tile, first: int, second: int) -> Tile:
     order = swapped(range(len(source.type.shape)), first, second)
     return k.tile(
-        k.t.turned(source.value, order), tile_type(call), [source.valid[axis] for axis in order], source.is_zero_outside
+        turned(k.t, source.value, order),
+        tile_type(call),
+        [source.valid[axis] for axis in order],
+        source.is_zero_outside,
     )
 
 

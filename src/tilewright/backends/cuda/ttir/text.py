@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from tilewright.errors import InternalError
 from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span
 
@@ -72,6 +73,13 @@ class Either(NamedTuple):
     described: str
 
 
+ANY_ROOM = 1 << 62
+
+
+def _no_memory(size: int) -> Value:
+    raise InternalError("a block without memory of its own")
+
+
 class Text:
     """A kernel being written, operation by operation."""
 
@@ -83,6 +91,10 @@ class Text:
         """Bytes as the small floats that they are, where blocks are loaded by descriptors, for the matrix units."""
         self.is_folded = False
         """Whether elements of a tensor meet, so that threads wait for each other."""
+        self.room = ANY_ROOM
+        """Bytes of tiles that the shared memory of a block has room for, at a time."""
+        self.reserve: Callable[[int], Value] = _no_memory
+        """Gives the address of so many bytes of memory that the block has for itself."""
         self._numbers = itertools.count()
         self._constants: dict[tuple[str, str, tuple[int, ...]], Value] = {}
         self._head: list[str] = []

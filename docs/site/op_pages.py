@@ -1,0 +1,161 @@
+"""Op pages: each op with its signature, a kernel that runs, and a picture of what that touches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from html import escape
+from io import StringIO
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from markup import Entry, Page, coloured, fragment
+
+import tilewright.language as pl
+from tilewright.core.op import OpSpec
+from tilewright.errors import TilewrightError
+from tilewright.explore.page import Access
+from tilewright.explore.watched import watched
+from tilewright.frontend.programs import as_program
+from tilewright.ops.registry import specs
+from tilewright.tools.reference import entry, heading, noun_of
+
+KERNEL = """import tilewright.language as pl
+
+@pl.function(type=pl.FunctionType.InCore)
+def example(
+    x: pl.Tensor[[16, 32], pl.FP32],
+    y: pl.Tensor[[16, 32], pl.FP32],
+    out: pl.Out[pl.Tensor[[16, 32], pl.FP32]],
+    square: pl.InOut[pl.Tensor[[16, 16], pl.FP32]],
+):
+"""
+TILES = {"a": "a = pl.load(x, [0, 0], [16, 32])", "b": "b = pl.load(y, [0, 0], [16, 32])"}
+SHAPES = ((16, 32), (16, 32), (16, 32), (16, 16))
+CELL = 6
+
+
+def op_pages() -> Iterator[Page]:
+    """Yield a page for each noun that ops are about."""
+    named = sorted((spec for spec in specs() if spec.has_a_name), key=noun_of)
+    for noun, group in groupby(named, noun_of):
+        yield _page(noun, list(group))
+
+
+def _page(noun: str, members: list[OpSpec]) -> Page:
+    about, url = heading(noun), f"ops/{noun}.html"
+    parts = [f"<h1>{escape(noun.replace('_', ' '))}</h1>", fragment(about)]
+    parts += [_section(spec) for spec in members]
+    headings = [(2, f"pl.{spec.name}", spec.name) for spec in members]
+    found = [Entry(f"pl.{spec.name}", f"{url}#{spec.name}", "Ops", spec.doc[:300]) for spec in members]
+    return Page(url, noun.replace("_", " "), "Ops", "".join(parts), headings, found)
+
+
+def _section(spec: OpSpec) -> str:
+    text = re.sub(r"^#+ .*\n", "", entry(spec))
+    said = text.rpartition("\n```python\n")[0] if spec.example and text.count("```python") > 1 else text
+    parts = [f'<h2 id="{escape(spec.name)}"><code>pl.{escape(spec.name)}</code></h2>', fragment(said)]
+    kernel = kernel_of(spec)
+    if kernel:
+        access = touched(kernel)
+        parts += ["<h3>Example</h3>", coloured(kernel, "python"), picture(access) if access and access.turns else ""]
+    return "".join(parts)
+
+
+def kernel_of(spec: OpSpec) -> str:
+    """Return a whole kernel that uses an op, or nothing where one op alone makes none."""
+    if spec.example:
+        return _kernel(spec.example.replace("{name}", spec.name))
+    if spec.family not in ("elementwise", "reduction"):
+        return ""
+    return next((kernel for kernel in map(_kernel, _ways(spec)) if _is_read(kernel)), "")
+
+
+def _ways(spec: OpSpec) -> Iterator[str]:
+    """Yield ways to store what an op gives: of floats, of a float and a number, a mask, of integers."""
+    count = sum(1 for operand in spec.operands if not operand.name.startswith("tmp"))
+    given = ", ".join(("a", "b", "a")[:count])
+    yield f"pl.store(pl.{spec.name}({given}), [0, 0], out)"
+    yield f"pl.store(pl.{spec.name}(a, 0.5), [0, 0], out)"
+    yield f"pl.store(pl.where(pl.{spec.name}({given}), a, 0.0), [0, 0], out)"
+    integers = given.replace("a", "i").replace("b", "j")
+    casts = "i = pl.cast(a, pl.INT32)\n" + ("j = pl.cast(b, pl.INT32)\n" if "j" in integers else "")
+    yield f"{casts}pl.store(pl.cast(pl.{spec.name}({integers}), pl.FP32), [0, 0], out)"
+
+
+def _kernel(example: str) -> str:
+    used = [line for name, line in TILES.items() if re.search(rf"(?<![\w.]){name}(?!\w)", example)]
+    return KERNEL + "".join(f"    {line}\n" for line in [*used, *example.splitlines()])
+
+
+def _is_read(kernel: str) -> bool:
+    try:
+        pl.parse(kernel)
+    except TilewrightError:
+        return False
+    return True
+
+
+def touched(kernel: str) -> Access | None:
+    """Return what a kernel touches of its arguments, None where it does not run by itself."""
+    rng = np.random.default_rng(1)
+    try:
+        program = as_program(pl.parse(kernel))
+        arguments = [_Array(rng.uniform(0.5, 2.0, shape).astype(np.float32)) for shape in SHAPES]
+        with redirect_stdout(StringIO()):  # what an example prints is not ours to say
+            return watched(program, "example", arguments, lambda span: 0)
+    except TilewrightError:
+        return None
+
+
+class _Array:
+    """An argument as the interpreter is given one."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+def picture(access: Access) -> str:
+    """Return the arguments that are touched, and where, as one drawing."""
+    parts: list[str] = []
+    left = 0
+    for number, argument in enumerate(access.arguments):
+        marks = _marks(access, number)
+        if marks:
+            columns = argument.shape[-1]
+            parts.append(_drawn(argument.name, argument.shape, marks, left))
+            left += columns * CELL + 24
+    height = 16 * CELL + 18
+    drawing = (
+        f'<svg viewBox="0 0 {max(left - 24, 1)} {height}" width="{max(left - 24, 1)}" height="{height}" role="img">'
+    )
+    legend = '<span class="read">read</span> <span class="write">written</span> <span class="both">both</span>'
+    return f'<figure class="touched">{drawing}{"".join(parts)}</svg><figcaption>{legend}</figcaption></figure>'
+
+
+def _marks(access: Access, number: int) -> dict[tuple[int, int], str]:
+    """Return how each run of elements of an argument is touched."""
+    found: dict[tuple[int, int], str] = {}
+    for turn in access.turns:
+        for touch in turn.touches:
+            if touch.argument == number:
+                kind = "read" if touch.access == "reads" else "write"
+                for start, stop in touch.runs:
+                    found[start, stop] = kind if found.get((start, stop), kind) == kind else "both"
+    return found
+
+
+def _drawn(name: str, shape: Any, marks: dict[tuple[int, int], str], left: int) -> str:
+    rows, columns = shape
+    boxes = [f'<text x="{left}" y="11">{escape(name)} {rows}x{columns}</text>']
+    boxes.append(f'<rect class="none" x="{left}" y="16" width="{columns * CELL}" height="{rows * CELL}"/>')
+    for (start, stop), kind in marks.items():
+        for row in range(start // columns, (stop - 1) // columns + 1):
+            first, last = max(start, row * columns) % columns, (min(stop, (row + 1) * columns) - 1) % columns + 1
+            boxes.append(
+                f'<rect class="{kind}" x="{left + first * CELL}" y="{16 + row * CELL}" '
+                f'width="{(last - first) * CELL - 1}" height="{CELL - 1}"/>'
+            )
+    return "".join(boxes)

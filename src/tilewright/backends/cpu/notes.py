@@ -1,0 +1,97 @@
+"""Notes: what was done with each line of a program on its way to native code, as the passes and the emitter left it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from tilewright.backends.interface import Line, Note
+from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.core.types import TileType
+from tilewright.core.visitor import statements
+from tilewright.passes.fusion import FusedGroup, Fusion, Step
+from tilewright.source import Span
+
+_STEPS: Mapping[str, str] = {
+    "in_place": "read where it lies: a product takes it from its tensor",
+    "packed": "packed once for all products of the loop that follows",
+    "floats": "one row, read by every loop that needs it",
+    "is_done": "written by what it stores, in one go",
+}
+_VECTOR = re.compile(r"<(\d+) x (?:float|double|half|bfloat|i(?:8|16|32|64))>")
+_SCALAR = re.compile(r"= (?:fadd|fsub|fmul|fdiv|fcmp|fneg) (?:[a-z]+ )*(?:float|double|half)\b")
+
+
+def notes(plans: Sequence[Fusion], tiles: Sequence[str], llvm: Sequence[Line]) -> list[Note]:
+    """Return what fusion, the choice of tiles and LLVM's text say, in the order of the lines they are about."""
+    found = [*_of_plans(plans), *(Note("tiles", note) for note in tiles), *_of_text(llvm)]
+    return list(dict.fromkeys(found))
+
+
+def _of_plans(plans: Sequence[Fusion]) -> Iterator[Note]:
+    for plan in plans:
+        for group in (group for group in plan.groups if group.stmts):
+            yield from _of_group(plan, group)
+        for stmt in statements(plan.function.body):
+            yield from _of_step(plan.at(stmt), stmt.span)
+
+
+def _of_group(plan: Fusion, group: FusedGroup) -> Iterator[Note]:
+    spans = [stmt.span for stmt in group.stmts if stmt.span.is_known]
+    if not spans:
+        return
+    lines = sorted({span.line for span in spans})
+    if len(group.stmts) > 1:
+        among = f"lines {lines[0]} to {lines[-1]}" if len(lines) > 1 else f"line {lines[0]}"
+        yield Note("fused", f"{len(group.stmts)} ops of {among} are one loop over rows", *_at(spans[0]))
+    if "memory" in group.ends:
+        name = "" if group.about is None else group.about.name_hint
+        size = _bytes(group.stmts, name)
+        yield Note("memory", f"{f'`{name}` ' * bool(name)}{group.ends}: the loop ends here", *_at(spans[-1]), size)
+    for stmt in group.stmts:
+        yield from _of_step(plan.at(stmt), stmt.span)
+
+
+def _bytes(stmts: Sequence[Stmt], name: str) -> int:
+    """Return how large the tile is that one of the statements gives under a name."""
+    for stmt in stmts:
+        if isinstance(stmt, AssignStmt) and stmt.var.name_hint == name and isinstance(stmt.var.type, TileType):
+            return _size(stmt.var.type)
+    return 0
+
+
+def _at(span: Span) -> tuple[str, int]:
+    return span.filename, span.line
+
+
+def _size(type_: TileType) -> int:
+    size = type_.dtype.get_byte()
+    for extent in type_.shape:
+        size *= extent
+    return size
+
+
+def _of_step(step: Step, span: Span) -> Iterator[Note]:
+    if not span.is_known:
+        return
+    for name, text in _STEPS.items():
+        if getattr(step, name):
+            yield Note(name.replace("_", " "), text, *_at(span))
+    if step.target is not None:
+        yield Note("straight", "gathered straight into the tensor that it is stored to", *_at(span))
+
+
+def _of_text(llvm: Sequence[Line]) -> Iterator[Note]:
+    """Yield which lines became vectors, and how wide, which did not, and which are written past the caches."""
+    by_line: dict[tuple[str, int], list[str]] = {}
+    for line in llvm:
+        if line.number:
+            by_line.setdefault((line.file, line.number), []).append(line.text)
+    for (file, number), texts in by_line.items():
+        lanes = [int(found) for text in texts for found in _VECTOR.findall(text)]
+        if lanes:
+            yield Note("vectorized", f"vectors of {max(lanes)} elements", file, number)
+        elif scalars := sum(bool(_SCALAR.search(text)) for text in texts):
+            yield Note("scalar", f"one element at a time: {scalars} operations, no vectors", file, number)
+        if any("!nontemporal" in text for text in texts):
+            yield Note("streamed", "written past the caches where the output is large and aligned", file, number)

@@ -1,0 +1,53 @@
+"""Host functions compiled: what they dispatch is kept between processes, and how they do so is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tilewright import settings
+from tilewright.backends.interface import find
+from tilewright.keep.programs import KeptPrograms
+from tilewright.keep.reads import ReadSet
+from tilewright.keep.relocate import FunctionSpans
+from tilewright.programs import loading
+from tilewright.programs.code_options import code_options
+from tilewright.programs.platforms import DEFAULT
+
+if TYPE_CHECKING:
+    from tilewright.core.program import Program
+    from tilewright.frontend.entries import Specialization
+    from tilewright.programs.config import RunConfig
+    from tilewright.programs.program import CompiledProgram
+
+
+def ranks_of(config: RunConfig | None) -> tuple[object, ...]:
+    """Return what a program is found by of its ranks; nothing for what says nothing of any."""
+    return () if config is None or config.distributed_config is None else config.distributed_config.key
+
+
+def host_program(made: Specialization, config: RunConfig | None, reads: ReadSet) -> CompiledProgram:
+    """Return the program of a host function, what it dispatches being compiled or found."""
+    from tilewright.programs.compiler import compile
+    from tilewright.programs.distributed.program import compile_distributed
+
+    kwargs = {} if config is None else config.compile_kwargs()
+    ranks, platform = kwargs.pop("distributed_config", None), kwargs.get("platform", DEFAULT)
+
+    def chip(program: Program) -> CompiledProgram:
+        return _kept(program, config, made, reads, lambda: compile(program, **kwargs))
+
+    return compile_distributed(made.program, ranks, platform, chip)
+
+
+def _kept(
+    chip: Program, config: RunConfig | None, made: Specialization, reads: ReadSet,
+    compile: Callable[[], CompiledProgram],
+) -> CompiledProgram:  # fmt: skip
+    """Return what a host function dispatches, kept by now: of several processes that want it one compiles."""
+    from tilewright.core.serialize import serialize
+
+    options = code_options(config)
+    programs = KeptPrograms(chip.name, find(options[0]), [settings.checked(), *options], loading)
+    key = programs.key(lambda: [serialize(chip), list(made.syntax)])
+    return programs.made(key, FunctionSpans(reads.resolvers), compile)

@@ -1,0 +1,119 @@
+"""Profilers: what `perf` is told of code that is mapped, where TILEWRIGHT_PERF asks for it.
+
+A perf map is a line per function, in the file that `perf report` looks for. A jitdump has the code itself and its
+lines, which `perf inject --jit` makes into objects: https://github.com/torvalds/linux/blob/master/tools/perf/
+Documentation/jitdump-specification.txt. Debuggers learn of code through LLVM's own loader.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+import os
+import re
+import struct
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tilewright import settings
+from tilewright.forks import Lock
+from tilewright.native.elf import Object
+from tilewright.native.line_tables import Row, rows
+
+FUNCTION = 2
+_MAGIC, _VERSION, _HEADER = 0x4A695444, 1, 40
+_LOAD, _LINES = 0, 2
+
+_lock = Lock()
+_dumps: dict[int, tuple[int, mmap.mmap]] = {}
+"""The jitdump of each process: a child of a fork begins its own."""
+
+
+class Place(NamedTuple):
+    """A function in memory."""
+
+    name: str
+    address: int
+    size: int
+    offset: int
+    """Where it begins in its object's code."""
+
+
+def announce(found: Object, addresses: Mapping[str, int]) -> None:
+    """Tell the profilers that settings name which functions of an object lie where."""
+    wanted = settings.perf()
+    places = [
+        Place(shown(symbol.name), addresses[symbol.name], symbol.size, symbol.value)
+        for symbol in found.symbols
+        if symbol.kind == FUNCTION and symbol.name in addresses and symbol.size
+    ]
+    with _lock:
+        if "map" in wanted:
+            _add_to_map(places)
+        if "jitdump" in wanted:
+            _add_to_dump(found, places)
+
+
+def shown(symbol: str) -> str:
+    """Return a function's name as profilers show it: the kernel's, and which part of its code it is."""
+    part = re.fullmatch(r"(fn|task)(\d+)_(.*)", symbol)
+    return f"tilewright.{symbol}" if part is None else f"tilewright.{part[3]}.{part[1]}{part[2]}"
+
+
+def map_path() -> str:
+    """Return the file in which perf looks for this process's functions."""
+    return f"/tmp/perf-{os.getpid()}.map"  # noqa: S108 - where perf looks
+
+
+def dump_path() -> str:
+    """Return this process's jitdump: in JITDUMPDIR, as others have it, or where it was started."""
+    return os.path.join(os.environ.get("JITDUMPDIR", "") or os.getcwd(), f"jit-{os.getpid()}.dump")
+
+
+def _add_to_map(places: list[Place]) -> None:
+    with open(map_path(), "a", encoding="utf-8") as file:
+        file.write("".join(f"{place.address:x} {place.size:x} {place.name}\n" for place in places))
+
+
+def _add_to_dump(found: Object, places: list[Place]) -> None:
+    file, _ = _dumps.get(os.getpid()) or _dumps.setdefault(os.getpid(), _begun(found.machine))
+    lines = rows(found.data)
+    for place in places:
+        os.write(file, _lines(place, lines) + _loaded(place))
+
+
+def _begun(machine: int) -> tuple[int, mmap.mmap]:
+    """Return a new jitdump, mapped as code: that is how perf notices it."""
+    file = os.open(dump_path(), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    head = struct.pack("<IIIIIIQQ", _MAGIC, _VERSION, _HEADER, machine, 0, os.getpid(), time.monotonic_ns(), 0)
+    os.write(file, head)
+    return file, mmap.mmap(file, _HEADER, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+
+
+def _lines(place: Place, lines: Sequence[Row]) -> bytes:
+    own = [row for row in lines if place.offset <= row[0] < place.offset + place.size and row[2]]
+    if not own:
+        return b""
+    entries = b"".join(
+        struct.pack("<Qii", place.address + offset - place.offset, line, 0) + os.fsencode(file) + b"\0"
+        for offset, file, line in own
+    )
+    return _record(_LINES, struct.pack("<QQ", place.address, len(own)) + entries)
+
+
+def _loaded(place: Place) -> bytes:
+    code = ctypes.string_at(place.address, place.size)
+    pid, thread = os.getpid(), threading.get_native_id()
+    index = next(_indices)
+    head = struct.pack("<IIQQQQ", pid, thread, place.address, place.address, place.size, index)
+    return _record(_LOAD, head + place.name.encode() + b"\0" + code)
+
+
+_indices = itertools.count()
+
+
+def _record(kind: int, payload: bytes) -> bytes:
+    return struct.pack("<IIQ", kind, 16 + len(payload), time.monotonic_ns()) + payload

@@ -1,0 +1,224 @@
+"""Strided steps: loops that sum products of windows of memory, taking several of their turns at once.
+
+A turn moves both windows on by as much as they are long, along the axis that is summed over. Then those of several
+turns lie one behind the other, and are one longer window. What else the loop computes is where they begin, and checks
+of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tilewright.core.build import arguments, call
+from tilewright.core.expr import Absent, Call, Const, ConstInt, Expr, MakeTuple, Var, integer
+from tilewright.core.extents import as_extent
+from tilewright.core.op import Kind
+from tilewright.core.program import Function
+from tilewright.core.rewrite import Rewriter
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, Stmt, YieldStmt
+from tilewright.core.types import TensorType
+from tilewright.core.visitor import variables
+from tilewright.records import record
+
+CHECK = "system.device_assert"
+
+
+def longer_steps(function: Function, depth: int) -> tuple[Function, list[str]]:
+    """Return a function whose sums over windows take steps of about a depth, and a line for each that changed."""
+    walk = _Walk(depth)
+    made = function.with_body(walk.body(function.body))
+    return made, [f"{function.name}: {note}" for note in walk.notes]
+
+
+class _Walk(Rewriter):
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.depth = depth
+        self.notes: list[str] = []
+
+    def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
+        """Take several turns of a sum at once."""
+        found = _sum_of(stmt)
+        times = (
+            1 if found is None else max(n for n in _divisors(found.turns) if n == 1 or n * found.length <= self.depth)
+        )
+        if found is None or times == 1:
+            return super().for_loop(stmt)
+        step = found.step * times
+        self.notes.append(f"{stmt.loop_var.name_hint} by {step} instead of {found.step}")
+        stretched = _Stretched(found, times)
+        stretched.replaced = self.replaced
+        return stretched.for_loop(replace(stmt, step=integer(step)))
+
+
+def _divisors(count: int) -> list[int]:
+    return [n for n in range(1, count + 1) if count % n == 0]
+
+
+@record
+class _Sum:
+    """A loop that sums products of two windows: how many turns it has, and which axis of each is summed over."""
+
+    turns: int
+    step: int
+    length: int
+    axes: Mapping[Var, int]
+    """Of the windows and of the tiles that are loaded from them."""
+
+
+class _Stretched(Rewriter):
+    """A loop whose windows are longer."""
+
+    def __init__(self, found: _Sum, times: int) -> None:
+        super().__init__()
+        self.axes, self.length = found.axes, found.length * times
+
+    def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
+        """See or load a longer window."""
+        if stmt.var not in self.axes or not isinstance(stmt.value, Call):
+            return super().assign(stmt)
+        given = arguments(stmt.value)
+        name = "shape" if "shape" in given else "shapes"
+        shape = given[name]
+        assert isinstance(shape, MakeTuple)
+        extents = list(shape.elements)
+        extents[self.axes[stmt.var]] = integer(self.length)
+        bound = {each: self.expr(value) if isinstance(value, Expr) else value for each, value in given.items()}
+        made = call(stmt.value.op.spec, {**bound, name: MakeTuple(tuple(extents))}, stmt.value.span)
+        return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)
+
+
+def _sum_of(loop: ForStmt) -> _Sum | None:
+    """Return what a loop sums, None where it does anything else."""
+    *stmts, last = loop.body.stmts or (None,)
+    turns = _turns(loop)
+    if not turns or not isinstance(last, YieldStmt) or len(loop.iter_args) != 1:
+        return None
+    made = {stmt.var: stmt.value for stmt in stmts if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call)}
+    (total,) = last.values
+    product = made.get(total) if isinstance(total, Var) else None
+    if product is None or product.op.name != "tile.matmul_acc" or not _begins(product, loop, turns.start, made):
+        return None
+    given = arguments(product)
+    windows = [_window(made, given[name], axis) for name, axis in (("lhs", 1), ("rhs", 0))]
+    if given["acc"] is not loop.iter_args[0].var or None in windows:
+        return None
+    found = [window for window in windows if window is not None]
+    own: set[Expr] = {var for window in found for var in (window.view, window.tile)}
+    own.add(total)
+    if len({window.length for window in found}) != 1 or not all(_is_harmless(stmt, own) for stmt in stmts):
+        return None
+    moves = Moves(loop.loop_var, made)
+    by = [moves.of(window.offset) for window in found]
+    if any(each is None or each * turns.step != window.nbytes for each, window in zip(by, found, strict=True)):
+        return None
+    axes = {var: window.axis for window in found for var in (window.view, window.tile)}
+    return _Sum(len(turns), turns.step, found[0].length, axes)
+
+
+def _turns(loop: ForStmt) -> range | None:
+    """Return the turns of a loop that are all whole."""
+    ends = [as_extent(end) for end in (loop.start, loop.stop, loop.step)]
+    start, stop, step = (end if isinstance(end, int) else 0 for end in ends)
+    is_known = all(isinstance(end, int) for end in ends) and step > 0
+    return range(start, stop, step) if is_known and stop > start and (stop - start) % step == 0 else None
+
+
+def _begins(product: Call, loop: ForStmt, start: int, made: Mapping[Var, Call]) -> bool:
+    """Return whether a sum goes on in every turn, but that it may begin in the first."""
+    first = arguments(product).get("init_cond")
+    if first is None or isinstance(first, Absent):
+        return True
+    condition = made.get(first) if isinstance(first, Var) else first
+    if not isinstance(condition, Call) or condition.op.name != "scalar.eq":
+        return False
+    return (
+        condition.args[0] is loop.loop_var and isinstance(condition.args[1], Const) and condition.args[1].value == start
+    )
+
+
+def _is_harmless(stmt: Stmt, own: set[Expr]) -> bool:
+    """Return whether a statement only computes a number, checks one, or belongs to the sum."""
+    if isinstance(stmt, EvalStmt):
+        return isinstance(stmt.expr, Call) and stmt.expr.op.name == CHECK
+    if not isinstance(stmt, AssignStmt):
+        return False
+    return stmt.var in own or isinstance(stmt.value, Const | Var) or _is_number(stmt.value)
+
+
+def _is_number(value: Expr) -> bool:
+    return isinstance(value, Call) and value.op.kind is Kind.SCALAR
+
+
+@record
+class _Window:
+    """What a product reads: a tile, the view it is loaded from, and where that begins."""
+
+    tile: Var
+    view: Var
+    offset: Expr
+    axis: int
+    length: int
+    nbytes: int
+    """How far its end along the axis lies from its start."""
+
+
+def _window(made: Mapping[Var, Call], tile: object, axis: int) -> _Window | None:
+    """Return the window that an operand was loaded from, all of it."""
+    load = made.get(tile) if isinstance(tile, Var) else None
+    if load is None or not isinstance(tile, Var) or load.op.name != "tile.load":
+        return None
+    given = arguments(load)
+    view = given["tensor"]
+    seen = made.get(view) if isinstance(view, Var) else None
+    plain = all(isinstance(given.get(name) or Absent(), Absent) for name in ("valid_shape", "mask", "pad"))
+    if seen is None or not isinstance(view, Var) or seen.op.name != "tensor.as_strided" or not plain:
+        return None
+    shape, strides = (_numbers(arguments(seen)[name]) for name in ("shape", "strides"))
+    at_start = not any(_numbers(given["offsets"]) or (1,))
+    if not at_start or shape is None or strides is None or len(shape) != 2 or _numbers(given["shapes"]) != shape:
+        return None
+    assert isinstance(view.type, TensorType)
+    offset = arguments(seen)["offset"]
+    assert isinstance(offset, Expr)
+    return _Window(tile, view, offset, axis, shape[axis], shape[axis] * strides[axis] * view.type.dtype.get_byte())
+
+
+def _numbers(value: object) -> tuple[int, ...] | None:
+    """Return the numbers of a tuple, None where some are not known."""
+    if not isinstance(value, MakeTuple) or not all(isinstance(each, ConstInt) for each in value.elements):
+        return None
+    return tuple(int(each.value) for each in value.elements if isinstance(each, ConstInt))
+
+
+class Moves:
+    """By how much numbers change from one value of a loop's variable to the next."""
+
+    def __init__(self, var: Var, made: Mapping[Var, Call]) -> None:
+        self.var, self.made = var, made
+
+    def of(self, number: Expr) -> int | None:
+        """Return by how much a number grows, None where that is not always as much."""
+        if isinstance(number, Var):
+            return 1 if number is self.var else self.of(self.made[number]) if number in self.made else 0
+        if not isinstance(number, Call):
+            return 0
+        by = [self.of(each) for each in number.args]
+        known = [each for each in by if each is not None]
+        if len(known) < len(by):
+            return None
+        return self._moved(number, known)
+
+    def _moved(self, number: Call, by: Sequence[int]) -> int | None:
+        match number.op.name:
+            case "scalar.add":
+                return by[0] + by[1]
+            case "scalar.sub":
+                return by[0] - by[1]
+            case "scalar.mul" if any(by):
+                factors = [(each, other) for each, other in zip(by, reversed(number.args), strict=True) if each]
+                (each, other), *more = factors
+                return each * int(other.value) if not more and isinstance(other, ConstInt) else None
+            case _:
+                return None if any(by) or self.var in variables([number]) else 0

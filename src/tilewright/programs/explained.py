@@ -1,0 +1,146 @@
+"""Explained programs: one call measured and held against the machine, with what was made of each line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilewright.core.program import Program
+from tilewright.programs.explored import Explored
+
+if TYPE_CHECKING:
+    from tilewright.backends.interface import Anatomy, Note
+    from tilewright.call.binding import Bound
+    from tilewright.core.enums import ParamDirection
+    from tilewright.explore.page import Speed
+    from tilewright.programs.explanation import ExplainedLine, Explanation, Limit
+    from tilewright.programs.work import Work
+
+LARGE = 1024
+"""Bytes of tiles in memory that are worth a line."""
+ROUNDS, LONGEST = 20, 0.5
+"""How often a call is measured, and for how many seconds at most."""
+
+
+class Explained(Explored):
+    """What a compiled program says about its speed."""
+
+    def explain(self, *args: Any, **named: Any) -> Explanation:
+        """Return why a call takes as long as it does: what it did, what the machine can do, and what to try.
+
+        The call is made some times over, so what it changes in place goes on changing.
+        """
+        from tilewright.call.thread_limit import thread_count
+        from tilewright.passes.stages import walked
+        from tilewright.programs.advice import advised
+        from tilewright.programs.explanation import Explanation
+
+        bound = self.entry.bound(args, named)
+        lowered = walked(self.declared if self.stages.remade is None else self.stages.remade.source).stages[-1].after
+        work = _counted(lowered, self.entry.name, bound)
+        seconds, call_seconds = self._measured(bound, args, named)
+        code, names = self.loaded.code, [entry.name for entry in lowered.entries]
+        anatomy = code.backend.anatomy(lowered, names, code.target)
+        notes = anatomy.notes
+        needed = min(_argument_bytes(bound, self.entry.directions), work.loaded + work.stored or float("inf"))
+        limits = self._limits(work.flops, needed, seconds, thread_count())
+        return Explanation(
+            self.declared.name,
+            self.platform,
+            seconds,
+            call_seconds,
+            work.flops,
+            needed,
+            work.loaded + work.stored,
+            limits,
+            tuple(_done(lowered, anatomy, thread_count())),
+            tuple(_lines(notes, lowered)),
+            advised(lowered, work, limits, seconds, call_seconds, notes, thread_count()),
+        )
+
+    def speed(self, *args: Any, **named: Any) -> Speed:
+        """Return how long a call takes, held against what the machine can do, as a page shows it."""
+        from tilewright.explore.page import Roofline, Speed
+
+        found = self.explain(*args, **named)
+        most = {limit.unit: limit.most for limit in found.limits}
+        roof = Roofline(most["FLOP/s"], most["B/s"], found.flops, found.bytes, found.seconds) if most else None
+        lines = [(line.file, line.number, f"{note.kind}: {note.text}") for line in found.lines for note in line.notes]
+        return Speed(
+            found.seconds,
+            found.call_seconds,
+            found.bound_by,
+            found.facts,
+            lines,
+            [(each.text, each.line) for each in found.advice],
+            roof,
+        )
+
+    def _measured(self, bound: Bound, args: Sequence[Any], named: Any) -> tuple[float, float]:
+        """Return how long the program takes by itself, and called from Python."""
+        from tilewright.call.launch import prepared
+        from tilewright.programs.timings import timed, wall
+
+        called = timed(lambda: self.entry(*args, **named), ROUNDS, wall, longest=LONGEST)
+        native: Any = getattr(self, "native", None)
+        if native is None:
+            return min(called), min(called)
+        elapsed = native.code.backend.elapsed
+        alone = timed(prepared(native, bound), ROUNDS, elapsed, longest=LONGEST)
+        return min(alone), min(called)
+
+    def _limits(self, flops: float, needed: float, seconds: float, threads: int) -> tuple[Limit, ...]:
+        """Return what of the processor's a call used; of other devices nothing was measured."""
+        from tilewright.native.peaks import peaks
+        from tilewright.programs.explanation import Limit
+
+        if self.loaded.code.backend.name != "cpu":
+            return ()
+        most = peaks(threads)
+        used = [("memory", "B/s", needed, most.bytes), ("FMA", "FLOP/s", flops, most.flops)]
+        return tuple(Limit(name, unit, amount / seconds, peak) for name, unit, amount, peak in used)
+
+
+def _done(lowered: Program, anatomy: Anatomy, threads: int) -> Iterator[str]:
+    """Yield what was made of the whole program."""
+    from tilewright.passes.launches import launches
+
+    for entry in lowered.entries:
+        for launch in launches(lowered, entry):
+            side = f"on up to {threads} threads" if launch.count else "on one thread"
+            yield f"starts {launch.what}, {side}: {launch.does}"
+    yield from (f"tiles of {note.text}" for note in anatomy.notes if note.kind == "tiles")
+    for memory in (memory for memory in anatomy.memory if memory.size >= LARGE):
+        yield f"`{memory.function}` keeps {memory.size} bytes of tiles in memory, the rest in registers"
+
+
+def _counted(lowered: Program, name: str, bound: Bound) -> Work:
+    from tilewright.programs.work import Counter
+
+    return Counter(lowered).call(lowered[name], bound.values)
+
+
+def _argument_bytes(bound: Bound, directions: Sequence[ParamDirection]) -> float:
+    """Return how many bytes a call has to read and write at least: each argument once each way."""
+    total = 0
+    for value, direction in zip(bound.values, directions, strict=True):
+        if hasattr(value, "shape"):
+            count = 1
+            for extent in value.shape:
+                count *= extent
+            total += count * value.dtype.get_byte() * (2 if direction.name == "InOut" else 1)
+    return float(total)
+
+
+def _lines(notes: Sequence[Note], lowered: Program) -> Iterator[ExplainedLine]:
+    from tilewright.programs.explanation import ExplainedLine
+
+    sources = {f.span.filename: f.span.source for f in lowered.function_list if f.span.source is not None}
+    by_line: dict[tuple[str, int], list[Note]] = {}
+    for note in notes:
+        if note.number:
+            by_line.setdefault((note.file, note.number), []).append(note)
+    for (file, number), found in sorted(by_line.items()):
+        source = sources.get(file)
+        text = (source.line(number) or "" if source is not None else "").strip()
+        yield ExplainedLine(file, number, text, tuple(found))

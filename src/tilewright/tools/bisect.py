@@ -1,0 +1,53 @@
+"""The bisect command: which pass first changes what a kernel computes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tilewright.programs.bisection import SECONDS, Bisection, bisected
+from tilewright.programs.validate import WrongPassError
+from tilewright.tools import arguments, screen
+from tilewright.tools.exploring import HOLDS
+from tilewright.tools.files import named, program_in
+
+ABOUT = """Run a kernel on random arguments after every pass, and as native code, and say which stage first changes the
+answer. The kernel and its arguments are then cut down to what shows it, and written as a file that can be run; the same
+for the text of any program, as `make fuzz` prints it. Ends with 1 where a stage is wrong."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes to its parser."""
+    parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
+    arguments.add_to(parser)
+    parser.add_argument("-o", "--output", default="bisected.py", metavar="FILE", help="what to write (bisected.py)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which random numbers the arguments hold")
+    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="how long to cut it down for (20)")
+    parser.add_argument("--passes-only", action="store_true", help="leave native code out")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=_bisect)
+
+
+def _bisect(options: argparse.Namespace) -> None:
+    said = arguments.given(options.arguments)
+    program = program_in(*named(options.file), said)
+    (entry,) = program.entries
+    called = arguments.inputs(entry, said, options.seed)
+    with screen.working(f"bisecting {program.name}"):
+        found = bisected(program, called, is_native=not options.passes_only, seconds=options.seconds)
+    if isinstance(found, Bisection):
+        _wrong(found, options)
+    elif options.json:
+        screen.json_text(json.dumps({"name": program.name, "wrong": None, "stages": found}))
+    else:
+        print(f"{program.name}: {len(found)} stages give the same answer, from {found[0]} to {found[-1]}")
+
+
+def _wrong(found: Bisection, options: argparse.Namespace) -> None:
+    path = found.write(options.output)
+    if options.json:
+        facts = {"name": found.name, "wrong": found.stage, "message": found.message, "file": str(path)}
+        screen.json_text(json.dumps({**facts, "statements": found.statements}))
+    before, after = found.statements
+    cut = f"cut down from {before} to {after} statements, in {path}: `python {path}` shows it"
+    raise WrongPassError(f"{found.message}\n    {cut}", found.stage)

@@ -1,0 +1,36 @@
+"""The explain command: why a kernel is as slow as it is, and what to try."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tilewright.tools import arguments, screen
+from tilewright.tools.exploring import HOLDS
+from tilewright.tools.files import compiled_in, named
+
+ABOUT = """Run a kernel on random arguments and say how long it takes against what this machine's memory and its
+multiply-adds give, which lines were vectorized, fused, packed, streamed and put on threads, which were not and why,
+and the three changes most worth trying."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes to its parser."""
+    parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
+    arguments.add_to(parser)
+    parser.add_argument("--platform", metavar="NAME", help="where it runs: cpu, cuda, interpret (default: cpu)")
+    parser.add_argument("--json", action="store_true", help="print JSON, in seconds and bytes")
+    parser.set_defaults(command=_explain)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    said = arguments.given(options.arguments)
+    with screen.working(f"compiling {options.file}"):
+        compiled = compiled_in(*named(options.file), said, options.platform)
+    called = arguments.inputs(compiled.entry.function, said)
+    with screen.working("measuring"):
+        found = compiled.explain(**called)
+    if options.json:
+        screen.json_text(json.dumps(found.plain()))
+    else:
+        print(found, end="")

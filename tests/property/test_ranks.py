@@ -1,0 +1,117 @@
+"""Random programs of puts, gets, stores and signals: native threads do what the interpreter does.
+
+Ranks write in one round and read in the next, with a barrier between them, so that one answer is right: in a round
+each write of a rank goes to a row of its own, at a peer that is no other rank's.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.ir.distributed_compiled_program import DistributedConfig
+
+RANKS, ROWS, COLUMNS = 3, 6, 40
+
+HEAD = f"""
+import tilewright.language.distributed as pld
+X = pl.Tensor[[{ROWS}, {COLUMNS}], pl.FP32]
+W = pld.DistributedTensor[[{ROWS}, {COLUMNS}], pl.FP32]
+S = pld.DistributedTensor[[{RANKS}, 1], pl.INT32]
+
+@pl.program
+class Ranks:
+    @pl.function(type=pl.FunctionType.InCore)
+    def kernel(self, x: X, y: pl.InOut[X], w: pl.InOut[W], s: pl.InOut[S]):
+        me = pld.rank(w)
+"""
+TAIL = f"""
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def chip(self, x: X, y: pl.InOut[X], w: pl.InOut[W], s: pl.InOut[S]):
+        self.kernel(x, y, w, s)
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def main(self, x: pl.Tensor[[{RANKS}, {ROWS}, {COLUMNS}], pl.FP32],
+             y: pl.InOut[pl.Tensor[[{RANKS}, {ROWS}, {COLUMNS}], pl.FP32]]):
+        rows = pld.alloc_window_buffer([{ROWS}, {COLUMNS}], dtype=pl.FP32)
+        cells = pld.alloc_window_buffer([{RANKS}, 1], dtype=pl.INT32)
+        for r in pl.range(pld.world_size()):
+            w = pld.window(rows, [{ROWS}, {COLUMNS}], dtype=pl.FP32)
+            s = pld.window(cells, [{RANKS}, 1], dtype=pl.INT32)
+            self.chip(x[r], y[r], w, s, device=r)
+"""
+LOAD = "pl.load({tensor}, [{row}, {at}], [1, {size}])"
+
+
+class Writer:
+    """Writes one random kernel."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.lines: list[str] = []
+
+    def text(self) -> str:
+        for _ in range(self.random.randint(2, 4)):
+            for row in self.random.sample(range(ROWS), self.random.randint(1, ROWS)):
+                self.write(row)
+            self.lines.append("pld.tensor.barrier(s)")
+            for _ in range(self.random.randint(1, 4)):
+                self.read(self.random.randrange(ROWS))
+            self.lines.append("pld.tensor.barrier(s)")
+        return HEAD + "".join(f"        {line}\n" for line in self.lines) + TAIL
+
+    def span(self) -> tuple[int, int]:
+        size = self.random.randint(1, COLUMNS)
+        return self.random.randint(0, COLUMNS - size), size
+
+    def peer(self) -> str:
+        return f"(me + {self.random.randrange(RANKS)}) % {RANKS}"
+
+    def source(self) -> tuple[str, int]:
+        return self.random.choice(["x", "y"]), self.random.randrange(ROWS)
+
+    def write(self, row: int) -> None:
+        (at, size), (tensor, other), peer = self.span(), self.source(), self.peer()
+        tile = LOAD.format(tensor=tensor, row=other, at=at, size=size)
+        scaled = f"pl.mul({tile}, {self.random.choice([0.5, -1.0, 2.0])})"
+        self.lines.append(
+            self.random.choice(
+                [
+                    f"pld.tensor.put(w, {peer}, {tensor}, [{row}, {at}], [{other}, {at}], [1, {size}])",
+                    f"pld.tile.remote_store({scaled}, w, {peer}, [{row}, {at}])",
+                    f"pld.tile.remote_store({scaled}, w, {peer}, [{row}, {at}], atomic=pl.AtomicType.Add)",
+                    f"pl.store({scaled}, [{row}, {at}], w)",
+                ]
+            )
+        )
+
+    def read(self, row: int) -> None:
+        (at, size), peer, into = self.span(), self.peer(), self.random.randrange(ROWS)
+        there = f"pld.tile.remote_load(w, {peer}, [{row}, {at}], [1, {size}])"
+        held = LOAD.format(tensor="y", row=into, at=at, size=size)
+        self.lines.append(
+            self.random.choice(
+                [
+                    f"pl.store(pl.add({there}, {held}), [{into}, {at}], y)",
+                    f"pld.tensor.get(y, {peer}, w, [{into}, {at}], [{row}, {at}], [1, {size}])",
+                    f"pl.store({LOAD.format(tensor='w', row=row, at=at, size=size)}, [{into}, {at}], y)",
+                ]
+            )
+        )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_random_program_of_ranks_gives_one_result(seed: int) -> None:
+    program = pl.parse(Writer(seed).text())
+    x = np.random.default_rng(seed).standard_normal((RANKS, ROWS, COLUMNS)).astype(np.float32)
+    results: list[np.ndarray] = []
+    for platform in ("interpret", "cpu"):
+        compiled = ir.compile(program, platform=platform, distributed_config=DistributedConfig(range(RANKS)))
+        for _ in range(1 if platform == "interpret" else 3):
+            results.append(np.zeros_like(x))
+            compiled(x, results[-1])
+    assert all(np.array_equal(results[0], each) for each in results[1:])

@@ -1,0 +1,208 @@
+"""Profiling: perf, GDB, torch's profiler and timelines see kernels by name and line."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from unit.interpret.stepped_kernels import squared
+
+import tilewright.language as pl
+from tilewright import ir, settings
+from tilewright.native import profilers
+from tilewright.native.line_tables import rows
+from tilewright.runtime import RunConfig
+
+ROWS = 16
+HERE = Path(__file__)
+
+
+@pl.jit
+def softmax(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(0, x.shape[0], ROWS):
+        with pl.at(level=pl.Level.CORE_GROUP, name_hint="some_rows"):
+            t = pl.load(x, [r, 0], [ROWS, 64])
+            e = pl.exp(t - pl.row_max(t))
+            pl.store(e / pl.row_sum(e), [r, 0], out)
+    return out
+
+
+X = np.ones((256, 64), np.float32)
+SCRIPT = """
+import sys, time
+sys.path.insert(0, {path!r})
+import numpy as np
+import tilewright.language as pl
+ROWS = 16
+{kernel}
+x = np.ones((4096, 64), np.float32)
+softmax(x)
+begin = time.monotonic()
+while time.monotonic() - begin < {seconds}:
+    softmax(x)
+"""
+
+
+def line_of(text: str, path: Path = HERE) -> int:
+    return next(number for number, line in enumerate(path.read_text().splitlines(), start=1) if text in line)
+
+
+EXP = line_of("e = pl.exp")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.py"
+    kernel = inspect.getsource(softmax.function)
+    path.write_text(SCRIPT.format(path=str(Path(settings.__file__).parents[1]), kernel=kernel, seconds=0.4))
+    return path
+
+
+def run(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, perf: str) -> str:
+    for name, value in {"TILEWRIGHT_PERF": perf, "JITDUMPDIR": str(tmp_path), "TILEWRIGHT_NUM_THREADS": "1"}.items():
+        monkeypatch.setenv(name, value)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    return done.stdout + done.stderr
+
+
+def test_a_perf_map_has_a_line_per_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_PERF", "map")
+    path = Path(profilers.map_path())
+    try:
+        program = softmax.compile(X)
+        native: Any = program.native
+        lines = [line.split() for line in path.read_text().splitlines()]
+    finally:
+        path.unlink(missing_ok=True)
+    names = {name: (int(start, 16), int(size, 16)) for start, size, name in lines}
+    assert {"tilewright.entry_softmax", "tilewright.some_rows.fn2", "tilewright.softmax.task1"} <= {*names}
+    assert names["tilewright.entry_softmax"][0] == native.address("softmax")
+    assert all(size > 0 for _, size in names.values())
+
+
+def test_a_jitdump_has_the_code_and_its_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TILEWRIGHT_PERF", "jitdump")
+    monkeypatch.setenv("JITDUMPDIR", str(tmp_path))
+    monkeypatch.setattr(profilers, "_dumps", {})
+    softmax.cache_clear()
+    softmax(X)
+    data = Path(profilers.dump_path()).read_bytes()
+    names, lines = dumped(data)
+    assert "tilewright.some_rows.fn2" in names
+    assert (str(HERE), EXP) in lines
+
+
+def dumped(data: bytes) -> tuple[set[str], set[tuple[str, int]]]:
+    """Return the functions and the lines of a jitdump."""
+    names, lines, at = set[str](), set[tuple[str, int]](), struct.unpack_from("<I", data, 8)[0]
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        if kind == 0:
+            names.add(data[at + 56 : data.index(b"\0", at + 56)].decode())
+        place = at + 32
+        for _ in range(struct.unpack_from("<Q", data, at + 24)[0] if kind == 2 else 0):
+            end = data.index(b"\0", place + 16)
+            lines.add((data[place + 16 : end].decode(), struct.unpack_from("<i", data, place + 8)[0]))
+            place = end + 1
+        at += size
+    return names, lines
+
+
+def test_a_line_table_is_read_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_PERF", "gdb")
+    program = ir.compile(softmax.specialize(X).program)
+    assert program.artifact is not None
+    found = rows(program.artifact.code.object)
+    assert [row.offset for row in found] == sorted(row.offset for row in found)
+    assert {row.line for row in found if row.file == str(HERE)} >= {EXP, line_of("pl.store(e /")}
+
+
+@pytest.mark.skipif(not shutil.which("perf") or not shutil.which("readelf"), reason="needs perf and binutils")
+def test_perf_shows_kernels_by_name_and_line(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = ["perf", "record", "-q", "-k", "mono", "-o", "plain.data", sys.executable, str(script)]
+    said = run(record, tmp_path, monkeypatch, "jitdump")
+    if not (tmp_path / "plain.data").exists():
+        pytest.skip(f"perf may not record here: {said[:200]}")
+    run(["perf", "inject", "--jit", "-i", "plain.data", "-o", "jitted.data"], tmp_path, monkeypatch, "")
+    report = run(["perf", "report", "-i", "jitted.data", "--stdio", "-s", "sym"], tmp_path, monkeypatch, "")
+    assert "tilewright.some_rows.fn2" in report
+    listings = [subprocess.check_output(["readelf", "-wL", path], text=True) for path in tmp_path.glob("jitted-*.so")]
+    found = [line.split() for listing in listings for line in listing.splitlines() if "script.py " in line]
+    assert str(line_of("e = pl.exp", script)) in {line[1] for line in found}
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="needs gdb")
+def test_gdb_stops_at_a_line_of_a_kernel_and_knows_who_called_it(
+    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = line_of("e = pl.exp", script)
+    commands = ["set breakpoint pending on", f"break script.py:{line}", "run", "bt 4", "kill"]
+    options = [option for command in commands for option in ("-ex", command)]
+    gdb = ["gdb", "-q", "-batch", *options, "--args", sys.executable, str(script)]
+    frames = [line for line in run(gdb, tmp_path, monkeypatch, "gdb").splitlines() if line.startswith("#")]
+    assert f"#0  fn2_some_rows () at {script}:{line}" in frames[0]
+    assert ["task1_softmax" in frames[1], "serial" in frames[2], "entry_softmax" in frames[3]] == [True] * 3
+
+
+def test_a_timeline_shows_every_chunk_on_its_thread_within_its_call(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    config = RunConfig(trace=path)
+    np.testing.assert_allclose(softmax(X, config=config), 1 / 64, rtol=1e-6)
+    first = json.loads(path.read_text())
+    program = softmax.compile(X)
+    program(X, config=config)
+    trace = json.loads(path.read_text()) if len(json.loads(path.read_text())) > len(first) else flushed(path)
+    spans = [event for event in trace if event["ph"] == "X"]
+    calls = [span for span in spans if span["cat"] == "call"]
+    assert [call["name"] for call in calls] == ["softmax"] * 2
+    for call in calls:
+        inside = [span for span in spans if span["cat"] == "task" and within(span, call)]
+        assert sorted(span["args"]["chunk"] for span in inside) == list(range(16))
+        assert {span["name"] for span in inside} == {"softmax.task1"}
+    named = {event["tid"] for event in trace if event["name"] == "thread_name"}
+    assert {span["tid"] for span in spans} <= named
+
+
+def flushed(path: Path) -> Any:
+    from tilewright.call.tracing import trace_to
+
+    trace_to(str(path)).flush()
+    return json.loads(path.read_text())
+
+
+def within(span: Any, call: Any) -> bool:
+    return call["ts"] <= span["ts"] and span["ts"] + span["dur"] <= call["ts"] + call["dur"] + 1
+
+
+def test_torch_profiles_calls_by_their_kernels_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setenv("TILEWRIGHT_PERF", "torch")
+    tensor = torch.ones(4, 8)
+    squared(tensor)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        squared(tensor)
+        squared.compile(tensor)(tensor)
+    averages: Any = profile.key_averages()
+    found = {event.key: event.count for event in averages}
+    assert found["squared"] == 2
+
+
+def test_a_setting_that_names_nobody_says_who_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_PERF", "map,vtune")
+    with pytest.raises(ValueError, match="TILEWRIGHT_PERF takes map, jitdump, gdb, nvtx, torch, got 'vtune'"):
+        softmax.compile(X[:ROWS])
+
+
+def test_an_object_without_lines_has_no_rows() -> None:
+    program = ir.compile(softmax.specialize(X).program)
+    assert program.artifact is not None
+    assert rows(program.artifact.code.object) == []

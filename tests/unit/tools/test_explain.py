@@ -1,0 +1,82 @@
+"""The explain command: a call held against the machine, and what was made of each line."""
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import GOLDEN, Golden
+
+import tilewright.language as pl
+from tilewright.native import peaks
+from tilewright.programs import timings
+from tilewright.runtime import RunConfig
+from tilewright.tools import cli
+
+KERNELS = """
+import tilewright.language as pl
+
+@pl.jit
+def attend(q: pl.Tensor[[64, 64], pl.FP32], k: pl.Tensor[[64, 64], pl.FP32], out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    for r in pl.range(0, 64, 16):
+        with pl.at(level=pl.Level.CORE_GROUP, name_hint="rows"):
+            t = pl.load(q, [r, 0], [16, 64])
+            scores = pl.matmul(pl.exp(t - pl.row_max(t)), pl.load(k, [0, 0], [64, 64]))
+            pl.store(scores / pl.row_sum(scores), [r, 0], out)
+    return out
+"""
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of two threads on which a call takes a millisecond, and the program half of that."""
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "2")
+    monkeypatch.setattr(
+        timings, "timed", lambda run, rounds, elapsed, **_: (1e-3 if elapsed is timings.wall else 5e-4,)
+    )
+    monkeypatch.setattr(peaks, "peaks", lambda threads: peaks.Peaks(100e9, 10e9, threads))
+
+
+def test_explain_says_what_limits_a_kernel_and_what_to_try(
+    measured: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNELS, encoding="utf-8")
+    assert cli.main(["explain", str(path)]) == 0
+    text = re.sub(r"(vectors of|keeps) \d+", r"\1 N", capsys.readouterr().out)
+    golden("explain.txt", text, GOLDEN / "commands")
+    assert cli.main(["explain", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["flops"], found["bytes"]) == (2 * 64**3 + 64 * 64 * 5, 3 * 64 * 64 * 4)
+    assert [limit["share"] for limit in found["limits"]] == [
+        found["bytes"] / 5e-4 / 10e9,
+        found["flops"] / 5e-4 / 100e9,
+    ]
+
+
+@pl.jit
+def copied(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(0, x.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [r, 0], [16, 64]), [r, 0], out)
+    return out
+
+
+def test_a_copy_counts_each_byte_once_each_way_and_is_measured() -> None:
+    x = np.ones((256, 64), np.float32)
+    found = copied.compile(x).explain(x)
+    assert (found.flops, found.bytes, found.moved) == (0, 2 * x.nbytes, 2 * x.nbytes)
+    assert 0 < found.seconds <= found.call_seconds
+    assert [limit.most > 1e8 for limit in found.limits] == [True, True]
+    assert "on up to" in found.facts[0]
+
+
+def test_what_nobody_has_measured_is_not_said() -> None:
+    x = np.ones((16, 64), np.float32)
+    found = copied.compile(x, config=RunConfig(platform="interpret")).explain(x)
+    assert found.limits == () and "was not measured" in found.bound_by
+    assert found.seconds == found.call_seconds > 0
