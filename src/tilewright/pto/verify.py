@@ -17,6 +17,7 @@ from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_ent
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.module import Constants, Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.scopes import refuse_escapes
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.rules import any_packed, refuse_counts, refuse_kinds, refuse_packed, refuse_slots
@@ -43,6 +44,8 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
         constants.arch = "" if is_portable else archs[func]
         checker = _Checker(visible, constants)
         checker.function(func)
+        if constants.arch:
+            refuse_escapes(func)
         calls[func] = checker.calls
     _refuse_recursion(calls)
 
