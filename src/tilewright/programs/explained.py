@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tilewright.backends.interface import Anatomy, Note
     from tilewright.call.binding import Bound
     from tilewright.core.enums import ParamDirection
-    from tilewright.explore.page import Roofline
+    from tilewright.explore.page import Speed
     from tilewright.programs.explanation import ExplainedLine, Explanation, Limit
     from tilewright.programs.work import Work
 
@@ -58,15 +58,23 @@ class Explained(Explored):
             advised(lowered, work, limits, seconds, call_seconds, notes, thread_count()),
         )
 
-    def roofline(self, *args: Any, **named: Any) -> Roofline | None:
-        """Return where a call lies below what the machine can do, None where that was not measured."""
-        from tilewright.explore.page import Roofline
+    def speed(self, *args: Any, **named: Any) -> Speed:
+        """Return how long a call takes, held against what the machine can do, as a page shows it."""
+        from tilewright.explore.page import Roofline, Speed
 
         found = self.explain(*args, **named)
         most = {limit.unit: limit.most for limit in found.limits}
-        if not most:
-            return None
-        return Roofline(most["FLOP/s"], most["B/s"], found.flops, found.bytes, found.seconds, found.bound_by)
+        roof = Roofline(most["FLOP/s"], most["B/s"], found.flops, found.bytes, found.seconds) if most else None
+        lines = [(line.file, line.number, f"{note.kind}: {note.text}") for line in found.lines for note in line.notes]
+        return Speed(
+            found.seconds,
+            found.call_seconds,
+            found.bound_by,
+            found.facts,
+            lines,
+            [(each.text, each.line) for each in found.advice],
+            roof,
+        )
 
     def _measured(self, bound: Bound, args: Sequence[Any], named: Any) -> tuple[float, float]:
         """Return how long the program takes by itself, and called from Python."""
