@@ -99,9 +99,8 @@ class ProcessRun:
             own if peer == rank else Segment.opened(processes[peer], descriptor, size)
             for peer, (descriptor, size) in enumerate(told)
         ]
-        self.group.exchanged(None)  # all have opened what they need: descriptors may go
-        for segment in segments:
-            segment.close()
+        self.group.exchanged(None)  # all have opened what they need
+        own.close()
         return segments
 
     def _parts(self, plan: Plan) -> Mapping[WindowBuffer, Parts]:

@@ -16,7 +16,7 @@ from tilewright.core.verify import verify
 from tilewright.interpret.hosts import chip_program, dispatched
 from tilewright.passes import chips, control_plane
 from tilewright.programs.distributed.config import DistributedConfig
-from tilewright.programs.distributed.group import launched_size
+from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
@@ -135,9 +135,9 @@ def compile_distributed(
 
 def _placed(config: DistributedConfig | None) -> DistributedConfig:
     """Return on which devices a program runs: where processes were launched together, a rank is each of them."""
-    size = launched_size()
+    size = group_size(None if config is None else config.process_group)
     if config is None:
         return DistributedConfig(range(size))
     if size > 1 and size != len(config.device_ids):
-        raise ValueError(f"device_ids names {len(config.device_ids)} device(s), and {size} processes were launched")
+        raise ValueError(f"device_ids names {len(config.device_ids)} device(s), and the group has {size} process(es)")
     return config
