@@ -21,7 +21,7 @@ from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load
-from tilewright.programs.platforms import INTERPRETER, checked_platform, target_of
+from tilewright.programs.platforms import DEFAULT, INTERPRETER, checked_platform, target_of
 from tilewright.programs.program import CompiledProgram
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def compile_distributed(
     verify(source, types=False)
     source = chips.run(control_plane.run(source))
     target = target_of(platform)
+    if target not in (INTERPRETER, target_of(DEFAULT)):
+        raise ValueError(f"programs of many ranks run on the processor, and platform {platform!r} is none")
     ranked = Ranked(source, _placed(config), target, lambda name: compile(chip_program(source, name)))
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chip(name)
