@@ -7,7 +7,6 @@ other quickly are written together, at the latest when the process ends.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import threading
 import time
@@ -107,6 +106,8 @@ class Trace:
 
 
 def _json(**fields: object) -> str:
+    import json  # which only traced calls need
+
     return json.dumps(fields, separators=(",", ":"))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.core.program import Program
 from tilewright.programs.explored import Explored
+from tilewright.programs.platforms import DEFAULT
 
 if TYPE_CHECKING:
     from tilewright.backends.interface import Anatomy, Note
@@ -59,13 +60,16 @@ class Explained(Explored):
         )
 
     def roofline(self, *args: Any, **named: Any) -> Roofline | None:
-        """Return where a call lies below what the machine can do, None where that was not measured."""
+        """Return where a call lies below what the machine can do, None where that is not measured.
+
+        The call is made on copies of its arguments.
+        """
         from tilewright.explore.page import Roofline
 
-        found = self.explain(*args, **named)
-        most = {limit.unit: limit.most for limit in found.limits}
-        if not most:
+        if self.loaded.code.backend.name != DEFAULT:
             return None
+        found = self.explain(*map(_copied, args), **{name: _copied(value) for name, value in named.items()})
+        most = {limit.unit: limit.most for limit in found.limits}
         return Roofline(most["FLOP/s"], most["B/s"], found.flops, found.bytes, found.seconds, found.bound_by)
 
     def _measured(self, bound: Bound, args: Sequence[Any], named: Any) -> tuple[float, float]:
@@ -86,7 +90,7 @@ class Explained(Explored):
         from tilewright.native.peaks import peaks
         from tilewright.programs.explanation import Limit
 
-        if self.loaded.code.backend.name != "cpu":
+        if self.loaded.code.backend.name != DEFAULT:
             return ()
         most = peaks(threads)
         used = [("memory", "B/s", needed, most.bytes), ("FMA", "FLOP/s", flops, most.flops)]
@@ -104,6 +108,13 @@ def _done(lowered: Program, anatomy: Anatomy, threads: int) -> Iterator[str]:
     yield from (f"tiles of {note.text}" for note in anatomy.notes if note.kind == "tiles")
     for memory in (memory for memory in anatomy.memory if memory.size >= LARGE):
         yield f"`{memory.function}` keeps {memory.size} bytes of tiles in memory, the rest in registers"
+
+
+def _copied(value: Any) -> Any:
+    from tilewright.arrays import np
+    from tilewright.call.frameworks import array_of, is_tensor
+
+    return np.array(array_of(value)) if is_tensor(value) else value
 
 
 def _counted(lowered: Program, name: str, bound: Bound) -> Work:
