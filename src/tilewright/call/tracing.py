@@ -78,7 +78,8 @@ class Trace:
     def flush(self) -> None:
         """Write what is waiting."""
         with self.lock:
-            if not self.waiting or os.getpid() != self.pid:  # a child of a fork leaves the file to its parent
+            is_gone = not os.path.exists(self.path)
+            if not self.waiting or is_gone or os.getpid() != self.pid:  # a child of a fork leaves it to its parent
                 return
             text = "".join(f",\n{event}" for called in self.waiting for event in self._events(called))
             self.waiting.clear()
