@@ -11,6 +11,14 @@ NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
 
+KNOWN = (
+    *_CHANGING,
+    *("BUILD_DIR", "CACHE_DIR", "CACHE_LIMIT", "DISPATCH", "DRIFT", "LOADER", "RUN_ONLY", "SHARED_CACHE_DIRS"),
+    "VERIFY_LEVEL",
+)
+"""Every variable that is read, without what all of them begin with."""
+
+
 def verify_level() -> str:
     """Return `none`, `basic` or `roundtrip` from TILEWRIGHT_VERIFY_LEVEL; ValueError for anything else."""
     return _choice("VERIFY_LEVEL", "basic", ("none", "basic", "roundtrip"))

@@ -23,6 +23,7 @@ from property.surviving import fate
 from property.test_mutants import mutants, survived
 from property.test_passes import check_idempotence, check_meaning
 from property.test_round_trip import check_stage
+from property.test_steps import check_steps
 from property.ways import covered
 
 from tilewright.errors import ExecutionError, KernelError
@@ -120,6 +121,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "grid": _product_grid,  # grids of products in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone
+    "steps": _with_program(_quiet(check_steps), 80),  # programs run line by line
     "text": _round_trip,  # programs read back as they were, at every stage
     "kernel": _broken_kernel,  # mutated kernels: a located mistake, or a program
     "use": _every_use,  # every pair of element types, pairs of keywords: native code against the interpreter

@@ -11,6 +11,7 @@ import pytest
 
 import tilewright.language as pl
 from tilewright.core.region import Region
+from tilewright.core.types import TileType
 from tilewright.errors import ShapeMismatchError
 from tilewright.explore.writer import unpacked
 from tilewright.interpret.held import Held
@@ -56,6 +57,6 @@ def test_an_error_shows_the_line_and_what_to_try() -> None:
 
 def test_a_tile_shows_its_elements_and_leaves_out_those_that_nobody_wrote() -> None:
     data: Any = np.array([[0, 1], [2, 3]], np.float32)
-    text = shown(Held("tile", Region(data, (2, 1)), pl.FP32))
+    text = shown(Held(TileType((2, 2), pl.FP32, (2, 1)), Region(data, (2, 1))))
     assert "tile[2, 2] of fp32, valid [2, 1]" in text
     assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["0", "", "2", ""]

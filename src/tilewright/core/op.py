@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -276,6 +277,9 @@ OPS: dict[str, Op] = {}
 """Every op by its full name, in the order of declaration."""
 
 _BY_FUNCTION: dict[Callable[..., Any], OpSpec] = {}
+
+EAGER: ContextVar[Callable[[OpSpec, tuple[Any, ...], dict[str, Any]], Any] | None] = ContextVar("EAGER", default=None)
+"""What computes ops that are called as plain Python, where a debugger looks on; elsewhere that is a mistake."""
 
 
 def register(spec: OpSpec) -> OpSpec:

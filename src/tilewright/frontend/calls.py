@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import FunctionType
 
 from tilewright.core.build import arguments as op_arguments
-from tilewright.core.enums import AtomicType
+from tilewright.core.enums import AtomicType, Level
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, spec_of
@@ -19,7 +19,6 @@ from tilewright.errors import InvalidOperationError, KernelError, NotStaticError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.choices import for_all
-from tilewright.frontend.collectives import in_kernel, is_written_out
 from tilewright.frontend.derived import between_numbers, element_of, expanded, held_number
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
@@ -61,7 +60,9 @@ def call(t: Translator, node: ast.Call) -> Value:
         if spec.name in OF_LANES:
             check_mode(t, spec, node)
         given = completed(t, spec, values_of(t, node), node)
-        if is_written_out(t, spec):
+        if spec.family == "collective" and t.level is not Level.HOST:
+            from tilewright.frontend.collectives import in_kernel  # its templates are read when they are loaded
+
             return in_kernel(t, spec, given, node)
         held = held_number(t, spec, given.args, node)
         if held is None:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tilewright import notebook
+from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region
-from tilewright.dtypes import DataType
+from tilewright.core.types import TensorType, TileType
 
 
 class Unset:
@@ -27,8 +28,8 @@ SHOWN = 16
 class Held(NDArrayOperatorsMixin):
     """A tile or a tensor as it is at a line: NumPy computes with it, and what nobody wrote prints as `--`."""
 
-    def __init__(self, kind: str, region: Region, dtype: DataType) -> None:
-        self.kind, self.region, self.dtype = kind, region, dtype
+    def __init__(self, type_: TileType | TensorType, region: Region) -> None:
+        self.type, self.region, self.dtype = type_, region, type_.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -71,7 +72,8 @@ class Held(NDArrayOperatorsMixin):
         """What it is: its extents, its element type, and how much of it is valid."""
         extents = ", ".join(map(str, self.shape))
         valid = "" if self.valid_shape == self.shape else f", valid [{', '.join(map(str, self.valid_shape))}]"
-        return f"{self.kind}[{extents}] of {self.dtype}{valid}"
+        kind = "tile" if isinstance(self.type, TileType) else "tensor"
+        return f"{kind}[{extents}] of {self.dtype}{valid}"
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.masked}"
@@ -80,3 +82,10 @@ class Held(NDArrayOperatorsMixin):
         """Return its first elements as a notebook shows them; those that nobody wrote stay empty."""
         rows = self.masked.reshape(-1, self.shape[-1] if self.shape else 1)[:SHOWN, :SHOWN]
         return notebook.grid(self.title, ([None if e is np.ma.masked else f"{e:.6g}" for e in row] for row in rows))
+
+
+def shown(expr: Expr, value: Any) -> Any:
+    """Return what an expression is worth, as it can be looked at."""
+    if isinstance(value, Region) and isinstance(expr.type, (TensorType, TileType)):
+        return Held(expr.type, value)
+    return value

@@ -80,17 +80,12 @@ class SteppedCode:
         writer.bound |= (known := known or {})
         writer.body(stmts)
         names = [*known, STEPPER]
-        made = ast.FunctionDef(
-            name=captured.node.name,
-            args=ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, []),
-            body=writer.lines or [ast.Pass()],
-            decorator_list=[],
-        )
+        module = ast.parse(f"def {captured.node.name}({', '.join(names)}):\n    pass")  # with all that a `def` has here
+        (made,) = module.body
+        assert isinstance(made, ast.FunctionDef)
+        made.body = writer.lines or made.body
         _place(made, captured.span(captured.node))
-        for stmt in made.body:
-            if not hasattr(stmt, "lineno"):
-                _place(stmt, captured.span(captured.node))
-        module = ast.fix_missing_locations(ast.Module([made], []))
+        ast.fix_missing_locations(module)
         return Inner(_defined(module, site), tuple(known.values()), of)
 
     def number(self, entry: Entry) -> int:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Expr
-from tilewright.core.grid import CURRENT, Block
 from tilewright.core.program import Program
-from tilewright.core.region import Region
 from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SpmdScopeStmt, WhileStmt
-from tilewright.core.types import TensorType, TileType
 from tilewright.errors import ExecutionError
 from tilewright.frontend.walk.walker import Listed
 from tilewright.interpret.evaluator import Frame, Value
-from tilewright.interpret.held import UNSET, Held
+from tilewright.interpret.held import UNSET, shown
 from tilewright.interpret.machine import Exit, Machine
 from tilewright.interpret.stepped_code import Inner, Ran, SteppedCode
 from tilewright.passes.barriers import has_barrier
@@ -64,18 +61,10 @@ class SteppingMachine(Machine):
 
     def turns(self, stmt: ForStmt, indices: range) -> Iterator[int]:
         """Yield the indices of a loop, those of a parallel one in an order of their own."""
-        return iter(self._ordered(indices) if stmt.kind is ForKind.Parallel else indices)
+        return iter(self.in_order(indices) if stmt.kind is ForKind.Parallel else indices)
 
-    def blocks(self, count: int) -> Generator[None]:
-        """Let each block of a grid be the current one, one after the other."""
-        for index in self._ordered(range(count)):
-            token = CURRENT.set(Block(index, count))
-            try:
-                yield
-            finally:
-                CURRENT.reset(token)
-
-    def _ordered(self, indices: range) -> Sequence[int]:
+    def in_order(self, indices: range) -> Sequence[int]:
+        """Return turns and blocks as they come, or as the seed shuffles them."""
         return indices if self.order is None else self.order.sample(indices, len(indices))
 
 
@@ -157,7 +146,7 @@ class Stepper:
         """Note how a body is left; return what that hands on."""
         self.left = self.machine.leave(self.frame, self.entries[number])
         pairs = zip(self.left.stmt.values, self.left.values, strict=True)
-        seen = tuple(self._shown(expr, value) for expr, value in pairs)
+        seen = tuple(shown(expr, value) for expr, value in pairs)
         return seen[0] if len(seen) == 1 else seen or None
 
     def runs(self, number: int) -> bool:
@@ -192,7 +181,7 @@ class Stepper:
         """Return what a name stands for, as it can be looked at."""
         if isinstance(value, Expr):
             try:
-                return self._shown(value, self.machine.value(self.frame, value))
+                return shown(value, self.machine.value(self.frame, value))
             except (ExecutionError, KeyError):
                 return UNSET
         if isinstance(value, (tuple, list)):
@@ -200,9 +189,4 @@ class Stepper:
             return seen if isinstance(value, (list, Listed)) else tuple(seen)
         if isinstance(value, dict):
             return {key: self._seen(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
-        return value
-
-    def _shown(self, expr: Expr, value: Value) -> Any:
-        if isinstance(value, Region) and isinstance(expr.type, (TensorType, TileType)):
-            return Held("tile" if isinstance(expr.type, TileType) else "tensor", value, expr.type.dtype)
         return value

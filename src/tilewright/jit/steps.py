@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from tilewright.call.placement import MISSING
 from tilewright.frontend.entries import Specialization
@@ -17,6 +17,8 @@ from tilewright.keep.reads import ReadSet
 from tilewright.programs.debugging import SteppedProgram
 from tilewright.records import record
 
+Filled: TypeAlias = Callable[[Sequence[Any], Mapping[str, Any]], Mapping[str, Any]]
+
 
 @record
 class Stepped:
@@ -28,10 +30,10 @@ class Stepped:
 
 
 class Steps:
-    """The programs of one kernel that are run line by line."""
+    """The programs of one kernel that are run line by line; `filled` gives what else a call by name is given."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, filled: Filled | None = None) -> None:
+        self.kernel, self.filled = kernel, filled
         self.store: Store[Stepped] = Store()
 
     def run(
@@ -43,7 +45,7 @@ class Steps:
         at: Mapping[str, int] | None = None,
     ) -> Any:
         """Run the kernel on a call's arguments."""
-        call = binder.call(args, kwargs)
+        call = binder.call(args, kwargs if self.filled is None else self.filled(args, kwargs))
         found = next((each for each in self.store.find(call.kinds, call.extents) if each.reads.drift() is None), None)
         if found is None:
             with stepwise():

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from hashlib import sha256
 
+from tilewright.digests import sha256
 from tilewright.native.interrupts import LOOK
 from tilewright.native.regions import POOL, SERIAL, TEAM
 from tilewright.native.threads import Emit, emitted

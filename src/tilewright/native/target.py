@@ -7,7 +7,6 @@ takes /proc/cpuinfo alone, without LLVM.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import sys
@@ -16,6 +15,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+from tilewright.digests import sha256
 from tilewright.forks import held_over_forks
 from tilewright.native.machines import Machine, Processor, System, here, processor_called
 from tilewright.records import record
@@ -160,7 +160,7 @@ def llvm_files() -> list[str]:
 def host() -> Target:
     """Return the processor this process runs on; loads LLVM."""
     features: dict[str, bool] = llvm().get_host_cpu_features()
-    flags = _flags()
+    flags = cpu_flags()
     usable = {name: on and (not flags or _flag(name) in flags) for name, on in features.items()}
     return Target(_host_triple(), llvm().get_host_cpu_name(), normalized(usable), _l2_bytes())
 
@@ -185,7 +185,7 @@ def missing_features(target: Target) -> list[str]:
     own = _architecture(platform.machine())
     if target.machine != own:
         return [f"{target.machine} (this processor is {own})"]
-    flags = _flags()
+    flags = cpu_flags()
     wanted = [feature[1:] for feature in target.features.split(",") if feature.startswith("+")]
     return [name for name in wanted if flags and _flag(name) not in flags]
 
@@ -195,8 +195,8 @@ def fingerprint() -> str:
     """Return a text that changes whenever `host()` may, without loading LLVM: a key for what was made for the host."""
     keys = ("vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part")
     named = "" if _cpuinfo() else f"{sys.platform} {platform.processor()}"
-    facts = [platform.machine(), *(_cpuinfo().get(key, "") for key in keys), *sorted(_flags()), *named.split()]
-    return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:16]
+    facts = [platform.machine(), *(_cpuinfo().get(key, "") for key in keys), *sorted(cpu_flags()), *named.split()]
+    return sha256(" ".join(facts).encode()).hexdigest()[:16]
 
 
 def _flag(feature: str) -> str:
@@ -208,7 +208,7 @@ def _plain(name: str) -> str:
 
 
 @cache
-def _flags() -> frozenset[str]:
+def cpu_flags() -> frozenset[str]:
     """Return what the kernel says may be used, or nothing where it does not say."""
     key = "flags" if _architecture(platform.machine()) == "x86_64" else "Features"
     return frozenset(_plain(_cpuinfo().get(key, "")).split())
@@ -233,3 +233,8 @@ def _l2_bytes() -> int:
         return int(text.rstrip("KM")) << {"K": 10, "M": 20}.get(text[-1:], 0)
     except (OSError, ValueError):
         return L2_DEFAULT
+
+
+def cpu_name() -> str:
+    """Return what the maker calls this processor, nothing where the system does not say."""
+    return _cpuinfo().get("model name", "")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.op import (
+    EAGER,
     SCRATCH,
     Effect,
     ElementTypes,
@@ -20,6 +21,7 @@ from tilewright.core.op import (
     Undefined,
     parameters_of,
     register,
+    spec_of,
 )
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
@@ -109,7 +111,10 @@ def op(
 
     def declare(function: F) -> F:
         @functools.wraps(function)
-        def public(*_args: object, **_kwargs: object) -> NoReturn:
+        def public(*args: object, **kwargs: object) -> object:
+            eager, spec = EAGER.get(), spec_of(public)
+            if eager is not None and spec is not None:
+                return eager(spec, args, kwargs)
             outside_kernel(f"pl.{_NAMESPACES.get(kinds[0], '')}{function.__name__}")
 
         register(

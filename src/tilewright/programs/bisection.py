@@ -176,5 +176,8 @@ def _simpler(value: Any) -> Iterator[Any]:
     yield np.zeros_like(value)
     yield np.ones_like(value)
     if value.dtype.kind not in "biu":
-        wide: Any = value.astype(np.float64)
-        yield np.round(4 * wide).astype(value.dtype)
+        yield _rounded(value.astype(np.float64)).astype(value.dtype)
+
+
+def _rounded(value: Any) -> Any:
+    return np.rint(4 * value)

@@ -6,16 +6,16 @@ import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from tilewright.backends.interface import find
-from tilewright.call.launch import run_interpreted
+from tilewright.call.launch import runner_of
 from tilewright.core.program import Program
 from tilewright.forks import computed_once
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.steps import stepwise
 from tilewright.frontend.text import parse
+from tilewright.interpret.eager import eager
 from tilewright.interpret.stepper import Lines, SteppingMachine
 from tilewright.programs.entry import Entry
 from tilewright.programs.metadata import entry_of
@@ -39,7 +39,7 @@ class SteppedProgram:
     @computed_once
     def entry(self) -> Entry:
         """What callers start."""
-        return Entry(self.program, entry_of(self.program), partial(run_interpreted, self.run))
+        return Entry(self.program, entry_of(self.program), runner_of(self))
 
     def ordered(self, seed: int | None, at: Mapping[str, int] | None) -> SteppedProgram:
         """Return the program with its parallel turns in a seed's order, and loops entered at a turn of theirs."""
@@ -49,7 +49,7 @@ class SteppedProgram:
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a function gives; ValueError where no loop came to the turn that it was to be entered at."""
-        with _breakpoints():
+        with _breakpoints(), eager():
             results = self.machine.run(name, args)
         for loop, turn in self.machine.at.items():
             raise ValueError(f"no loop of {self.program.name} had a turn {loop} = {turn}")

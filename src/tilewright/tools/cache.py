@@ -181,6 +181,28 @@ def _damage(directory: Directory, file: File) -> Miss | None:
     return found if isinstance(found, Miss) and found is not Miss.ABSENT else None
 
 
+class Health(NamedTuple):
+    """How a cache is: how many entries and bytes, how many entries were looked at, and how many of them are damaged."""
+
+    entries: int
+    size: int
+    checked: int
+    damaged: int
+
+
+LOOKED_AT = 100
+"""How many entries are read to see how a cache is: more take longer than anybody waits."""
+
+
+def health(path: str) -> Health:
+    """Return how the cache in a directory is."""
+    directory = Directory(path)
+    files = list(_entries(directory))
+    some = [file for file in files if not file.is_foreign][:LOOKED_AT]
+    damaged = sum(1 for file in some if _damage(directory, file))
+    return Health(len(files), sum(file.status.st_size for file in files), len(some), damaged)
+
+
 def _clear(options: argparse.Namespace) -> None:
     directory = _directory()
     now = time()

@@ -1,27 +1,45 @@
-"""The doctor: what this machine has for each back end, and what is missing."""
+"""The doctor: what this machine has for kernels, what follows from that, and what is missing."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from itertools import groupby
 
-from tilewright.backends.interface import Backend, backend_names, find
+from tilewright.backends.interface import find
 from tilewright.tools import screen
+from tilewright.tools.findings import Finding, findings
 
-ABOUT = "Say for each back end which memory its programs take, what this machine has for it, and what is missing."
+ABOUT = """Say which Python, packages, processor, GPU and compilers there are, where compiled code is kept and whether
+that is in order, how many threads kernels run on, and which settings there are: each line says what follows, and what
+to do where something can be done."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Let a parser take the command."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=_report)
 
 
 def _report(options: argparse.Namespace) -> None:
-    for backend in map(find, backend_names()):
-        screen.heading(backend.name, f"takes memory of {' and '.join(backend.devices)}")
-        screen.columns(_facts(backend))
+    if options.json:
+        screen.json_text(json.dumps([finding._asdict() for finding in findings()]))
+        return
+    for group, found in groupby(findings(), lambda finding: finding.group):
+        screen.heading(group, _ABOUT.get(group) or f"takes memory of {' and '.join(find(group).devices)}")
+        screen.columns((finding.name, _said(finding)) for finding in found)
 
 
-def _facts(backend: Backend) -> list[tuple[str, str]]:
-    objection = backend.objection()
-    state = f"programs are not compiled here: {objection}" if objection else "programs are compiled here"
-    return [("state", state), *backend.facts().items()]
+def _said(finding: Finding) -> str:
+    follows = f": {finding.follows}" if finding.follows else ""
+    return f"{finding.value}{follows}" + (f" (help: {finding.help})" if finding.help else "")
+
+
+_ABOUT = {
+    "packages": "what kernels are written with",
+    "processor": "what native code is made for",
+    "threads": "what runs side by side",
+    "cache": "where compiled code is kept",
+    "tools": "what looks at kernels from outside",
+    "settings": "what the environment says",
+}

@@ -14,6 +14,7 @@ from tilewright import settings
 from tilewright.backends.interface import find
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.thread_limit import on_threads
+from tilewright.forks import computed_once
 from tilewright.frontend.kernels import Kernel
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.session import Session, placed
@@ -26,6 +27,7 @@ from tilewright.tune.plan import Plan
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
+    from tilewright.jit.steps import Steps
     from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
 
@@ -50,6 +52,8 @@ class TunedSession(Session):
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments, with what is best for them."""
+        if settings.debug():
+            return self.steps.run(self.binder, args, kwargs)
         given = self._given(kwargs)
         if given:
             call = self.binder.call(args, {**kwargs, **given})
@@ -58,6 +62,13 @@ class TunedSession(Session):
         apart = "config= was given" if config is not None else ""
         with on_threads(tried.threads):
             return self._run(tried.call, tried.options, (args, kwargs), apart)
+
+    @computed_once
+    def steps(self) -> Steps:
+        """What runs the kernel line by line, with the best configuration that is known."""
+        from tilewright.jit.steps import Steps
+
+        return Steps(self.kernel, lambda args, kwargs: self._filled(kwargs, self._known(args, kwargs, None)))
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments, with the best configuration that is known; nothing is measured."""

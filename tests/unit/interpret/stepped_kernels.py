@@ -77,6 +77,16 @@ def asserting(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
+@pl.autotune(configs=[pl.Config(SIZE=2), pl.Config(SIZE=4)], key=["x"])
+@pl.jit
+def tuned(x: pl.Tensor, out: pl.Out[pl.Tensor], *, SIZE: int = 4):
+    for r in pl.parallel(0, 4, SIZE):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            SEEN.append(SIZE)
+            pl.store(pl.load(x, [r, 0], [SIZE, 8]), [r, 0], out)
+    return out
+
+
 @pl.jit
 def squared(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):

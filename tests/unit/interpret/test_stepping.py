@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
-from unit.interpret.stepped_kernels import SEEN, asserting, carrying, dispatching, kernel, row_sums
+from unit.interpret.stepped_kernels import SEEN, asserting, carrying, dispatching, kernel, row_sums, tuned
 
 import tilewright.language as pl
 from tilewright import ir
@@ -31,7 +31,7 @@ def test_pdb_steps_through_a_kernel_and_its_helper(monkeypatch: pytest.MonkeyPat
     commands = [
         "p t.shape",
         "p row, offset",
-        "print(t[0, :3])",
+        "print(pl.row_max(t)[1], t[0, :3])",
         *NEXT,
         "print(out[4, :2])",
         *NEXT,
@@ -141,6 +141,14 @@ def test_what_a_kernel_asserts_is_reported_at_its_line() -> None:
         asserting.debug(X[:4])
     frames = [entry.name for entry in caught.traceback]
     assert "asserting" in frames
+
+
+def test_a_tuned_kernel_runs_with_what_is_given_or_known_to_be_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_DEBUG", "1")
+    SEEN.clear()
+    np.testing.assert_array_equal(tuned.debug(X[:4], SIZE=2), X[:4])
+    np.testing.assert_array_equal(tuned(X[:4]), X[:4])
+    assert SEEN == [2, 2, 2, 2]
 
 
 def test_debug_takes_no_kernels_that_others_call() -> None:

@@ -109,3 +109,34 @@ def written_in_place(x: pl.Tensor[[16, 32], pl.FP32], y: pl.Out[pl.Tensor[[16, 3
 def test_a_chip_may_be_written_inside_the_host_function(platform: str) -> None:
     x = np.ones((16, 32), np.float32)
     assert np.array_equal(written_in_place(x, config=RunConfig(platform=platform)), x + 1)
+
+
+@pl.jit
+def deferring(x: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]], inbox: S, signal: S):
+    """Wait for the other rank in a task of its own, which stands before what tells the other rank to go on."""
+    with pl.at(level=pl.Level.CORE_GROUP) as arrived:
+        pld.system.defer_wait(signal, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        other = 1 - pld.rank(inbox)
+        pld.system.notify(inbox, other, [0, 0], pl.read(x, [0]), op=pld.NotifyOp.Set)
+        pld.system.notify(signal, other, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    with pl.at(level=pl.Level.CORE_GROUP, deps=[arrived]):
+        pl.write(y, [0], pl.read(inbox, [0, 0]))
+    return y
+
+
+@pl.jit.host
+def deferred(x: pl.Tensor[[2, 1], pl.INT32], y: pl.Out[pl.Tensor[[2, 1], pl.INT32]]):
+    rows = pld.alloc_window_buffer(4)
+    cells = pld.alloc_window_buffer(4)
+    for r in pl.range(pld.world_size()):
+        inbox = pld.window(rows, [1, 1], dtype=pl.INT32)
+        deferring(x[r], y[r], inbox, pld.window(cells, [1, 1], dtype=pl.INT32), device=r)
+    return y
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_a_deferred_wait_stands_before_what_depends_on_it(platform: str) -> None:
+    x = np.array([[5], [7]], np.int32)
+    y = deferred(x, config=RunConfig(platform=platform, device_ids=[0, 1]))
+    assert y.ravel().tolist() == [7, 5]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 from tilewright.arrays import np
@@ -104,6 +103,8 @@ class Step:
 
     run: Callable[[], None]
     needs: tuple[tuple[int, int], ...]
+    wakes: bool
+    """Whether others wait for it."""
 
 
 @mutable
@@ -112,8 +113,7 @@ class Steps:
 
     parts: Mapping[WindowBuffer, Parts]
     ranks: Mapping[int, list[Step]]
-    launches: list[Launch]
-    works: list[Work] = field(default_factory=list["Work"])
+    launches: list[Launch | Work]
     keeps_windows: bool = False
     """Whether windows keep what they hold from one run to the next."""
 
@@ -121,7 +121,7 @@ class Steps:
         """Make ready for a run on arguments that start at some addresses."""
         for parts in () if self.keeps_windows else self.parts.values():
             parts.clear()
-        for step in (*self.launches, *self.works):
+        for step in self.launches:
             step.place(bases)
 
     def run(self, rank: int, progress: Progress) -> None:
@@ -130,7 +130,7 @@ class Steps:
             for need in step.needs:
                 progress.until(*need)
             step.run()
-            progress.advance(rank)
+            progress.advance(rank, step.wakes)
 
 
 def steps_of(
@@ -139,20 +139,26 @@ def steps_of(
 ) -> Steps:  # fmt: skip
     """Return what the ranks that run here do; views of the host's `args` follow where those lie."""
     made, threads = Steps(parts, {rank: [] for rank in here}, []), max(1, thread_count() // plan.size)
+    awaited = {need for turns in plan.turns for turn in turns for need in turn.needs}
     for rank in here:
-        for turn in plan.turns[rank]:
-            if isinstance(turn.action, Dispatch) and (body := bodies(turn.action.function)) is not None:
-                work = _work(turn.action, body, args)
-                made.works.append(work)
-                made.ranks[rank].append(Step(work, turn.needs))
-            elif isinstance(turn.action, Dispatch):
-                run = _launch(turn.action, *natives(turn.action.function), parts, args, threads)
-                made.launches.append(run)
-                made.ranks[rank].append(Step(run, turn.needs))
-            else:
-                does = _performing(turn.action, parts) if rank == turn.action.domain[0] else _nothing
-                made.ranks[rank].append(Step(does, turn.needs))
+        for number, turn in enumerate(plan.turns[rank], 1):
+            run = _step(turn.action, rank, natives, bodies, args, parts, threads)
+            made.launches += [run] if isinstance(run, (Launch, Work)) else []
+            made.ranks[rank].append(Step(run, turn.needs, (rank, number) in awaited))
     return made
+
+
+def _step(
+    action: Dispatch | Collective, rank: int, natives: Natives, bodies: Bodies, args: Sequence[Any],
+    parts: Mapping[WindowBuffer, Parts], threads: int,
+) -> Callable[[], None]:  # fmt: skip
+    """Return what a rank calls in one turn."""
+    if isinstance(action, Collective):
+        return _performing(action, parts) if rank == action.domain[0] else _nothing
+    body = bodies(action.function)
+    return (
+        _launch(action, *natives(action.function), parts, args, threads) if body is None else _work(action, body, args)
+    )
 
 
 def _nothing() -> None:

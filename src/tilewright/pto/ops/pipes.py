@@ -11,13 +11,13 @@ from dataclasses import replace
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.ops.builder import tile_type
+from tilewright.ops.builder import known, tile_type
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError
 from tilewright.pto.machine.cores import CUBE, POPS, PUSHES, Entry, number
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.signals import pop, push, signal, wait
-from tilewright.pto.machine.tiles import cover, get_cell, moved, read_all, set_cell
+from tilewright.pto.machine.tiles import cover, get_cell, moved, read_all, set_cell, static
 from tilewright.pto.machine.values import Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, number_of, unmeant
@@ -138,7 +138,11 @@ def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
         )
     ]
     target = fresh(m, m.here(op), type_, (valid[0], valid[1]))
-    cover(m, target, m.b.tile("slice", value, (type_.rows, type_.cols), (0, 0), target.valid))
+    value = m.b.tile("set_validshape", value, *valid)
+    if shape != target.limits:
+        open_ = None if None not in map(known, valid) else target.valid
+        value = m.b.tile("slice", value, static(target.valid, target.limits), (0, 0), open_)
+    cover(m, target, value)
     return target
 
 

@@ -1,0 +1,179 @@
+"""Findings: what the doctor sees of a machine, what follows from it, and what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+from tilewright import settings
+from tilewright.backends.interface import Backend, backend_names, find
+from tilewright.native.machines import here
+from tilewright.native.matrix_units import amx, is_permitted
+from tilewright.native.target import cpu_name, host
+from tilewright.tools.cache import health
+
+LEAST = {"python": (3, 10), "numpy": (1, 26), "torch": (2, 4), "llvmlite": (0, 44)}
+"""The oldest versions that are known to work."""
+
+
+class Finding(NamedTuple):
+    """Something about a machine: under which heading, what it is called, what it is, and what follows from that."""
+
+    group: str
+    name: str
+    value: str
+    follows: str
+    help: str = ""
+    """What to do, where something can be done."""
+
+
+def findings() -> Iterator[Finding]:
+    """Yield what there is, in the order in which people ask."""
+    yield from _packages()
+    yield from _processor()
+    yield from _threads()
+    for backend in map(find, backend_names()):
+        yield from _backend(backend)
+    yield from _cache()
+    yield from _tools()
+    yield from _variables()
+
+
+def _packages() -> Iterator[Finding]:
+    group, found = "packages", platform.python_version()
+    yield _aged(Finding(group, "Python", found, "kernels are its functions"), found, "python")
+    yield _package(group, "NumPy", "numpy", "arrays are taken as they are", "nothing runs")
+    yield _package(group, "torch", "torch", "tensors are taken as they are", "kernels take NumPy arrays, no tensors")
+    instead = "kernels run on the interpreter, which is right and slow"
+    yield _package(group, "llvmlite", "llvmlite", "kernels become native code", instead)
+
+
+def _package(group: str, name: str, package: str, there: str, missing: str) -> Finding:
+    try:
+        found = version(package)
+    except PackageNotFoundError:
+        return Finding(group, name, "none", missing, f"pip install {package}")
+    return _aged(Finding(group, name, found, there), found, package)
+
+
+def _aged(finding: Finding, found: str, package: str) -> Finding:
+    """Return a finding; one about something too old says so."""
+    least = LEAST[package]
+    numbers = tuple(int(part) for part in found.split(".")[: len(least)] if part.isdigit())
+    if numbers >= least:
+        return finding
+    wanted = ".".join(map(str, least))
+    return finding._replace(
+        follows=f"older than {wanted}, which is the oldest known to work", help="install a newer one"
+    )
+
+
+def _processor() -> Iterator[Finding]:
+    group, machine = "processor", here()
+    name = cpu_name() or platform.processor() or platform.machine()
+    if machine is None:
+        yield Finding(group, "model", name, "there is no native code for it", "kernels run on the interpreter")
+        return
+    target = host()
+    yield Finding(group, "model", name, f"LLVM makes code for {target.cpu}")
+    bits = target.vector_bits
+    multiplies = "multiply and add in one instruction" if target.has_fma else "multiply, then add"
+    yield Finding(group, "vectors", f"{bits} bits", f"{bits // 32} floats at a time, which {multiplies}")
+    halves = "in hardware" if target.has_f16c else "by a library, which is slow"
+    rounds = "in hardware" if target.has_avx512bf16 else "by shifts"
+    yield Finding(group, "halves", "FP16, BF16", f"FP16 converts {halves}, FP32 rounds to BF16 {rounds}")
+    yield Finding(group, "L2 cache", f"{target.l2_bytes >> 10} KiB", "products are cut into tiles that fit it")
+    yield _amx(group)
+
+
+def _amx(group: str) -> Finding:
+    if not amx():
+        return Finding(group, "AMX", "none", "products run on vectors")
+    permitted = "permitted" if is_permitted() else "not permitted to this process"
+    return Finding(group, "AMX", f"{', '.join(amx())}, {permitted}", "no code here uses it: products run on vectors")
+
+
+def _threads() -> Iterator[Finding]:
+    group, count = "threads", settings.num_threads()
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Finding(group, "processors", str(there), f"this process may use them, of {os.cpu_count()} there are")
+    who = "torch says so" if settings.follows_torch() else "TILEWRIGHT_NUM_THREADS, torch and then processors say so"
+    help = "" if count <= there else f"set TILEWRIGHT_NUM_THREADS={there}: more threads than processors wait for them"
+    yield Finding(group, "threads", str(count), f"parallel loops and grids run on them: {who}", help)
+
+
+def _backend(backend: Backend) -> Iterator[Finding]:
+    objection = backend.objection()
+    help = "the other back ends do" if objection else ""
+    said = f"it does not make code here: {objection}" if objection else "programs are compiled here"
+    yield Finding(backend.name, "state", "no" if objection else "yes", said, help)
+    for name, value in backend.facts().items():
+        there, missing = _FOLLOWS.get(name, ("programs run there", "programs do not run there"))
+        is_missing = value.startswith(("none", "no:"))
+        yield Finding(backend.name, name, value, missing if is_missing else there)
+
+
+_FOLLOWS = {
+    "processor": ("code is made for it", ""),
+    "LLVM": ("it makes the code", ""),
+    "Triton": ("it makes code for GPUs", "no code for GPUs is made"),
+    "disassembler": ("machine code of GPUs is shown", "machine code of GPUs is not shown"),
+    "GPU": ("tensors there are taken as they are", "kernels for GPUs do not run here"),
+    "driver": ("it loads and starts kernels", "nothing loads kernels"),
+}
+"""What follows from there being something for a back end, and from there being nothing."""
+
+
+def _cache() -> Iterator[Finding]:
+    group, path = "cache", settings.cache_dir()
+    if path is None:
+        help = "unset TILEWRIGHT_CACHE_DIR to keep it"
+        yield Finding(group, "directory", "off", "every process compiles its kernels anew", help)
+        return
+    writable = os.access(path, os.W_OK) if os.path.isdir(path) else _can_be_made(path)
+    help = "" if writable else "set TILEWRIGHT_CACHE_DIR to a folder of your own"
+    yield Finding(group, "directory", path, "compiled code is kept there" if writable else "it cannot be written", help)
+    found = health(path)
+    limit = settings.cache_limit()
+    yield Finding(group, "size", f"{found.size >> 20} MiB of {limit >> 20} MiB", "what was used longest ago goes first")
+    help = "`tilewright cache verify --delete` removes them" if found.damaged else ""
+    said = f"{found.checked} looked at, {found.damaged} damaged"
+    yield Finding(group, "entries", str(found.entries), f"{said}: a damaged one is never used", help)
+
+
+def _can_be_made(path: str) -> bool:
+    above = os.path.dirname(path)
+    while above and not os.path.isdir(above) and above != os.path.dirname(above):
+        above = os.path.dirname(above)
+    return os.access(above, os.W_OK)
+
+
+def _tools() -> Iterator[Finding]:
+    group = "tools"
+    for name, there in _TOOLS.items():
+        found = shutil.which(name)
+        yield Finding(group, name, found or "none", there if found else "not needed", "" if found else _INSTALL[name])
+
+
+_TOOLS = {
+    "perf": "TILEWRIGHT_PERF=jitdump shows it kernels by name and line",
+    "gdb": "TILEWRIGHT_PERF=gdb lets it stop at lines of kernels",
+    "cc": "export_c links with it",
+}
+_INSTALL = {
+    "perf": "install it to profile kernels by line",
+    "gdb": "install it to look at native code",
+    "cc": "install a C compiler to export programs as libraries",
+}
+
+
+def _variables() -> Iterator[Finding]:
+    for name in sorted(name for name in os.environ if name.startswith(settings.PREFIX)):
+        is_known = name.removeprefix(settings.PREFIX) in settings.KNOWN
+        follows = "it is read" if is_known else "nobody reads it"
+        help = "" if is_known else f"there are {', '.join(settings.PREFIX + each for each in settings.KNOWN)}"
+        yield Finding("settings", name, os.environ[name], follows, help)
