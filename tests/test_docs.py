@@ -67,7 +67,7 @@ class Copy:
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
         shutil.copytree(ROOT / "tests" / "ops", folder / "tests" / "ops", ignore=ignored)
-        for name in ("pyproject.toml", "tests/conftest.py"):
+        for name in ("pyproject.toml", "tests/conftest.py", "tests/soon.py"):
             shutil.copy(ROOT / name, folder / name)
         self.declaration = next(block.text for block in blocks(DOCS / "adding-an-op.md") if block.runs)
         (function,) = ast.parse(self.declaration).body
@@ -119,4 +119,4 @@ def test_an_added_op_is_in_the_docs_and_on_the_command_line(copy: Copy) -> None:
 @pytest.mark.slow
 def test_an_added_op_arrives_tested(copy: Copy) -> None:
     passed = [line for line in copy.pytest("-v", "-k", copy.op).splitlines() if " PASSED" in line]
-    assert sum(f".{copy.op}" in line for line in passed) > 15
+    assert sum(f".{copy.op}" in line for line in passed) > 10
