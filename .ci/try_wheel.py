@@ -40,6 +40,9 @@ def main() -> None:
         nothing_kept = os.environ | {"TILEWRIGHT_CACHE_DIR": folder}
         subprocess.run([sys.executable, "-I", script], cwd=folder, env=nothing_kept, check=True)
         command = Path(sys.executable).with_name("tilewright")
+        page = Path(folder) / "readme.html"
+        subprocess.run([command, "explore", script, "--run", "-o", page], cwd=folder, env=nothing_kept, check=True)
+        assert "</html>" in page.read_text(encoding="utf-8")
         shown = subprocess.check_output([command, "--version"], cwd=folder, text=True)
     assert shown.split() == ["tilewright", version("tilewright")], shown
 

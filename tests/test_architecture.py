@@ -23,6 +23,7 @@ LAYERS = (  # each imports from itself and from those before it; the package's o
         "settings",
         "forks",
         "collector",
+        "digests",
         "native",
     ),
     *(

@@ -212,6 +212,18 @@ def test_the_access_picture_plays_turn_by_turn(browser: Browser, page: Path) -> 
     assert browser.run(painted.format(2)) != whole == browser.run(painted.format(16 * rows + 2))
 
 
+def test_a_notebook_shows_a_program_in_a_frame_of_its_own(browser: Browser, tmp_path: Path) -> None:
+    shown: str = getattr(softmax.compile(np.ones((40, 24), np.float32)), "_repr_html_")()  # noqa: B009
+    (tmp_path / "cell.html").write_text(f"<!doctype html><meta charset=utf-8>{shown}", encoding="utf-8")
+    browser.driver.get((tmp_path / "cell.html").as_uri())
+    browser.driver.switch_to.frame(0)
+    browser.driver.execute_async_script(READY)
+    assert browser.lines("#title") == ["softmax"]
+    browser.run(f"explorer.links.pin({EXP})")
+    assert len(browser.lines("#content .ln.add.pin")) == 3
+    browser.driver.switch_to.default_content()
+
+
 WRONG = """import tilewright.language as pl
 @pl.jit
 def wrong(x: pl.Tensor[[8, 8], pl.FP32]):

@@ -60,20 +60,42 @@ def _section(spec: OpSpec) -> str:
     kernel = kernel_of(spec)
     if kernel:
         access = touched(kernel)
-        parts += ["<h3>Example</h3>", coloured(kernel, "python"), picture(access) if access else ""]
+        parts += ["<h3>Example</h3>", coloured(kernel, "python"), picture(access) if access and access.turns else ""]
     return "".join(parts)
 
 
 def kernel_of(spec: OpSpec) -> str:
     """Return a whole kernel that uses an op, or nothing where one op alone makes none."""
-    example = spec.example.replace("{name}", spec.name)
-    if not example and spec.family in ("elementwise", "reduction"):
-        given = ", ".join(("a", "b", "a")[: sum(1 for p in spec.operands if p.name != "tmp_tile")])
-        example = f"pl.store(pl.{spec.name}({given}), [0, 0], out)"
-    if not example:
+    if spec.example:
+        return _kernel(spec.example.replace("{name}", spec.name))
+    if spec.family not in ("elementwise", "reduction"):
         return ""
+    return next((kernel for kernel in map(_kernel, _ways(spec)) if _is_read(kernel)), "")
+
+
+def _ways(spec: OpSpec) -> Iterator[str]:
+    """Yield ways to store what an op gives: of floats, of a float and a number, a mask, of integers."""
+    count = sum(1 for operand in spec.operands if not operand.name.startswith("tmp"))
+    given = ", ".join(("a", "b", "a")[:count])
+    yield f"pl.store(pl.{spec.name}({given}), [0, 0], out)"
+    yield f"pl.store(pl.{spec.name}(a, 0.5), [0, 0], out)"
+    yield f"pl.store(pl.where(pl.{spec.name}({given}), a, 0.0), [0, 0], out)"
+    integers = given.replace("a", "i").replace("b", "j")
+    casts = "i = pl.cast(a, pl.INT32)\n" + ("j = pl.cast(b, pl.INT32)\n" if "j" in integers else "")
+    yield f"{casts}pl.store(pl.cast(pl.{spec.name}({integers}), pl.FP32), [0, 0], out)"
+
+
+def _kernel(example: str) -> str:
     used = [line for name, line in TILES.items() if re.search(rf"(?<![\w.]){name}(?!\w)", example)]
     return KERNEL + "".join(f"    {line}\n" for line in [*used, *example.splitlines()])
+
+
+def _is_read(kernel: str) -> bool:
+    try:
+        pl.parse(kernel)
+    except TilewrightError:
+        return False
+    return True
 
 
 def touched(kernel: str) -> Access | None:

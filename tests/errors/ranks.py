@@ -79,6 +79,7 @@ CASES = [
     kernel("pld.system.notify(s, 0, [4, 0], 1, op=pld.NotifyOp.Set)", "ParserError", "index 4 lies outside 0 to 4"),
     kernel("pld.system.notify(s, 0, [0, 0], 1, op=2)", "ParserError", "op cannot be 2"),
     kernel("pld.system.wait(s, [0, 0], 1.5, cmp=pld.WaitCmp.Ge)", "ParserTypeError", "integer"),
+    kernel("pld.system.defer_wait(s, [0, 0], 1, cmp=1)", "ParserSyntaxError", "in a kernel of its own that has a name"),
     kernel("pld.system.wait(s, [0, 0], 1, cmp=5)", "ParserError", "cmp cannot be 5"),
     host("pld.alloc_window_buffer(64)", "ParserSyntaxError", "a window buffer is assigned to a name"),
     host("b = pld.alloc_window_buffer(64, name='b')", "ParserSyntaxError", "takes no name="),

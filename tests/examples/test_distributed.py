@@ -29,7 +29,7 @@ def test_an_example_gives_what_torch_does_on_every_platform(name: str, way: str)
     options = {"way": way} if way else {}
     for platform, ranks in (("interpret", 3), ("cpu", 2), ("cpu", 4)):
         got, wanted = EXAMPLES[name].run(ranks, platform, **options)
-        torch.testing.assert_close(got, wanted)
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-3)
 
 
 def test_ranks_end_with_the_same_bits() -> None:

@@ -47,7 +47,9 @@ PARTS = {
     "filled": f"{RAGGED}\ny = pl.store(pl.fillpad(t, pl.PadValue.min), [0, 0], y)",
     "filled and larger": "t = pl.load(x, [n, m], [5, 33], valid_shape=[m, n])\n"
     "y = pl.store(pl.fillpad_expand(t, [9, 70], pl.PadValue.max), [0, 0], y)",
-    "filled where it lies": f"{RAGGED}\nx = pl.store(pl.fillpad(t), [0, 0], x)",
+    "filled where it lies": "t = pl.load(x, [0, 0], [9, 70], valid_shape=[n, m])\n"
+    "x = pl.store(pl.fillpad(t, 9), [0, 0], x)",
+    "filled elsewhere in the same": f"{RAGGED}\nx = pl.store(pl.fillpad(t), [0, 0], x)",
 }
 ONE_PASS = ["two slices", "a column", "every other", "bytes as many others",
             "bytes of a product", "packed rows", "columns spread out"]  # fmt: skip

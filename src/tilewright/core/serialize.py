@@ -23,7 +23,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
 from functools import cache
-from hashlib import sha256
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
@@ -48,6 +47,7 @@ from tilewright.core.op import Op, get_op
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import IterArg, SeqStmts, Stmt
 from tilewright.core.types import MemRef, NamedMemRef, Type
+from tilewright.digests import sha256
 from tilewright.dtypes import BY_NAME, DataType
 
 MAGIC = b"TWIR"

@@ -14,17 +14,20 @@ from tilewright.errors import KernelError
 from tilewright.explore.listing import listed, sources
 from tilewright.explore.page import (
     FILE,
+    Access,
     Fact,
     LaunchRow,
     MemoryPlan,
     Page,
     PassText,
     Refusal,
+    Remark,
     SourceText,
     Text,
     Timed,
 )
 from tilewright.explore.subject import Subject
+from tilewright.explore.watched import TooLarge
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
 from tilewright.passes.stages import summary
@@ -58,7 +61,8 @@ class Gatherer:
         code = [self._code(name, lines) for name, lines in subject.anatomy.texts.items()]
         facts = [*self._signature_facts(), *subject.facts]
         memory = [self._memory(plan) for plan in subject.anatomy.memory]
-        access = subject.watch(self._place) if subject.watch is not None else None
+        access = self._access()
+        lines = subject.speed.lines if subject.speed is not None else ()
         refusal = self._refusal()
         return Page(
             subject.name,
@@ -73,7 +77,8 @@ class Gatherer:
             fusion=[self._fusion(subject.fusion, texts[-1])] if subject.fusion else [],
             facts=facts,
             profile=list(_profile(subject.profile)),
-            roofline=subject.roofline,
+            speed=subject.speed,
+            remarks=[Remark(self._numbered(file, line), text) for file, line, text in lines],
             refusal=refusal,
             access=access,
             strings=list(self.strings),  # last: all others add to them
@@ -143,6 +148,13 @@ class Gatherer:
         return MemoryPlan(
             re.sub(r"^(fn|task)\d+_", "", memory.function), memory.size, max(until for *_, until, _ in held), held
         )
+
+    def _access(self) -> Access | None:
+        """Return what the call touches, None where there is no room for a picture of it."""
+        try:
+            return self.subject.watch(self._place) if self.subject.watch is not None else None
+        except TooLarge:
+            return None
 
     def _signature(self) -> str:
         source = self.subject.source

@@ -89,7 +89,31 @@ class Roofline:
     flops: float
     bytes: float
     seconds: float
-    note: str = ""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How long a call takes, what keeps it from being faster, what was made of it, and what to try."""
+
+    seconds: float
+    """The program by itself."""
+    call_seconds: float
+    """Called from Python."""
+    bound_by: str
+    facts: Sequence[str]
+    lines: Sequence[tuple[str, int, str]]
+    """Files, lines, and what was made of them."""
+    advice: Sequence[tuple[str, int]]
+    """What to try, and the line that it is about."""
+    roofline: Roofline | None = None
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What was made of one line: its place, and what there is to say."""
+
+    place: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -137,6 +161,7 @@ class Finding:
     kind: str
     argument: str
     text: str
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -165,7 +190,8 @@ class Page:
     fusion: Sequence[Text] = ()
     facts: Sequence[Fact] = ()
     profile: Sequence[Timed] = ()
-    roofline: Roofline | None = None
+    speed: Speed | None = None
+    remarks: Sequence[Remark] = ()
     refusal: Refusal | None = None
     access: Access | None = None
 

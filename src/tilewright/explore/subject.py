@@ -8,7 +8,7 @@ from dataclasses import field
 from tilewright.backends.interface import Anatomy
 from tilewright.core.program import Program
 from tilewright.errors import TilewrightError
-from tilewright.explore.page import Access, Fact, Roofline
+from tilewright.explore.page import Access, Fact, Speed
 from tilewright.passes.stages import Stage
 from tilewright.records import record
 from tilewright.source import Span
@@ -30,6 +30,6 @@ class Subject:
     facts: Sequence[Fact] = ()
     refused_by: str = ""
     error: TilewrightError | None = None
-    roofline: Roofline | None = None
+    speed: Speed | None = None
     watch: Callable[[Callable[[Span], int]], Access] | None = None
     """Says what a call touches, its places as the page numbers them."""

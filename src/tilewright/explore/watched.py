@@ -25,6 +25,7 @@ LARGEST = 1 << 16
 """How many elements an argument may have: a picture has no room for more."""
 
 MOST_TURNS = 2000
+TOO_LARGE = f"a picture shows arguments of {LARGEST} elements and {MOST_TURNS} turns at most"
 
 
 class TooLarge(ValueError):
@@ -55,7 +56,7 @@ class Watcher(Races):
                 span = self.call.span if self.call is not None else UNKNOWN
                 self.turns_seen.setdefault(tuple(self.loops), []).append((number, access, flat, span))
                 if len(self.turns_seen) > MOST_TURNS:
-                    raise TooLarge(f"a picture shows {MOST_TURNS} turns, and this call has more")
+                    raise TooLarge(TOO_LARGE)
         try:
             super().touched(access, elements)
         except RaceError as race:
@@ -92,21 +93,22 @@ def watched(program: Program, name: str, values: Sequence[Any], place: Callable[
     function = program[name]
     arrays = [np.array(value.array) if hasattr(value, "array") else None for value in values]
     if any(array is not None and array.size > LARGEST for array in arrays):
-        raise TooLarge(f"a picture shows arguments of {LARGEST} elements at most: call it with smaller ones")
+        raise TooLarge(TOO_LARGE)
     watcher = Watcher(arrays)
     given = [value if array is None else whole(array) for value, array in zip(values, arrays, strict=True)]
     failed: list[Finding] = []
     try:
         WatchedMachine(program, watcher).run(name, given)
     except ExecutionError as error:
-        failed.append(Finding("undefined" if "nobody wrote" in error.message else "failed", "", str(error)))
+        kind = "undefined" if "nobody wrote" in error.message else "failed"
+        failed.append(Finding(kind, "", str(error), place(error.place)))
     tensors = {position: array for position, array in enumerate(arrays) if array is not None}
     described = [_argument(function, position, array) for position, array in tensors.items()]
     turns = [
         Turn(", ".join(loops), [_touch(noted, list(tensors), place) for noted in touches])
         for loops, touches in watcher.turns_seen.items()
     ]
-    races = [Finding("race", "", str(race)) for race in _distinct(watcher.raced)]
+    races = [Finding("race", "", str(race), place(race.place)) for race in _distinct(watcher.raced)]
     return Access(described, turns, [*failed, *races, *found_in(described, turns)])
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import FunctionType
 
 from tilewright.core.build import arguments as op_arguments
-from tilewright.core.enums import AtomicType
+from tilewright.core.enums import AtomicType, Level
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, spec_of
@@ -19,7 +19,6 @@ from tilewright.errors import InvalidOperationError, KernelError, NotStaticError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.choices import for_all
-from tilewright.frontend.collectives import in_kernel, is_written_out
 from tilewright.frontend.derived import between_numbers, element_of, expanded, held_number
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
@@ -35,6 +34,7 @@ from tilewright.frontend.operators import apply
 from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
 from tilewright.frontend.pypto_errors import reworded
+from tilewright.frontend.reshapes import counted
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -61,7 +61,9 @@ def call(t: Translator, node: ast.Call) -> Value:
         if spec.name in OF_LANES:
             check_mode(t, spec, node)
         given = completed(t, spec, values_of(t, node), node)
-        if is_written_out(t, spec):
+        if spec.family == "collective" and t.level is not Level.HOST:
+            from tilewright.frontend.collectives import in_kernel  # its templates are read when they are loaded
+
             return in_kernel(t, spec, given, node)
         held = held_number(t, spec, given.args, node)
         if held is None:
@@ -109,6 +111,7 @@ def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) ->
     if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    bound = counted(bound) if spec.name == "reshape" else bound
     indices = bound.get("indices")
     bound = for_all(t, spec, one_tile(t, spec, bound, node), node)
     _check_attributes(t, spec, bound, spans, node)

@@ -10,7 +10,7 @@ import ast
 from typing import Any
 
 import tilewright.frontend.directives as pl
-from tilewright.core.enums import Level, NotifyOp, ReduceOp, WaitCmp
+from tilewright.core.enums import NotifyOp, ReduceOp, WaitCmp
 from tilewright.core.op import OpSpec
 from tilewright.core.operands import bind, order_of
 from tilewright.errors import OperandError
@@ -141,8 +141,3 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     if spec.name == "allreduce":
         options["combine"] = _COMBINED[ReduceOp(bound["op"])]
     return _TEMPLATES[spec.name].expand(t, Arguments((), options, (), {}), node)
-
-
-def is_written_out(t: Translator, spec: OpSpec) -> bool:
-    """Return whether a call is a collective of a kernel: a host function has them as statements of its own."""
-    return spec.family == "collective" and t.level is not Level.HOST

@@ -32,6 +32,7 @@ from tilewright.errors import (
 from tilewright.frontend import branches
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
 from tilewright.frontend.capture import Captured
+from tilewright.frontend.deferred import settle
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.invocations import ProgramSelf
 from tilewright.frontend.kernel_builder import KernelBuilder
@@ -189,6 +190,7 @@ def _translate(
     for name, value in header.known.items():
         t.assign_known(name, value, captured.node)
     t.execute(captured.node.body)
+    settle(t)
     _check_bound(t, params)
     return Function(
         header.name,

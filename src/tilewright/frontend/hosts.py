@@ -13,6 +13,7 @@ from tilewright.core.types import ScalarType
 from tilewright.dtypes import UINT8
 from tilewright.errors import AttributeValueError, DirectiveError, OperandError, UncallableError
 from tilewright.frontend.arguments import Arguments
+from tilewright.frontend.deferred import check_deferred
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 
@@ -30,6 +31,8 @@ def check_level(t: Translator, spec: OpSpec, node: ast.Call) -> None:
         raise t.error(DirectiveError, node, message, help=help)
     if spec.name == "alloc_window_buffer":
         _check_buffer(t, node)
+    if spec.name == "defer_wait":
+        check_deferred(t, node)
 
 
 def _check_buffer(t: Translator, node: ast.Call) -> None:

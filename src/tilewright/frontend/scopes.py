@@ -24,6 +24,7 @@ from tilewright.dtypes import TASK_ID
 from tilewright.errors import DirectiveError, UnsupportedFeatureError
 from tilewright.frontend import directives
 from tilewright.frontend.bodies import kernel_body
+from tilewright.frontend.deferred import defer, has_deferred
 from tilewright.frontend.options import Options, read_options
 from tilewright.frontend.predicates import predicate
 from tilewright.frontend.tasks import check_group, core_count, dependencies
@@ -83,7 +84,9 @@ def _at(t: Translator, node: ast.With, options: Options) -> None:
     body = kernel_body(t, node.body) if is_kernel else t.block(node.body)
     t.level = outer
     task = _task(t, node)
-    if is_kernel:
+    if is_kernel and has_deferred(body):
+        defer(t, node, options, body, task)
+    elif is_kernel:
         dumps += _tagged(t, body, dumps)
         t.emit(InCoreScopeStmt(body, hint, task, deps, dumps, no_dep_args, attrs, t.span(node)))
     else:

@@ -151,6 +151,8 @@ class Translation(Walker):
     """Into which statements each loop that is being written out goes."""
     lane: Lane | None = None
     """The vector lane whose turn is being written out."""
+    deferred: dict[int, list[Stmt]] = field(default_factory=dict[int, "list[Stmt]"])
+    """The waits of tasks that nothing has depended on yet, by the identity of the task."""
     frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 

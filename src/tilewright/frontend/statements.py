@@ -29,6 +29,7 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
+from tilewright.frontend.deferred import settle
 from tilewright.frontend.memory import check_place, without_values
 from tilewright.frontend.state import is_action
 from tilewright.frontend.translator import Translator
@@ -243,6 +244,7 @@ def _agrees(declared: Type, actual: Type) -> bool:
 
 def return_(t: Translator, node: ast.Return) -> None:
     """Translate a `return`."""
+    settle(t)
     span = t.span(node)
     if t.kernels and len(t.yields) > t.kernels[-1]:
         raise t.error(UnsupportedFeatureError, node, "`return` cannot leave a kernel scope", help=_KERNEL_END)

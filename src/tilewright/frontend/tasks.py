@@ -14,6 +14,7 @@ from tilewright.core.types import ArrayType, ScalarType, TupleType
 from tilewright.dtypes import TASK_ID
 from tilewright.errors import ArgumentCountError, DirectiveError, OperandError
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, parameters_of
+from tilewright.frontend.deferred import settle
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.options import Options
@@ -34,7 +35,9 @@ def dependencies(t: Translator, node: ast.expr | None) -> tuple[Expr, ...]:
     if any(is_whole) and elements:
         message = "deps= lists a whole array or elements of arrays, not both"
         raise t.error(OperandError, elements[0], message, help="list the whole array alone, or each element")
-    return tuple(task for value, where in entries for task in _tasks(t, value, where))
+    found = tuple(task for value, where in entries for task in _tasks(t, value, where))
+    settle(t, found)
+    return found
 
 
 def _entries(t: Translator, node: ast.expr) -> Iterator[tuple[Value, ast.expr]]:

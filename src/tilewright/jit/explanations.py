@@ -28,9 +28,11 @@ def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Se
 def conditions(described: Mapping[str, Described], kinds: Sequence[Any], reads: ReadSet) -> Iterator[Condition]:
     """Yield what calls find a program by, and what is looked at before each: groups, names and values."""
     yield from ((KEY, name, shown(one)) for name, one in described.items())
-    yield KEY, "configuration", ", ".join(map(str, kinds[1]))
-    yield KEY, "TILEWRIGHT_CHECKED", _switch(kinds[2])
-    yield KEY, "device", str(kinds[3])
+    _, options, checked, located, device, _ = kinds
+    yield KEY, "configuration", ", ".join(map(str, options))
+    yield KEY, "TILEWRIGHT_CHECKED", _switch(checked)
+    yield KEY, "lines for debuggers", _switch(located)
+    yield KEY, "device", str(device)
     for leaf in reads.leaves:
         where = f"{leaf.read.access.value} that {leaf.resolver.function.__qualname__} reads"
         yield GUARD, leaf.read.name, f"{reprlib.repr(leaf.read.given)}, {where}"
@@ -61,7 +63,9 @@ def _differences(
     if kinds[2] != known[2]:
         found.append(f"TILEWRIGHT_CHECKED is {_switch(kinds[2])}, and was {_switch(known[2])}")
     if kinds[3] != known[3]:
-        found.append(f"the tensors are on {kinds[3]}, and were on {known[3]}")
+        found.append(f"lines for debuggers are {_switch(kinds[3])}, and were {_switch(known[3])}")
+    if kinds[4] != known[4]:
+        found.append(f"the tensors are on {kinds[4]}, and were on {known[4]}")
     if not found and len(mine) == len(extents):
         found += _extent_differences(described, mine, extents)
     return found or ["the ranks differ"]

@@ -7,7 +7,6 @@ means nothing to another process.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterable
 from enum import Enum
@@ -15,6 +14,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
 from tilewright.core.annotations import DynExpr, DynVar
+from tilewright.digests import sha256
 from tilewright.dtypes import DataType
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel
@@ -27,7 +27,7 @@ class NotEncodable(Exception):
 
 def digest(*values: object) -> bytes:
     """Return the SHA-256 of some values; NotEncodable for one that only this process knows."""
-    return hashlib.sha256(_encoded(values)).digest()
+    return sha256(_encoded(values)).digest()
 
 
 def _encoded(value: object) -> bytes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TypeAlias
 
+from tilewright.digests import sha256
 from tilewright.keep.store import configured
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
@@ -27,7 +27,7 @@ def toolchain(*files: str) -> bytes:
     is its own.
     """
     sources = sorted(_sources(PACKAGE, ""))
-    found = hashlib.sha256(_remembered(SOURCES, [facts for _, facts in sources], lambda: _content(sources)))
+    found = sha256(_remembered(SOURCES, [facts for _, facts in sources], lambda: _content(sources)))
     for path in files:
         found.update(_part(library_digest(path)))
     if max(facts[2] for _, facts in sources) > _started() * 1e9:
@@ -48,7 +48,7 @@ def _sources(folder: str, within: str) -> Iterator[tuple[str, Facts]]:
 
 def _content(sources: Sequence[tuple[str, Facts]]) -> bytes:
     """Return the digest of what sources are called and say, wherever they lie."""
-    found = hashlib.sha256()
+    found = sha256()
     for name, (path, *_) in sources:
         found.update(_part(name.encode()))
         found.update(_part(_read(path)))
@@ -69,7 +69,9 @@ def library_digest(path: str | os.PathLike[str]) -> bytes:
     """Return the digest of a large file's content, remembered in the cache for as long as the file stays the same."""
 
     def read() -> bytes:
-        found = hashlib.sha256()
+        from hashlib import sha256  # that of OpenSSL, which is quicker where there is much to read
+
+        found = sha256()
         with open(path, "rb") as file:
             while data := file.read(1 << 20):
                 found.update(data)
@@ -84,7 +86,7 @@ def _facts(path: str, status: os.stat_result) -> Facts:
 
 def _remembered(kind: str, files: Sequence[Facts], read: Callable[[], bytes]) -> bytes:
     """Return a digest of what some files hold, from the cache where they are the files that it was made of."""
-    return configured().made(kind, hashlib.sha256(repr(files).encode()).digest(), read)
+    return configured().made(kind, sha256(repr(files).encode()).digest(), read)
 
 
 def _started() -> float:

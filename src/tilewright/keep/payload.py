@@ -12,9 +12,9 @@ repeats kind and key, which lets a reader refuse an entry under another's name, 
 from __future__ import annotations
 
 import struct
-from hashlib import sha256
 from typing import NamedTuple
 
+from tilewright.digests import sha256
 from tilewright.keep.miss import Miss
 
 MAGIC = b"TWCE"

@@ -7,7 +7,6 @@ takes /proc/cpuinfo alone, without LLVM.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import sys
@@ -16,6 +15,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+from tilewright.digests import sha256
 from tilewright.forks import held_over_forks
 from tilewright.native.machines import Machine, Processor, System, here, processor_called
 from tilewright.records import record
@@ -196,7 +196,7 @@ def fingerprint() -> str:
     keys = ("vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part")
     named = "" if _cpuinfo() else f"{sys.platform} {platform.processor()}"
     facts = [platform.machine(), *(_cpuinfo().get(key, "") for key in keys), *sorted(cpu_flags()), *named.split()]
-    return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:16]
+    return sha256(" ".join(facts).encode()).hexdigest()[:16]
 
 
 def _flag(feature: str) -> str:

@@ -12,10 +12,10 @@ from tilewright.core.annotations import Tensor
 from tilewright.core.enums import ReduceOp
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect
-from tilewright.core.region import Array, exact
+from tilewright.core.region import Array
 from tilewright.core.types import VOID, TensorType
 from tilewright.core.world import world
-from tilewright.dtypes import FP16, FP32, INT32, from_numpy, round_to
+from tilewright.dtypes import FP16, FP32, INT32
 from tilewright.errors import AttributeValueError, DTypeMismatchError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, op
 from tilewright.ops.families import shaped
@@ -124,11 +124,11 @@ def _all_to_all_v_type(
 
 def reduced(elements: Sequence[Array], op: int) -> Array:
     """Return what elements of all ranks make, rounded after each of them."""
-    dtype, result = from_numpy(elements[0].dtype), elements[0]
+    combine, result = getattr(np, COMBINED[ReduceOp(op)]), np.array(elements[0])
     with np.errstate(all="ignore"):
         for each in elements[1:]:
-            result = round_to(getattr(np, COMBINED[ReduceOp(op)])(exact(result), exact(each)), dtype)
-    return np.array(result)
+            combine(result, each, out=result)
+    return result
 
 
 def _all_reduced(parts: Parts, op: int, **_: Any) -> None:

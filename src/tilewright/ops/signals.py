@@ -57,6 +57,12 @@ def _wait_type(signal: Expr, offsets: tuple[Expr, ...], expected: Expr, cmp: int
     return VOID
 
 
+def _deferred_type(signal: Expr, offsets: tuple[Expr, ...], expected: Expr, cmp: int) -> Any:
+    if cmp != WaitCmp.Ge:
+        raise AttributeValueError(f"a deferred wait is for Ge, got {cmp!r}", blame=["cmp"], help="cmp=pld.WaitCmp.Ge")
+    return _wait_type(signal, offsets, expected, cmp)
+
+
 def _cell(window: Region, offsets: tuple[int, ...]) -> Array:
     for axis, (index, extent) in enumerate(zip(offsets, window.data.shape, strict=True)):
         if not 0 <= index < extent:
@@ -99,4 +105,13 @@ def notify(target: Tensor, peer: Index, offsets: Extents, value: Index, op: int)
 )  # fmt: skip
 def wait(signal: Tensor, offsets: Extents, expected: Index, cmp: int) -> None:
     """Wait until a cell of the own part is what is expected, or with `Ge` at least that; the cell stays as it is."""
+    ...
+
+
+@op(
+    kinds=DISTRIBUTED, infer=_deferred_type, evaluate=_wait, family=FAMILY, effect=Effect.WRITE, is_fence=True,
+    control_plane=True, accepts=(INT32,),
+)  # fmt: skip
+def defer_wait(signal: Tensor, offsets: Extents, expected: Index, cmp: int) -> None:
+    """Let a task be done when a cell of the own part is at least what is expected; the kernel itself ends at once."""
     ...

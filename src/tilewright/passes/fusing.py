@@ -282,9 +282,9 @@ def _put_together(w: Walk, call: Call, given: Given) -> Waiting | None:
     read = [tile for tile in tiles if tile.loaded is not None and w.recorder.plan.at(tile.loaded).in_place]
     if put is not None and len(read) == len(tiles):
         w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
-        loads = [load for tile in read if (load := _load_of(tile)) is not None]
-        parts = [tile.tensor for tile in read if tile.tensor is not None and _load_of(tile) is None]
-        w.straighten(put.rows, loads, parts)
+        loads = [load for tile in read if (load := _load_of(tile)) is not None and not fills]
+        parts = [tile.tensor for tile in read if tile.tensor is not None and (fills or _load_of(tile) is None)]
+        w.straighten(put.rows, loads, parts)  # what is filled is written before it is read
     return put
 
 

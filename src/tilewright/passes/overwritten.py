@@ -34,6 +34,7 @@ from tilewright.core.visitor import evaluated, statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.boxes import Box
+from tilewright.passes.covered import is_covered
 from tilewright.passes.defined import Defined
 from tilewright.records import record
 
@@ -44,6 +45,8 @@ def is_overwritten(made: Call, body: SeqStmts, program: Program, defined: Define
     """Return whether the first statement that names a new buffer stores to every element of it, and reads none."""
     for number, stmt in enumerate(body.stmts):
         if isinstance(stmt, AssignStmt) and stmt.value is made:
+            if is_covered(body.stmts[number + 1 :], stmt.var):
+                return True
             naming = (each for each in body.stmts[number + 1 :] if stmt.var in _named(each))
             first = next(naming, None)
             if first is None or _is_read(first, stmt.var, Footprints(program)):

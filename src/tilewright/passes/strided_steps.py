@@ -109,7 +109,7 @@ def _sum_of(loop: ForStmt) -> _Sum | None:
     own.add(total)
     if len({window.length for window in found}) != 1 or not all(_is_harmless(stmt, own) for stmt in stmts):
         return None
-    moves = _Moves(loop.loop_var, made)
+    moves = Moves(loop.loop_var, made)
     by = [moves.of(window.offset) for window in found]
     if any(each is None or each * turns.step != window.nbytes for each, window in zip(by, found, strict=True)):
         return None
@@ -192,7 +192,7 @@ def _numbers(value: object) -> tuple[int, ...] | None:
     return tuple(int(each.value) for each in value.elements if isinstance(each, ConstInt))
 
 
-class _Moves:
+class Moves:
     """By how much numbers change from one value of a loop's variable to the next."""
 
     def __init__(self, var: Var, made: Mapping[Var, Call]) -> None:

@@ -28,7 +28,7 @@ from tilewright.passes.apart import Apart
 from tilewright.passes.begun_sums import begun_sums
 from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
-from tilewright.passes.read_casts import read_casts
+from tilewright.passes.products import read_casts
 from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
 from tilewright.passes.tile_axes import MADE, Axis, multiple_of

@@ -17,11 +17,11 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from hashlib import sha256
 from typing import Any
 
 from tilewright.backends.interface import Code, Entries, backend_names, find
 from tilewright.core.program import Program
+from tilewright.digests import sha256
 from tilewright.errors import ArtifactError
 from tilewright.programs.declarations import plain_entries, read_entries
 from tilewright.programs.error_table import plain_errors, read_errors

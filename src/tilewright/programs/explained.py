@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tilewright.call.binding import Bound
     from tilewright.core.enums import ParamDirection
     from tilewright.core.stmt import SeqStmts
-    from tilewright.explore.page import Roofline
+    from tilewright.explore.page import Speed
     from tilewright.programs.explanation import ExplainedLine, Explanation, Limit
     from tilewright.programs.work import Work
 
@@ -60,18 +60,28 @@ class Explained(Explored):
             advised(lowered, work, limits, seconds, call_seconds, notes, thread_count()),
         )
 
-    def roofline(self, *args: Any, **named: Any) -> Roofline | None:
-        """Return where a call lies below what the machine can do, None where that is not measured.
+    def speed(self, *args: Any, **named: Any) -> Speed:
+        """Return how long a call takes, held against what the machine can do, as a page shows it.
 
-        The call is made on copies of its arguments.
+        On the processor it is made on copies of its arguments.
         """
-        from tilewright.explore.page import Roofline
+        from tilewright.explore.page import Roofline, Speed
 
-        if self.loaded.code.backend.name != DEFAULT:
-            return None
-        found = self.explain(*map(_copied, args), **{name: _copied(value) for name, value in named.items()})
+        if self.loaded.code.backend.name == DEFAULT:
+            args, named = tuple(map(_copied, args)), {name: _copied(value) for name, value in named.items()}
+        found = self.explain(*args, **named)
         most = {limit.unit: limit.most for limit in found.limits}
-        return Roofline(most["FLOP/s"], most["B/s"], found.flops, found.bytes, found.seconds, found.bound_by)
+        roof = Roofline(most["FLOP/s"], most["B/s"], found.flops, found.bytes, found.seconds) if most else None
+        lines = [(line.file, line.number, f"{note.kind}: {note.text}") for line in found.lines for note in line.notes]
+        return Speed(
+            found.seconds,
+            found.call_seconds,
+            found.bound_by,
+            found.facts,
+            lines,
+            [(each.text, each.line) for each in found.advice],
+            roof,
+        )
 
     def _measured(self, bound: Bound, args: Sequence[Any], named: Any) -> tuple[float, float]:
         """Return how long the program takes by itself, and called from Python."""

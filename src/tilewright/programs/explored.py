@@ -17,7 +17,7 @@ from tilewright.programs.stages import Stages
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tilewright.explore.page import Fact, Page, Roofline
+    from tilewright.explore.page import Fact, Page, Speed
     from tilewright.programs.entry import Entry
 
 PAGE = "explore.html"
@@ -43,15 +43,16 @@ class Explored:
         """The only function that a caller starts."""
         raise NotImplementedError
 
-    def roofline(self, *args: Any, **named: Any) -> Roofline | None:
-        """Return where a call lies below what the machine can do, None where that is not known."""
+    def speed(self, *args: Any, **named: Any) -> Speed | None:
+        """Return how long a call takes, held against what the machine can do, None where that is not known."""
         return None
 
     def explore(self, *args: Any, output: str | os.PathLike[str] | None = None, **named: Any) -> Path:
         """Write a page that shows the program at every stage, each line beside the one it came from; return its path.
 
         It is one file that needs no server and no network, `explore.html` in the program's folder unless `output`
-        names another. With the arguments of a small call it shows, too, which elements each turn reads and writes.
+        names another. With arguments the call is made and measured, and where it is small the page shows, too, which
+        elements each turn reads and writes.
         """
         from tilewright.explore.writer import write
 
@@ -83,7 +84,7 @@ class Explored:
                 self.stages["fusion"] if "fusion" in self.stages else "",
                 [(record.name, record.start, record.end) for record in self.profile.records],
                 [*self._facts()],
-                roofline=None if called is None else self.roofline(*args, **named),
+                speed=None if called is None else self.speed(*args, **named),
                 watch=None if called is None else partial(watched, source, self.entry.name, called),
             )
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 
 from tilewright.core.program import Program
-from tilewright.records import mutable
+from tilewright.records import mutable, record
 
 
-@dataclass(frozen=True)
+@record
 class StageRecord:
     """One stage: when it began and ended, in seconds by the same clock, and what it consisted of."""
 
@@ -38,8 +38,8 @@ class Profile:
     def seconds(self) -> dict[str, float]:
         """Seconds by stage; one that runs several times counts once."""
         found: dict[str, float] = {}
-        for record in self.records:
-            found[record.name] = found.get(record.name, 0.0) + record.duration
+        for each in self.records:
+            found[each.name] = found.get(each.name, 0.0) + each.duration
         return found
 
     @contextmanager

@@ -19,9 +19,7 @@ from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
 from tilewright.programs.explained import Explained
-from tilewright.programs.exported import Exported
-from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
-from tilewright.programs.located import Located
+from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, Located, file_of, path_of
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
 from tilewright.programs.profile import Profile
 from tilewright.programs.stages import Makers, Stages
@@ -30,6 +28,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tilewright.programs.config import RunConfig
+    from tilewright.programs.torch_op import TorchOp
+
+
+class Exported:
+    """What a compiled program can be written down or wrapped as."""
+
+    declared: Program
+
+    def as_pto(self) -> str:
+        """Return the program as PTO text, which `pto.jit(source=...)` reads; `pto.NoPtoError` for what that cannot say.
+
+        Its function takes the program's parameters, tensors as pointers, and then each named extent as an `index`.
+        """
+        from tilewright.programs.pto_text.export import as_pto
+
+        return as_pto(self.declared)
+
+    def as_torch_op(self: Any, name: str) -> TorchOp:
+        """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""
+        from tilewright.programs.torch_op import torch_op
+
+        return torch_op(self.declared, self, name)
 
 
 class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):

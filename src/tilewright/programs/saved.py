@@ -12,13 +12,13 @@ from __future__ import annotations
 import errno
 import json
 from dataclasses import asdict
-from hashlib import sha256
 from os.path import basename
 from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.abi import Number
 from tilewright.core.program import Function, Program
 from tilewright.core.types import TensorType, Type
+from tilewright.digests import sha256
 from tilewright.errors import ArtifactError
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.folder import ARTIFACT, META, publish

@@ -11,10 +11,10 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tilewright.digests import sha256
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoSourceNotFoundError
 from tilewright.pto.module import Module

@@ -15,8 +15,11 @@ from tilewright.frontend.tracebacks import brief
 from tilewright.pto.elements import A3, A5, refuse_elements
 from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
+from tilewright.pto.machine.cores import kinds_said
+from tilewright.pto.meetings import MET, refuse_pipes
 from tilewright.pto.module import Constants, Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.scopes import refuse_escapes
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.rules import any_packed, refuse_counts, refuse_kinds, refuse_packed, refuse_slots
@@ -43,7 +46,12 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
         constants.arch = "" if is_portable else archs[func]
         checker = _Checker(visible, constants)
         checker.function(func)
+        if constants.arch:
+            refuse_escapes(func)
         calls[func] = checker.calls
+        if checker.has_pipes:
+            every = {each.name: each for each in archs if each.body is not None}
+            refuse_pipes(func, dict(kinds_said(module))[func], every, constants.arch)
     _refuse_recursion(calls)
 
 
@@ -73,6 +81,8 @@ class _Checker:
     functions: dict[str, Func]
     _constants: Constants
     calls: dict[Func, Op] = field(default_factory=dict[Func, Op])
+    has_pipes: bool = False
+    """Whether some op is about what cores hand each other."""
     _sections: set[str] = field(default_factory=set[str])
     _has_packed: bool = False
     """Whether some value so far is packed; most functions have none, and no op of theirs need be asked."""
@@ -132,6 +142,8 @@ class _Checker:
         except KernelError as error:
             error.locate((op.span,), _origins(op))
             raise
+        if form.syntax is Syntax.FREE and op.name in MET:
+            self.has_pipes = True
         check = _Checker._launch if op.name == LAUNCH else _STRUCTURED.get(form.syntax)
         if check is not None:
             check(self, op)

@@ -14,6 +14,8 @@ from tilewright.core.types import ScalarType, TensorType, tensor
 from tilewright.dtypes import INDEX, UINT8
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.ops.builder import tile_type
+from tilewright.passes.covered import is_covered
+from tilewright.pto.forwarded import forwarded
 from tilewright.pto.machine.cores import Core
 from tilewright.pto.machine.machine import Blocks, Machine
 from tilewright.pto.machine.memory import Knowledge
@@ -53,7 +55,12 @@ class Walked:
         """Return what it does, behind the making of its memories."""
         machine = self.machine
         slots = [slot for slot in machine.memory.slots.values() if slot.needs_value]
-        return (*_arenas(machine), *(_blank(machine, slot) for slot in slots), *machine.b.blocks[0])
+        body = [*(_blank(machine, slot) for slot in slots), *machine.b.blocks[0]]
+        buffers = _buffers(machine)
+        if machine.memory.core is None:
+            body = forwarded(body, {var: used for var, _, used in buffers}, self.parameters.variables)
+        made = {stmt.var for stmt in body if isinstance(stmt, AssignStmt)}
+        return (*_arenas(machine, [each for each in buffers if each[0] not in made], body), *body)
 
     @property
     def directions(self) -> tuple[ParamDirection, ...]:
@@ -148,16 +155,23 @@ def _blank(machine: Machine, slot: Slot) -> Stmt:
     return AssignStmt(slot.var, zeros, slot.var.span)
 
 
-def _arenas(machine: Machine) -> list[Stmt]:
-    """Return the statements that make the local memories, zeroed, as large as the function uses them."""
-    made: list[Stmt] = []
+def _buffers(machine: Machine) -> list[tuple[Var, int, int]]:
+    """Return the buffers of the local memories, each with how large it is and how much of that is used."""
+    found: list[tuple[Var, int, int]] = []
     for arena in (*machine.memory.arenas.values(), *machine.memory.private.values()):
         if arena.base is not None:
             continue  # which all cores have, and whoever calls them makes
-        whole = [] if arena.pieces else [(arena.var, arena.size)]
-        for var, size in (*whole, *((piece, end - first) for (first, end), piece in arena.pieces.items())):
-            if size:
-                fresh = machine.b.op("tensor.create", shape=(size,), dtype=UINT8, init_value=0)
-                var.type = fresh.type
-                made.append(AssignStmt(var, fresh))
+        found += [] if arena.pieces else [(arena.var, arena.size, arena.used)]
+        found += [(piece, end - first, end - first) for (first, end), piece in arena.pieces.items()]
+    return [each for each in found if each[1]]
+
+
+def _arenas(machine: Machine, buffers: Sequence[tuple[Var, int, int]], body: Sequence[Stmt]) -> list[Stmt]:
+    """Return the statements that make local memories, zeroed where something may be read before it is written."""
+    made: list[Stmt] = []
+    for var, size, used in buffers:
+        zero = None if is_covered(body, var, used) else 0
+        fresh = machine.b.op("tensor.create", shape=(size,), dtype=UINT8, init_value=zero)
+        var.type = fresh.type
+        made.append(AssignStmt(var, fresh))
     return made

@@ -33,6 +33,7 @@ EPILOG = """examples:
   tilewright show kernels.py:softmax              one of several @pl.jit kernels
   tilewright explore kernel.py                    a page with every stage, each line beside the one it came from
   tilewright explore kernel.py:softmax x=1000x128 one of several kernels, for a tensor that its annotations leave open
+  tilewright explore script.py --run              the program that a script's first call has compiled
   tilewright access kernel.py x=40x32             which elements each turn reads and writes
   tilewright bench kernel.py x=fp16:1000x128      how long it takes
   tilewright explain kernel.py x=1000x128         why it takes that long, line by line, and what to try
@@ -104,10 +105,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     show.add_argument("--types", action="store_true", help="write the type of every local")
     _can_print_json(show)
     show.set_defaults(command=_show)
-    explorer = commands.add_parser("explore", help="write a page of every stage", description=exploring.EXPLORE)
-    exploring.configure_explore(explorer)
-    access = commands.add_parser("access", help="say what each turn touches", description=exploring.ACCESS)
-    exploring.configure_access(access)
+    exploring.configure(commands)
     bench = commands.add_parser("bench", help="say how long a kernel takes", description=benching.ABOUT)
     benching.configure(bench)
     explain.configure(commands.add_parser("explain", help="say why a kernel is slow", description=explain.ABOUT))

@@ -7,39 +7,85 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InternalError, TilewrightError
+from tilewright.errors import InternalError, ResultCountError, TilewrightError
 from tilewright.explore.gather import gathered
 from tilewright.explore.subject import Subject
-from tilewright.explore.watched import TooLarge
+from tilewright.explore.watched import TOO_LARGE
 from tilewright.explore.writer import unpacked, write
 from tilewright.passes.stages import Walk, walked
+from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
-from tilewright.tools.files import compiled_in, named, program_in
+from tilewright.tools.files import UntoldError, called_in, compiled_in, named, program_in
 from tilewright.tools.naming import CommandError
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
 
 EXPLORE = """Write one HTML page that shows a program at every stage, each line beside the one it came from: the source,
 the IR after each pass, LLVM or Triton IR and PTX, machine code, memory, launches, and what calls find it by. It needs
 no server and no network. A kernel that is refused gets a page too, with the stage that refused it."""
 ACCESS = """Run a small call in the interpreter and say which elements of each argument its turns read and write: gaps,
 overlaps, repeated and strided reads, races, elements that nobody wrote. -o writes a page that plays it, too."""
-HOLDS = "a Python file with @pl.jit kernels, or else one @pl.program or @pl.function"
+HOLDS = "a Python file with @pl.jit kernels, or else one @pl.program or @pl.function, or a file of PTO text"
 
 
-def configure_explore(parser: argparse.ArgumentParser) -> None:
-    """Add what `tilewright explore` takes to its parser."""
+EXPLORE_EXAMPLES = """examples:
+  tilewright explore kernel.py                       writes KERNEL.html beside you
+  tilewright explore kernels.py:softmax x=1000x128   one of several, for a tensor that its annotations leave open
+  tilewright explore script.py --run                 the program that a script's first call has compiled
+  tilewright explore kernel.py x=40x32 --access      with what each turn touches, and how fast it is
+  tilewright explore kernel.py --platform cuda       Triton IR, PTX and machine code of a GPU
+  tilewright explore kernel.pto                      PTO text, line by line
+
+On the page: point at a line to see what it became, click to hold on to it, ? for the keys. The address says where you
+are, as in KERNEL.html#tab=code&code=llvm&line=10.
+"""
+ACCESS_EXAMPLES = """examples:
+  tilewright access kernel.py x=40x32                what is read and written, and what is remarkable about it
+  tilewright access kernel.py x=40x32 -o page.html   the same as pictures that play turn by turn
+  tilewright access kernel.py x=40x32 --json         every touch of every turn
+
+findings:
+  race        two turns of a parallel loop touch one element, and one of them writes it
+  undefined   a look at elements that nobody wrote
+  gap         elements that no turn touches, or writes where something is written
+  overlap     elements that several turns write
+  repeated    elements that several turns read
+  strided     elements that are touched one by one, the same distance apart
+"""
+
+
+def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands to those of a parser."""
+    raw = argparse.RawDescriptionHelpFormatter
+    _configure_explore(
+        commands.add_parser(
+            "explore", help="write a page of every stage", description=EXPLORE, epilog=EXPLORE_EXAMPLES,
+            formatter_class=raw,
+        )
+    )  # fmt: skip
+    _configure_access(
+        commands.add_parser(
+            "access", help="say what each turn touches", description=ACCESS, epilog=ACCESS_EXAMPLES,
+            formatter_class=raw,
+        )
+    )  # fmt: skip
+
+
+def _configure_explore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
     arguments.add_to(parser)
     parser.add_argument("-o", "--output", metavar="PAGE", help="where to write it (default: KERNEL.html)")
     parser.add_argument("--platform", metavar="NAME", help="what to compile for: cpu, cuda, interpret (default: cpu)")
+    parser.add_argument("--run", action="store_true", help="run the file, and show the program of its first call")
     parser.add_argument("--access", action="store_true", help="call it with random arguments, and show what it touches")
     parser.add_argument("--json", action="store_true", help="print the page's data instead")
     parser.set_defaults(command=_explore)
 
 
-def configure_access(parser: argparse.ArgumentParser) -> None:
-    """Add what `tilewright access` takes to its parser."""
+def _configure_access(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
     arguments.add_to(parser)
     parser.add_argument("-o", "--output", metavar="PAGE", help="write a page with the pictures, too")
@@ -52,11 +98,9 @@ def _explore(options: argparse.Namespace) -> None:
     said = arguments.given(options.arguments)
     try:
         with screen.working(f"compiling {file}"):
-            compiled = compiled_in(file, kernel, said, options.platform)
+            compiled = _compiled(options, file, kernel, said)
         called = arguments.inputs(compiled.entry.function, said) if options.access else {}
-    except InternalError:
-        raise
-    except (CommandError, TooLarge):
+    except (InternalError, CommandError, ResultCountError, UntoldError):
         raise
     except TilewrightError as error:
         page = gathered(_refused(file, kernel, said, error))
@@ -70,6 +114,14 @@ def _explore(options: argparse.Namespace) -> None:
         screen.json_text(json.dumps(data))
     else:
         print(target)
+
+
+def _compiled(options: argparse.Namespace, file: str, kernel: str | None, said: Mapping[str, str]) -> CompiledProgram:
+    if not options.run:
+        return compiled_in(file, kernel, said, options.platform)
+    if said or options.platform:
+        raise CommandError("--run takes the calls as the file makes them: leave out arguments and --platform")
+    return called_in(file, kernel)
 
 
 def _refused(file: str, kernel: str | None, said: Mapping[str, str], error: TilewrightError) -> Subject:
@@ -91,7 +143,8 @@ def _access(options: argparse.Namespace) -> None:
     called = arguments.inputs(compiled.entry.function, said)
     with screen.working("watching"):
         page = compiled.page(**called)
-    assert page.access is not None
+    if page.access is None:
+        raise CommandError(f"{TOO_LARGE}\n    help: call it with smaller ones")
     if options.json:
         screen.json_text(json.dumps(asdict(page.access)))
     else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import runpy
+import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from tilewright.programs.platforms import DEFAULT
 from tilewright.programs.program import CompiledProgram
 from tilewright.tools.arguments import number_of, tensor_of
 from tilewright.tools.naming import CommandError, check_known
+from tilewright.tools.pto import entry_of, lowered
+from tilewright.tools.pto_texts import module_in
 
 
 def named(text: str) -> tuple[str, str | None]:
@@ -63,7 +67,29 @@ def _as_command() -> Generator[None]:
         raise CommandError(str(error)) from None
 
 
+def called_in(path: str, kernel: str | None = None) -> CompiledProgram:
+    """Return the program of a kernel's first call where the file is run as a script, which prints to stderr."""
+    before, sys.argv = sys.argv, [path]
+    try:
+        with redirect_stdout(sys.stderr):
+            module = runpy.run_path(path, run_name="__main__")
+    finally:
+        sys.argv = before
+    kernels = [value for value in module.values() if isinstance(value, pl.JITFunction) and _programs(value)]
+    if not kernels:
+        raise CommandError(f"{path} calls no @pl.jit kernel when it is run")
+    return _programs(_chosen(kernels, kernel))[0]
+
+
+def _programs(kernel: pl.JITFunction) -> list[CompiledProgram]:
+    """Return what calls of a kernel have had compiled, the first one first."""
+    return list(kernel._cache.values()) if kernel.kind is KernelKind.ENTRY else []  # pyright: ignore
+
+
 def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
+    if path.endswith(".pto"):
+        module = module_in(Path(path))
+        return lowered(module, entry_of(module, kernel), "a5")
     names = {"pl": pl}
     module, source = executed(Path(path).read_text(encoding="utf-8"), names, path)
     kernels = [value for value in module.values() if _is_entry(value, module)]
@@ -123,12 +149,16 @@ def _argument(
     return None
 
 
+class UntoldError(AnnotationError):
+    """A kernel that only a call tells what it is compiled for."""
+
+
 def _untold(kernel: pl.JITFunction, parameter: KernelParameter, says: Declared) -> AnnotationError:
     what, example, value = "the type", "pl.FP32", "4"
     if says.is_tensor:
         what, example = "the shape and dtype", 'pl.Tensor[[M, 128], pl.FP32] with M = pl.dynamic("M")'
         value = "fp32:64x128"
-    error = AnnotationError(
+    error = UntoldError(
         f"only a call tells {what} of `{parameter.name}`",
         spans=[parameter.span],
         help=f"say {parameter.name}={value} behind the file, or annotate it, as in {example}",

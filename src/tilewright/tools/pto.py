@@ -83,7 +83,7 @@ def _check(options: argparse.Namespace) -> None:
         module = module_in(path)
         launchable = [func for func in module.funcs() if func.body is not None and _is_launchable(func)]
         for func in launchable:
-            program = _lowered(module, func, options.target)
+            program = lowered(module, func, options.target)
             if options.show:
                 screen.titled(f"{path} @{func.name}", "as tile IR", program.as_python(concise=True))
         names = ", ".join(f"@{func.name}" for func in launchable)
@@ -94,7 +94,8 @@ def _is_launchable(func: Func) -> bool:
     return not func.results and all(isinstance(a.type, (Ptr, Scalar)) for a in func.arguments)
 
 
-def _lowered(module: Module, func: Func, target: str) -> Program:
+def lowered(module: Module, func: Func, target: str) -> Program:
+    """Return a function as a program of tiles."""
     from tilewright.pto.lower import lower
 
     return lower(module, func, target=target)
@@ -102,13 +103,13 @@ def _lowered(module: Module, func: Func, target: str) -> Program:
 
 def _run(options: argparse.Namespace) -> None:
     module = module_in(options.file)
-    func = _entry(module, options.entry)
+    func = entry_of(module, options.entry)
     if options.grid < 1:
         raise CommandError(f"--grid must be 1 or more, got {options.grid}")
     given = _given(func, options.arguments)
     rng = np.random.default_rng(options.seed)
     values: list[Any] = [_value(argument, given[argument.name], rng) for argument in func.arguments]
-    program = _lowered(module, func, options.target)
+    program = lowered(module, func, options.target)
     before = _copied(values)
     _launch(program, options.platform, options.grid, values)
     _report(_buffers(func, before), _buffers(func, values))
@@ -129,7 +130,7 @@ def _buffers(func: Func, values: Sequence[Any]) -> dict[str, Array]:
     return {argument.name: value for argument, value in pairs if isinstance(argument.type, Ptr)}
 
 
-def _entry(module: Module, name: str | None) -> Func:
+def entry_of(module: Module, name: str | None) -> Func:
     """Return the function to run: the named one, or the only one there is."""
     funcs = [func for func in module.funcs() if func.body is not None]
     if name is not None:

@@ -23,11 +23,18 @@ def pto_page() -> str:
         generated("PTO's ops", "the declarations in src/tilewright/pto/ops"),
         "How each op of PTO text is written after its name, and what it does. What may be left out stands in brackets; "
         "`tilewright pto explain OP` shows an entry in a terminal, with its rules and a kernel that runs it. "
-        "[PTO text](pto.md) has the rest.",
+        f"[PTO text](pto.md) has the rest. {_counted()}",
         *(page(f"## {noun.title()}", _heading(noun), _rows(names)) for noun, names in nouns.items()),
         page("## Elements", _ELEMENTS, table(("Ops", "A2/A3", "A5"), _element_rows())),
         page("## Conversions of lanes", _LANES, table(("From", "To", "Says"), _lane_rows())),
     )
+
+
+def _counted() -> str:
+    """Return how many ops there are, and what keeps the others from running."""
+    families = [declared.family for declared in OPS.values() if declared.family]
+    others = ", ".join(sorted(set(families)))
+    return f"Of {len(OPS)} ops {len(OPS) - len(families)} run; the others are read and verified ({others})."
 
 
 _ELEMENTS = """

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,28 @@ def attempt(name: str, first: int, second: int, timeout: float = 30.0) -> None:
     print(f"{name}: {found} [{'late' if time.monotonic() - since > 10 else 'in time'}]", flush=True)
 
 
+def examples() -> None:
+    """Run every example of many ranks on these processes, and say which gave what torch does."""
+    for path in sorted((Path(__file__).parents[3] / "examples" / "distributed").glob("*.py")):
+        module = runpy.run_path(str(path))
+        for way in module.get("WAYS", [None]):
+            got, wanted = module["run"](2, **({} if way is None else {"way": way}))
+            is_right = np.allclose(got, wanted, rtol=1e-4, atol=1e-3)
+            print(f"example {path.stem}{f' {way}' if way else ''}: {'right' if is_right else 'wrong'}", flush=True)
+
+
+def grouped() -> None:
+    """Run on a process group that the script has made, with its ranks and not those of the launcher."""
+    import torch.distributed as dist
+
+    group: Any = dist.new_group([0, 1])  # pyright: ignore[reportUnknownMemberType]
+    x, y, z = (np.full((2, 1), value, np.int32) for value in (2, 0, 0))
+    meeting(x, y, z, config=RunConfig(distributed_config=DistributedConfig([0, 1], process_group=group)))
+    print(f"grouped: {y.ravel().tolist()}", flush=True)
+
+
+examples()
+grouped()
 attempt("works", 2, 2)
 attempt("again", 2, 2)
 attempt("raises", 2, -1)

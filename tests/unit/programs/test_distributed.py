@@ -109,3 +109,66 @@ def written_in_place(x: pl.Tensor[[16, 32], pl.FP32], y: pl.Out[pl.Tensor[[16, 3
 def test_a_chip_may_be_written_inside_the_host_function(platform: str) -> None:
     x = np.ones((16, 32), np.float32)
     assert np.array_equal(written_in_place(x, config=RunConfig(platform=platform)), x + 1)
+
+
+@pl.jit
+def deferring(x: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]], inbox: S, signal: S):
+    """Wait for the other rank in a task of its own, which stands before what tells the other rank to go on."""
+    with pl.at(level=pl.Level.CORE_GROUP) as arrived:
+        pld.system.defer_wait(signal, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        other = 1 - pld.rank(inbox)
+        pld.system.notify(inbox, other, [0, 0], pl.read(x, [0]), op=pld.NotifyOp.Set)
+        pld.system.notify(signal, other, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    with pl.at(level=pl.Level.CORE_GROUP, deps=[arrived]):
+        pl.write(y, [0], pl.read(inbox, [0, 0]))
+    return y
+
+
+@pl.jit.host
+def deferred(x: pl.Tensor[[2, 1], pl.INT32], y: pl.Out[pl.Tensor[[2, 1], pl.INT32]]):
+    rows = pld.alloc_window_buffer(4)
+    cells = pld.alloc_window_buffer(4)
+    for r in pl.range(pld.world_size()):
+        inbox = pld.window(rows, [1, 1], dtype=pl.INT32)
+        deferring(x[r], y[r], inbox, pld.window(cells, [1, 1], dtype=pl.INT32), device=r)
+    return y
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_a_deferred_wait_stands_before_what_depends_on_it(platform: str) -> None:
+    x = np.array([[5], [7]], np.int32)
+    y = deferred(x, config=RunConfig(platform=platform, device_ids=[0, 1]))
+    assert y.ravel().tolist() == [7, 5]
+
+
+@pl.jit
+def counts_down(x: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.system.device_assert(pl.read(x, [0]) > 0, message="there is nothing left")
+        pl.write(y, [0], pl.read(x, [0]) - 1)
+    return y
+
+
+@pl.jit.host
+def handed_around(x: pl.Tensor[[2, 1], pl.INT32], y: pl.InOut[pl.Tensor[[4, 2, 1], pl.INT32]]):
+    """Every rank counts down what the other one has left, after two turns of its own."""
+    for r in pl.range(pld.world_size()):
+        counts_down(x[r], y[0, r], device=r)
+        counts_down(y[0, r], y[1, r], device=r)
+    for r in pl.range(pld.world_size()):
+        counts_down(y[1, 1 - r], y[2, r], device=r)
+        counts_down(y[2, r], y[3, r], device=r)
+    return y
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_what_a_rank_reads_of_another_is_there_and_a_mistake_is_the_last_turn(platform: str) -> None:
+    x, y = np.array([[9], [5]], np.int32), np.zeros((4, 2, 1), np.int32)
+    config = RunConfig(platform=platform, device_ids=[0, 1])
+    handed_around(x, y, config=config)
+    assert y.reshape(4, 2).tolist() == [[8, 4], [7, 3], [2, 6], [1, 5]]
+    y[:] = -7
+    with pytest.raises(ExecutionError, match="there is nothing left"):
+        handed_around(np.array([[1], [5]], np.int32), y, config=config)
+    assert y[:, 0].ravel().tolist()[:2] == [0, -7] and y[2, 1] == -7

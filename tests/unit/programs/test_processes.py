@@ -13,12 +13,13 @@ import pytest
 WORKER = Path(__file__).with_name("distributed_worker.py")
 
 
-def launched(ranks: int) -> list[str]:
-    """Return what each process printed; they are launched as torchrun launches them."""
+def launched(ranks: int, cache: Path) -> list[str]:
+    """Return what each process printed; they are launched as torchrun launches them, and share a cache."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     told = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+    told["TILEWRIGHT_CACHE_DIR"] = str(cache)
     processes = [
         subprocess.Popen(
             [sys.executable, str(WORKER)],
@@ -33,15 +34,21 @@ def launched(ranks: int) -> list[str]:
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")
-def test_processes_share_windows_end_together_and_go_on_after_faults() -> None:
-    first, second = launched(2)
+def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: Path) -> None:
+    first, second = launched(2, tmp_path)
     works = ": [2, 12, 24, 4] [in time]"
     for said in (first, second):
         lines = said.splitlines()
-        assert [line for line in lines if line.startswith("works")] == [f"works{works}"], said
+        assert [line.replace("late", "in time") for line in lines if line.startswith("works")] == [f"works{works}"], (
+            said
+        )
         assert [line for line in lines if line.startswith("again")] == [f"again{works}"], said
         assert [line for line in lines if line.startswith("recovers")] == [f"recovers{works}"] * 2, said
-        assert all(line.endswith("[in time]") for line in lines if ": " in line and line.split(":")[0].isalpha()), said
+        faults = [line for line in lines if line.split(":")[0] in ("raises", "hangs", "dies")]
+        assert len(faults) >= 2 and all(line.endswith("[in time]") for line in faults), said
+        assert "grouped: [2, 12]" in lines, said
+        examples = [line for line in lines if line.startswith("example ")]
+        assert len(examples) >= 11 and all(line.endswith(": right") for line in examples), said
     told = {line.split(":")[0]: line for line in first.splitlines() if ": " in line}
     assert "rank 1 failed: x must not be negative" in told["raises"]
     assert "its cell is 2, and it waits for == 7" in told["hangs"] and "more than 0.5 s" in told["hangs"]

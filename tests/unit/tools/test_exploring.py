@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Golden
+from pages import ROOT
 
 from tilewright.explore.writer import unpacked
 from tilewright.tools import cli
@@ -31,6 +32,15 @@ def wrong(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]
 """
 
 
+CALL = """
+if __name__ == "__main__":
+    import numpy as np
+
+    x = np.ones((40, 8), np.float32)
+    scale(x, 3, x.copy())
+"""
+
+
 @pytest.fixture
 def kernels(tmp_path: Path) -> Path:
     path = tmp_path / "kernels.py"
@@ -48,6 +58,21 @@ def test_explore_writes_a_page_for_arguments_that_are_said(kernels: Path, capsys
     assert len(data["access"]["turns"]) == 3
 
 
+def test_explore_shows_the_program_that_a_script_has_called_for(
+    kernels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels.write_text(KERNELS + CALL, encoding="utf-8")
+    assert cli.main(["explore", str(kernels), "--run", "-o", str(kernels.with_name("page.html"))]) == 0
+    data = unpacked(kernels.with_name("page.html").read_text(encoding="utf-8"))
+    assert data["title"] == "scale" and ["found by", "x"] in [[fact["group"], fact["name"]] for fact in data["facts"]]
+
+
+def test_a_kernel_that_only_a_call_tells_about_gets_no_page(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explore", f"{kernels}:scale", "-o", str(kernels.with_name("page.html"))]) == 1
+    assert "help: say x=fp32:64x128" in capsys.readouterr().err
+    assert not kernels.with_name("page.html").exists()
+
+
 def test_a_kernel_that_is_refused_gets_a_page_with_the_stage_that_refused_it(
     kernels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,6 +82,14 @@ def test_a_kernel_that_is_refused_gets_a_page_with_the_stage_that_refused_it(
     data = unpacked(page.read_text(encoding="utf-8"))
     assert (data["refusal"]["stage"], data["refusal"]["kind"]) == ("CheckControlPlane", "ControlPlaneComputeError")
     assert data["refusal"]["place"] == 13 and [each["name"] for each in data["passes"]] == ["FrontEnd"]
+
+
+def test_explore_reads_pto_text_line_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explore", str(ROOT / "examples/pto/softmax.pto"), "-o", str(tmp_path / "page.html")]) == 0
+    data = unpacked((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert [source["name"] for source in data["sources"]] == ["softmax.pto"]
+    (llvm,) = [text for text in data["code"] if text["name"] == "llvm"]
+    assert len(set(llvm["places"])) > 10
 
 
 def test_access_says_what_is_remarkable(kernels: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:

@@ -136,7 +136,10 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     else:
         backend.add_stages(makers, options, triton.language)
     for name, make in makers.items():
-        module = make(module, metadata)
+        try:
+            module = make(module, metadata)
+        except triton.assembler_error as error:
+            raise ValueError(str(error)) from None
         if name in STAGES:
             texts[name] = str(module)
         most = shared_memory(capability)
@@ -195,10 +198,12 @@ class _Triton:
         from triton._C.libtriton import ir  # pyright: ignore
         from triton.backends.compiler import GPUTarget, Language  # pyright: ignore
         from triton.compiler.compiler import make_backend  # pyright: ignore
+        from triton.runtime.errors import PTXASError  # pyright: ignore
 
         self.ir: Any = ir
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
+        self.assembler_error: Any = PTXASError
         self.has_wrapped_descriptors = triton_release() < (3, 8)
         self.language: Any = Language.TRITON  # pyright: ignore
         self.with_layouts: Any = Language.GLUON  # pyright: ignore

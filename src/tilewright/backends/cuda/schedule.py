@@ -24,8 +24,6 @@ OF_PRODUCTS, HEAVY = 128, 40
 does so much to each of them: the time that compiling takes grows faster than what a thread does."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
-LARGE = 1 << 16
-"""Elements of tiles beside products that 8 warps have no registers for."""
 BAND = 16
 """Rows of a product's blocks that neighbours are in."""
 SPECIALIZED = "} {tt.warp_specialize}"
@@ -55,19 +53,28 @@ def plain(
     loaded: tuple[int, int] = (0, 1),
     is_light: bool = False,
     work: int = 0,
+    most: int = 8,
 ) -> Schedule:
     """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
 
     `loaded` is how many bytes it loads at once and folds, and of how many an element is; one that is light does little
-    more than load and store. `work` is how many operations on floats there are in its text.
+    more than load and store. `work` is how many operations on floats there are in its text,
+    and `most` the warps that products have at most.
     """
     if not products:
         size, element = loaded
         wide = largest // LIGHT if is_light else size // (LOADED if element < 4 else LOADED // 2)
         return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
-    most = 8 if held < LARGE else 16
     return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), most), 3)
+
+
+def of_part(count: int) -> Schedule:
+    """Return the schedule of a block that does much to each of so many elements of a row: of one warp, if that has all.
+
+    The fewer warps there are, the sooner the next block begins.
+    """
+    return Schedule(_warps(count // PER_THREAD, 32, 1), 3)
 
 
 def described(largest: int, products: Sequence[tuple[int, int]], loaded: int, work: int = 0) -> tuple[Schedule, ...]:

@@ -2,7 +2,7 @@
 
 function finding(found) {
   const text = found.text.includes("\n") ? element("pre", { class: "mono" }, found.text) : element("span", {}, ` ${found.text}`);
-  return element("div", { class: `finding ${found.kind}` }, element("b", {}, found.kind), element("div", {}, found.argument ? element("code", { class: "mono" }, found.argument) : "", text));
+  return element("div", { class: `finding ${found.kind}`, "data-place": found.place || null }, element("b", {}, found.kind), element("div", {}, found.argument ? element("code", { class: "mono" }, found.argument) : "", text));
 }
 
 class AccessView {
@@ -17,6 +17,7 @@ class AccessView {
       element("div", { class: "legend" }, ...[["read", "read"], ["write", "written"], ["both", "read and written"], ["add-color", "added to"], ["del-ink", "written by several turns"], ["line", "untouched"]].map(([color, text]) => element("span", { style: `--color:var(--${color})` }, text))),
       element("div", { class: "arguments" }, ...this.figures.map((figure) => figure.node)),
       ...(access.findings.length ? [element("h2", {}, "What there is to know"), ...access.findings.map(finding)] : []));
+    this.node.addEventListener("click", (event) => { const place = placeOf(event); if (place) links.pin(place); });
     this.go(-1);
   }
   figure(argument) {
@@ -75,7 +76,7 @@ class AccessView {
     context.fillStyle = color("panel");
     context.fillRect(0, 0, figure.canvas.width, figure.canvas.height);
     const shades = [color("line"), color("read"), color("write"), color("both"), color("add-color"), color("both"), color("both"), color("both")];
-    const gap = figure.cell > 3 ? 1 : 0;
+    const gap = figure.cell > 5 ? 1 : 0;
     for (let at = 0; at < marks.length; at++) {
       context.fillStyle = marks[at] & 8 ? color("del-ink") : shades[marks[at]];
       context.fillRect((at % figure.columns) * figure.cell, Math.floor(at / figure.columns) * figure.cell, figure.cell - gap, figure.cell - gap);

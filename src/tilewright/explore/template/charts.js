@@ -71,7 +71,7 @@ function flameChart(steps) {
 function rooflineChart(roof) {
   const width = 760, height = 380, left = 88, bottom = 46;
   const ridge = roof.flops_peak / roof.bytes_peak, at = roof.bytes ? roof.flops / roof.bytes : ridge;
-  const low = Math.min(0.05, at / 4, ridge / 8), high = Math.max(100, at * 4, ridge * 8), top = roof.flops_peak * 2, base = Math.min(roof.flops || top, low * roof.bytes_peak) / 4;
+  const low = Math.min(0.05, at / 4, ridge / 8), high = Math.max(100, at * 4, ridge * 8), top = roof.flops_peak * 2, base = Math.min(roof.flops / roof.seconds || top, low * roof.bytes_peak) / 3;
   const log = (value, from, to) => Math.log(value / from) / Math.log(to / from);
   const x = (intensity) => left + log(intensity, low, high) * (width - left - 20), y = (rate) => height - bottom - log(rate, base, top) * (height - bottom - 16);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "roofline" });
@@ -87,7 +87,22 @@ function rooflineChart(roof) {
   picture.append(svg("line", { x1: x(at), x2: x(at), y1: y(roofAt(at)), y2: y(rate), stroke: "var(--write)", "stroke-dasharray": "4 3" }));
   picture.append(tipped(svg("circle", { cx: x(at), cy: y(rate), r: 7, fill: "var(--write)" }), `${scaled(rate, "FLOP/s")}, ${scaled(roof.bytes / roof.seconds, "B/s")}, ${(1e6 * roof.seconds).toFixed(1)} us`));
   const said = `${(100 * part).toFixed(0)} % of what the machine allows at ${at.toPrecision(2)} operations a byte: ${scaled(rate, "FLOP/s")} and ${scaled(roof.bytes / roof.seconds, "B/s")} in ${(1e6 * roof.seconds).toFixed(1)} us.`;
-  return [element("div", { class: "card" }, picture), element("p", {}, said), roof.note ? element("p", { class: "soft" }, roof.note) : ""];
+  return [element("div", { class: "card" }, picture), element("p", {}, said)];
+}
+
+function speedParts(speed, remarks, links, named) {
+  const time = (seconds) => milliseconds(1e3 * seconds), linked = (place, ...children) => {
+    const row = element("tr", place ? { "data-place": place, onclick: () => links.pin(place), onmouseenter: () => links.hover(place) } : {}, ...children);
+    return row;
+  };
+  const cell = (text, name = "") => element("td", { class: name }, text);
+  return [
+    element("h2", {}, "How fast"), element("p", {}, element("strong", {}, time(speed.seconds)), ` by itself, ${time(speed.call_seconds)} called from Python. Bound by ${speed.bound_by}.`),
+    ...(speed.roofline ? rooflineChart(speed.roofline) : []),
+    ...(speed.advice.length ? [element("h2", {}, "Worth trying"), element("ol", {}, ...speed.advice.map(([text]) => element("li", {}, text)))] : []),
+    ...(remarks.length ? [element("h2", {}, "Line by line"), table(["Line", "What was made of it"], remarks.map((remark, index) => linked(remark.place, cell(index && remarks[index - 1].place === remark.place ? "" : named(remark.place), "mono"), cell(remark.text))))] : []),
+    ...(speed.facts.length ? [element("h2", {}, "The whole"), element("ul", {}, ...speed.facts.map((fact) => element("li", {}, fact)))] : []),
+  ];
 }
 
 function table(heads, rows) {

@@ -45,6 +45,7 @@ class PageView {
     const sources = this.page.sources, source = sources[number];
     this.shownSource = number;
     if (!source) return;
+    this.source.language = source.name.endsWith(".pto") ? "code" : "python";
     const linked = new Set([...this.places()]), bad = this.page.refusal?.place;
     const pick = sources.length > 1
       ? element("select", { "aria-label": "File", onchange: (event) => this.showSource(Number(event.target.value)) }, ...sources.map((each, index) => element("option", { value: index, selected: index === number }, each.name)))
@@ -80,7 +81,7 @@ class PageView {
     if (tab === "code") hash.set("code", this.page.code[code]?.name ?? "");
     if (pinned >= FILE) hash.set("file", Math.floor(pinned / FILE));
     if (pinned) hash.set("line", pinned % FILE);
-    history.replaceState(null, "", `#${hash}`);
+    try { history.replaceState(null, "", `#${hash}`); } catch { /* a frame of a notebook has no address */ }
     const file = Math.floor(pinned / FILE);
     if (pinned && file !== this.shownSource) { this.showSource(file); this.source.reveal(pinned); }
   }
@@ -242,7 +243,7 @@ const TABS = [
   { id: "launches", name: "Launches", there: (page) => page.launches.length || page.fusion.length, draw: drawLaunches },
   { id: "memory", name: "Memory", there: (page) => page.memory.length, draw: (view) => padded(...view.page.memory.map((plan) => memoryChart(plan, view.links, (place) => view.named(place)))) },
   { id: "access", name: "Access", there: (page) => page.access, draw: drawAccess },
-  { id: "roofline", name: "Roofline", there: (page) => page.roofline, draw: (view) => padded(...rooflineChart(view.page.roofline)) },
+  { id: "speed", name: "Speed", there: (page) => page.speed, draw: (view) => padded(...speedParts(view.page.speed, view.page.remarks, view.links, (place) => view.named(place))) },
   { id: "profile", name: "Compile time", there: (page) => page.profile.length, draw: (view) => padded(...flameChart(view.page.profile)) },
   { id: "facts", name: "Specialization", there: (page) => page.facts.length, draw: drawFacts },
 ];

@@ -127,7 +127,7 @@ class Links {
   }
   mark() {
     for (const view of this.views) view.mark();
-    for (const shape of document.querySelectorAll("svg [data-place]"))
+    for (const shape of document.querySelectorAll("svg [data-place], tr[data-place], .finding[data-place]"))
       shape.classList.toggle("hot", Number(shape.dataset.place) === (this.hot || this.pinned));
   }
 }

@@ -7,7 +7,6 @@ process that fails says why and ends the waits of all others; one that ends or d
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from tilewright.arrays import np
 from tilewright.core.region import Array, Region, whole
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Plan, WindowBuffer
+from tilewright.native import futexes
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.segments import Control, Segment
@@ -26,7 +26,10 @@ from tilewright.programs.distributed.windows import Parts, aligned, room_of
 
 PATIENCE = 2.0
 """Seconds that a process whose run is over has to say so."""
-SPINS = 2000
+SPINS = 50
+"""How often a process looks before it sleeps."""
+FAILED, LATE = 1, 2
+"""How a run came to be over."""
 
 
 class ProcessProgress:
@@ -35,10 +38,13 @@ class ProcessProgress:
     def __init__(self, rank: int, segments: Sequence[Segment]) -> None:
         self.rank = rank
         self.words = [segment.words for segment in segments]
+        self._starts = [segment.words.ctypes.data for segment in segments]
 
-    def advance(self, rank: int) -> None:
-        """Take note that this process has had another turn."""
-        self.words[rank][Control.TURNS] += 1
+    def advance(self, rank: int, turns: int, wakes: bool) -> None:
+        """Take note that this process has had so many more turns."""
+        self.words[rank][Control.TURNS] += turns
+        if wakes:
+            futexes.wake(self._starts[rank] + 8 * Control.TURNS)
 
     def until(self, rank: int, number: int) -> None:
         """Wait until a rank has had so many turns; Ended where the run is over."""
@@ -48,16 +54,18 @@ class ProcessProgress:
         """Wait until all processes have come as far; Ended where the run is over."""
         number = int(self.words[self.rank][Control.EPOCH]) + 1
         self.words[self.rank][Control.EPOCH] = number
+        futexes.wake(self._starts[self.rank] + 8 * Control.EPOCH)
         for rank in range(len(self.words)):
             self._until(rank, Control.EPOCH, number)
 
     def _until(self, rank: int, word: Control, number: int) -> None:
         words, own, spins = self.words[rank], self.words[self.rank], 0
-        while words[word] < number:
+        while (held := int(words[word])) < number:
             if own[Control.ABORT]:
                 raise Ended
             spins += 1
-            os.sched_yield() if spins < SPINS else time.sleep(5e-5)
+            if spins > SPINS:
+                futexes.wait(self._starts[rank] + 8 * word, held)
 
 
 class ProcessRun:
@@ -91,9 +99,8 @@ class ProcessRun:
             own if peer == rank else Segment.opened(processes[peer], descriptor, size)
             for peer, (descriptor, size) in enumerate(told)
         ]
-        self.group.exchanged(None)  # all have opened what they need: descriptors may go
-        for segment in segments:
-            segment.close()
+        self.group.exchanged(None)  # all have opened what they need
+        own.close()
         return segments
 
     def _parts(self, plan: Plan) -> Mapping[WindowBuffer, Parts]:
@@ -155,24 +162,25 @@ class ProcessRun:
 
     def _watch(self, timeout: float) -> None:
         """Wait for this process's part; end all where another process has ended, or they take too long."""
-        since, why = time.monotonic(), ""
+        since = time.monotonic()
         own = self.segments[self.group.rank].words
         try:
             while not self.done.wait(LOOK):
                 late = time.monotonic() - since > timeout
                 if not own[Control.ABORT] and (late or self.group.ended()):
-                    why = f"ranks have waited for each other for more than {timeout:g} s" if late else ""
-                    self._end()
+                    self._end(LATE if late else FAILED)
         except BaseException:
             self._end()
             self.done.wait(PATIENCE)
             raise
         if self.failure is not None:
+            is_late = own[Control.ABORT] == LATE
+            why = f"ranks have waited for each other for more than {timeout:g} s" if is_late else ""
             self.failure = self._explained(self.failure, why)
 
-    def _end(self) -> None:
+    def _end(self, how: int = FAILED) -> None:
         for segment in self.segments:
-            segment.words[Control.ABORT] = 1
+            segment.words[Control.ABORT] = segment.words[Control.ABORT] or how
 
     def _explained(self, error: BaseException, why: str) -> BaseException:
         """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""

@@ -13,8 +13,8 @@ class Ended(Exception):
 class Progress(Protocol):
     """The turns of all ranks."""
 
-    def advance(self, rank: int) -> None:
-        """Take note that a rank has had another turn."""
+    def advance(self, rank: int, turns: int, wakes: bool) -> None:
+        """Take note that a rank has had so many more turns, which `wakes` others that may wait for it."""
         ...
 
     def until(self, rank: int, number: int) -> None:
@@ -31,10 +31,10 @@ class ThreadProgress:
         self.waiting = 0
         self.is_over = False
 
-    def advance(self, rank: int) -> None:
-        """Take note that a rank has had another turn."""
-        self.turns[rank] += 1
-        if self.waiting:
+    def advance(self, rank: int, turns: int, wakes: bool) -> None:
+        """Take note that a rank has had so many more turns, which `wakes` others that may wait for it."""
+        self.turns[rank] += turns
+        if wakes and self.waiting:
             with self.changed:
                 self.changed.notify_all()
 

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from tilewright.core.expr import Expr, Var
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.values import Lowered, Tile
+from tilewright.pto.machine.values import Lowered, Pointer, Tile
 from tilewright.records import record
 
 
-def refuse_unlike(value: Lowered, other: Lowered) -> None:
+def refuse_unlike(m: Machine, value: Lowered, other: Lowered) -> None:
     """Refuse two values that cannot stand for one: where they lie is known before the program runs."""
     if value.frame != other.frame and None not in (value.frame, other.frame):
+        one, two = (v if isinstance(v, Pointer) else getattr(v, "pointer", None) for v in (value, other))
+        if isinstance(one, Pointer) and isinstance(two, Pointer) and m.memory.join(one, two):
+            return
         raise UnsupportedFeatureError(
             "this would be in one buffer or another, as the running program decides",
             help="choose an offset or an address instead, or branch around the ops that use it",
@@ -44,7 +47,7 @@ def hand_on(m: Machine, into: Sequence[Carried], values: Sequence[Lowered]) -> N
     """Assign the parts of values to variables, all of them read before any is written."""
     pairs: list[tuple[Var, Expr]] = []
     for one, value in zip(into, values, strict=True):
-        refuse_unlike(one.like, value)
+        refuse_unlike(m, one.like, value)
         pairs += zip(one.variables, m.parts(value), strict=False)
     targets = {var for var, _ in pairs}
     copies = [(var, m.b.held(part, "was") if part in targets and part is not var else part) for var, part in pairs]

@@ -15,36 +15,41 @@ from tilewright.dtypes import DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.pipes import MOST_PIPES
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.module import Func, Module, Number, Op, Region, SymbolRef, word_of
+from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, word_of
+from tilewright.pto.op import number_of
 from tilewright.pto.types import Space, TileBuf
 from tilewright.records import record
 
 CUBE, VECTOR = "cube", "vector"
-_SECTIONS = {
+SECTIONS = {
     "pto.section.cube": CUBE, "pto.section.vector": VECTOR, "pto.vecscope": VECTOR, "pto.strict_vecscope": VECTOR,
 }  # fmt: skip
+"""The core that runs a region, by the op that it belongs to."""
 _EVENTS = ("pto.sync.set", "pto.sync.wait")
 _LANES = 2
 EVENTS = 16
 """The events of one vector core; the cube counts those of the second from there on."""
 
-PUSHES = {"pto.tpush_to_aiv": "aiv", "pto.tpush_to_aic": "aic"}
-POPS = {"pto.tpop_from_aic": "aiv", "pto.tpop_from_aiv": "aic"}
-_ON_CUBE = (
-    "pto.aic_initialize_pipe",
-    "pto.talloc_to_aiv",
-    "pto.tpush_to_aiv",
-    "pto.tpop_from_aiv",
-    "pto.tfree_from_aiv",
+PIPED: Mapping[str, tuple[str, str]] = {
+    f"pto.{name.format(own=own, other=other)}": (kind, towards.format(own=own, other=other))
+    for kind, own, other in ((CUBE, "aic", "aiv"), (VECTOR, "aiv", "aic"))
+    for name, towards in (
+        ("{own}_initialize_pipe", ""), ("talloc_to_{other}", "{other}"), ("tpush_to_{other}", "{other}"),
+        ("tpop_from_{other}", "{own}"), ("tfree_from_{other}", "{own}"),
+    )
+}  # fmt: skip
+"""The core that each op on pipes is for, and where the pipe leads that it is about."""
+PUSHES, POPS = (
+    {name: towards for name, (_, towards) in PIPED.items() if name.startswith(f"pto.{word}")}
+    for word in ("tpush", "tpop")
 )
-_ON_VECTOR = tuple(name.replace("aiv", "a*").replace("aic", "aiv").replace("a*", "aic") for name in _ON_CUBE)
+
+_MEETS = frozenset((*PUSHES, *POPS, *_EVENTS))
 
 
-def number(op: Op, name: str, default: int = 0) -> int:
-    """Return an attribute that is a whole number."""
-    found = op.attributes.get(name, default)
-    value = found.value if isinstance(found, Number) else found
-    return int(value) if isinstance(value, int) else default
+def number(op: Op, name: str) -> int:
+    """Return an attribute that is a whole number, zero where there is none."""
+    return number_of(op, name) or 0
 
 
 @record
@@ -68,7 +73,7 @@ class Meeting:
 
     kinds: Mapping[Func, str]
     lanes: int
-    entries: dict[tuple[str, int], Entry] = field(default_factory=dict[tuple[str, int], Entry])
+    entries: Mapping[tuple[str, Hashable], Entry]
     queues: dict[tuple[str, Hashable], int] = field(default_factory=dict[tuple[str, Hashable], int])
     shared: set[Space] = field(default_factory=set[Space])
     """The memories that another core than their own writes or reads."""
@@ -92,7 +97,7 @@ class Core:
 
     def skips(self, op: Op, callee: Func | None) -> bool:
         """Return whether an op is for the other core."""
-        kind = _SECTIONS.get(op.name) if callee is None else self.meeting.kinds.get(callee)
+        kind = SECTIONS.get(op.name) if callee is None else self.meeting.kinds.get(callee)
         return kind is not None and kind != self.kind
 
     def owns(self, space: Space) -> bool:
@@ -120,73 +125,77 @@ def within(m: Inside, op: Op, callee: Func | None = None) -> Generator[Func | No
     m.claimed -= is_own
 
 
-def kinds_of(module: Module, outer: str | None = None) -> Iterator[tuple[Func, str]]:
-    """Yield the functions that belong to one core: as they say, as their module says, or by the pipe ops they have."""
-    own = module.attributes.get("pto.kernel_kind")
-    kind = outer if own is None else word_of(own)
+def kinds_said(module: Module, outer: str = "") -> Iterator[tuple[Func, str]]:
+    """Yield every function with the core that it, or the modules around it, say it is for; empty where nobody does."""
+    said = word_of(module.attributes.get("pto.kernel_kind", outer))
     for item in module.items:
         if isinstance(item, Module):
-            yield from kinds_of(item, kind)
-            continue
-        said = item.attributes.get("pto.kernel_kind")
-        found = kind if said is None else word_of(said)
-        found = found or _kind_by_ops(item)
-        if found in (CUBE, VECTOR):
-            yield item, found
+            yield from kinds_said(item, said)
+        else:
+            kind = word_of(item.attributes.get("pto.kernel_kind", said))
+            yield item, kind if kind in (CUBE, VECTOR) else ""
 
 
-def _kind_by_ops(func: Func) -> str | None:
+def kinds_of(module: Module) -> dict[Func, str]:
+    """Return the functions that belong to one core: as is said, or by the pipe ops they have."""
+    found = {func: kind or _kind_by_ops(func) for func, kind in kinds_said(module)}
+    return {func: kind for func, kind in found.items() if kind}
+
+
+def _kind_by_ops(func: Func) -> str:
     ops = func.body.ops if func.body is not None else ()
-    names = {inner.name for op in ops if op.name not in _SECTIONS for inner in op.walk()}
-    on_cube, on_vector = not names.isdisjoint(_ON_CUBE), not names.isdisjoint(_ON_VECTOR)
-    return None if on_cube == on_vector else CUBE if on_cube else VECTOR
+    walked = (inner for op in ops if op.name not in SECTIONS for inner in op.walk())
+    kinds = {PIPED[op.name][0] for op in walked if op.name in PIPED}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def meeting_of(module: Module, func: Func) -> Meeting | None:
     """Return where the cores that run a function meet, None where one core runs all of it."""
-    kinds, scopes = dict(kinds_of(module)), dict(module.scopes())
+    kinds = kinds_of(module)
     if func in kinds:
         return None
-    placed = list(_placed(func, kinds, scopes, None))
+    placed = list(_placed(func, kinds, dict(module.scopes())))
     names = {op.name for op, _ in placed}
-    if {CUBE, VECTOR} - {kind for _, kind in placed} or names.isdisjoint((*PUSHES, *POPS, *_EVENTS)):
+    if {CUBE, VECTOR} - {kind for _, kind in placed} or names.isdisjoint(_MEETS):
         return None
     lanes = _LANES if _uses_both(op for op, _ in placed) else 1
-    meeting = Meeting(kinds, lanes)
-    for towards in ("aiv", "aic"):
-        meeting.entries |= _entries([op for op, _ in placed], towards, lanes)
-    return meeting
+    return Meeting(kinds, lanes, _entries(_uses(placed), lanes))
 
 
 def _placed(
-    func: Func, kinds: Mapping[Func, str], scopes: Mapping[Func, Mapping[str, Func]], kind: str | None
-) -> Iterator[tuple[Op, str | None]]:
-    """Yield every op that a function leads to, with the core that runs it."""
-    kind = kinds.get(func, kind)
-
-    def walk(region: Region, kind: str | None) -> Iterator[tuple[Op, str | None]]:
-        for op in region.ops:
+    func: Func, kinds: Mapping[Func, str], scopes: Mapping[Func, Mapping[str, Func]]
+) -> Iterator[tuple[Op, str]]:
+    """Yield every op that a function leads to, once for each core that runs it there; empty where any may."""
+    left, seen = [(func, "")], set[tuple[Func, str]]()
+    while left:
+        now = left.pop()
+        if now in seen or now[0].body is None:
+            continue
+        seen.add(now)
+        for op, kind in _inside(now[0].body, kinds.get(*now)):
             yield op, kind
-            inner = _SECTIONS.get(op.name, kind)
-            for each in op.regions:
-                yield from walk(each, inner)
             callee = op.attributes.get("callee")
             if isinstance(callee, SymbolRef):
-                found = [f for f in (scopes[func][callee.name], *scopes) if f.name == callee.name and f.body]
-                for one in found[:1]:
-                    yield from _placed(one, kinds, scopes, inner)
+                near = scopes[now[0]].get(callee.name)
+                found = [f for f in (near, *scopes) if f is not None and f.name == callee.name and f.body]
+                left += [(one, kind) for one in found[:1]]
 
-    if func.body is not None:
-        yield from walk(func.body, kind)
+
+def _inside(region: Region, kind: str) -> Iterator[tuple[Op, str]]:
+    for op in region.ops:
+        yield op, kind
+        for inner in op.regions:
+            yield from _inside(inner, SECTIONS.get(op.name, kind))
 
 
 def _uses_both(ops: Iterable[Op]) -> bool:
     """Return whether the second vector core has something to do: halves, its own events, or its number."""
     for op in ops:
+        said = f"{op.attributes.get('written', '')} {word_of(op.attributes.get('accToVecMode', ''))}"
         if (
-            op.name.startswith("pto.get_subblock")
-            or number(op, "split")
-            or "split_" in str(op.attributes.get("written"))
+            number(op, "split")
+            or any(word in said for word in ("split_", "_vec1"))
+            or op.name.startswith("pto.get_subblock")
         ):
             return True
         if op.name in _EVENTS and number(op, "event") >= EVENTS:
@@ -194,28 +203,47 @@ def _uses_both(ops: Iterable[Op]) -> bool:
     return False
 
 
-def _entries(ops: list[Op], towards: str, lanes: int) -> dict[tuple[str, int], Entry]:
-    """Return what the queues of tiles in one direction hold: as much as is pushed or taken, as what it is taken."""
-    found: dict[tuple[str, int], Entry] = {}
-    taken: dict[tuple[str, int], DataType] = {}
-    given = [op for op in ops if PUSHES.get(op.name) == towards] + [op for op in ops if POPS.get(op.name) == towards]
-    for op in given:
-        is_pop = op.name in POPS
-        type_ = (op.results if is_pop else op.operands)[0].type
-        if not isinstance(type_, TileBuf):
+@record
+class Use:
+    """A tile that is pushed to a pipe, or taken from it."""
+
+    op: Op
+    key: tuple[str, Hashable]
+    """Where the pipe leads, and which one it is."""
+    type: TileBuf
+    is_taken: bool
+
+
+def _uses(placed: Iterable[tuple[Op, str]]) -> list[Use]:
+    """Return what pipes of tiles are used for, pushes first."""
+    found: list[Use] = []
+    for op, _ in placed:
+        if op.name not in PUSHES and op.name not in POPS:
             continue
-        key, split = (towards, number(op, "id")), number(op, "split")
+        is_taken = op.name in POPS
+        type_ = (op.results if is_taken else op.operands)[0].type
+        if isinstance(type_, TileBuf):
+            found.append(Use(op, (PIPED[op.name][1], number(op, "id")), type_, is_taken))
+    return sorted(found, key=lambda use: use.is_taken)
+
+
+def _entries(uses: Iterable[Use], lanes: int) -> dict[tuple[str, Hashable], Entry]:
+    """Return what queues of tiles hold: as much as is pushed or taken, as what it is taken."""
+    found: dict[tuple[str, Hashable], Entry] = {}
+    taken: dict[tuple[str, Hashable], DataType] = {}
+    for use in uses:
+        type_, split, before, dtype = use.type, number(use.op, "split"), found.get(use.key), use.type.element.dtype
         axis = split - 1 if split and lanes == _LANES else None
-        shape = (type_.rows, type_.cols) if is_pop == (towards == "aiv") else _halved((type_.rows, type_.cols), axis)
-        before, dtype = found.get(key), type_.element.dtype
+        is_part = use.is_taken == (use.key[0] == "aiv")
+        shape = (type_.rows, type_.cols) if is_part else _halved((type_.rows, type_.cols), axis)
         if before is not None and (before.axis != axis or (axis is not None and before.shape != shape)):
-            message = f"pipe {key[1]} is split one way and another, or tiles of two sizes are"
-            raise PtoTypeMismatchError(message, spans=[op.span], help="use a pipe for each")
-        if is_pop and taken.setdefault(key, dtype) != dtype:
-            message = f"pipe {key[1]} gives {taken[key]} and {dtype}"
-            raise PtoTypeMismatchError(message, spans=[op.span], help="use a pipe for each")
+            message = f"pipe {use.key[1]} is split one way and another, or tiles of two sizes are"
+            raise PtoTypeMismatchError(message, spans=[use.op.span], help="use a pipe for each")
+        if use.is_taken and taken.setdefault(use.key, dtype) != dtype:
+            message = f"pipe {use.key[1]} gives {taken[use.key]} and {dtype}"
+            raise PtoTypeMismatchError(message, spans=[use.op.span], help="use a pipe for each")
         rows, cols = shape if before is None else map(max, zip(before.shape, shape, strict=True))
-        found[key] = Entry(dtype, (rows, cols), axis)
+        found[use.key] = Entry(dtype, (rows, cols), axis)
     return found
 
 

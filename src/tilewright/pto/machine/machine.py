@@ -105,7 +105,8 @@ class Machine:
         self.knowledge = knowledge
         self.memory = LocalMemory(self.b, arch, knowledge, core)
         if core is not None and core.kind == VECTOR and core.meeting.lanes > 1:
-            self.memory.number = self.b.do("tile.get_subblock_idx")
+            self.memory.number = lane = self.b.held(self.b.op("tile.get_subblock_idx"), "lane")
+            lane.bounds = (0, core.meeting.lanes - 1)
         self.values: dict[Value, Lowered] = {}
         self.written: set[Slot] = set()
         """The tiles that certainly hold a value by now."""

@@ -30,6 +30,9 @@ _BY_ARCH = {"a5": {Space.VEC: 248 * _KIB, Space.ACC: 256 * _KIB}, "a3": {Space.V
 MOST_LANES = 2
 """The vector cores of a block."""
 
+LARGE = 2048
+"""How many bytes a tile has that is a buffer of its own."""
+
 UNLIMITED = 1 << 40
 """More bytes than any buffer has."""
 
@@ -51,9 +54,12 @@ class Knowledge:
     parts: dict[Space, tuple[Span, ...]] = field(default_factory=dict[Space, "tuple[Span, ...]"])
     """The stretches of a memory that never meet."""
 
+    together: set[Space] = field(default_factory=set[Space])
+    """The memories whose tiles stand for each other, and so lie in one buffer."""
+
     def copy(self) -> Knowledge:
         """Return what is known now."""
-        return Knowledge(set(self.placed), set(self.exposed), self.resizes, dict(self.parts))
+        return Knowledge(set(self.placed), set(self.exposed), self.resizes, dict(self.parts), set(self.together))
 
 
 class LocalMemory:
@@ -67,8 +73,8 @@ class LocalMemory:
         self.arenas: dict[Space, Arena] = {}
         self.shared: dict[Space, Var] = {}
         """The buffers of memories that other cores see too."""
-        self.private: dict[Space, Arena] = {}
-        """What no address reaches: tiles that have none, and the machine's own state."""
+        self.private: dict[Hashable, Arena] = {}
+        """What no address reaches: tiles that have none, large ones each by itself, and the machine's own state."""
         self.slots: dict[Hashable, Slot] = {}
         self.addressed: dict[tuple[Space, int], set[TileBuf]] = {}
         self.cells: dict[Hashable, Pointer] = {}
@@ -105,11 +111,21 @@ class LocalMemory:
 
     def apart(self, space: Space, element: Scalar, nbytes: int) -> Pointer:
         """Return where so many bytes lie that no address reaches, zero to begin with."""
-        if space not in self.private:
+        is_own = nbytes >= LARGE and space not in self.knowledge.together
+        key = (space, len(self.private)) if is_own else space
+        if key not in self.private:
             made = Var(f"own_{space.loc}", tensor([UNLIMITED], UINT8))
-            self.private[space] = Arena(space, UNLIMITED, made)
-        arena = self.private[space]
+            self.private[key] = Arena(space, UNLIMITED, made)
+        arena = self.private[key]
         return Pointer(element, space, arena.var, self.b.index(arena.take(nbytes)))
+
+    def join(self, one: Pointer, other: Pointer) -> bool:
+        """Note that two places may stand for each other; return whether they can lie in one buffer."""
+        own = {arena.var for arena in self.private.values()}
+        if one.space is not other.space or one.buffer is other.buffer or not {one.buffer, other.buffer} <= own:
+            return False
+        self.knowledge.together.add(one.space)
+        return True
 
     def pointer(self, space: Space, element: Scalar, offset: Expr) -> Pointer:
         """Return an address in a local memory."""

@@ -197,7 +197,7 @@ def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 def _select(m: Machine, op: Op, condition: Expr) -> Lowered:
     """One of two numbers, as a condition says."""
     then, other = (m.values[value] for value in op.operands[1:])
-    refuse_unlike(then, other)
+    refuse_unlike(m, then, other)
     parts = [chosen(m, condition, a, b) for a, b in zip(m.parts(then), m.parts(other), strict=True)]
     return then if not parts else then.having(parts)
 

@@ -16,11 +16,20 @@ from tilewright.pto.errors import PtoOperandError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
 from tilewright.pto.machine.registers import Elements, elements_in, elements_of
-from tilewright.pto.machine.tiles import bytes_view, check_covers, check_range, element_strides, window
+from tilewright.pto.machine.settings import bits
+from tilewright.pto.machine.tiles import (
+    bytes_view,
+    check_covers,
+    check_range,
+    element_strides,
+    get_cell,
+    set_cell,
+    window,
+)
 from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
-from tilewright.pto.text.form import register, tile
+from tilewright.pto.text.form import Typing, free, register, tile
 from tilewright.pto.types import SCALARS, Opaque, Scalar
 from tilewright.records import record
 
@@ -30,6 +39,8 @@ RUN = 32
 """Elements that are sorted among themselves."""
 BLOCK_LENGTH = 64
 """A merge takes blocks of a whole multiple of these."""
+MOST = 1 << 16
+"""No list has as many records."""
 _WORD = SCALARS["ui32"]
 
 
@@ -97,13 +108,19 @@ def _merge_runs(m: Machine, runs: Sequence[Run], made: Records, first: Expr) -> 
     """Write out sorted lists as one: each record goes behind those of all lists that come before it."""
     for mine, run in enumerate(runs):
         with m.b.loop(0, run.count, hint="one") as one:
-            at = m.b.add(run.start, one)
-            value, place = run.records.values.get(at), m.b.held(m.b.add(first, one), "place")
-            for theirs, other in enumerate(runs):
-                if theirs != mine:
-                    _count_list(m, place, other, "ge" if theirs < mine else "gt", value)
+            place = _place(m, runs, mine, one, first)
             for half, room in zip(run.records.halves, made.halves, strict=True):
-                room.set(place, half.get(at))
+                room.set(place, half.get(m.b.add(run.start, one)))
+
+
+def _place(m: Machine, runs: Sequence[Run], mine: int, one: Expr, first: Expr) -> Var:
+    """Return where a record of a list goes: behind all before it in its own, and those of others that come first."""
+    run, place = runs[mine], m.b.held(m.b.add(first, one), "place")
+    value = run.records.values.get(m.b.add(run.start, one))
+    for theirs, other in enumerate(runs):
+        if theirs != mine:
+            _count_list(m, place, other, "ge" if theirs < mine else "gt", value)
+    return place
 
 
 # tiles
@@ -229,11 +246,11 @@ def _merge_lists(m: Machine, op: Op, target: Pointer) -> None:
         raise UnsupportedFeatureError(f"{op.name} needs the lengths of its lists and a configuration")
     sources = [m.get(v, Pointer) for v in op.operands[1:5]]
     count, config = (m.b.cast(m.expr(v), INT64) for v in op.operands[5:7])
-    lengths = [m.b.scalar("mul", _bits(m, count, 16 * i, 16), _bits(m, config, 8 + i, 1)) for i in range(4)]
+    lengths = [m.b.scalar("mul", bits(m, count, 16 * i, 16), bits(m, config, 8 + i, 1)) for i in range(4)]
     total = m.b.index(0)
     for length in lengths:
         total = m.b.scalar("add", total, length)
-    turns = _bits(m, config, 0, 8)
+    turns = bits(m, config, 0, 8)
     most = capacity(target.space, m.arch) // RECORD
     check_range(m, m.b.scalar("mul", turns, total), most, f"`{target.space.loc}` has room for 0 to {most} records")
     with m.b.loop(0, turns, hint="turn") as turn:
@@ -243,8 +260,30 @@ def _merge_lists(m: Machine, op: Op, target: Pointer) -> None:
         lists = [_behind(m, pointer, target.element) for pointer in moved]
         runs = [Run(one, zero, length) for one, length in zip(lists, lengths, strict=True)]
         _merge_runs(m, runs, _behind(m, target, target.element), first)
+        if any(inner.name == _TAKEN for func in m.funcs if func.body for op in func.body.ops for inner in op.walk()):
+            _note_taken(m, runs, m.b.scalar("ne", bits(m, config, 12, 1), zero))
 
 
-def _bits(m: Machine, value: Expr, shift: int, width: int) -> Expr:
-    low = m.b.scalar("shr", value, m.b.cast(m.b.index(shift), INT64)) if shift else value
-    return m.b.index(m.b.scalar("bit_and", low, m.b.cast(m.b.index((1 << width) - 1), INT64)))
+_TAKEN = "pto.get_vms4_sr"
+
+
+def _note_taken(m: Machine, runs: Sequence[Run], stops: Expr) -> None:
+    """Note how many records each list gave: all of them, or where that stops, those before one had no more."""
+    zero, end = m.b.index(0), m.b.held(m.b.index(MOST), "end")
+    for mine, run in enumerate(runs):
+        with m.b.when(m.b.scalar("and_", stops, m.b.scalar("gt", run.count, zero))):
+            last = _place(m, runs, mine, m.b.add(run.count, -1), zero)
+            m.b.assign(end, m.b.least(end, m.b.add(last, 1)))
+    for mine, run in enumerate(runs):
+        taken = m.b.held(zero, "taken")
+        with m.b.loop(0, run.count, hint="one") as one:
+            place = _place(m, runs, mine, one, zero)
+            with m.b.when(m.b.scalar("lt", place, end)):
+                m.b.assign(taken, m.b.add(taken, 1))
+        set_cell(m, ("taken", mine), taken)
+
+
+@declare(_TAKEN, free("", "iiii", typing=Typing.RESULT))
+def _taken(m: Machine, op: Op) -> tuple[Expr, ...]:
+    """How many records the last merge took from each of four lists."""
+    return tuple(m.b.cast(get_cell(m, ("taken", i)), value.of(Scalar).dtype) for i, value in enumerate(op.results))

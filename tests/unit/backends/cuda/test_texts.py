@@ -119,3 +119,17 @@ def test_views_are_not_loaded_by_the_descriptor_of_what_they_are_views_of() -> N
     factor = np.ones((64, 64), ml_dtypes.bfloat16)
     (kernel,) = written(turned.specialize(factor, factor, ones(64, 64)).program).kernels
     assert kernel.described.count("tt.descriptor_load") == 1
+
+
+@pl.jit
+def shown(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [row, 0], [16, 128])
+            pl.print("row", row, t)
+            pl.store(t, [row, 0], out)
+    return out
+
+
+def test_what_is_printed_is_written_down_where_there_is_room(golden: Golden) -> None:
+    golden("cuda/print.ttir", kernel_text(shown, ones(64, 128)))

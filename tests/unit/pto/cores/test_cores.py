@@ -11,7 +11,7 @@ from unit.pto.cube.test_products import staged
 from unit.pto.cube.writing import kernel
 from unit.pto.cube.writing import run as run_text
 
-from tilewright import ir
+from tilewright import ir, pto
 from tilewright.errors import ExecutionError, UnsupportedFeatureError
 from tilewright.pto.lower import lower
 from tilewright.pto.text.parser import parse
@@ -120,3 +120,91 @@ def test_a_core_alone_has_nobody_to_take_from() -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"`pto\.tpop_from_aic` meets no other core") as caught:
         lower(module, func, target="a5")
     assert "calls both" in str(caught.value)
+
+
+ACC = "!pto.tile_buf<acc, 16x32xf32, blayout=col_major, slayout=row_major, fractal=1024>"
+MAT, VEC = "!pto.tile_buf<mat, 16x32xf32>", "!pto.tile_buf<vec, 16x16xf32>"
+PART = "!pto.tile_buf<acc, 16x32xf32, valid=?x?, blayout=col_major, slayout=row_major, fractal=1024>"
+HALVES = f"""
+module attributes {{pto.target_arch = "a5"}} {{
+  func.func @halves(%x: !pto.ptr<f32>, %o: !pto.ptr<f32>, %p: !pto.ptr<f32>, %q: !pto.ptr<f32>, %rows: index) {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %a64 = arith.constant 64 : i64
+    %two = arith.constant 2.0 : f32
+    %vx = pto.make_tensor_view %x, shape = [%c16, %c32], strides = [%c32, %c1] : !pto.tensor_view<16x32xf32>
+    %vo = pto.make_tensor_view %o, shape = [%c16, %c32], strides = [%c32, %c1] : !pto.tensor_view<16x32xf32>
+    %vp = pto.make_tensor_view %p, shape = [%c16, %c32], strides = [%c32, %c1] : !pto.tensor_view<16x32xf32>
+    %vq = pto.make_tensor_view %q, shape = [%c16, %c32], strides = [%c32, %c1] : !pto.tensor_view<16x32xf32>
+    %there = pto.alloc_tile addr = %a64 : {VEC}
+    pto.section.cube {{
+      pto.aic_initialize_pipe {{id = 3, dir_mask = 3, slot_size = 2048}} ()
+      %acc = pto.alloc_tile : {ACC}
+      pto.tload ins(%vx : !pto.tensor_view<16x32xf32>) outs(%acc : {ACC})
+      %some = pto.alloc_tile valid_row = %rows valid_col = %c32 : {PART}
+      pto.tmov ins(%acc : {ACC}) outs(%some : {PART})
+      pto.tpush_to_aiv(%acc : {ACC}) {{id = 3, split = 2}}
+      pto.tpush_to_aiv(%some : {PART}) {{id = 3, split = 2}}
+      %back = pto.tpop_from_aiv {{id = 3, split = 2}} -> {MAT}
+      pto.tstore ins(%back : {MAT}) outs(%vo : !pto.tensor_view<16x32xf32>)
+      pto.tmov ins(%acc : {ACC}) outs(%there : {VEC}) {{accToVecMode = #pto<acc_to_vec_mode dual_mode_split_n>}}
+      pto.sync.set <PIPE_FIX>, 2
+      pto.sync.set <PIPE_FIX>, 18
+    }}
+    pto.section.vector {{
+      pto.aiv_initialize_pipe {{id = 3, dir_mask = 3, slot_size = 2048}} ()
+      %t = pto.tpop_from_aic {{id = 3, split = 2}} -> {VEC}
+      pto.tmuls ins(%t, %two : {VEC}, f32) outs(%t : {VEC})
+      pto.tpush_to_aic(%t : {VEC}) {{id = 3, split = 2}}
+      %s = pto.tpop_from_aic(%rows, %c16) {{id = 3, split = 2}} -> !pto.tile_buf<vec, 16x16xf32, valid=?x?>
+      %sub = pto.get_subblock_idx
+      %lane = arith.index_cast %sub : i64 to index
+      %first = arith.muli %lane, %c16 : index
+      %pp = pto.partition_view %vp, offsets = [%c0, %first], sizes = [%rows, %c16]
+        : !pto.tensor_view<16x32xf32> -> !pto.partition_tensor_view<?x16xf32>
+      pto.tstore ins(%s : !pto.tile_buf<vec, 16x16xf32, valid=?x?>) outs(%pp : !pto.partition_tensor_view<?x16xf32>)
+      pto.sync.wait <PIPE_MTE3>, 2
+      %pq = pto.partition_view %vq, offsets = [%c0, %first], sizes = [%c16, %c16]
+        : !pto.tensor_view<16x32xf32> -> !pto.partition_tensor_view<16x16xf32>
+      pto.tstore ins(%there : {VEC}) outs(%pq : !pto.partition_tensor_view<16x16xf32>)
+    }}
+    return
+  }}
+}}
+"""
+
+
+def test_halves_of_columns_both_ways_and_to_both_memories(target: str) -> None:
+    x = np.random.default_rng(0).normal(size=(16, 32)).astype(np.float32)
+    o, p, q = np.zeros((3, 16, 32), np.float32)
+    run_text(HALVES, target, x, o, p, q, 5)
+    np.testing.assert_array_equal(o, 2 * x)
+    np.testing.assert_array_equal(p[:5], x[:5])
+    assert not p[5:].any()
+    np.testing.assert_array_equal(q, x)
+
+
+def test_buffers_that_overlap() -> None:
+    @pto.jit(name="one_way", source=(KERNELS / "one_way.pto").read_text())
+    def kernel(x: pto.ptr(pto.f16, "gm"), y: pto.ptr(pto.f16, "gm"), o: pto.ptr(pto.f16, "gm")) -> None: ...  # pyright: ignore
+
+    x, y = np.random.default_rng(0).integers(-4, 5, (2, 16, 16)).astype(np.float16)
+    whole = np.concatenate([x.reshape(-1), y.reshape(-1), np.zeros(768, np.float16)])
+    kernel[1, None](whole, whole[256:], whole[512:])
+    np.testing.assert_array_equal(whole[512:].reshape(3, 16, 16), np.stack([turn * (x @ y) + 1 for turn in (1, 2, 3)]))
+
+
+def test_what_would_lie_in_one_place_twice_is_refused() -> None:
+    text, tile = (KERNELS / "one_way.pto").read_text(), "!pto.tile_buf<vec, 8x16xf16>"
+    loop, store = "scf.for %i = %c0 to %c3 step %c1", "outs(%part : !pto.partition_tensor_view<8x16xf16>)\n"
+    before, _, after = text.rpartition(loop)
+    first = f"%t0 = pto.tpop_from_aic {{id = 2, split = 1}} -> {tile}\n    %last = "
+    kept = f"{before}{first}{loop} iter_args(%before = %t0) -> ({tile}){after}"
+    kept = kept.replace(store, f"{store}      scf.yield %t : {tile}\n")
+    both = (KERNELS / "slots.pto").read_text().replace("id = 5, dir_mask = 1", "id = 5, dir_mask = 3")
+    for written, name, said in ((kept, "one_way", "handed on to the next turn"), (both, "slots", "for both ways")):
+        module = parse(written)
+        with pytest.raises(UnsupportedFeatureError, match=said):
+            lower(module, next(func for func in module.funcs() if func.name == name), target="a3")

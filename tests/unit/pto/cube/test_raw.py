@@ -159,3 +159,30 @@ def test_columns_staged_and_matrices_to_local_memories(target: str) -> None:
     wanted = np.ones((2, 32), np.float16)
     wanted[:, 1:11] = x[:2, :10]
     np.testing.assert_array_equal(q, wanted)
+
+
+def test_how_many_records_a_merge_takes(target: str) -> None:
+    """All of them; or, where it stops as soon as one list has no more, those that came before."""
+    lists = ([9, 5, 1], [7, 6], [8, 4, 3, 2], [0])
+    arguments = {"x": "f32, gm", "o": "i32, gm", "p": "i32, gm"}
+    places = {"m": ("f32, ub", 4096), **{f"u{i}": ("f32, ub", 128 * i) for i in range(4)}}
+    counts = sum(len(each) << 16 * i for i, each in enumerate(lists))
+    lines = ["mte_gm_ub %x, %u0, %n0, %n512 nburst(%n1, %n0, %n0)"]
+    for name, stops in (("o", 0), ("p", 1)):
+        config, results = 1 | 15 << 8 | stops << 12, ", ".join(f"%{name}{i}" for i in range(4))
+        lines += [
+            f"vmrgsort4 %m, %u0, %u1, %u2, %u3, %n{counts}, %n{config}",
+            f"{results} = pto.get_vms4_sr : i16, i16, i16, i16",
+        ]
+        for i in range(4):
+            lines += [
+                f"%{name}w{i} = arith.extsi %{name}{i} : i16 to i32", f"%{name}i{i} = arith.constant {i} : index",
+                f"pto.store_scalar %{name}w{i}, %{name}[%{name}i{i}] : !pto.ptr<i32, gm>, i32",
+            ]  # fmt: skip
+    x = np.zeros((4, 16, 2), np.float32)
+    for row, keys in zip(x, lists, strict=True):
+        row[: len(keys), 0] = keys
+    o, p = np.zeros((2, 4), np.int32)
+    run(kernel(arguments, places, lines), target, x, o, p)
+    assert o.tolist() == [3, 2, 4, 1]
+    assert p.tolist() == [1, 2, 1, 0]  # 9, 8, 7, 6: then the second list has no more

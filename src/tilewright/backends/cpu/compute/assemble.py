@@ -9,6 +9,7 @@ from tilewright.backends.cpu.compute.copies import (
     STORE,
     as_tensor,
     copy_elements,
+    copy_whole,
     inside,
     known_or,
     misfit,
@@ -18,12 +19,12 @@ from tilewright.backends.cpu.compute.copies import (
     with_adjacent_rows,
 )
 from tilewright.backends.cpu.compute.tiles import without_empty_columns
-from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import Place, Tile
-from tilewright.core.expr import Call
+from tilewright.backends.cpu.emit.values import Place, Tile, contiguous
+from tilewright.core.build import arguments
+from tilewright.core.expr import Call, Var
 from tilewright.native.llvm import Value, i64
 
 
@@ -80,3 +81,19 @@ def _reached(
         for held, start, size in zip(target.valid, starts, sizes, strict=True)
     ]
     return known_or(tile_type(call), ends)
+
+
+def changing(e: FunctionEmitter, call: Call, tile: Tile, operand: str = "") -> Tile:
+    """Return a packed tile to write to that holds what another does: its own memory, or a copy where it is read later.
+
+    Whatever else the op reads has to be in memory already.
+    """
+    name = arguments(call)[operand or call.op.spec.writes or ""]
+    place = e.stored(tile)
+    e.flush()  # what is recorded may read it as it is
+    is_last = isinstance(name, Var) and e.readers(tile) == 1 and e.last_use.ends_at(call, (name, *tile.owners))
+    if is_last and place.strides == contiguous(tile.type.shape):
+        return Tile(tile.type, tile.valid, place, None, tile.owners)
+    result = e.fresh(tile.type, tile.valid)
+    copy_whole(e, tile, result)
+    return result

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from tilewright.backends.cpu.compute.addresses import counted, product, times, view_of
+from tilewright.backends.cpu.compute.assemble import changing
 from tilewright.backends.cpu.compute.copies import known_or, tile_type
 from tilewright.backends.cpu.compute.element_gathers import Elements, adjacent, bounded
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, pointing_outside, raw_type
 from tilewright.backends.cpu.compute.row_copies import Row, clear_row, copy_row, copy_window, fetch_ahead
 from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
-from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, Tile, static

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cpu.compute.addresses import counted, moved, product, times, view_of
+from tilewright.backends.cpu.compute.assemble import changing
 from tilewright.backends.cpu.compute.copies import rows_of
 from tilewright.backends.cpu.compute.element_gathers import adjacent
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type, single
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row, fetch_ahead
-from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, Tile, static

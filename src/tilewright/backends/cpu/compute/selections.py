@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, product, read_of, times, view_of
+from tilewright.backends.cpu.compute.assemble import changing
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import (
     is_whole,
@@ -23,7 +24,6 @@ from tilewright.backends.cpu.compute.storage import load
 from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
 from tilewright.backends.cpu.compute.streaming import store_past_caches
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory, to_memory
-from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.compute.views import lying, seen
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound

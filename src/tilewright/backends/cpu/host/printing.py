@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from hashlib import sha256
 
 from tilewright.backends.cpu.compute.convert import number_of
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -12,6 +11,7 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import Scalar, Tensor, Tile, static
 from tilewright.core.expr import Call
+from tilewright.digests import sha256
 from tilewright.dtypes import BOOL, FP64, DataType
 from tilewright.native.llvm import F64, I32, I64, PTR, Value, i64
 from tilewright.native.terms import Term

@@ -21,10 +21,12 @@ from tilewright.native import llvm
 from tilewright.native.llvm import spelled
 from tilewright.records import mutable, record
 
-SPREAD = 16
-"""Warps of a block that multiplies what it loads element by element, at most: twice as many as others have, with which
-Triton takes two thirds of the time."""
+SPREAD = 1 << 15
+"""Elements of a product, at most, of which blocks that load its factors element by element have twice as many warps:
+Triton takes two thirds of the time then. For more of them the assembler has no registers."""
 ROLES = Schedule(4, 1, has_roles=True)
+WARPS = 8
+"""Warps of a block that multiplies, at most; twice as many where its tiles go through memory, and are as large."""
 LIGHT_WORK = 16
 """Operations on floats of a kernel that does little more than load and store."""
 OF_LIBRARY = 32
@@ -50,6 +52,8 @@ class KernelText:
     schedules: tuple[Schedule, ...] = ()
     parts: int = 1
     """Blocks that share a turn out."""
+    spread: int = WARPS
+    """Warps of a block that loads factors element by element."""
     roles: tuple[str, ...] = ()
     """Texts that say themselves what warps do, the best first, where the kernel is of a kind that gains from it."""
 
@@ -60,16 +64,22 @@ class KernelText:
         can_have_roles = facts.is_described and facts.is_apart and schedule.wants_roles(wanted)
         roles = _roles(name, k, params, count) if can_have_roles else ()
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
+        most = WARPS if not facts.is_large else 2 * WARPS
         plainly = len(_WORK.findall(aligned))
         work = plainly + OF_LIBRARY * aligned.count("= tt.extern_elementwise")
-        is_light = not (k.t.is_folded or facts.products) and plainly <= LIGHT_WORK
-        parts = cuts.parts(aligned, str(params.errors_of())) if is_light else 1
+        is_alone = not (k.t.is_folded or facts.products)
+        is_light, is_heavy = is_alone and plainly <= LIGHT_WORK, is_alone and plainly >= schedule.HEAVY
+        parts = cuts.parts(aligned, str(params.errors_of())) if is_light or is_heavy else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
         loaded = facts.load if k.t.is_folded else (0, 1)
         if "scf.for" in aligned:  # which folds again and again
             loaded = loaded[0], 1
-        usual = schedule.plain(facts.largest // parts, facts.products, loaded=loaded, is_light=is_light, work=work)
+        usual = schedule.plain(
+            facts.largest // parts, facts.products, loaded=loaded, is_light=is_light, work=work, most=most
+        )
+        if is_heavy and parts > 1:
+            usual = schedule.of_part(facts.largest // parts)
         plain = schedule.wanted(wanted, usual)
         if not facts.is_described:
             return KernelText(name, aligned, other, plain, parts=parts)
@@ -77,7 +87,8 @@ class KernelText:
         described = k.t.module(name, parameters, is_described=True)
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes, work)
         schedules = tuple(schedule.wanted(wanted, each) for each in tried)
-        return KernelText(name, aligned, other, plain, described, schedules, roles=roles)
+        spread = min(2 * plain.warps, WARPS if _largest(facts.products) > SPREAD else 2 * WARPS)
+        return KernelText(name, aligned, other, plain, described, schedules, roles=roles, spread=spread)
 
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
@@ -92,7 +103,11 @@ class KernelText:
     @property
     def _spread(self) -> Schedule:
         """How blocks are run that load factors element by element: by more threads, so that each loads fewer."""
-        return replace(self.schedule, warps=min(2 * self.schedule.warps, SPREAD)) if self.described else self.schedule
+        return replace(self.schedule, warps=self.spread) if self.described else self.schedule
+
+
+def _largest(products: Sequence[tuple[int, int]]) -> int:
+    return max((rows * columns for rows, columns in products), default=0)
 
 
 def _roles(name: str, k: Kernel, params: Parameters, count: llvm.Value) -> tuple[str, ...]:

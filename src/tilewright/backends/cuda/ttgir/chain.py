@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from tilewright.backends.cuda.ttgir.operations import Loop, Operation, read
+from tilewright.backends.cuda.ttgir.operations import Loop, Operation, accumulated, read
 from tilewright.backends.cuda.ttgir.powers import Powers
-from tilewright.backends.cuda.ttgir.sums import accumulated
 from tilewright.records import entity, record
 
 PART = 64

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from tilewright.backends.cuda.ttgir.chain import PART, Load, Product
 from tilewright.backends.cuda.ttgir.group import Group, derived
+from tilewright.backends.cuda.ttgir.operations import is_zero
 from tilewright.backends.cuda.ttgir.rings import Rings
-from tilewright.backends.cuda.ttgir.sums import is_zero
 from tilewright.records import record
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, computed, widened
+from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, computed
 from tilewright.backends.cuda.ttir.formats import from_f32, is_format, rounded_to_odd, to_f32
-from tilewright.backends.cuda.ttir.text import F64, Text, Value
+from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value, type_of
 from tilewright.backends.cuda.ttir.values import element_of
 from tilewright.core.enums import RoundMode
-from tilewright.dtypes import BOOL, FP32, FP64, DataType
+from tilewright.dtypes import BF16, BOOL, FP32, FP64, DataType
 
 
 def cast(t: Text, value: Value, source: DataType, target: DataType, mode: RoundMode) -> Value:
@@ -53,11 +54,21 @@ def _from_float(t: Text, value: Value, source: DataType, target: DataType) -> Va
     if not target.is_float():  # only a number that is one already comes here
         return _to_integer(_ROUNDINGS[RoundMode.trunc](computed(t, value, source)), target)
     have, want = source.bits, target.bits
-    if have == want or target == FP32 and have < want:
-        value, have = widened(t, value), FP32.bits
     if have == want:
-        return value
+        value, have = t.convert("arith.extf", value, F32), 32
+    if source == BF16 and target == FP32 and math.prod(value.shape) > 1:
+        return _widened(t, value)
     return t.convert("arith.extf" if have < want else "arith.truncf", value, element_of(target))
+
+
+def _widened(t: Text, value: Value) -> Value:
+    """Return bfloat16 as fp32 two at a time, for which Triton would have three instructions.
+
+    Where nothing but bfloat16 is made of it, that is left to Triton, which then computes with two at a time.
+    """
+    said = '{constraints = "=f,=f,r", packed_element = 2 : i32, pure = true}'
+    text = f'tt.elementwise_inline_asm "shl.b32 $0, $2, 16; and.b32 $1, $2, 0xffff0000;" {said} {value} : {value.type}'
+    return t.op(f"{text} -> {type_of(F32, value.shape)}", F32, value.shape)
 
 
 def _integer(t: Text, value: Value, source: DataType, element: str) -> Value:

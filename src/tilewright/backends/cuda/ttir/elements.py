@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.backends.cuda.ttir.extents import spread
-from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value, type_of
+from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
 from tilewright.backends.cuda.ttir.values import working
 from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
 from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
@@ -325,17 +325,8 @@ FOLDS: dict[str, Written] = {
 """What elements are folded with, in whatever order: of two zeros, too, the larger or smaller one counts."""
 
 
-def widened(t: Text, value: Value) -> Value:
-    """Return half floats as fp32; of bfloat16 two at a time, for which Triton would have three instructions."""
-    if value.element != "bf16" or math.prod(value.shape) == 1:
-        return t.convert("arith.extf", value, F32)
-    said = '{constraints = "=f,=f,r", packed_element = 2 : i32, pure = true}'
-    text = f'tt.elementwise_inline_asm "shl.b32 $0, $2, 16; and.b32 $1, $2, 0xffff0000;" {said} {value} : {value.type}'
-    return t.op(f"{text} -> {type_of(F32, value.shape)}", F32, value.shape)
-
-
 def computed(t: Text, value: Value, dtype: DataType) -> Elements:
     """Return elements as they are computed with: half floats as fp32."""
     if value.element in ("f16", "bf16"):
-        value = widened(t, value)
+        value = t.convert("arith.extf", value, F32)
     return Elements(t, value, working(dtype))

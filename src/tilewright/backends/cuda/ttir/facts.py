@@ -58,6 +58,8 @@ class Facts:
 
     shortened: set[Sequence[int]] = field(default_factory=set[Sequence[int]])
     """The shapes of tiles that half floats are made of."""
+    is_large: bool = False
+    """Whether products go through memory."""
     prints: bool = False
     """Whether it prints."""
 

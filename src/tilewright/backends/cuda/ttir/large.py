@@ -17,8 +17,9 @@ from tilewright.records import record
 
 PIECE = 2048
 """Elements that are brought to their places at once."""
-PART, LEAST = 1 << 16, 32
-"""Bytes of a piece of a product or of its factors, and how many rows or columns they have at least."""
+PARTS, LEAST = 4, 32
+"""Pieces of a product or of its factors that shared memory has room for, and how many rows or columns they have at
+least."""
 
 Places = list[Value]
 """Where along each axis elements lie."""
@@ -147,8 +148,8 @@ def product(t: Text, a: Value, b: Value, start: Value, dot: Callable[[Value, Val
     """
     (*_, rows, length), columns = a.shape, b.shape[-1]
     left, right, made = (Laid.of(t, each) for each in (a, b, start))
-    high = _fitting(rows, columns * _size(start))
-    deep = _fitting(length, (high + columns) * _size(a))
+    high = _fitting(t, rows, columns * _size(start))
+    deep = _fitting(t, length, (high + columns) * _size(a))
     row, at = t.fresh(I64), t.fresh(I64)
     ends = t.integer(0), t.integer(prod(a.shape[:-1])), t.integer(high)
     with t.block(f"scf.for {row} = {ends[0]} to {ends[1]} step {ends[2]} : i64 {{"):
@@ -166,7 +167,7 @@ def product(t: Text, a: Value, b: Value, start: Value, dot: Callable[[Value, Val
     return made.whole()
 
 
-def _fitting(extent: int, bytes_: int) -> int:
+def _fitting(t: Text, extent: int, bytes_: int) -> int:
     """Return how many rows of so many bytes a piece has, a power of two."""
-    wanted = max(PART // bytes_, LEAST)
+    wanted = max(t.room // PARTS // bytes_, LEAST)
     return min(extent, 1 << (wanted.bit_length() - 1))

@@ -27,6 +27,8 @@ LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
 TOGETHER = 128
 """Products of floats of 8 bits that the matrix units add up by themselves, to 13 bits; sums of those are fp32."""
 ALL = 1 << 30
+WIDE = 200_000
+"""Bytes of shared memory of a block on GPUs whose matrix units give whole products."""
 MOST_STEPS = 1 << 19
 """Multiplications of a product of fp32 that are written out; compilers take minutes for more."""
 
@@ -76,14 +78,20 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
         said = f"tt.dot {x}, {y}, {before}{parts} : {x.type} * {y.type} -> {before.type}"
         return k.t.op(said, before.element, before.shape, "" if x is not a else described)
 
-    value = product(k.t, a, b, start, dot) if _is_large(k, call, a, b, start) else dot(a, b, start)
+    through_memory = _is_large(k, call, a, b, start)
+    k.facts.is_large |= through_memory
+    value = product(k.t, a, b, start, dot) if through_memory else dot(a, b, start)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
     return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
 
 
 def _is_large(k: Kernel, call: Call, a: Value, b: Value, start: Value) -> bool:
-    """Return whether there is no room for factors, or for what becomes of a product that nothing makes shorter."""
-    return is_large(k.t, a, b) or (is_large(k.t, start) and tile_type(call).shape not in k.facts.shortened)
+    """Return whether there is no room for factors, or for what becomes of a product that nothing makes shorter.
+
+    Products of older matrix units are handed on in parts.
+    """
+    is_short = k.t.room < WIDE or tile_type(call).shape in k.facts.shortened
+    return is_large(k.t, a, b) or (not is_short and is_large(k.t, start))
 
 
 def _of_small(a: Value, b: Value, start: Value, together: int) -> str:
