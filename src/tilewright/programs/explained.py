@@ -63,11 +63,13 @@ class Explained(Explored):
     def speed(self, *args: Any, **named: Any) -> Speed:
         """Return how long a call takes, held against what the machine can do, as a page shows it.
 
-        The call is made on copies of its arguments.
+        On the processor it is made on copies of its arguments.
         """
         from tilewright.explore.page import Roofline, Speed
 
-        found = self.explain(*map(_copied, args), **{name: _copied(value) for name, value in named.items()})
+        if self.loaded.code.backend.name == DEFAULT:
+            args, named = tuple(map(_copied, args)), {name: _copied(value) for name, value in named.items()}
+        found = self.explain(*args, **named)
         most = {limit.unit: limit.most for limit in found.limits}
         roof = Roofline(most["FLOP/s"], most["B/s"], found.flops, found.bytes, found.seconds) if most else None
         lines = [(line.file, line.number, f"{note.kind}: {note.text}") for line in found.lines for note in line.notes]
