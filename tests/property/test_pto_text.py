@@ -40,12 +40,16 @@ def _is_same(source: Program) -> bool:
     arguments: list[Any] = inputs_for(source, 1)
     extents = _extents(source, arguments)
     more = [extents[argument.name] for argument in func.arguments[len(arguments) :]]
-    flat = [value.reshape(-1) if is_array(value) else value for value in arguments]
+    flat = [_flat(value) for value in arguments]
     ir.compile(lower(module, func, target="a5"), platform="interpret")(1, *flat, *more)
     for got, want in zip((value for value in arguments if is_array(value)), expected, strict=True):
         near, far = (array.astype(np.float64) for array in (got, want))
         np.testing.assert_allclose(near, far, rtol=2e-2, atol=1e-3, err_msg=text)
     return True
+
+
+def _flat(value: Any) -> Any:
+    return value.reshape(-1) if hasattr(value, "reshape") else value
 
 
 def _extents(source: Program, arguments: list[Any]) -> dict[str, int]:
