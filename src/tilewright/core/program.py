@@ -48,7 +48,7 @@ class Function(Printable):
     @property
     def is_sub_worker(self) -> bool:
         """Whether Python itself runs it, for a host function."""
-        return self.role is Role.SubWorker
+        return self.level is Level.HOST and self.role is Role.SubWorker
 
     @property
     def split(self) -> SplitMode:

@@ -88,7 +88,7 @@ class Header:
 def translate(captured: Captured, options: Options, callees: Callees, is_method: bool) -> Function:
     """Return the function as IR; KernelError, located and naming the function, for any mistake in it."""
     resolver = Resolver.of(captured.function)
-    if options.role is Role.SubWorker:
+    if options.level is Level.HOST and options.role is Role.SubWorker:
         return _sub_worker(captured, options, resolver)
     known = {captured.node.args.args[0].arg: ProgramSelf()} if is_method and captured.node.args.args else {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from tilewright.core.enums import Level, Role
+from tilewright.core.enums import Level
 from tilewright.core.expr import Const, Invoke, MakeTuple, integer
 from tilewright.core.op import OPS, OpSpec
 from tilewright.core.program import Function
@@ -75,7 +75,7 @@ def dispatched(t: Translator, value: Value, node: ast.Call, function: Function |
     """Return a call of a function as the host makes it: on the rank that `device=` says, or else on the first."""
     if not isinstance(value, Invoke) or t.level is not Level.HOST:
         return value
-    if function is not None and function.role is Role.SubWorker:
+    if function is not None and function.is_sub_worker:
         return value
     if function is not None and function.func_type.is_incore:
         message = f"`{function.name}` is a kernel, and a host function dispatches to chips alone"

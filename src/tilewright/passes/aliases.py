@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tilewright.core.access import Access
 from tilewright.core.build import arguments
-from tilewright.core.enums import AtomicType, ParamDirection, Role
+from tilewright.core.enums import AtomicType, ParamDirection
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
 from tilewright.core.op import Effect
 from tilewright.core.program import Function, Program
@@ -168,8 +168,8 @@ class Footprints(Mapping[str, Footprint]):
     def __getitem__(self, name: str) -> Footprint:
         if name not in self._found:
             function = self._program[name]
-            is_ours = function.role is not Role.SubWorker
-            self._found[name] = footprint(function.params, self.aliases(name)) if is_ours else _stated(function)
+            own = _stated(function) if function.is_sub_worker else footprint(function.params, self.aliases(name))
+            self._found[name] = own
         return self._found[name]
 
     def __iter__(self) -> Iterator[str]:

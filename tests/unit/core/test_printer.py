@@ -30,6 +30,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import VOID, ArrayType, MemRef, ScalarType, TensorType, TupleType, Type, tensor, tile
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, INDEX, INT8, INT32, INT64, TASK_ID, UINT64, DataType
+from tilewright.ops.registry import OPS as OPS  # declared: programs are made of them
 
 HEAD = (
     "@pl.function\n"
