@@ -1,4 +1,4 @@
-"""Programs of many ranks: what a dispatch costs, host collectives beside torch.distributed's, and products that overlap.
+"""Programs of many ranks: what a dispatch costs, and host collectives beside torch.distributed's.
 
     python bench/distributed.py                                    # ranks are threads of this process
     torchrun --nproc-per-node 2 bench/distributed.py               # ranks are processes, beside gloo
@@ -12,12 +12,15 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.distributed as dist
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
+from tilewright.core.program import Program
+from tilewright.core.region import Region, whole
 from tilewright.interpret.hosts import HostMachine
 from tilewright.runtime import RunConfig
 
@@ -118,11 +121,13 @@ def collectives(config: RunConfig) -> None:
 def plans() -> None:
     for ranks in (8, 64, 1024):
         x, y = torch.rand(ranks, 1, 64), torch.zeros(ranks, 1, 64)
-        program = once.specialize(x, y).program
-        from tilewright.core.region import whole
-
-        seconds = best(lambda: HostMachine(program, ranks).planned("once", [whole(x.numpy()), whole(y.numpy())]), 3)
+        program, args = once.specialize(x, y).program, [whole(x.numpy()), whole(y.numpy())]
+        seconds = best(partial(_plan, program, ranks, args), 3)
         show(f"planning {ranks} ranks", f"{1e3 * seconds:.1f} ms, {1e6 * seconds / ranks:.0f} us a dispatch")
+
+
+def _plan(program: Program, ranks: int, args: list[Region]) -> None:
+    HostMachine(program, ranks).planned("once", args)
 
 
 def main() -> None:

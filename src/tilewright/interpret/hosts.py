@@ -21,6 +21,7 @@ from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
 from tilewright.interpret.evaluator import Frame, Value
 from tilewright.interpret.machine import Machine
+from tilewright.interpret.shadow import reach
 from tilewright.interpret.skipped import results_of
 from tilewright.ops.window_buffers import nbytes
 from tilewright.passes.aliases import Footprint, Footprints
@@ -114,19 +115,15 @@ class Plan:
             if not buffer.ranks:
                 buffer.ranks.update(range(self.size))
         self.turns = [[] for _ in range(self.size)]
-        written: list[tuple[int, int, Array]] = []
+        written = _Written()
         for action in self.actions:
             if isinstance(action, Collective):
                 self._meet(action)
                 continue
             found, own = footprints[action.function], self.turns[action.rank]
-            needs: dict[int, int] = {}
-            read = _touched(action, found.reads)
-            for rank, number, array in written:
-                if rank != action.rank and any(np.may_share_memory(array, each) for each in read):
-                    needs[rank] = max(number, needs.get(rank, 0))
+            needs = written.before(action.rank, _touched(action, found.reads))
             own.append(Turn(action, tuple(needs.items())))
-            written += [(action.rank, len(own), array) for array in _touched(action, found.writes)]
+            written.note(action.rank, len(own), _touched(action, found.writes))
 
     def _meet(self, action: Collective) -> None:
         leader, *others = action.domain
@@ -134,6 +131,30 @@ class Plan:
         self.turns[leader].append(Turn(action, arrived))
         for rank in others:
             self.turns[rank].append(Turn(action, ((leader, len(self.turns[leader])),)))
+
+
+class _Written:
+    """The memory of the caller's that turns have written so far."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, int, int, int]] = []
+        self._known: Array = np.zeros((0, 4), np.int64)
+
+    def note(self, rank: int, number: int, arrays: Iterable[Array]) -> None:
+        """Take note of what the turn of a rank writes."""
+        self._rows += [(*reach(array), rank, number) for array in arrays]
+
+    def before(self, rank: int, arrays: Iterable[Array]) -> dict[int, int]:
+        """Return the last turn of each other rank that may have written what is read."""
+        found: dict[int, int] = {}
+        if len(self._known) + 64 < len(self._rows):  # those that came since are few enough to look at one by one
+            self._known = np.array(self._rows, np.int64)
+        for low, high in map(reach, arrays):
+            hits = self._known[(self._known[:, 0] < high) & (self._known[:, 1] > low) & (self._known[:, 2] != rank)]
+            late = (row for row in self._rows[len(self._known) :] if row[0] < high and row[1] > low and row[2] != rank)
+            for *_, other, number in (*hits.tolist(), *late):
+                found[other] = max(number, found.get(other, 0))
+        return found
 
 
 def _touched(action: Dispatch, positions: Iterable[int]) -> list[Array]:

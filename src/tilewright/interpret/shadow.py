@@ -42,7 +42,7 @@ class Shadows:
     def beside(self, elements: Array) -> Shadow:
         """Return the shadow of the memory that elements lie in."""
         owner = _owner(elements)
-        low, high = _reach(owner)
+        low, high = reach(owner)
         known = self.by_start.get(low)
         return known if known is not None and high <= known.high else self._made(owner, low, high)
 
@@ -71,7 +71,7 @@ def _owner(array: Array) -> Array:
     return array
 
 
-def _reach(array: Array) -> tuple[int, int]:
+def reach(array: Array) -> tuple[int, int]:
     """Return the first address of an array's elements, and the one after the last."""
     at: int = array.ctypes.data
     steps: Sequence[int] = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from functools import cache
 
 from tilewright.digests import sha256
+from tilewright.native.batches import BATCH
 from tilewright.native.interrupts import LOOK
 from tilewright.native.regions import POOL, SERIAL, TEAM
 from tilewright.native.threads import Emit, emitted
 
-REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL, LOOK)
-"""What `threads` and `interrupts` may ask for while a program runs."""
+REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL, LOOK, BATCH)
+"""What `threads`, `interrupts` and batches of entries may ask for while a program runs."""
 
 
 @cache

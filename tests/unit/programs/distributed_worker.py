@@ -75,7 +75,18 @@ def examples() -> None:
             print(f"example {path.stem}{f' {way}' if way else ''}: {'right' if is_right else 'wrong'}", flush=True)
 
 
+def grouped() -> None:
+    """Run on a process group that the script has made, with its ranks and not those of the launcher."""
+    import torch.distributed as dist
+
+    group: Any = dist.new_group([0, 1])  # pyright: ignore[reportUnknownMemberType]
+    x, y, z = (np.full((2, 1), value, np.int32) for value in (2, 0, 0))
+    meeting(x, y, z, config=RunConfig(distributed_config=DistributedConfig([0, 1], process_group=group)))
+    print(f"grouped: {y.ravel().tolist()}", flush=True)
+
+
 examples()
+grouped()
 attempt("works", 2, 2)
 attempt("again", 2, 2)
 attempt("raises", 2, -1)

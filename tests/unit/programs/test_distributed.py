@@ -140,3 +140,35 @@ def test_a_deferred_wait_stands_before_what_depends_on_it(platform: str) -> None
     x = np.array([[5], [7]], np.int32)
     y = deferred(x, config=RunConfig(platform=platform, device_ids=[0, 1]))
     assert y.ravel().tolist() == [7, 5]
+
+
+@pl.jit
+def counts_down(x: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.system.device_assert(pl.read(x, [0]) > 0, message="there is nothing left")
+        pl.write(y, [0], pl.read(x, [0]) - 1)
+    return y
+
+
+@pl.jit.host
+def handed_around(x: pl.Tensor[[2, 1], pl.INT32], y: pl.InOut[pl.Tensor[[4, 2, 1], pl.INT32]]):
+    """Every rank counts down what the other one has left, after two turns of its own."""
+    for r in pl.range(pld.world_size()):
+        counts_down(x[r], y[0, r], device=r)
+        counts_down(y[0, r], y[1, r], device=r)
+    for r in pl.range(pld.world_size()):
+        counts_down(y[1, 1 - r], y[2, r], device=r)
+        counts_down(y[2, r], y[3, r], device=r)
+    return y
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_what_a_rank_reads_of_another_is_there_and_a_mistake_is_the_last_turn(platform: str) -> None:
+    x, y = np.array([[9], [5]], np.int32), np.zeros((4, 2, 1), np.int32)
+    config = RunConfig(platform=platform, device_ids=[0, 1])
+    handed_around(x, y, config=config)
+    assert y.reshape(4, 2).tolist() == [[8, 4], [7, 3], [2, 6], [1, 5]]
+    y[:] = -7
+    with pytest.raises(ExecutionError, match="there is nothing left"):
+        handed_around(np.array([[1], [5]], np.int32), y, config=config)
+    assert y[:, 0].ravel().tolist()[:2] == [0, -7] and y[2, 1] == -7

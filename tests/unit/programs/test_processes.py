@@ -46,6 +46,7 @@ def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: P
         assert [line for line in lines if line.startswith("recovers")] == [f"recovers{works}"] * 2, said
         faults = [line for line in lines if line.split(":")[0] in ("raises", "hangs", "dies")]
         assert len(faults) >= 2 and all(line.endswith("[in time]") for line in faults), said
+        assert "grouped: [2, 12]" in lines, said
         examples = [line for line in lines if line.startswith("example ")]
         assert len(examples) >= 11 and all(line.endswith(": right") for line in examples), said
     told = {line.split(":")[0]: line for line in first.splitlines() if ": " in line}

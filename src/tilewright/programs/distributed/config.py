@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 TIMEOUT = 300.0
 
@@ -12,7 +13,8 @@ TIMEOUT = 300.0
 class DistributedConfig:
     """On which devices a program runs, a rank on each; what else it says is about NPUs, and looked at alone.
 
-    `timeout_s` is how long ranks may wait for each other before they are ended.
+    `timeout_s` is how long ranks may wait for each other before they are ended. With a `process_group` of torch's the
+    ranks are its processes; without one, those that were launched together.
     """
 
     device_ids: Sequence[int] = field(default_factory=lambda: [0])
@@ -20,6 +22,7 @@ class DistributedConfig:
     runtime: str = "tensormap_and_ringbuffer"
     aicpu_thread_num: int = 0
     timeout_s: float = TIMEOUT
+    process_group: Any = None
 
     def __post_init__(self) -> None:
         self.device_ids = checked_devices(self.device_ids)
@@ -33,7 +36,7 @@ class DistributedConfig:
     @property
     def key(self) -> tuple[object, ...]:
         """What programs depend on of it."""
-        return tuple(self.device_ids), self.timeout_s
+        return tuple(self.device_ids), self.timeout_s, self.process_group
 
 
 def checked_devices(device_ids: Sequence[int]) -> list[int]:

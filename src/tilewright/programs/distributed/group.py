@@ -72,11 +72,20 @@ def launched_size() -> int:
     return int(told) if told.isdigit() and "RANK" in os.environ and "MASTER_ADDR" in os.environ else 1
 
 
+def group_size(handle: Any) -> int:
+    """Return how many processes a process group has, or without one those that were launched together."""
+    return launched_size() if handle is None else int(_torch().get_world_size(handle))
+
+
 @cache
-def default_group() -> Group:
-    """Return the processes that were launched together, their process group made where nobody has."""
+def group_of(handle: Any = None) -> Group:
+    """Return the processes of a process group, or those that were launched together.
+
+    Where nobody has made a group of those, it is made. What processes tell each other goes over gloo.
+    """
     dist = _torch()
-    if not dist.is_initialized():
+    if handle is None and not dist.is_initialized():
         dist.init_process_group("gloo")
-    backend = str(dist.get_backend())
-    return Group(dist.group.WORLD if backend == "gloo" else dist.new_group(backend="gloo"))
+    if str(dist.get_backend(handle)) == "gloo":
+        return Group(dist.group.WORLD if handle is None else handle)
+    return Group(dist.new_group(dist.get_process_group_ranks(handle or dist.group.WORLD), backend="gloo"))

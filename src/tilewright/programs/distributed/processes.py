@@ -40,9 +40,9 @@ class ProcessProgress:
         self.words = [segment.words for segment in segments]
         self._starts = [segment.words.ctypes.data for segment in segments]
 
-    def advance(self, rank: int, wakes: bool = True) -> None:
-        """Take note that this process has had another turn."""
-        self.words[rank][Control.TURNS] += 1
+    def advance(self, rank: int, turns: int, wakes: bool) -> None:
+        """Take note that this process has had so many more turns."""
+        self.words[rank][Control.TURNS] += turns
         if wakes:
             futexes.wake(self._starts[rank] + 8 * Control.TURNS)
 
@@ -99,9 +99,8 @@ class ProcessRun:
             own if peer == rank else Segment.opened(processes[peer], descriptor, size)
             for peer, (descriptor, size) in enumerate(told)
         ]
-        self.group.exchanged(None)  # all have opened what they need: descriptors may go
-        for segment in segments:
-            segment.close()
+        self.group.exchanged(None)  # all have opened what they need
+        own.close()
         return segments
 
     def _parts(self, plan: Plan) -> Mapping[WindowBuffer, Parts]:

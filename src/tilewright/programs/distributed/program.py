@@ -16,12 +16,12 @@ from tilewright.core.verify import verify
 from tilewright.interpret.hosts import chip_program, dispatched
 from tilewright.passes import chips, control_plane
 from tilewright.programs.distributed.config import DistributedConfig
-from tilewright.programs.distributed.group import launched_size
+from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load
-from tilewright.programs.platforms import INTERPRETER, checked_platform, target_of
+from tilewright.programs.platforms import DEFAULT, INTERPRETER, checked_platform, target_of
 from tilewright.programs.program import CompiledProgram
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ def compile_distributed(
     verify(source, types=False)
     source = chips.run(control_plane.run(source))
     target = target_of(platform)
+    if target not in (INTERPRETER, target_of(DEFAULT)):
+        raise ValueError(f"programs of many ranks run on the processor, and platform {platform!r} is none")
     ranked = Ranked(source, _placed(config), target, lambda name: compile(chip_program(source, name)))
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chip(name)
@@ -135,9 +137,9 @@ def compile_distributed(
 
 def _placed(config: DistributedConfig | None) -> DistributedConfig:
     """Return on which devices a program runs: where processes were launched together, a rank is each of them."""
-    size = launched_size()
+    size = group_size(None if config is None else config.process_group)
     if config is None:
         return DistributedConfig(range(size))
     if size > 1 and size != len(config.device_ids):
-        raise ValueError(f"device_ids names {len(config.device_ids)} device(s), and {size} processes were launched")
+        raise ValueError(f"device_ids names {len(config.device_ids)} device(s), and the group has {size} process(es)")
     return config

@@ -13,8 +13,8 @@ class Ended(Exception):
 class Progress(Protocol):
     """The turns of all ranks."""
 
-    def advance(self, rank: int, wakes: bool = True) -> None:
-        """Take note that a rank has had another turn, which `wakes` others that may wait for it."""
+    def advance(self, rank: int, turns: int, wakes: bool) -> None:
+        """Take note that a rank has had so many more turns, which `wakes` others that may wait for it."""
         ...
 
     def until(self, rank: int, number: int) -> None:
@@ -31,9 +31,9 @@ class ThreadProgress:
         self.waiting = 0
         self.is_over = False
 
-    def advance(self, rank: int, wakes: bool = True) -> None:
-        """Take note that a rank has had another turn, which `wakes` others that may wait for it."""
-        self.turns[rank] += 1
+    def advance(self, rank: int, turns: int, wakes: bool) -> None:
+        """Take note that a rank has had so many more turns, which `wakes` others that may wait for it."""
+        self.turns[rank] += turns
         if wakes and self.waiting:
             with self.changed:
                 self.changed.notify_all()

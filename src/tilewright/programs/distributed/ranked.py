@@ -19,7 +19,7 @@ from tilewright.interpret.hosts import HostMachine, host_functions
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.config import DistributedConfig
-from tilewright.programs.distributed.group import default_group, launched_size
+from tilewright.programs.distributed.group import group_of, group_size
 from tilewright.programs.distributed.processes import ProcessRun, shared_args
 from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
 from tilewright.programs.platforms import INTERPRETER
@@ -122,7 +122,8 @@ class Ranked:
             raise
 
     def _planned(self, name: str, args: Sequence[Any]) -> _Planned:
-        together = launched_size() > 1
+        handle = self.config.process_group
+        together = group_size(handle) > 1
         written = sorted(Footprints(self.program)[name].writes) if together else []
         given = shared_args(args, written) if together else args
         machine = HostMachine(self.program, self.size)
@@ -131,7 +132,7 @@ class Ranked:
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
         run = (
-            ProcessRun(default_group(), machine.plan, self._native, self._body, given, written)
+            ProcessRun(group_of(handle), machine.plan, self._native, self._body, given, written)
             if together
             else team_run(machine.plan, self._native, self._body, given)
         )
