@@ -6,6 +6,7 @@ pipes hold tiles, those of events and of slots in global memory hold nothing but
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from tilewright.dtypes import DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.pipes import MOST_PIPES
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, word_of
+from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value, word_of
 from tilewright.pto.op import number_of
 from tilewright.pto.types import Space, TileBuf
 from tilewright.records import record
@@ -44,7 +45,12 @@ PUSHES, POPS = (
     for word in ("tpush", "tpop")
 )
 
-_MEETS = frozenset((*PUSHES, *POPS, *_EVENTS))
+MADE = ("pto.initialize_l2g2l_pipe", "pto.initialize_l2l_pipe")
+"""The ops whose result is a pipe: the first of one core leads to the first of the other."""
+_HANDED = {"pto.tpush": False, "pto.tpop": True}
+_MEETS = frozenset((*PUSHES, *POPS, *_HANDED, *_EVENTS))
+OWN, OTHER = {CUBE: "aic", VECTOR: "aiv"}, {CUBE: "aiv", VECTOR: "aic"}
+"""Where pipes lead that a core takes from, and those that it pushes to."""
 
 
 def number(op: Op, name: str) -> int:
@@ -217,7 +223,15 @@ class Use:
 def _uses(placed: Iterable[tuple[Op, str]]) -> list[Use]:
     """Return what pipes of tiles are used for, pushes first."""
     found: list[Use] = []
-    for op, _ in placed:
+    made: dict[Value, Hashable] = {}
+    counts: Counter[str] = Counter()
+    for op, kind in placed:
+        if op.name in MADE:
+            made[op.results[0]] = ("made", counts[kind])
+            counts[kind] += 1
+        if op.name in _HANDED and kind and op.operands[-1] in made and isinstance(op.operands[0].type, TileBuf):
+            key = (OWN if _HANDED[op.name] else OTHER)[kind], made[op.operands[-1]]
+            found.append(Use(op, key, op.operands[0].type, _HANDED[op.name]))
         if op.name not in PUSHES and op.name not in POPS:
             continue
         is_taken = op.name in POPS

@@ -117,7 +117,7 @@ class Machine:
         """The calls that lead to the function being walked."""
         self.made: dict[Hashable, Expr] = {}
         self.settings: dict[str, tuple[Expr, ...]] = {}
-        self.pipes: dict[tuple[str, int], object] = {}
+        self.pipes: dict[Hashable, object] = {}
         """What ops have said about pipes to other cores, by where they lead and their number."""
         self.simt = Simt()
 

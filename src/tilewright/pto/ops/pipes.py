@@ -6,6 +6,7 @@ global memory lie in slots that are used again once they are free.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from tilewright.core.expr import Expr, constant
@@ -13,20 +14,19 @@ from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known, tile_type
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError
-from tilewright.pto.machine.cores import CUBE, POPS, PUSHES, Entry, number
+from tilewright.pto.machine.cores import CUBE, MADE, OTHER, OWN, PIPED, Entry, number
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.signals import pop, push, signal, wait
 from tilewright.pto.machine.tiles import cover, get_cell, moved, read_all, set_cell, static
-from tilewright.pto.machine.values import Tile, View
-from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare, number_of, unmeant
+from tilewright.pto.machine.values import Tile, Token, View
+from tilewright.pto.module import Op, Value
+from tilewright.pto.op import Constants, declare, number_of
 from tilewright.pto.ops.buffers import fresh
 from tilewright.pto.text.form import free
 from tilewright.pto.types import TensorView, TileBuf
 from tilewright.records import record
 
-_FAMILY = "pipes between passes"
 _RANGES = {
     "id": (0, 1 << 31),
     "split": (0, 2),
@@ -79,17 +79,25 @@ def _initialize(m: Machine, op: Op) -> None:
             m.pipes[towards, number(op, "id")] = slots[0] if slots else None
 
 
-def _initialized(m: Machine, op: Op, towards: str) -> Slots | None:
+def _about(m: Machine, op: Op) -> tuple[str, Hashable]:
+    """Return where the pipe leads that an op is about, and which one it is."""
+    if op.name in PIPED:
+        return PIPED[op.name][1], number(op, "id")
+    way = (OWN if op.name in ("pto.tpop", "pto.tfree") else OTHER)[m.core.kind if m.core is not None else CUBE]
+    return way, m.pipes.get(op.operands[-1], f"%{op.operands[-1].name}")
+
+
+def _initialized(m: Machine, op: Op, towards: str, id: Hashable) -> Slots | None:
     """Return the slots of an op's pipe; refuse an op without a pipe, or outside of cores that meet."""
     if m.core is None:
         raise UnsupportedFeatureError(
             f"`{op.name}` meets no other core: this kernel runs on one",
             help="launch a function that calls both the cube's and the vector cores' function",
         )
-    key = towards, number(op, "id")
+    key = towards, id
     if key not in m.pipes:
         ways = {"aiv": 1, "aic": 2}
-        message = f"pipe {key[1]} of `{op.name}` is initialized for no such direction here"
+        message = f"pipe {id} of `{op.name}` is initialized for no such direction here"
         raise PtoOperandError(message, help=f"initialize it before, with `dir_mask = {ways[towards]}` or 3")
     found = m.pipes[key]
     assert found is None or isinstance(found, Slots)
@@ -100,10 +108,11 @@ def _initialized(m: Machine, op: Op, towards: str) -> Slots | None:
 
 
 @declare("pto.tpush_to_aiv tpush_to_aic", free("x"), rule=_in_range)
+@declare("pto.tpush", free("xo"), rule=_in_range)
 def _push(m: Machine, op: Op, entry: Tile | View) -> None:
     """A tile, or a slot that has been written, for the other side."""
-    towards, id = PUSHES[op.name], number(op, "id")
-    _initialized(m, op, towards)
+    towards, id = _about(m, op)
+    _initialized(m, op, towards, id)
     if not isinstance(entry, Tile):
         signal(m, ("slot", id))
         return
@@ -124,16 +133,11 @@ def _split(entry: Entry) -> int:
 @declare("pto.tpop_from_aic tpop_from_aiv", free("i*", "x"), rule=_in_range)
 def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
     """The oldest tile that the other side has pushed, or a slot that it has written."""
-    towards, id, type_ = POPS[op.name], number(op, "id"), op.results[0].type
-    slots = _initialized(m, op, towards)
+    type_ = op.results[0].type
     if isinstance(type_, TensorView):
-        wait(m, ("slot", id))
-        return _slot(m, op, towards, slots, type_)
-    assert m.core is not None and isinstance(type_, TileBuf)
+        return _written(m, op, type_)
+    assert isinstance(type_, TileBuf)
     _refuse_handed_on(m, op)
-    held = m.core.meeting.entries[towards, id]
-    shape = held.whole if m.core.kind == CUBE else held.shape
-    value = pop(m, towards, ("tiles", id), shape, held.dtype, _split(held))
     told = (*map(m.b.index, extents), None, None)[:2]
     valid = [
         given if given is not None else m.b.index(extent if extent is not None else most)
@@ -142,12 +146,31 @@ def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
         )
     ]
     target = fresh(m, m.here(op), type_, (valid[0], valid[1]))
-    value = m.b.tile("set_validshape", value, *valid)
+    _take(m, op, target)
+    return target
+
+
+def _take(m: Machine, op: Op, target: Tile) -> None:
+    """Let a tile hold what the other side has pushed."""
+    towards, id = _about(m, op)
+    _initialized(m, op, towards, id)
+    assert m.core is not None
+    held = m.core.meeting.entries[towards, id]
+    shape = held.whole if m.core.kind == CUBE else held.shape
+    value = pop(m, towards, ("tiles", id), shape, held.dtype, _split(held))
+    value = m.b.tile("set_validshape", value, *target.valid)
     if shape != target.limits:
-        open_ = None if None not in map(known, valid) else target.valid
+        open_ = None if None not in map(known, target.valid) else target.valid
         value = m.b.tile("slice", value, static(target.valid, target.limits), (0, 0), open_)
     cover(m, target, value)
-    return target
+
+
+def _written(m: Machine, op: Op, type_: TensorView) -> View:
+    """Return a slot that the other side has written."""
+    towards, id = _about(m, op)
+    slots = _initialized(m, op, towards, id)
+    wait(m, ("slot", id))
+    return _slot(m, op, towards, id, slots, type_)
 
 
 def _refuse_handed_on(m: Machine, op: Op) -> None:
@@ -165,26 +188,30 @@ def _refuse_handed_on(m: Machine, op: Op) -> None:
 @declare("pto.talloc_to_aiv talloc_to_aic", free("", "y"), rule=_in_range)
 def _allocate(m: Machine, op: Op) -> View:
     """The next slot of global memory, once nobody reads it any more."""
-    towards, id = op.name.rpartition("_")[2], number(op, "id")
-    slots, type_ = _initialized(m, op, towards), op.results[0].of(TensorView)
+    return _free_one(m, op, op.results[0].of(TensorView))
+
+
+def _free_one(m: Machine, op: Op, type_: TensorView) -> View:
+    towards, id = _about(m, op)
+    slots = _initialized(m, op, towards, id)
     if slots is not None:
         used = get_cell(m, ("allocated", towards, id))
         with m.b.when(m.b.scalar("ge", used, m.b.index(slots.count))):
             wait(m, ("free", id))
-    return _slot(m, op, towards, slots, type_)
+    return _slot(m, op, towards, id, slots, type_)
 
 
-@declare("pto.tfree_from_aic tfree_from_aiv", free("x?"), rule=_in_range)
+@declare("pto.tfree_from_aic tfree_from_aiv tfree", free("x?x?"), rule=_in_range)
 def _free(m: Machine, op: Op, *entry: Tile | View) -> None:
     """A slot that may be used again; of tiles there are as many as there have to be."""
-    towards = "aiv" if op.name.endswith("aic") else "aic"
-    if _initialized(m, op, towards) is not None:
-        signal(m, ("free", number(op, "id")))
+    towards, id = _about(m, op)
+    if _initialized(m, op, towards, id) is not None:
+        signal(m, ("free", id))
 
 
-def _slot(m: Machine, op: Op, towards: str, slots: Slots | None, type_: TensorView) -> View:
+def _slot(m: Machine, op: Op, towards: str, id: Hashable, slots: Slots | None, type_: TensorView) -> View:
     """Return the slot whose turn it is, or this vector core's part of it."""
-    id, split = number(op, "id"), number(op, "split")
+    split = number(op, "split")
     if slots is None:
         message = f"pipe {id} of `{op.name}` has no slots in global memory"
         raise PtoOperandError(message, help="initialize it with `gm_slot_tensor`")
@@ -201,7 +228,47 @@ def _slot(m: Machine, op: Op, towards: str, slots: Slots | None, type_: TensorVi
     return replace(slots.view, pointer=pointer, shape=shape)
 
 
-unmeant("pto.initialize_l2g2l_pipe initialize_l2l_pipe", free("xx*", "o"), _FAMILY, _in_range)
-unmeant("pto.declare_tile", free("", "z"), _FAMILY)
-unmeant("pto.declare_global", free("", "y"), _FAMILY)
-unmeant("pto.talloc tpush tpop tfree", free("xx?"), _FAMILY, _in_range)
+# pipes that are values, as passes leave them
+
+
+@declare(f"pto.{' '.join(name.removeprefix('pto.') for name in MADE)}", free("xx*", "o"), rule=_in_range)
+def _make(m: Machine, op: Op) -> Token:
+    """A pipe: the first one of the cube leads to the first one of the vector cores, and so on."""
+    id = "made", sum(isinstance(key, Value) for key in m.pipes)
+    m.pipes[op.results[0]] = id
+    views = [found for found in (m.values[value] for value in op.operands) if isinstance(found, View)]
+    slots = [Slots(view, number(op, "slot_size"), number(op, "slot_num")) for view in views]
+    for towards, bit in (("aiv", 1), ("aic", 2)):
+        if number(op, "dir_mask") & bit:
+            m.pipes[towards, id] = slots[0] if slots else None
+    return Token()
+
+
+@declare("pto.declare_tile", free("", "z"))
+def _declare_tile(m: Machine, op: Op) -> Tile:
+    """A tile that will hold what is taken."""
+    type_ = op.results[0].of(TileBuf)
+    rows, cols = type_.valid_rows, type_.valid_cols
+    valid = m.b.index(type_.rows if rows is None else rows), m.b.index(type_.cols if cols is None else cols)
+    return fresh(m, m.here(op), type_, valid)
+
+
+@declare("pto.declare_global", free("", "y"))
+def _declare_slot(m: Machine, op: Op) -> Token:
+    """A slot that will be the next one, or the one that is taken."""
+    return Token()
+
+
+@declare("pto.tpop", free("xo"), rule=_in_range)
+def _take_into(m: Machine, op: Op, entry: Tile | View | Token) -> None:
+    """Let a declared tile or slot be the oldest that the other side has pushed."""
+    if isinstance(entry, Tile):
+        _take(m, op, entry)
+    else:
+        m.values[op.operands[0]] = _written(m, op, op.operands[0].of(TensorView))
+
+
+@declare("pto.talloc", free("yo"), rule=_in_range)
+def _allocate_into(m: Machine, op: Op) -> None:
+    """Let a declared slot be the next one that is free."""
+    m.values[op.operands[0]] = _free_one(m, op, op.operands[0].of(TensorView))

@@ -208,3 +208,73 @@ def test_what_would_lie_in_one_place_twice_is_refused() -> None:
         module = parse(written)
         with pytest.raises(UnsupportedFeatureError, match=said):
             lower(module, next(func for func in module.funcs() if func.name == name), target="a3")
+
+
+SLOT, WHOLE = "!pto.tensor_view<16x16xf32>", "!pto.tensor_view<96x16xf32>"
+TILE = "!pto.tile_buf<mat, 16x16xf32>"
+TAKEN = "!pto.tile_buf<vec, 16x16xf32>"
+VALUES = f"""
+module attributes {{pto.target_arch = "a3"}} {{
+  func.func @values(%x: !pto.ptr<f32>, %g: !pto.ptr<f32>, %o: !pto.ptr<f32>, %p: !pto.ptr<f32>) {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c6 = arith.constant 6 : index
+    %c16 = arith.constant 16 : index
+    %c96 = arith.constant 96 : index
+    %local = arith.constant 0 : i32
+    %vg = pto.make_tensor_view %g, shape = [%c16, %c16], strides = [%c16, %c1] : {SLOT}
+    pto.section.cube {{
+      %tiles = pto.initialize_l2l_pipe {{dir_mask = 1, slot_size = 1024, slot_num = 8}}(%local : i32) -> !pto.pipe
+      %slots = pto.initialize_l2g2l_pipe {{dir_mask = 1, slot_size = 1024, slot_num = 4}}(%vg : {SLOT}) -> !pto.pipe
+      %e = pto.declare_global -> {SLOT}
+      %t = pto.alloc_tile : {TILE}
+      scf.for %i = %c0 to %c6 step %c1 {{
+        PART
+        pto.tload ins(%part : !pto.partition_tensor_view<16x16xf32>) outs(%t : {TILE})
+        pto.tpush(%t, %tiles : {TILE}, !pto.pipe) {{split = 0}}
+        pto.talloc(%e, %slots : {SLOT}, !pto.pipe) {{split = 0}}
+        pto.tstore ins(%t : {TILE}) outs(%e : {SLOT})
+        pto.tpush(%e, %slots : {SLOT}, !pto.pipe) {{split = 0}}
+      }}
+    }}
+    pto.section.vector {{
+      %tiles = pto.initialize_l2l_pipe {{dir_mask = 1, slot_size = 1024, slot_num = 8}}(%local : i32) -> !pto.pipe
+      %slots = pto.initialize_l2g2l_pipe {{dir_mask = 1, slot_size = 1024, slot_num = 4}}(%vg : {SLOT}) -> !pto.pipe
+      %t = pto.declare_tile -> {TAKEN}
+      %e = pto.declare_global -> {SLOT}
+      %s = pto.alloc_tile : {TAKEN}
+      scf.for %i = %c0 to %c6 step %c1 {{
+        pto.tpop(%t, %tiles : {TAKEN}, !pto.pipe) {{split = 0}}
+        pto.tfree(%tiles : !pto.pipe) {{split = 0}}
+        pto.tpop(%e, %slots : {SLOT}, !pto.pipe) {{split = 0}}
+        pto.tload ins(%e : {SLOT}) outs(%s : {TAKEN})
+        pto.tfree(%e, %slots : {SLOT}, !pto.pipe) {{split = 0}}
+        OUT
+      }}
+    }}
+    return
+  }}
+}}
+"""
+
+
+def turn(pointer: str, name: str) -> str:
+    """Return the rows of a matrix that belong to a turn of a loop."""
+    return f"""%row_{name} = arith.muli %i, %c16 : index
+        %v_{name} = pto.make_tensor_view %{pointer}, shape = [%c96, %c16], strides = [%c16, %c1] : {WHOLE}
+        %{name} = pto.partition_view %v_{name}, offsets = [%row_{name}, %c0], sizes = [%c16, %c16]
+          : {WHOLE} -> !pto.partition_tensor_view<16x16xf32>"""
+
+
+def test_pipes_that_are_values(target: str) -> None:
+    stores = [
+        f"pto.tstore ins(%{tile} : {TAKEN}) outs(%{to} : !pto.partition_tensor_view<16x16xf32>)"
+        for tile, to in (("t", "first"), ("s", "second"))
+    ]
+    out = "\n        ".join([turn("o", "first"), turn("p", "second"), *stores])
+    text = VALUES.replace("PART", turn("x", "part")).replace("OUT", out)
+    x = np.random.default_rng(0).normal(size=(6, 16, 16)).astype(np.float32)
+    o, p = np.zeros((2, 6, 16, 16), np.float32)
+    run_text(text, target, x, np.zeros(1024, np.float32), o, p, arch="a3")
+    np.testing.assert_array_equal(o, x)
+    np.testing.assert_array_equal(p, x)
