@@ -37,7 +37,7 @@ def main() -> None:
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.6), width_ratios=[1.5, 1], layout="constrained")
         draw_ratios(left, ratios)
         draw_grid(right, grid)
-        figure.savefig(PICTURE, dpi=80, metadata={"Software": None})
+        figure.savefig(PICTURE, dpi=110, metadata={"Software": None})
 
 
 def measured() -> dict[str, float]:
@@ -85,7 +85,8 @@ def draw_ratios(axes: Any, ratios: dict[str, float]) -> None:
 def draw_grid(axes: Any, grid: Any) -> None:
     """Draw temperatures, and lines along which they are equal."""
     axes.imshow(grid, cmap="RdBu_r", vmin=-1, vmax=1)
-    axes.contour(grid, levels=15, colors=INK, linewidths=0.4)
+    levels = [eighth / 8 for eighth in range(-7, 8) if eighth]  # zero is an edge of the plate
+    axes.contour(grid, levels=levels, colors=INK, linewidths=0.4, linestyles="solid")
     axes.set_title(f"jacobi.py: {STEPS} steps on {SIZE} x {SIZE}", fontsize=10)
     axes.set_axis_off()
 

@@ -21,6 +21,8 @@ PAGES = (
     ROOT / "docs" / "cache.md",
     ROOT / "docs" / "checking.md",
     ROOT / "docs" / "compiled-programs.md",
+    ROOT / "docs" / "debugging.md",
+    ROOT / "docs" / "profiling.md",
     ROOT / "docs" / "pto.md",
     ROOT / "docs" / "torch-operators.md",
     ROOT / "docs" / "training.md",

@@ -22,8 +22,18 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = Path(__file__).parent / "template"
 
 GUIDES = {
-    "Start": ("README", "writing-kernels", "gallery", "coming-from", "exploring", "debugging"),
-    "Guides": ("tuning", "training", "cuda", "cache", "checking", "platforms", "compiled-programs", "torch-operators"),
+    "Start": ("README", "writing-kernels", "gallery", "coming-from", "exploring", "debugging", "profiling"),
+    "Guides": (
+        "distributed",
+        "tuning",
+        "training",
+        "cuda",
+        "cache",
+        "checking",
+        "platforms",
+        "compiled-programs",
+        "torch-operators",
+    ),
     "PTO": ("pypto", "pto", "pto-reference"),
     "Inside": ("life-of-a-kernel", "warm-calls", "adding-an-op", "writing-a-back-end", "CONTRIBUTING", "RESULTS"),
 }

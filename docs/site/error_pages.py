@@ -40,7 +40,7 @@ def mistakes(kernels: Path) -> dict[str, list[Path]]:
         name = re.search(r'^EXPECTED = "(\w+)"$', path.read_text(encoding="utf-8"), re.MULTILINE)
         if name is not None and hasattr(errors, name[1]):
             found[name[1]].append(path)
-    return dict(sorted(found.items()))
+    return {name: sorted(found[name], key=lambda path: path.stat().st_size) for name in sorted(found)}
 
 
 def _doc(name: str) -> str:
@@ -66,6 +66,7 @@ def _mistake(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     about = re.match(r'"""(.*?)"""', text, re.DOTALL)
     source = re.sub(r'\A""".*?"""\n+|^EXPECTED = [^\n]*\n', "", text, flags=re.DOTALL | re.MULTILINE)
+    source = re.sub(r"\n{3,}", "\n\n\n", source).replace("as pl\n\n\n", "as pl\n\n")
     message = path.with_suffix(".txt").read_text(encoding="utf-8")
     title = about[1] if about else path.stem
     *lines, fix = message.rstrip().rpartition("    help: ")

@@ -15,6 +15,7 @@ from markup import Entry, Page, coloured, fragment
 
 import tilewright.language as pl
 from tilewright.core.op import OpSpec
+from tilewright.core.types import static_shape
 from tilewright.errors import TilewrightError
 from tilewright.explore.page import Access
 from tilewright.explore.watched import watched
@@ -22,18 +23,15 @@ from tilewright.frontend.programs import as_program
 from tilewright.ops.registry import specs
 from tilewright.tools.reference import entry, heading, noun_of
 
-KERNEL = """import tilewright.language as pl
-
-@pl.function(type=pl.FunctionType.InCore)
-def example(
-    x: pl.Tensor[[16, 32], pl.FP32],
-    y: pl.Tensor[[16, 32], pl.FP32],
-    out: pl.Out[pl.Tensor[[16, 32], pl.FP32]],
-    square: pl.InOut[pl.Tensor[[16, 16], pl.FP32]],
-):
-"""
+PARAMETERS = {
+    "x": "x: pl.Tensor[[16, 32], pl.FP32]",
+    "y": "y: pl.Tensor[[16, 32], pl.FP32]",
+    "out": "out: pl.Out[pl.Tensor[[16, 32], pl.FP32]]",
+    "square": "square: pl.InOut[pl.Tensor[[16, 16], pl.FP32]]",
+}
+"""What examples are about: those that one names are the parameters of its kernel."""
+HEADING = "import tilewright.language as pl\n\n@pl.function(type=pl.FunctionType.InCore)\ndef example"
 TILES = {"a": "a = pl.load(x, [0, 0], [16, 32])", "b": "b = pl.load(y, [0, 0], [16, 32])"}
-SHAPES = ((16, 32), (16, 32), (16, 32), (16, 16))
 CELL = 6
 
 
@@ -86,8 +84,15 @@ def _ways(spec: OpSpec) -> Iterator[str]:
 
 
 def _kernel(example: str) -> str:
-    used = [line for name, line in TILES.items() if re.search(rf"(?<![\w.]){name}(?!\w)", example)]
-    return KERNEL + "".join(f"    {line}\n" for line in [*used, *example.splitlines()])
+    lines = [*(line for name, line in TILES.items() if _names(example, name)), *example.splitlines()]
+    body = "".join(f"    {line}\n" for line in lines)
+    params = [declared for name, declared in PARAMETERS.items() if _names(body, name)]
+    listed = ", ".join(params) if len(params) < 3 else "".join(f"\n    {param}," for param in params) + "\n"
+    return f"{HEADING}({listed}):\n{body}"
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){name}(?!\w)", text) is not None
 
 
 def _is_read(kernel: str) -> bool:
@@ -103,7 +108,8 @@ def touched(kernel: str) -> Access | None:
     rng = np.random.default_rng(1)
     try:
         program = as_program(pl.parse(kernel))
-        arguments = [_Array(rng.uniform(0.5, 2.0, shape).astype(np.float32)) for shape in SHAPES]
+        shapes = [static_shape(param.type.shape) for param in program["example"].params]
+        arguments = [_Array(rng.uniform(0.5, 2.0, shape).astype(np.float32)) for shape in shapes]
         with redirect_stdout(StringIO()):  # what an example prints is not ours to say
             return watched(program, "example", arguments, lambda span: 0)
     except TilewrightError:

@@ -291,3 +291,15 @@ def test_batches_of_tiles_are_multiplied_one_by_one() -> None:
 def test_bools_are_not_multiplied() -> None:
     with pytest.raises(DTypeMismatchError, match="bool elements are not supported"):
         kernel("p = pl.matmul(x, x)", x=tensor(pl.BOOL, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [((3, 5, 4), (3, 4, 6)), ((3, 5, 4), (4, 6)), ((5, 4), (3, 4, 6)), ((2, 1, 5, 4), (1, 3, 4, 6))]
+)
+def test_the_operator_multiplies_along_leading_axes(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    a, b = counting(*left), counting(*right)
+    want = a @ b
+    loads = (f"pl.load({name}, {[0] * each.ndim}, {[*each.shape]})" for name, each in (("x", a), ("y", b)))
+    body = f"out = pl.store({' @ '.join(loads)}, {[0] * want.ndim}, out)"
+    types = {"x": tensor(pl.FP32, *left), "y": tensor(pl.FP32, *right), "out": out(pl.FP32, *want.shape)}
+    np.testing.assert_array_equal(run(kernel(body, **types), a, b), want)

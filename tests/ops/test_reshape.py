@@ -109,6 +109,20 @@ def test_reshaping_a_tensor_is_a_view_of_it() -> None:
     assert x[1, 2] == -1
 
 
+@pytest.mark.parametrize(("shape", "want"), [("-1, 4", (6, 4)), ("3, -1", (3, 8)), ("2, -1, 4", (2, 3, 4))])
+def test_one_extent_is_what_is_left(shape: str, want: Shape) -> None:
+    result = from_tile(f"pl.reshape(a, [{shape}])", counting(4, 6), *want)
+    np.testing.assert_array_equal(result, np.reshape(counting(4, 6), want))
+    view = kernel(f"v = pl.reshape(x, [{shape}])", x=tensor(pl.FP32, 4, 6))
+    assert getattr(type_of(view, "v"), "shape", ()) == want
+
+
+@pytest.mark.parametrize("shape", ["-1, -1", "-1, 5", "0, -1"])
+def test_only_one_extent_that_divides_is_what_is_left(shape: str) -> None:
+    with pytest.raises(ShapeMismatchError):
+        from_tile(f"pl.reshape(a, [{shape}])", counting(4, 6), 4, 6)
+
+
 def test_reshaping_keeps_the_number_of_elements() -> None:
     with pytest.raises(ShapeMismatchError, match=r"\[2, 3\] and \[4\] hold different numbers of elements"):
         from_tile("pl.reshape(a, [4])", counting(2, 3), 4)

@@ -29,6 +29,8 @@ from tilewright.ops.declare import NUMBERS as SEEN
 
 PIPED = "joins two functions of a group: tests/unit/test_pipes.py has programs of them"
 
+RANKED = "needs ranks to meet: tests/property/test_ranks.py has programs of them"
+
 LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
     "tensor.get_block_num": "the front end writes tile.get_block_num",
@@ -47,6 +49,7 @@ LEFT_OUT: dict[str, str] = {
         ("prefetch.make_context", "prefetch.async_prefetch", "prefetch.session", "prefetch.wait"),
         "is a hint that no value depends on: nothing of it is left in native code",
     ),
+    **{name: RANKED for name in OPS if name.startswith("distributed.")},
     "system.task_invalid": "only orders tasks, which run in order anyway: nothing of it is left in native code",
 }
 """Ops that random programs do not use, with the reason."""

@@ -201,13 +201,11 @@ def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
 
 def _run_traced(trace: Trace, native: HostProgram, name: str, words: Any) -> Any:
     """Run an entry whose chunks a timeline shows; return the context it ran in."""
-    from tilewright.native.profilers import shown
     from tilewright.native.traced_regions import recorder
 
     found = recorder(parallel_address(thread_count(), native.emit))
     around = context(native, found)
-    names = {address: shown(symbol).removeprefix("tilewright.") for symbol, address in native.loaded.addresses.items()}
-    with trace.call(name, found, names):
+    with trace.call(name, found, native.loaded.addresses):
         native.calls[name](words, around)
     return around
 

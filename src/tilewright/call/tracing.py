@@ -1,13 +1,12 @@
 """Tracing: calls written as a timeline that Perfetto and Chrome open, each chunk on the thread that ran it.
 
-A file is a list of events that is whole after every call: the next one is written over its end. Calls that follow each
-other quickly are written together, at the latest when the process ends.
+A file is a list of events that is whole whenever it was written: more are written over its end. That takes as long as
+some calls do, so calls that follow each other are written together: after a pause, or when the process ends.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import threading
 import time
@@ -25,8 +24,8 @@ if TYPE_CHECKING:  # which only traced calls need
 
 CURRENT: ContextVar[Trace | None] = ContextVar("CURRENT", default=None)
 """What the calls of this thread are written to."""
-PAUSE = 0.1
-"""Seconds between two writes of a file."""
+PAUSE = 0.5
+"""Seconds between two calls in which whoever looks at the file is taken to do so."""
 END = "\n]\n"
 
 
@@ -40,8 +39,8 @@ class Called:
     thread: int
     chunks: Any
     dropped: int
-    names: Mapping[int, str]
-    """What each code address is called."""
+    symbols: Mapping[str, int]
+    """Where the code of each function lies."""
 
 
 class Trace:
@@ -51,15 +50,16 @@ class Trace:
         self.path = path
         self.waiting: list[Called] = []
         self.threads: dict[int, int] = {}
-        self.written = float("-inf")
+        self.last = float("-inf")
         self.lock = Lock()
         self.pid = os.getpid()
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f"[\n{_json(name='process_name', ph='M', pid=self.pid, args={'name': 'tilewright'})}{END}")
+            first = _json({"name": "process_name", "ph": "M", "pid": self.pid, "args": {"name": "tilewright"}})
+            file.write(f"[\n{first}{END}")
         atexit.register(self.flush)
 
     @contextmanager
-    def call(self, name: str, recorder: Recorder, names: Mapping[int, str]) -> Generator[None]:
+    def call(self, name: str, recorder: Recorder, symbols: Mapping[str, int]) -> Generator[None]:
         """Note a call that runs inside."""
         begin = time.monotonic_ns()
         try:
@@ -68,46 +68,51 @@ class Trace:
             end = time.monotonic_ns()
             chunks, count = recorder.taken()
             dropped = count - len(chunks)
+            called = Called(name, begin, end, threading.get_ident(), chunks, dropped, symbols)
             with self.lock:
-                called = Called(name, begin, end, threading.get_ident(), chunks, dropped, names)
                 self.waiting.append(called)
-            if time.monotonic() - self.written > PAUSE:
+                is_paused, self.last = begin / 1e9 - self.last > PAUSE, end / 1e9
+            if is_paused:
                 self.flush()
 
     def flush(self) -> None:
         """Write what is waiting."""
         with self.lock:
-            if not self.waiting or os.getpid() != self.pid:  # a child of a fork leaves the file to its parent
+            is_gone = not os.path.exists(self.path)
+            if not self.waiting or is_gone or os.getpid() != self.pid:  # a child of a fork leaves it to its parent
                 return
             text = "".join(f",\n{event}" for called in self.waiting for event in self._events(called))
             self.waiting.clear()
             with open(self.path, "r+b") as file:
                 file.seek(-len(END), os.SEEK_END)
                 file.write(f"{text}{END}".encode())
-            self.written = time.monotonic()
 
     def _events(self, called: Called) -> Iterator[str]:
+        from tilewright.native.profilers import shown
+
         yield from self._thread(called.thread)
-        args = {"dropped": called.dropped} if called.dropped else {}
-        yield self._span(called.name, called.begin, called.end, called.thread, "call", args)
+        yield self._span(_json(called.name), called.begin, called.end, called.thread, "call", "dropped", called.dropped)
+        names = {at: _json(shown(symbol).removeprefix("tilewright.")) for symbol, at in called.symbols.items()}
         for code, chunk, begin, end, thread in called.chunks.tolist():
             yield from self._thread(thread)
-            yield self._span(called.names.get(code, hex(code)), begin, end, thread, "task", {"chunk": chunk})
+            yield self._span(names.get(code, '"?"'), begin, end, thread, "task", "chunk", chunk)
 
-    def _span(self, name: str, begin: int, end: int, thread: int, kind: str, args: Mapping[str, object]) -> str:
-        times = {"ts": begin / 1e3, "dur": (end - begin) / 1e3}
-        return _json(name=name, cat=kind, ph="X", pid=self.pid, tid=self.threads[thread], args=args, **times)
+    def _span(self, name: str, begin: int, end: int, thread: int, kind: str, told: str, number: int) -> str:
+        place = f'"pid":{self.pid},"tid":{self.threads[thread]},"args":{{"{told}":{number}}}'
+        return f'{{"name":{name},"cat":"{kind}","ph":"X","ts":{begin / 1e3},"dur":{(end - begin) / 1e3},{place}}}'
 
     def _thread(self, thread: int) -> Iterator[str]:
         """Yield what a thread is called, where it is new."""
         if thread not in self.threads:
             self.threads[thread] = number = len(self.threads)
             name = "caller" if number == 0 else f"thread {number}"
-            yield _json(name="thread_name", ph="M", pid=self.pid, tid=number, args={"name": name})
+            yield _json({"name": "thread_name", "ph": "M", "pid": self.pid, "tid": number, "args": {"name": name}})
 
 
-def _json(**fields: object) -> str:
-    return json.dumps(fields, separators=(",", ":"))
+def _json(value: object) -> str:
+    import json  # which only traced calls need
+
+    return json.dumps(value, separators=(",", ":"))
 
 
 @cache

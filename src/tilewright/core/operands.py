@@ -90,8 +90,15 @@ def _parameter(spec: OpSpec, name: str) -> str:
     """Return the parameter that an argument is given for by name."""
     found = next((p.name for p in spec.parameters if name in (p.name, *p.also)), None)
     if found is None:
-        raise ArgumentCountError(f"`{spec.name}` has no parameter `{name}`", blame=[name], help=usage(spec))
+        help = usage(spec) + _kin(spec)
+        raise ArgumentCountError(f"`{spec.name}` has no parameter `{name}`", blame=[name], help=help)
     return found
+
+
+def _kin(spec: OpSpec) -> str:
+    """Return the one op that is named after another, if there is one: what an option is elsewhere may be it."""
+    named = {each.spec.name for each in OPS.values() if each.spec.name.startswith(f"{spec.name}_")}
+    return f"; pl.{named.pop()} is another op" if len(named) == 1 else ""
 
 
 def _element_type(spec: OpSpec, parameter: Parameter, value: object) -> DataType | None:

@@ -73,7 +73,7 @@ class Gatherer:
             passes=passes,
             code=code,
             memory=memory,
-            launches=list(_launches(programs[-1][2])) if programs and subject.error is None else [],
+            launches=list(self._launches(programs[-1][2])) if programs and subject.error is None else [],
             fusion=[self._fusion(subject.fusion, texts[-1])] if subject.fusion else [],
             facts=facts,
             profile=list(_profile(subject.profile)),
@@ -156,6 +156,12 @@ class Gatherer:
         except TooLarge:
             return None
 
+    def _launches(self, program: Program) -> Iterator[LaunchRow]:
+        for function in program.entries:
+            for launch in launches(program, function):
+                does = launch.does.partition("; after")[0]
+                yield LaunchRow(function.name, launch.what, does, launch.after, self._place(launch.span))
+
     def _signature(self) -> str:
         source = self.subject.source
         entries = source.entries if source is not None else ()
@@ -187,12 +193,6 @@ def _changes(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int
     """Return where two texts differ: from and to in the first, from and to in the second."""
     found = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return [(i, j, k, m) for tag, i, j, k, m in found if tag != "equal"]
-
-
-def _launches(program: Program) -> Iterator[LaunchRow]:
-    for function in program.entries:
-        for launch in launches(program, function):
-            yield LaunchRow(function.name, launch.what, launch.does.partition("; after")[0], launch.after)
 
 
 def _profile(records: Sequence[tuple[str, float, float]]) -> Iterator[Timed]:

@@ -59,6 +59,7 @@ class LaunchRow:
     what: str
     does: str
     after: Sequence[int]
+    place: int
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
 from tilewright.core.access import Access as Kind
+from tilewright.core.grid import CURRENT
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, whole
 from tilewright.core.stmt import ForStmt
@@ -73,15 +75,22 @@ class WatchedMachine(CheckedMachine):
     def turns(self, stmt: ForStmt, indices: range) -> Iterator[int]:
         """Yield the indices of a loop."""
         for index in super().turns(stmt, indices):
-            self.watcher.loops.append(f"{stmt.loop_var.name_hint} = {index}")
-            yield index
-            self.watcher.loops.pop()
+            with self._around(f"{stmt.loop_var.name_hint} = {index}"):
+                yield index
 
     def blocks(self, count: int) -> Generator[None]:
         """Let each block of a grid be the current one, one after the other."""
-        for number, _ in enumerate(super().blocks(count)):
-            self.watcher.loops.append(f"block {number}")
+        for _ in super().blocks(count):
+            with self._around(f"block {CURRENT.get().index}"):
+                yield
+
+    @contextmanager
+    def _around(self, name: str) -> Generator[None]:
+        """Let what runs be inside a turn, which a `break` may leave early."""
+        self.watcher.loops.append(name)
+        try:
             yield
+        finally:
             self.watcher.loops.pop()
 
 

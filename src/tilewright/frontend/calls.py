@@ -34,6 +34,7 @@ from tilewright.frontend.operators import apply
 from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
 from tilewright.frontend.pypto_errors import reworded
+from tilewright.frontend.reshapes import counted
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -110,6 +111,7 @@ def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) ->
     if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    bound = counted(bound) if spec.name == "reshape" else bound
     indices = bound.get("indices")
     bound = for_all(t, spec, one_tile(t, spec, bound, node), node)
     _check_attributes(t, spec, bound, spans, node)

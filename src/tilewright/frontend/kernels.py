@@ -12,7 +12,6 @@ and so on up to the entry.
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -127,8 +126,10 @@ class Kernel:
 
     def _repr_html_(self) -> str:
         """Return the kernel as a notebook shows it: its own text."""
+        from textwrap import dedent
+
         where = self.captured.span(self.captured.node)
-        return notebook.sheet(f"{self.name}  {where}", textwrap.dedent(self.captured.text))
+        return notebook.sheet(f"{self.name}  {where}", dedent(self.captured.text))
 
     @property
     def name(self) -> str:

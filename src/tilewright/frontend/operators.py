@@ -98,6 +98,8 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
     if is_power and (power := _power(lhs, rhs)) is not None:
         return power
     spec = _spec(t, node, BINARY[type(operator)], is_shaped)
+    if isinstance(operator, ast.MatMult) and any(map(_is_batch, (lhs, rhs))):
+        spec = OPS["tile.batch_matmul"].spec
     _check_operands(t, node, lhs, rhs)
     if is_shaped:
         try:
@@ -208,6 +210,11 @@ def _defaults(spec: OpSpec) -> dict[str, Value]:
 
 def _is_shaped(value: Value) -> bool:
     return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
+
+
+def _is_batch(value: Value) -> bool:
+    """Return whether a tile is several matrices."""
+    return isinstance(value, Expr) and isinstance(value.type, TileType) and len(value.type.shape) > 2
 
 
 def check_comparison(t: Translator, node: ast.Compare) -> None:

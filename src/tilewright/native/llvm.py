@@ -144,7 +144,7 @@ class Builder:
         """Emit an instruction without a result."""
         self.lines.append(f"  {text}{self.tag}")
 
-    def at(self, span: Span) -> None:
+    def place_at(self, span: Span) -> None:
         """Let what follows be made for a place."""
         if self.module.places is not None:
             self.tag = self.module.places.tag(self.scope, span)

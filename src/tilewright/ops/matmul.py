@@ -109,7 +109,7 @@ def _check_rank(lhs: Expr, rhs: Expr, rank: int) -> None:
         raise ShapeMismatchError(
             f"this product needs {rank}-D tiles, got {shaped(lhs)} and {shaped(rhs)}",
             blame=["lhs", "rhs"],
-            help="see pl.batch_matmul",
+            help="pl.batch_matmul and `@` multiply matrices along leading axes",
         )
 
 

@@ -200,7 +200,7 @@ def reshaped_view(x: Region, shape: Sequence[int], valid: Sequence[int]) -> Regi
     example="flat = pl.reshape(a, [32, 16])\nout = pl.store(pl.reshape(flat, [16, 32]), [0, 0], out)",
 )  # fmt: skip
 def reshape(x: X, shape: Extents) -> X:
-    """Return the same elements, in row-major order, under another shape.
+    """Return the same elements, in row-major order, under another shape; an axis written -1 has what is left for it.
 
     Where only part of them is valid, that part must be a box again: axes of one element may come and go, and a run of
     whole rows may be split or joined.

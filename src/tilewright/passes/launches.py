@@ -7,7 +7,7 @@ of a loop within a turn, and the blocks that a block dispatches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from tilewright.core.access import Access
@@ -19,6 +19,7 @@ from tilewright.core.visitor import bodies, defined, expressions, statements
 from tilewright.passes.aliases import NOBODY, Footprints, Owners
 from tilewright.passes.shares import shared_out
 from tilewright.records import record
+from tilewright.source import UNKNOWN, Span
 
 Touched: TypeAlias = Mapping[Access, Owners]
 Given: TypeAlias = Mapping[Var, Owners]
@@ -37,6 +38,8 @@ class Launch:
     """Whose memory it reads, writes and adds to."""
     after: tuple[int, ...] = ()
     """The numbers of those before it that it has to wait for."""
+    span: Span = field(default=UNKNOWN, compare=False)
+    """Where that is written."""
 
     @property
     def what(self) -> str:
@@ -96,7 +99,7 @@ class _Walk:
                 tensor = shared_out(self.program, stmt, self.footprints.aliases(name).classes())
                 split = f", by places of {tensor.name_hint}" if tensor is not None else ""
                 what = f"parallel {stmt.loop_var.name_hint}"
-                yield Launch(what, turns + split, around, self._touched(stmt, name, given))
+                yield Launch(what, turns + split, around, self._touched(stmt, name, given), span=stmt.span)
                 continue
             for call in (e for e in expressions(stmt) if isinstance(e, (Invoke, Submit))):
                 yield from self._call(call, name, given, around)
@@ -113,7 +116,7 @@ class _Walk:
         positions = zip(Access, (found.reads, found.writes, found.adds), strict=True)
         touched = {access: NOBODY.union(*(passed[callee.params[p]] for p in each)) for access, each in positions}
         grid = ("", "") if count is None else ("grid ", f"[{count}]")
-        yield from inside or [Launch(grid[0] + callee.name, grid[1], around, touched)]
+        yield from inside or [Launch(grid[0] + callee.name, grid[1], around, touched, span=call.span)]
 
     def _touched(self, loop: ForStmt, name: str, given: Given) -> Touched:
         """Return what a loop does to memory from outside it."""

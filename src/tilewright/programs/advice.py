@@ -92,7 +92,7 @@ def _elements(bytes_used: float) -> Iterator[Advice]:
 
 def _scalars(notes: Sequence[Note]) -> Iterator[Advice]:
     for note in (note for note in notes if note.kind == "scalar"):
-        text = f"line {note.number} is computed {note.text}: give its tile more columns, or more rows side by side"
+        text = f"line {note.number} is computed {note.text}; fewer, longer rows, or one op for several, do more at once"
         yield Advice(1.2, text, note.number)
         return
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.core.program import Program
 from tilewright.programs.explored import Explored
+from tilewright.programs.platforms import DEFAULT
 
 if TYPE_CHECKING:
     from tilewright.backends.interface import Anatomy, Note
     from tilewright.call.binding import Bound
     from tilewright.core.enums import ParamDirection
+    from tilewright.core.stmt import SeqStmts
     from tilewright.explore.page import Speed
     from tilewright.programs.explanation import ExplainedLine, Explanation, Limit
     from tilewright.programs.work import Work
@@ -41,7 +43,7 @@ class Explained(Explored):
         seconds, call_seconds = self._measured(bound, args, named)
         code, names = self.loaded.code, [entry.name for entry in lowered.entries]
         anatomy = code.backend.anatomy(lowered, names, code.target)
-        notes = anatomy.notes
+        notes = [*anatomy.notes, *_loops(lowered, thread_count())]
         needed = min(_argument_bytes(bound, self.entry.directions), work.loaded + work.stored or float("inf"))
         limits = self._limits(work.flops, needed, seconds, thread_count())
         return Explanation(
@@ -59,9 +61,14 @@ class Explained(Explored):
         )
 
     def speed(self, *args: Any, **named: Any) -> Speed:
-        """Return how long a call takes, held against what the machine can do, as a page shows it."""
+        """Return how long a call takes, held against what the machine can do, as a page shows it.
+
+        On the processor it is made on copies of its arguments.
+        """
         from tilewright.explore.page import Roofline, Speed
 
+        if self.loaded.code.backend.name == DEFAULT:
+            args, named = tuple(map(_copied, args)), {name: _copied(value) for name, value in named.items()}
         found = self.explain(*args, **named)
         most = {limit.unit: limit.most for limit in found.limits}
         roof = Roofline(most["FLOP/s"], most["B/s"], found.flops, found.bytes, found.seconds) if most else None
@@ -94,7 +101,7 @@ class Explained(Explored):
         from tilewright.native.peaks import peaks
         from tilewright.programs.explanation import Limit
 
-        if self.loaded.code.backend.name != "cpu":
+        if self.loaded.code.backend.name != DEFAULT:
             return ()
         most = peaks(threads)
         used = [("memory", "B/s", needed, most.bytes), ("FMA", "FLOP/s", flops, most.flops)]
@@ -112,6 +119,37 @@ def _done(lowered: Program, anatomy: Anatomy, threads: int) -> Iterator[str]:
     yield from (f"tiles of {note.text}" for note in anatomy.notes if note.kind == "tiles")
     for memory in (memory for memory in anatomy.memory if memory.size >= LARGE):
         yield f"`{memory.function}` keeps {memory.size} bytes of tiles in memory, the rest in registers"
+
+
+def _loops(lowered: Program, threads: int) -> Iterator[Note]:
+    """Yield which loops of entries run on several threads, and why others do not."""
+    for entry in lowered.entries:
+        yield from _turns(entry.body, threads, is_inside=False)
+
+
+def _turns(body: SeqStmts, threads: int, *, is_inside: bool) -> Iterator[Note]:
+    from tilewright.backends.interface import Note
+    from tilewright.core.enums import ForKind
+    from tilewright.core.stmt import ForStmt
+    from tilewright.core.visitor import bodies
+    from tilewright.passes.launches import runs_side_by_side
+
+    for stmt in body:
+        starts = isinstance(stmt, ForStmt) and runs_side_by_side(stmt)
+        if isinstance(stmt, ForStmt) and stmt.span.is_known:
+            why = "they hand values on or leave early" if stmt.kind is ForKind.Parallel else "no pl.parallel"
+            why = "inside a turn of another loop" if is_inside else why
+            side = f"turns run side by side, on up to {threads}" if starts and not is_inside else f"in order: {why}"
+            yield Note("threads", side, stmt.span.filename, stmt.span.line)
+        for inner in bodies(stmt):
+            yield from _turns(inner, threads, is_inside=is_inside or starts)
+
+
+def _copied(value: Any) -> Any:
+    from tilewright.arrays import np
+    from tilewright.call.frameworks import array_of, is_tensor
+
+    return np.array(array_of(value)) if is_tensor(value) else value
 
 
 def _counted(lowered: Program, name: str, bound: Bound) -> Work:

@@ -19,6 +19,7 @@ from tilewright.pto.machine.cores import kinds_said
 from tilewright.pto.meetings import MET, refuse_pipes
 from tilewright.pto.module import Constants, Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.scopes import refuse_escapes
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.rules import any_packed, refuse_counts, refuse_kinds, refuse_packed, refuse_slots
@@ -45,6 +46,8 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
         constants.arch = "" if is_portable else archs[func]
         checker = _Checker(visible, constants)
         checker.function(func)
+        if constants.arch:
+            refuse_escapes(func)
         calls[func] = checker.calls
         if checker.has_pipes:
             every = {each.name: each for each in archs if each.body is not None}

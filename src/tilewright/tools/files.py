@@ -70,11 +70,13 @@ def _as_command() -> Generator[None]:
 def called_in(path: str, kernel: str | None = None) -> CompiledProgram:
     """Return the program of a kernel's first call where the file is run as a script, which prints to stderr."""
     before, sys.argv = sys.argv, [path]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     try:
         with redirect_stdout(sys.stderr):
             module = runpy.run_path(path, run_name="__main__")
     finally:
         sys.argv = before
+        sys.path.pop(0)
     kernels = [value for value in module.values() if isinstance(value, pl.JITFunction) and _programs(value)]
     if not kernels:
         raise CommandError(f"{path} calls no @pl.jit kernel when it is run")
@@ -110,7 +112,7 @@ def _chosen(kernels: Sequence[pl.JITFunction], name: str | None) -> pl.JITFuncti
         return kernels[names.index(name)]
     if len(kernels) > 1:
         message, second = f"Multiple @pl.jit kernels found: {', '.join(names)}", kernels[1].captured
-        raise ResultCountError(message, spans=[second.span(second.node)], help=f"pick one: --kernel {names[0]}")
+        raise ResultCountError(message, spans=[second.span(second.node)], help=f"pick one, as in FILE:{names[0]}")
     return kernels[0]
 
 

@@ -96,6 +96,25 @@ def test_a_call_that_no_picture_shows_is_measured_all_the_same() -> None:
     assert line_of("pl.store(half(t)") in {remark.place % FILE for remark in page.remarks}
 
 
+@pl.jit
+def counted(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for block in pl.spmd(2):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            for k in pl.range(0, 4):
+                if k == 1:
+                    break
+                pl.store(pl.load(x, [block * 4 + k, 0], [1, 8]), [block * 4 + 1, 0], out)
+            pl.store(pl.load(x, [block * 4 + 3, 0], [1, 8]), [block * 4, 0], out)
+    return out
+
+
+def test_turns_are_named_by_the_blocks_and_loops_around_them() -> None:
+    x: Any = np.ones((8, 8), np.float32)
+    access = counted.compile(x, x).page(x, x.copy()).access
+    assert access is not None
+    assert [turn.name for turn in access.turns] == ["block 0, k = 0", "block 0", "block 1, k = 0", "block 1"]
+
+
 FUNCTION = """
 @pl.function
 def f(x: pl.Tensor[[8, 8], pl.FP32]):

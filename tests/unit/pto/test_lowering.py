@@ -107,7 +107,7 @@ def test_recursion_and_missing_bodies_are_refused() -> None:
         program("%x: !pto.ptr<f32>", "func.call @k(%x) : (!pto.ptr<f32>) -> ()")
 
 
-def test_a_scale_on_the_way_out_is_refused_and_not_ignored() -> None:
+def test_a_scale_that_is_no_word_is_refused_and_not_ignored() -> None:
     acc, vec = "!pto.tile_buf<acc, 16x16xf32>", "!pto.tile_buf<vec, 16x16xf32>"
     move = f"pto.tmov ins(%a, %by : {acc}, f32) outs(%b : {vec})"
     with pytest.raises(KernelError, match=r"scale|operand"):

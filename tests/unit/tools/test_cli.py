@@ -121,7 +121,7 @@ def test_show_sends_pto_text_to_the_command_for_it(capsys: pytest.CaptureFixture
 def test_show_asks_which_of_several_kernels(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jit.write_text(JIT + SECOND, encoding="utf-8")
     message = refused(capsys, "show", str(jit))
-    assert "Multiple @pl.jit kernels found: scale, copy" in message and "--kernel scale" in message
+    assert "Multiple @pl.jit kernels found: scale, copy" in message and "as in FILE:scale" in message
     assert "def scale(" in printed(capsys, "show", str(jit), "--kernel", "scale")
 
 

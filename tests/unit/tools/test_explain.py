@@ -80,3 +80,10 @@ def test_what_nobody_has_measured_is_not_said() -> None:
     found = copied.compile(x, config=RunConfig(platform="interpret")).explain(x)
     assert found.limits == () and "was not measured" in found.bound_by
     assert found.seconds == found.call_seconds > 0
+
+
+def test_what_a_page_shows_is_measured_on_copies() -> None:
+    x, out = np.ones((256, 64), np.float32), np.full((256, 64), 7, np.float32)
+    found = copied.compile(x).speed(x, out).roofline
+    assert found is not None and found.bytes == 2 * x.nbytes and found.seconds > 0
+    assert (out == 7).all()

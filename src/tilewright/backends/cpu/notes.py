@@ -24,7 +24,7 @@ _SCALAR = re.compile(r"= (?:fadd|fsub|fmul|fdiv|fcmp|fneg) (?:[a-z]+ )*(?:float|
 
 def notes(plans: Sequence[Fusion], tiles: Sequence[str], llvm: Sequence[Line]) -> list[Note]:
     """Return what fusion, the choice of tiles and LLVM's text say, in the order of the lines they are about."""
-    found = [*_of_plans(plans), *(Note("tiles", note) for note in tiles), *_of_text(llvm)]
+    found = [*_of_plans(plans), *(Note("tiles", note) for note in tiles), *_of_text(llvm, _columns(plans))]
     return list(dict.fromkeys(found))
 
 
@@ -81,7 +81,16 @@ def _of_step(step: Step, span: Span) -> Iterator[Note]:
         yield Note("straight", "gathered straight into the tensor that it is stored to", *_at(span))
 
 
-def _of_text(llvm: Sequence[Line]) -> Iterator[Note]:
+def _columns(plans: Sequence[Fusion]) -> set[tuple[str, int]]:
+    """Return the lines all of whose tiles have one element a row."""
+    widths: dict[tuple[str, int], set[int]] = {}
+    for stmt in (stmt for plan in plans for stmt in statements(plan.function.body)):
+        if isinstance(stmt, AssignStmt) and isinstance(stmt.var.type, TileType):
+            widths.setdefault(_at(stmt.span), set()).add(stmt.var.type.shape[-1])
+    return {line for line, found in widths.items() if found == {1}}
+
+
+def _of_text(llvm: Sequence[Line], columns: set[tuple[str, int]]) -> Iterator[Note]:
     """Yield which lines became vectors, and how wide, which did not, and which are written past the caches."""
     by_line: dict[tuple[str, int], list[str]] = {}
     for line in llvm:
@@ -92,6 +101,7 @@ def _of_text(llvm: Sequence[Line]) -> Iterator[Note]:
         if lanes:
             yield Note("vectorized", f"vectors of {max(lanes)} elements", file, number)
         elif scalars := sum(bool(_SCALAR.search(text)) for text in texts):
-            yield Note("scalar", f"one element at a time: {scalars} operations, no vectors", file, number)
+            why = "its tiles have one column" if (file, number) in columns else "numbers, no rows of them"
+            yield Note("scalar", f"one element at a time, {scalars} operations: {why}", file, number)
         if any("!nontemporal" in text for text in texts):
             yield Note("streamed", "written past the caches where the output is large and aligned", file, number)

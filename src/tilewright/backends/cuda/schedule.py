@@ -69,6 +69,14 @@ def plain(
     return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), most), 3)
 
 
+def of_part(count: int) -> Schedule:
+    """Return the schedule of a block that does much to each of so many elements of a row: of one warp, if that has all.
+
+    The fewer warps there are, the sooner the next block begins.
+    """
+    return Schedule(_warps(count // PER_THREAD, 32, 1), 3)
+
+
 def described(largest: int, products: Sequence[tuple[int, int]], loaded: int, work: int = 0) -> tuple[Schedule, ...]:
     """Return the schedules of a kernel that loads so many bytes a turn by descriptors, the best first.
 

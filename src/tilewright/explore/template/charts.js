@@ -90,17 +90,18 @@ function rooflineChart(roof) {
   return [element("div", { class: "card" }, picture), element("p", {}, said)];
 }
 
+function linkedRow(place, links, ...cells) {
+  return element("tr", place ? { "data-place": place, onclick: () => links.pin(place), onmouseenter: () => links.hover(place), onmouseleave: () => links.hover(0) } : {}, ...cells);
+}
+
 function speedParts(speed, remarks, links, named) {
-  const time = (seconds) => milliseconds(1e3 * seconds), linked = (place, ...children) => {
-    const row = element("tr", place ? { "data-place": place, onclick: () => links.pin(place), onmouseenter: () => links.hover(place) } : {}, ...children);
-    return row;
-  };
+  const time = (seconds) => milliseconds(1e3 * seconds);
   const cell = (text, name = "") => element("td", { class: name }, text);
   return [
     element("h2", {}, "How fast"), element("p", {}, element("strong", {}, time(speed.seconds)), ` by itself, ${time(speed.call_seconds)} called from Python. Bound by ${speed.bound_by}.`),
     ...(speed.roofline ? rooflineChart(speed.roofline) : []),
     ...(speed.advice.length ? [element("h2", {}, "Worth trying"), element("ol", {}, ...speed.advice.map(([text]) => element("li", {}, text)))] : []),
-    ...(remarks.length ? [element("h2", {}, "Line by line"), table(["Line", "What was made of it"], remarks.map((remark, index) => linked(remark.place, cell(index && remarks[index - 1].place === remark.place ? "" : named(remark.place), "mono"), cell(remark.text))))] : []),
+    ...(remarks.length ? [element("h2", {}, "Line by line"), table(["Line", "What was made of it"], remarks.map((remark, index) => linkedRow(remark.place, links, cell(index && remarks[index - 1].place === remark.place ? "" : named(remark.place), "mono"), cell(remark.text))))] : []),
     ...(speed.facts.length ? [element("h2", {}, "The whole"), element("ul", {}, ...speed.facts.map((fact) => element("li", {}, fact)))] : []),
   ];
 }
@@ -109,8 +110,8 @@ function table(heads, rows) {
   return element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))), element("tbody", {}, ...rows));
 }
 
-function launchTable(rows) {
+function launchTable(rows, links) {
   const mono = (text) => element("td", { class: "mono" }, text);
   return table(["", "Starts", "Touches", "Waits for"], rows.map((row, index) =>
-    element("tr", {}, mono(String(index + 1)), mono(row.what), mono(row.does), mono(row.after.map((n) => n + 1).join(", ")))));
+    linkedRow(row.place, links, mono(String(index + 1)), mono(row.what), mono(row.does), mono(row.after.map((n) => n + 1).join(", ")))));
 }

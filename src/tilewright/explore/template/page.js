@@ -214,7 +214,7 @@ function drawRefusal(view) {
 
 function drawLaunches(view) {
   const { page } = view, parts = [];
-  if (page.launches.length) parts.push(element("h2", {}, "What it starts, in order"), launchTable(page.launches));
+  if (page.launches.length) parts.push(element("h2", {}, "What it starts, in order"), launchTable(page.launches, view.links));
   const nodes = padded(...parts);
   if (page.fusion.length) {
     nodes[0].style.flex = "0 1 auto";

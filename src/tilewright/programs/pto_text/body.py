@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import dtypes as dt
-from tilewright.core.expr import Call, Const, Expr, Invoke, MakeTuple, Symbol, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, Var
+from tilewright.core.extents import bounds
+from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import ScalarType, TileType, is_fully_valid
@@ -43,7 +45,7 @@ class Body:
             case AssignStmt():
                 self.values[stmt.var] = self._value(stmt.value)
             case EvalStmt():
-                self._value(stmt.expr, is_needed=False)
+                self._value(stmt.expr)
             case ForStmt():
                 self.loop(stmt, self.number(stmt.start), self.number(stmt.step))
             case IfStmt():
@@ -57,7 +59,10 @@ class Body:
 
     def loop(self, stmt: ForStmt, start: Number, step: Number) -> None:
         """Write a loop: tiles are carried in a buffer, numbers as the text's own values."""
-        inits = [self._value(arg.init) for arg in stmt.iter_args]
+        pace = bounds(stmt.step)
+        if pace is None or pace[0] <= 0:
+            raise NoPtoError("PTO text has no loop that counts down, or may do so")
+        inits: list[Any] = [self._value(arg.init) for arg in stmt.iter_args]
         carried = [self._carried(arg.var, init) for arg, init in zip(stmt.iter_args, inits, strict=True)]
         numbers = [(value, init) for value, init in zip(carried, inits, strict=True) if isinstance(value, Number)]
         stop, index = self.number(stmt.stop), Number(self.w.name(stmt.loop_var.name_hint), dt.INDEX)
@@ -66,8 +71,8 @@ class Body:
         results = [Number(self.w.name(value.name[1:]), value.dtype) for value, _ in numbers]
         pairs = ", ".join(f"{value.name} = {init.name}" for value, init in numbers)
         given = f" iter_args({pairs}) -> ({_types(results)})" if numbers else ""
-        bounds = f"{index.name} = {start.name} to {stop.name} step {step.name}"
-        with self.w.block(f"{_given(results)}scf.for {bounds}{given}"):
+        ends = f"{index.name} = {start.name} to {stop.name} step {step.name}"
+        with self.w.block(f"{_given(results)}scf.for {ends}{given}"):
             self._region(stmt.body, carried)
         after = iter(results)
         outcome = [next(after) if isinstance(value, Number) else value for value in carried]
@@ -78,10 +83,12 @@ class Body:
         self.write(body)
         self.yields.pop()
 
-    def _carried(self, var: Var, start: Value) -> Value:
+    def _carried(self, var: Var, start: Value | None) -> Value:
         """Return what stands for something carried inside a loop: a buffer, or a value of the loop."""
         if isinstance(start, Number):
             return Number(self.w.name(var.name_hint), start.dtype)
+        if not isinstance(start, Tile | Tensor):
+            raise NoPtoError(f"PTO text carries tiles, numbers and tensors, and `{var.name_hint}` is none")
         return start if isinstance(start, Tensor) else self._copy(start, var.name_hint)
 
     def _copy(self, tile: Tile, hint: str) -> Tile:
@@ -139,7 +146,7 @@ class Body:
         rows, cols = type_.shape
         return self.w.tile(var.name_hint, type_.dtype, (rows, cols), (self.w.constant(rows), self.w.constant(cols)))
 
-    def _value(self, expr: Any, is_needed: bool = True) -> Any:
+    def _value(self, expr: Any) -> Any:
         """Return an operand as a value of the text; what is none, as it is."""
         match expr:
             case Var():
@@ -151,13 +158,19 @@ class Body:
             case MakeTuple():
                 return [self.number(each) for each in expr.elements]
             case Call() if isinstance(expr.type, ScalarType):
+                if expr.op.kind is not Kind.SCALAR:
+                    raise NoPtoError(f"PTO text has no number from `pl.{expr.op.name}`")
                 return computed(self.w, expr.op.spec.name, [self.number(arg) for arg in expr.args], expr.type.dtype)
             case Call():
                 return written(self.w, expr, self._value)
             case Invoke():
                 return self._inlined(self.program[expr.op.name], [self._value(arg) for arg in expr.args])
-            case Expr() if is_needed:
+            case Submit() if expr.predicate is None and expr.core_num is None:
+                return self._inlined(self.program[expr.op.name], [self._value(arg) for arg in expr.args])
+            case Absent():
                 return None
+            case Expr():
+                raise NoPtoError(f"PTO text has no {type(expr).__name__.lower()} here")
             case _:
                 return expr
 

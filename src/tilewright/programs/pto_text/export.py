@@ -28,6 +28,9 @@ class _Export:
     """One program on its way to text."""
 
     def __init__(self, program: Program) -> None:
+        if len(program.entries) != 1:
+            names = ", ".join(f"`{entry.name}`" for entry in program.entries)
+            raise NoPtoError(f"PTO text is of one entry, and this program has {names or 'none'}")
         (self.entry,) = program.entries
         self.w = Writer()
         self.body = Body(program, self.w)
@@ -56,6 +59,8 @@ class _Export:
 
     def _type(self, param: Var) -> str:
         assert isinstance(param.type, TensorType | ScalarType)
+        if isinstance(param.type, TensorType) and param.type.dtype == dt.BOOL:
+            raise NoPtoError(f"PTO's memory has no conditions, which `{param.name_hint}` holds")
         name = element(param.type.dtype)
         return f"!pto.ptr<{name}, gm>" if isinstance(param.type, TensorType) else name
 

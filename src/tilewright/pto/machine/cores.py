@@ -191,8 +191,12 @@ def _inside(region: Region, kind: str) -> Iterator[tuple[Op, str]]:
 def _uses_both(ops: Iterable[Op]) -> bool:
     """Return whether the second vector core has something to do: halves, its own events, or its number."""
     for op in ops:
-        is_split = number(op, "split") or "split_" in str(op.attributes.get("written", ""))
-        if is_split or op.name.startswith("pto.get_subblock"):
+        said = f"{op.attributes.get('written', '')} {word_of(op.attributes.get('accToVecMode', ''))}"
+        if (
+            number(op, "split")
+            or any(word in said for word in ("split_", "_vec1"))
+            or op.name.startswith("pto.get_subblock")
+        ):
             return True
         if op.name in _EVENTS and number(op, "event") >= EVENTS:
             return True

@@ -15,6 +15,7 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known, tile_type
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.elements import cast, filled, where
+from tilewright.pto.machine.formats import decoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import FRACTAL, Matrix, as_bits, extents, lanes, up
 from tilewright.pto.machine.tiles import bytes_view
@@ -23,7 +24,7 @@ from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, element_type, unmeant, within
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import Said, said
-from tilewright.pto.types import F32, I64, SCALARS, Space
+from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space
 from tilewright.records import record
 
 _SCALED = "block-scaled matrices"
@@ -169,7 +170,9 @@ def _refuse_words(op: Op, words: dict[str, Said], element: str) -> None:
         raise PtoAttributeError(f"`tf32_mode` of `{op.name}` is for f32, got {element}", help="leave it out")
 
 
-@declare("pto.mad mad_acc", free("pppiii", words=_CLAUSES), rule=multiplies(_L0A, _L0B, _L0C), counts=I64)
+@declare(
+    "pto.mad mad_acc", free("pppiii", words=_CLAUSES), rule=multiplies(_L0A, _L0B, _L0C), counts=I64, knows_packed=True
+)
 def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr, cols: Expr, depth: Expr) -> None:
     """The product of two matrices, or that and what the accumulator holds."""
     words = said(op)
@@ -178,7 +181,13 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr
     multiply(m, how, a, b, c, extents(op, rows, cols, depth))
 
 
-@declare("pto.mad_bias", free("ppppiii", words=_CLAUSES), rule=multiplies(_L0A, _L0B, _L0C, _BT), counts=I64)
+@declare(
+    "pto.mad_bias",
+    free("ppppiii", words=_CLAUSES),
+    rule=multiplies(_L0A, _L0B, _L0C, _BT),
+    counts=I64,
+    knows_packed=True,
+)
 def _biased(
     m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, bias: Pointer, rows: Expr, cols: Expr, depth: Expr
 ) -> None:
@@ -204,12 +213,10 @@ class Product:
 
 def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes: Sequence[int]) -> None:
     """Emit the product of what lies at two pointers; sizes are rows, columns and depth."""
-    if a.element.is_packed:
-        raise UnsupportedFeatureError(f"products of {a.element} cannot be run here", help="convert to f16 first")
     rows, cols, depth = sizes
     pitch = up(rows, FRACTAL)
-    left = _factor(m, how, Matrix(a, rows, depth, pitch).read(m))
-    right = _factor(m, how, Matrix(b, cols, depth, up(cols, FRACTAL)).read(m, is_turned=True))
+    left = _factor(m, how, a.element, Matrix(a, rows, depth, pitch).read(m))
+    right = _factor(m, how, b.element, Matrix(b, cols, depth, up(cols, FRACTAL)).read(m, is_turned=True))
     out = Matrix(c, rows, cols, pitch)
     total = c.element.dtype
     product = cast(m, m.b.tile("matmul", left, right), total)
@@ -229,8 +236,12 @@ def _write(m: Machine, out: Matrix, value: Expr) -> None:
     out.write(m, value)
 
 
-def _factor(m: Machine, how: Product, value: Expr) -> Expr:
+def _factor(m: Machine, how: Product, element: Scalar, value: Expr) -> Expr:
     """Return a factor as it is multiplied."""
+    if element.is_packed:
+        if how.saturates:
+            raise UnsupportedFeatureError(f"`sat` on {element} cannot be run here", help="leave it out")
+        return decoded(m, value, element.name)
     held = element_of(value)
     if how.saturates:
         value = finite(m, value, held)

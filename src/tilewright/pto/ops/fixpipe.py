@@ -9,6 +9,7 @@ from tilewright.core.expr import Expr
 from tilewright.dtypes import FP32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.machine.formats import encoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import FRACTAL, Matrix, extents
 from tilewright.pto.machine.tiles import moved
@@ -134,7 +135,10 @@ class Out:
         held = Matrix(start, self.rows, column + self.cols, self.pitch).read(m)
         if column:
             held = m.b.tile("slice", held, (self.rows, self.cols), (0, column))
-        value = self.how.apply(m, held, self.target.element.dtype)
+        element = self.target.element
+        value = self.how.apply(m, held, FP32 if element.is_packed else element.dtype)
+        if element.is_packed:
+            value = encoded(m, value, element.name, self.how.saturates)
         one = m.b.index(1)
         put(m, self.target, (one, self.stride) if self.is_turned else (self.stride, one), value, self.combine)
 
@@ -175,7 +179,7 @@ def _taken(m: Machine, words: Mapping[str, Said], cols: int) -> Leaving:
 
 def refuse_packed(op: Op, target: Pointer) -> None:
     """Refuse elements that nothing here is converted to."""
-    if target.element.is_packed:
+    if target.element.is_packed and target.element.name != "hif8":
         message = f"`{op.name}` to {target.element} cannot be run here"
         raise UnsupportedFeatureError(message, help="bring out f16, and convert it elsewhere")
 
@@ -193,8 +197,8 @@ def _out(
     return Out(source, target, rows, cols, pitch, stride, _taken(m, words, cols), "nz2dn" in words, combine)
 
 
-@declare("pto.mte_l0c_l1", free("ppiiiix*", words=_OUT), rule=_leaves(Space.MAT), counts=I64)
-@declare("pto.mte_l0c_gm", free("ppiiiiiix*", words=_OUT), rule=_leaves(Space.GM), counts=I64)
+@declare("pto.mte_l0c_l1", free("ppiiiix*", words=_OUT), rule=_leaves(Space.MAT), counts=I64, knows_packed=True)
+@declare("pto.mte_l0c_gm", free("ppiiiiiix*", words=_OUT), rule=_leaves(Space.GM), counts=I64, knows_packed=True)
 def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
     """A matrix of an accumulator, scaled, rectified and converted, by rows or by columns."""
     words = said(op)
@@ -208,7 +212,7 @@ def _emit(m: Machine, out: Out, words: Mapping[str, Said]) -> None:
         out.emit(m)
 
 
-@declare("pto.mte_l0c_ub", free("ppiiiix*", words=_OUT), rule=_leaves(Space.VEC), counts=I64)
+@declare("pto.mte_l0c_ub", free("ppiiiix*", words=_OUT), rule=_leaves(Space.VEC), counts=I64, knows_packed=True)
 def _bring_over(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
     """A matrix of an accumulator, to the memory of one vector core or half of it to each."""
     words = said(op)

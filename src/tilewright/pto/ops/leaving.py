@@ -20,6 +20,7 @@ from tilewright.pto.machine.registers import bitcast
 from tilewright.pto.machine.tiles import bytes_view, cell_view, check_range, moved
 from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.module import Op, word_of
+from tilewright.pto.op import Constants
 from tilewright.pto.ops.conversions import converted
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import F32, SCALARS, Scalar
@@ -101,6 +102,14 @@ def word(m: Machine, number: Expr) -> tuple[Expr, Expr]:
     m.b.set(cell_view(m, cell), m.b.cast(number, UINT64), 0)
     scale, offset = words_at(m, cell, 1)
     return m.b.tile("read", scale, (0, 0)), m.b.tile("read", offset, (0, 0))
+
+
+def scaled_by_words(op: Op, _: Constants) -> None:
+    """Refuse a scale that is no word."""
+    for value in op.ins[1:2]:
+        if isinstance(value.type, Scalar) and not (value.type.is_integer and value.type.bits == 64):
+            message = f"`{op.name}` takes its scale as a word of 64 bits, `%{value.name}` is {value.type}"
+            raise PtoTypeMismatchError(message, help="pass the bits of an f32 as i64, an offset at bit 37")
 
 
 def is_there(m: Machine, *factors: Expr | Tile) -> bool:

@@ -14,13 +14,13 @@ from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, 
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare, element_type, gives
-from tilewright.pto.ops.leaving import brought, is_there
+from tilewright.pto.ops.leaving import brought, is_there, scaled_by_words
 from tilewright.pto.paths import extracted, inserted, moved
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import TileBuf
 
 
-@declare("pto.tmov", tile("zx?", "z"), law=moved)
+@declare("pto.tmov", tile("zx?", "z"), rule=scaled_by_words, law=moved)
 @declare("pto.tmov.fp", tile("zz", "z"), law=moved)
 def _move(m: Machine, op: Op, target: Tile, source: Tile, *factors: Expr | Tile) -> None:
     """A copy of what both hold, converted, and perhaps scaled and rectified, where it leaves an accumulator."""

@@ -70,6 +70,9 @@ def _initialize(m: Machine, op: Op) -> None:
     """A pipe that leads to the vector cores (`dir_mask` 1), to the cube (2) or both ways (3)."""
     mask = number(op, "dir_mask")
     views = [found for found in (m.values[value] for value in op.operands) if isinstance(found, View)]
+    if views and mask == 3:
+        message = f"`{op.name}` has slots in global memory for both ways, which cannot be run here"
+        raise UnsupportedFeatureError(message, help="use two pipes, each with slots of its own")
     for towards, bit in (("aiv", 1), ("aic", 2)):
         if mask & bit:
             slots = [Slots(view, number(op, "slot_size"), 4 if mask == 3 else 8) for view in views]
@@ -127,6 +130,7 @@ def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
         wait(m, ("slot", id))
         return _slot(m, op, towards, slots, type_)
     assert m.core is not None and isinstance(type_, TileBuf)
+    _refuse_handed_on(m, op)
     held = m.core.meeting.entries[towards, id]
     shape = held.whole if m.core.kind == CUBE else held.shape
     value = pop(m, towards, ("tiles", id), shape, held.dtype, _split(held))
@@ -144,6 +148,15 @@ def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
         value = m.b.tile("slice", value, static(target.valid, target.limits), (0, 0), open_)
     cover(m, target, value)
     return target
+
+
+def _refuse_handed_on(m: Machine, op: Op) -> None:
+    """Refuse a tile that outlives its turn: the next one is taken to the same place."""
+    body = m.calls[-1].body
+    ops = body.ops if body is not None else ()
+    if any(op.results[0] in inner.operands for each in ops for inner in each.walk() if inner.name == "scf.yield"):
+        message = f"what `{op.name}` takes here is handed on to the next turn, when another tile has its place"
+        raise UnsupportedFeatureError(message, help="copy it to a tile of its own with `pto.tmov`")
 
 
 # slots in global memory

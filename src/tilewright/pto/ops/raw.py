@@ -126,8 +126,10 @@ def _load(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) 
     m.b.store(bytes_view(m, target, shape, (whole, m.b.mul(go, whole), FRACTAL, 1)), m.b.load(held, shape))
 
 
-@declare("pto.mad_raw", free("pppi"), rule=multiplies(_L0A, _L0B, _L0C), counts=I64)
-@declare("pto.mad_bias_raw", free("ppppi"), rule=multiplies(_L0A, _L0B, _L0C, Space.BIAS), counts=I64)
+@declare("pto.mad_raw", free("pppi"), rule=multiplies(_L0A, _L0B, _L0C), counts=I64, knows_packed=True)
+@declare(
+    "pto.mad_bias_raw", free("ppppi"), rule=multiplies(_L0A, _L0B, _L0C, Space.BIAS), counts=I64, knows_packed=True
+)
 def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, *rest: Pointer | Expr) -> None:
     """The product of two matrices, as a word says: from zero, from a bias, or from what the accumulator holds."""
     *bias, told = rest
@@ -149,9 +151,9 @@ _SCALARS = frozenset((*range(3, 16, 2), *range(18, 37, 2)))
 """The numbers of ways to scale by one factor; the others have one for each column."""
 
 
-@declare("pto.copy_matrix_cc_to_gm", free("ppii"), rule=within(_L0C, Space.GM), counts=I64)
-@declare("pto.copy_matrix_cc_to_cbuf", free("ppii"), rule=within(_L0C, _L1), counts=I64)
-@declare("pto.copy_matrix_cc_to_ub", free("ppii"), rule=within(_L0C, Space.VEC), counts=I64)
+@declare("pto.copy_matrix_cc_to_gm", free("ppii"), rule=within(_L0C, Space.GM), counts=I64, knows_packed=True)
+@declare("pto.copy_matrix_cc_to_cbuf", free("ppii"), rule=within(_L0C, _L1), counts=I64, knows_packed=True)
+@declare("pto.copy_matrix_cc_to_ub", free("ppii"), rule=within(_L0C, Space.VEC), counts=I64, knows_packed=True)
 def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, size: Expr, way: Expr) -> None:
     """A matrix of an accumulator, as two words and the registers say."""
     refuse_packed(op, target)

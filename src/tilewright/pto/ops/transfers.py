@@ -21,7 +21,7 @@ from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, element_type
-from tilewright.pto.ops.leaving import brought, is_there
+from tilewright.pto.ops.leaving import brought, is_there, scaled_by_words
 from tilewright.pto.ops.moves import blank, padded
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import Scalar, Space, TileBuf
@@ -194,7 +194,12 @@ def _seen_as(view: View, element: Scalar) -> View:
     return replace(view, pointer=replace(view.pointer, element=element))
 
 
-@declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width, law=stored, knows_packed=True)
+def _is_stored(op: Op, constants: Constants) -> None:
+    _keeps_width(op, constants)
+    scaled_by_words(op, constants)
+
+
+@declare("pto.tstore", tile("zs?", "y"), rule=_is_stored, law=stored, knows_packed=True)
 @declare("pto.tstore_fp", tile("zz", "y"), rule=_keeps_width, law=stored)
 def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) -> None:
     """A tile into a window of global memory, added to it where `atomicType` says so.

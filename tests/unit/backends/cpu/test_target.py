@@ -22,7 +22,7 @@ def cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.write_text(INTEL)
     monkeypatch.setattr(target, "CPUINFO", path)
     monkeypatch.setattr(target, "_cpuinfo", target._cpuinfo.__wrapped__)  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(target, "_flags", target._flags.__wrapped__)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(target, "cpu_flags", target.cpu_flags.__wrapped__)
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     return path
 

@@ -120,3 +120,16 @@ def test_tiles_that_do_not_fit_a_block_are_the_authors_affair() -> None:
     with pytest.raises(UnsupportedFeatureError, match=message):
         compiled([Job(90, ((kernel.aligned, Schedule(8, 3)),))])
     assert " 0       x, out" in ir.compile(program, platform="cuda", target="sm_90").stages["launches"]
+
+
+def test_triton_ir_and_ptx_say_which_line_they_were_made_for() -> None:
+    program = ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, platform="cuda", target="sm_90")
+    page = program.page()
+    (source,) = page.sources
+    shown = {source.first + k: page.strings[string].strip() for k, string in enumerate(source.lines)}
+    for name, instruction in ("ttir", r"arith\.addf"), ("ptx", r"add\.(rn\.)?f32"):
+        (text,) = [each for each in page.code if each.name == name]
+        pairs = zip(text.lines, text.places, strict=True)
+        lines = {shown[place] for line, place in pairs if re.search(instruction, page.strings[line])}
+        assert lines == {"pl.store(pl.load(x, [row, 0], [16, 128]) + pl.load(y, [row, 0], [16, 128]), [row, 0], out)"}
+    assert not any(" loc(" in page.strings[line] for text in page.code for line in text.lines)

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from ops.kernels import inout, kernel, tensor
 from unit.backends.cuda.test_launches import matmul
 from unit.backends.cuda.written import written
 
@@ -125,3 +126,12 @@ def test_small_floats_are_added_up_as_exactly_as_their_sum_is_rounded() -> None:
 
     assert together(4096, ml_dtypes.bfloat16) > 4096
     assert together(8192, ml_dtypes.bfloat16) == together(128, np.float16) == together(128, np.float32) == 128
+
+
+def test_rows_of_which_much_is_made_are_shared_out_among_single_warps() -> None:
+    function = kernel(
+        "out = pl.store(pl.gelu(pl.load(x, [0, 0], [1, 4096])), [0, 0], out)",
+        x=tensor(pl.FP32, 1, 4096), out=inout(pl.FP32, 1, 4096),
+    )  # fmt: skip
+    (found,) = written(function).kernels
+    assert (found.parts, found.schedule) == (4, Schedule(1, 3))

@@ -194,3 +194,17 @@ def test_buffers_that_overlap() -> None:
     whole = np.concatenate([x.reshape(-1), y.reshape(-1), np.zeros(768, np.float16)])
     kernel[1, None](whole, whole[256:], whole[512:])
     np.testing.assert_array_equal(whole[512:].reshape(3, 16, 16), np.stack([turn * (x @ y) + 1 for turn in (1, 2, 3)]))
+
+
+def test_what_would_lie_in_one_place_twice_is_refused() -> None:
+    text, tile = (KERNELS / "one_way.pto").read_text(), "!pto.tile_buf<vec, 8x16xf16>"
+    loop, store = "scf.for %i = %c0 to %c3 step %c1", "outs(%part : !pto.partition_tensor_view<8x16xf16>)\n"
+    before, _, after = text.rpartition(loop)
+    first = f"%t0 = pto.tpop_from_aic {{id = 2, split = 1}} -> {tile}\n    %last = "
+    kept = f"{before}{first}{loop} iter_args(%before = %t0) -> ({tile}){after}"
+    kept = kept.replace(store, f"{store}      scf.yield %t : {tile}\n")
+    both = (KERNELS / "slots.pto").read_text().replace("id = 5, dir_mask = 1", "id = 5, dir_mask = 3")
+    for written, name, said in ((kept, "one_way", "handed on to the next turn"), (both, "slots", "for both ways")):
+        module = parse(written)
+        with pytest.raises(UnsupportedFeatureError, match=said):
+            lower(module, next(func for func in module.funcs() if func.name == name), target="a3")

@@ -119,3 +119,39 @@ def test_extents_that_only_the_running_program_knows(target: str) -> None:
         padded = np.pad(matrix[:9, :38], ((0, 0), (0, 10)))
         wanted[group, :, :9] = padded.reshape(9, 3, 16).transpose(1, 0, 2)
     np.testing.assert_array_equal(o.reshape(wanted.shape), wanted)
+
+
+SMALL = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2}
+
+
+@pytest.mark.parametrize("element", [*SMALL, "!pto.hif8"])
+def test_floats_of_eight_bits(element: str, target: str) -> None:
+    """Powers of two, whose sums are exact, multiplied; and the sums as such floats again."""
+    arguments = {"x": f"{element}, gm", "y": f"{element}, gm", "o": "f32, gm", "p": f"{element}, gm"}
+    places = {
+        "x1": (f"{element}, l1", 0), "y1": (f"{element}, l1", 4096),
+        "a": (f"{element}, l0a", 0), "b": (f"{element}, l0b", 0), "c": ("f32, l0c", 0),
+    }  # fmt: skip
+    mode = "qf322hif8_pre_scalar" if "hif8" in element else "qf322fp8_pre_scalar"
+    lines = [
+        staged("x", 16, 32, 1), staged("y", 32, 32, 1, 32), "mte_l1_l0a %x1, %a, %n16, %n32, %n0, %n0",
+        "mte_l1_l0b %y1, %b, %n32, %n32, %n0, %n0 {transpose = true}", "mad %a, %b, %c, %n16, %n32, %n32",
+        "mte_l0c_gm %c, %o, %n16, %n32, %n16, %n32, %n0, %n0",
+        f"mte_l0c_gm %c, %p, %n16, %n32, %n16, %n32, %n0, %n0, pre_quant(%one, mode = {mode})",
+    ]  # fmt: skip
+    codes = {1.0: 0x08, 2.0: 0x10, -1.0: 0x88, -2.0: 0x90, 0.0: 0x00}
+    x, y = (np.random.default_rng(n).choice(list(codes), (n, 32)) for n in (16, 32))
+    if element in SMALL:
+        given = [each.astype(SMALL[element]) for each in (x, y)]
+        p = np.zeros((16, 32), SMALL[element])
+    else:
+        given = [np.vectorize(codes.__getitem__)(each).astype(np.uint8) for each in (x, y)]
+        p = np.zeros((16, 32), np.uint8)
+    o = np.zeros((16, 32), np.float32)
+    run(kernel({**arguments, "one": "f32"}, places, lines), target, *given, o, p, 1.0)
+    np.testing.assert_array_equal(o, (x @ y).astype(np.float32))
+    if element in SMALL:
+        np.testing.assert_array_equal(p.astype(np.float32), o.astype(SMALL[element]).astype(np.float32))
+    else:
+        for value, code in codes.items():
+            assert (p[o == value] == code).all()

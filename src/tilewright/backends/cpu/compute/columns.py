@@ -127,12 +127,12 @@ class Columns:
         return folded
 
     def _combined(self, fold: Fold, lanes: Lanes, others: Lanes) -> Lanes:
-        self.b.at(fold.tile.span)
+        self.b.place_at(fold.tile.span)
         return fold.node.combine(lanes, others)
 
     def _across(self, fold: Fold, lanes: Lanes) -> Lanes:
         """Return the lanes folded into one."""
-        self.b.at(fold.tile.span)
+        self.b.place_at(fold.tile.span)
         while lanes.count > 1:
             half = lanes.count // 2
             lanes = fold.node.combine(*(self._half(lanes, range(start, start + half)) for start in (0, half)))
@@ -165,7 +165,7 @@ class Columns:
 def drained(b: Builder, sink: Sink, here: Pass, *, streaming: bool) -> None:
     """Emit what is done with the elements of a tile at the current columns, of those that a mask admits."""
     lane = lane_of(b, sink.tile, here)
-    b.at(sink.span if sink.span.is_known else sink.tile.span)
+    b.place_at(sink.span if sink.span.is_known else sink.tile.span)
     if not isinstance(sink, StoreSink) or sink.mask is None or sink.admit is None:
         drain(b, sink, lane, here, streaming=streaming)
         return
@@ -272,7 +272,7 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
     """Return the elements of a tile as its node computes them, or as they lie in its place."""
     node = tile.node
     operands = [lane_of(b, o, here) for o in node.operands] if isinstance(node, MapNode) else []
-    b.at(tile.span)
+    b.place_at(tile.span)
     if isinstance(node, LoadNode):
         pointer = tensor_address(b, tile, here)
         if tile.is_column and static(tile.valid[-1]) != 1:  # where there is no column, there may be no memory either

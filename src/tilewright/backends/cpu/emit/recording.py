@@ -102,7 +102,7 @@ class Recording(Remembering):
         """Emit a group by itself, after what has been recorded."""
         self.flush()
         self.emit_group(group)
-        self.b.at(self.at.span)
+        self.b.place_at(self.at.span)
         self.release()
 
     def flush(self) -> None:
@@ -115,7 +115,7 @@ class Recording(Remembering):
         if group is not None:
             group.tiles[:0] = floating
             self._emit(group)
-        self.b.at(self.at.span)
+        self.b.place_at(self.at.span)
         self.release()
 
     def _emit(self, group: Group, read: Collection[Tile] = ()) -> None:

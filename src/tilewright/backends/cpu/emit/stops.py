@@ -50,7 +50,7 @@ class Stopping:
     @at.setter
     def at(self, at: Spanned) -> None:
         self._at = at
-        self.b.at(at.span)
+        self.b.place_at(at.span)
 
     @property
     def checked(self) -> bool:

@@ -67,8 +67,9 @@ class KernelText:
         most = WARPS if not facts.is_large else 2 * WARPS
         plainly = len(_WORK.findall(aligned))
         work = plainly + OF_LIBRARY * aligned.count("= tt.extern_elementwise")
-        is_light = not (k.t.is_folded or facts.products) and plainly <= LIGHT_WORK
-        parts = cuts.parts(aligned, str(params.errors_of())) if is_light else 1
+        is_alone = not (k.t.is_folded or facts.products)
+        is_light, is_heavy = is_alone and plainly <= LIGHT_WORK, is_alone and plainly >= schedule.HEAVY
+        parts = cuts.parts(aligned, str(params.errors_of())) if is_light or is_heavy else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
         loaded = facts.load if k.t.is_folded else (0, 1)
@@ -77,6 +78,8 @@ class KernelText:
         usual = schedule.plain(
             facts.largest // parts, facts.products, loaded=loaded, is_light=is_light, work=work, most=most
         )
+        if is_heavy and parts > 1:
+            usual = schedule.of_part(facts.largest // parts)
         plain = schedule.wanted(wanted, usual)
         if not facts.is_described:
             return KernelText(name, aligned, other, plain, parts=parts)

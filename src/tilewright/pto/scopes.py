@@ -1,0 +1,73 @@
+"""Vector scopes: stretches of ops in which registers live, as `pto.vecscope` says or as the text has them.
+
+Where nothing says it, ops on registers, masks and alignment states that follow each other are one scope, numbers
+between them included, and loops and branches of only such ops. What moves data or waits ends it: copies, tile ops,
+flags, barriers, calls that pass no register, and the sorts that go through memory.
+"""
+
+from __future__ import annotations
+
+from tilewright.pto.errors import PtoOperandError
+from tilewright.pto.module import Func, Op, Region, Value
+from tilewright.pto.types import ALIGN, Mask, VReg
+
+SCOPES = ("pto.vecscope", "pto.strict_vecscope")
+_ENDS = frozenset(["pto.barrier", "pto.barrier_sync", "func.call", "pto.vbitsort", "pto.vmrgsort4", "pto.simt_launch"])
+_FAMILIES = ("pto.mte_", "pto.copy_", "pto.set_flag", "pto.wait_flag", "pto.sync.", "pto.get_buf", "pto.rls_buf")
+
+
+def refuse_escapes(func: Func) -> None:
+    """Raise where a register is used outside the scope that makes it, at what makes it."""
+    if func.body is not None:
+        _Scopes().region(func.body)
+
+
+def _is_held(value: Value) -> bool:
+    return isinstance(value.type, VReg | Mask) or value.type == ALIGN
+
+
+def _ends(op: Op) -> bool:
+    """Return whether an op ends a scope."""
+    if op.name == "func.call" and any(map(_is_held, (*op.uses, *op.results))):
+        return False
+    return op.name in _ENDS or bool(op.outs) or op.name.startswith(_FAMILIES)
+
+
+class _Scopes:
+    """A walk over a function, which knows the scope it is in."""
+
+    def __init__(self) -> None:
+        self.scope = 0
+        self.homes: dict[Value, int] = {}
+        """The scope that each register lives in."""
+        self.makers: dict[Value, Op] = {}
+
+    def region(self, region: Region) -> None:
+        """Walk the ops of a region."""
+        self.homes.update({value: self.scope for value in region.arguments if _is_held(value)})
+        for op in region.ops:
+            self._op(op)
+
+    def _op(self, op: Op) -> None:
+        is_scope = op.name in SCOPES or op.name.startswith("pto.section.")
+        is_apart = is_scope or any(_ends(inner) or inner.name in SCOPES for inner in op.walk())
+        if is_apart:
+            self.scope += 1
+        for value in op.uses:
+            self._check(value, op)
+        for region in op.regions:
+            self.region(region)
+        if is_apart:
+            self.scope += 1
+        held = [value for value in op.results if _is_held(value)]
+        self.homes.update({value: self.scope for value in held})
+        self.makers.update({value: op for value in held})
+
+    def _check(self, value: Value, user: Op) -> None:
+        maker = self.makers.get(value)
+        if maker is None or self.homes.get(value) == self.scope:
+            return
+        message = (
+            f"`%{value.name}` is used by `{user.name}` in line {user.span.line}, outside the vector scope it lives in"
+        )
+        raise PtoOperandError(message, spans=(maker.span,), help="store it and load it again, or make it there")
