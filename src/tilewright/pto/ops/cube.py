@@ -22,6 +22,7 @@ from tilewright.pto.machine.tiles import bytes_view
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, element_type, unmeant, within
+from tilewright.pto.ops.transfers import refuse_overlap
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space
@@ -72,7 +73,10 @@ def refuse_small(op: Op, flag: Expr) -> None:
 
 
 def stage(m: Machine, source: Pointer, target: Pointer, layout: Layout) -> None:
-    """Emit the staging of matrices, the rest of their last blocks as zeros."""
+    """Emit the staging of matrices, the rest of their last blocks as zeros.
+
+    Blocks that may lie on each other are written in turn; those that do are refused.
+    """
     width, size = lanes(source.element), source.element.nbytes
     steps = [m.b.scalar("floordiv", stride, m.b.index(size)) for stride in layout.come]
     come = bytes_view(m, source, (layout.groups, layout.rows, layout.cols), steps)
@@ -80,7 +84,10 @@ def stage(m: Machine, source: Pointer, target: Pointer, layout: Layout) -> None:
     group, row, block = (m.b.mul(stride, width) for stride in layout.go)
     go = bytes_view(m, target, (layout.groups, layout.rows, blocks, width), (group, row, block, 1))
     counts = [known(n) for n in (layout.groups, layout.rows, layout.cols)]
-    if None not in counts:
+    refuse_overlap(
+        (layout.groups, layout.rows, blocks), layout.go, "let each stride of dst_group step over what lies inside it"
+    )
+    if None not in counts and None not in map(known, layout.go):
         _stage_known(m, come, go, [n or 0 for n in counts], width)
         return
     zero = constant(0, target.element.dtype)

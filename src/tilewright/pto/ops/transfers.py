@@ -210,7 +210,7 @@ def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) 
         return
     is_sum = getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add"
     if not is_sum:
-        _refuse_overlap(view)
+        refuse_overlap(view.shape, view.strides, _APART)
     if source.type.space is not Space.ACC:  # which converts
         view = _seen_as(view, source.type.element)
     with _pieces(m, view, source) as piece:
@@ -225,19 +225,17 @@ def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) 
         m.b.store(piece.view(m), value, atomic=atomic)
 
 
-def _refuse_overlap(view: View) -> None:
+def refuse_overlap(shape: Sequence[Expr], strides: Sequence[Expr], help: str) -> None:
     """Refuse a window whose strides let elements lie on each other: nobody knows which of them is written last."""
-    axes = [(known(extent), known(stride)) for extent, stride in zip(view.shape, view.strides, strict=True)]
+    axes = [(known(extent), known(stride)) for extent, stride in zip(shape, strides, strict=True)]
     sizes = sorted((stride, extent) for extent, stride in axes if extent is not None and stride is not None)
     if len(sizes) < len(axes) or not 0 < prod(extent for _, extent in sizes) <= MOST_ELEMENTS or not _meet(sizes):
         return
-    strides = ", ".join(str(stride) for _, stride in axes)
-    raise UnsupportedFeatureError(
-        f"with strides {strides}, elements of this window lie on each other",
-        help="let each stride be as large as what lies inside it, or add with atomicType",
-    )
+    listed = ", ".join(str(stride) for _, stride in axes)
+    raise UnsupportedFeatureError(f"with strides {listed}, elements of this window lie on each other", help=help)
 
 
+_APART = "let each stride be as large as what lies inside it, or add with atomicType"
 MOST_ELEMENTS = 1 << 16
 """How many elements of a window are looked at one by one."""
 

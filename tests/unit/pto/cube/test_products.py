@@ -9,6 +9,8 @@ import numpy
 import pytest
 from unit.pto.cube.writing import kernel, run
 
+from tilewright.errors import UnsupportedFeatureError
+
 np = cast("Any", numpy)
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "i8": np.int8, "i32": np.int32}
 
@@ -155,3 +157,24 @@ def test_floats_of_eight_bits(element: str, target: str) -> None:
     else:
         for value, code in codes.items():
             assert (p[o == value] == code).all()
+
+
+def test_blocks_that_lie_on_each_other_are_refused_or_written_in_turn(target: str) -> None:
+    arguments = {"x": "f16, gm", "o": "f16, gm", "pitch": "i64"}
+    places = {"x1": ("f16, l1", 0), "u": ("f16, ub", 0)}
+    lines = [
+        "mte_gm_l1_frac %x, %x1, nd2nz, shape(%n40, %n32), src_layout(%n64), dst_group(%n1, %n1, %pitch, %n0), "
+        "ctrl(%n0, %no)",
+        "mte_l1_ub %x1, %u, %n80 nburst(%n1, %n0, %n0)",
+        "mte_ub_gm %u, %o, %n2560 nburst(%n1, %n0, %n0)",
+    ]
+    x = np.arange(1280, dtype=np.float16)
+    for pitch in (16, 40):
+        wanted, o = np.zeros((80, 16), np.float16), np.zeros(1280, np.float16)
+        for r, row in enumerate(x.reshape(40, 2, 16)):
+            wanted[r], wanted[r + pitch] = row
+        run(kernel(arguments, places, lines), target, x, o, pitch)
+        np.testing.assert_array_equal(o.reshape(80, 16), wanted)
+    lines[0] = lines[0].replace("%pitch", "%n16")
+    with pytest.raises(UnsupportedFeatureError, match="strides 0, 1, 16, elements of this window lie on each other"):
+        run(kernel(arguments, places, lines), target, x, np.zeros(1280, np.float16), 16)
