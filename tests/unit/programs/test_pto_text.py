@@ -71,7 +71,7 @@ def clipped(x: Rows, limit: pl.Scalar[pl.FP32], out: pl.Out[Rows]):
     for r in pl.parallel(0, M, 16):
         with pl.at(level=pl.Level.CORE_GROUP):
             t = pl.load(x, [r, 0], [16, 64])
-            half = pl.cast(pl.cast(pl.where(t > limit, 1.0 - t, 2.0 / t), pl.FP16), pl.FP32)
+            half = pl.cast(pl.cast(pl.where(t > limit, 1.0 - t, pl.where(t * t > t, 2.0 / t, t)), pl.FP16), pl.FP32)
             pl.store(half, [r, 0], out)
 
 

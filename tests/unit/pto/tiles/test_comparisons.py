@@ -50,7 +50,7 @@ def test_bits_lie_behind_one_another(element: str, platform: str) -> None:
     text = text.replace("<T>", f"<{element}>").replace(": T", f": {element}").replace(", T)", f", {element})")
     kernel = built(text, platform)
     x = np.random.default_rng(3).integers(0, 5, (8, 160)).astype(ELEMENTS[element])
-    for rows, cols in ((5, 27), (8, 160), (3, 129), (1, 1)):
+    for rows, cols in ((5, 27), (8, 160), (3, 129), (1, 1), (0, 7), (7, 0)):
         out = np.full(512, 255, np.uint8)
         kernel(1, np.ravel(x), out, rows, cols)
         np.testing.assert_array_equal(out, expected(x[:rows, :cols] >= 2, x.itemsize))

@@ -74,6 +74,12 @@ def test_floats_of_one_length_saturate_too(target: str) -> None:
     np.testing.assert_array_equal(stopped[:8], [most, -most, most, -most, 0, 1.5, -0.0, least])
     built(EQUALLY_LONG.replace('"SAT"', '"NOSAT"'), target)(1, x, plain)
     np.testing.assert_array_equal(plain[:8], [np.inf, -np.inf, np.inf, -np.inf, np.nan, 1.5, -0.0, least])
+    text = EQUALLY_LONG.replace("bf16", "T").replace("f16", "bf16")
+    back = np.array([1 + 2**-10, -1 - 2**-10, np.inf, np.nan, 65504], np.float16)
+    text = text.replace("<T", "<f16").replace("xT", "xf16").replace('"R", sat = "SAT"', '"C", sat = "SAT"')
+    found = np.zeros(128, bf16)
+    built(text, target)(1, np.resize(back, 128), found)
+    np.testing.assert_array_equal(found[:5].astype(np.float32), [1 + 2**-7, -1, np.inf, np.nan, 65536])
 
 
 def _check_bf16(a: Array, b: Array) -> None:
