@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.enums import Level, ParamDirection
-from tilewright.core.expr import Invoke
+from tilewright.core.expr import Const, Invoke
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region
 from tilewright.core.visitor import invocations
@@ -21,6 +21,7 @@ from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
 from tilewright.interpret.evaluator import Frame, Value
 from tilewright.interpret.machine import Machine
+from tilewright.interpret.rows import check_rows
 from tilewright.interpret.shadow import reach
 from tilewright.interpret.skipped import results_of
 from tilewright.ops.window_buffers import nbytes
@@ -71,6 +72,8 @@ class Dispatch:
     args: tuple[Any, ...]
     """Regions of the caller's memory, windows and numbers."""
     span: Span = UNKNOWN
+    is_counted: bool = False
+    """Whether its rank was counted, not written as a number."""
 
 
 @record
@@ -203,8 +206,15 @@ class HostMachine(Machine):
             results = self.run(name, args)
         finally:
             WORLD.reset(token)
+        self._check_rows(name, args)
         self.plan.settle(Footprints(self.program))
         return results
+
+    def _check_rows(self, name: str, args: Sequence[Value]) -> None:
+        given = zip(self.functions[name].params, args, strict=True)
+        tensors = {p.name_hint: arg.data for p, arg in given if isinstance(arg, Region) and arg.data.ndim > 1}
+        made = [a for a in self.plan.actions if isinstance(a, Dispatch)]
+        check_rows(tensors, [(a.rank, a.args, a.span, a.is_counted) for a in made], self.plan.size)
 
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a function of the host returns; Python's own functions run on rank 0, when their turn comes."""
@@ -215,19 +225,30 @@ class HostMachine(Machine):
         written = [arg for arg, d in zip(args, function.param_directions, strict=True) if d is not ParamDirection.In]
         return tuple(written[: len(function.return_types)])
 
+    def invoked(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
+        """Return what a call gives: that of a chip is dispatched, to the only rank where it does not say which."""
+        if call.device is None and self.functions[call.op.name].level is Level.HOST:
+            return super().invoked(frame, call)
+        return self.dispatch(frame, call)
+
     def dispatch(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
         """Note a dispatch; return what the function gives back of its arguments."""
-        assert call.device is not None
-        rank, args = self.value(frame, call.device), [self.value(frame, arg) for arg in call.args]
+        args = [self.value(frame, arg) for arg in call.args]
+        rank = 0 if call.device is None else self.value(frame, call.device)
+        said = f"device={rank}"
+        if call.device is None and self.plan.size > 1:
+            said, rank = f"`{call.op.name}` is dispatched without device=", -1
         if not 0 <= rank < self.plan.size:
-            message = f"device={rank}, and there are {self.plan.size} rank(s)"
-            error = ExecutionError(message, spans=[call.span], help="for r in pl.range(pld.world_size()): ...")
+            message = f"{said}, and there are {self.plan.size} rank(s)"
+            help = f"for r in pl.range(pld.world_size()): {call.op.name}(..., device=r)"
+            error = ExecutionError(message, spans=[call.span], help=help)
             error.function = self.author(frame)
             raise error
         for window in args:
             if isinstance(window, Window):
                 window.buffer.ranks.add(rank)
-        self.plan.actions.append(Dispatch(rank, call.op.name, tuple(args), call.span))
+        is_counted = call.device is not None and not isinstance(call.device, Const)
+        self.plan.actions.append(Dispatch(rank, call.op.name, tuple(args), call.span, is_counted))
         return results_of(self.functions, call, args)
 
 
@@ -253,4 +274,5 @@ def chip_program(program: Program, name: str) -> Program:
 def dispatched(program: Program) -> tuple[str, ...]:
     """Return the names of the functions that hosts dispatch."""
     calls = (call for host in host_functions(program) for call in invocations(host.body))
-    return tuple(dict.fromkeys(call.op.name for call in calls if isinstance(call, Invoke) and call.device is not None))
+    names = (call.op.name for call in calls if isinstance(call, Invoke))
+    return tuple(dict.fromkeys(name for name in names if program[name].level is not Level.HOST))
