@@ -14,6 +14,7 @@ import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError
 from tilewright.interpret.rows import IdleRankWarning
 from tilewright.ir.distributed_compiled_program import DistributedCompiledProgram, DistributedConfig
+from tilewright.programs.distributed.waits import Waits
 from tilewright.runtime import RunConfig
 
 S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
@@ -82,7 +83,24 @@ def test_a_rank_that_fails_ends_the_others_and_is_named_and_the_next_call_works(
     assert y.ravel().tolist() == [4, 14, 24, 34]
 
 
-def test_ranks_that_wait_in_vain_are_ended_in_time() -> None:
+def test_ranks_that_all_wait_are_told_so_at_once_at_the_line_that_waits() -> None:
+    since = time.monotonic()
+    with pytest.raises(ExecutionError) as caught:
+        meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=60.0))
+    assert time.monotonic() - since < 20
+    assert "all ranks that are left wait, and nobody can end that" in str(caught.value)
+    assert "rank 0: this wait was ended: its cell is 4, and it waits for == 9" in str(caught.value)
+    assert "pld.system.wait(signal, [0, 0], wanted" in str(caught.value) and "help: every wait needs" in str(
+        caught.value
+    )
+
+
+def never(_: Waits, left: int, turns: tuple[int, ...]) -> bool:
+    return False
+
+
+def test_ranks_that_wait_in_vain_are_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Waits, "are_in_vain", never)
     with pytest.raises(ExecutionError) as caught:
         meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=0.2))
     assert "waited for each other for more than 0.2 s" in str(caught.value)

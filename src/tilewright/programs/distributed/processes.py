@@ -110,7 +110,7 @@ class ProcessRun:
             for rank in buffer.domain:
                 memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
                 places[rank] += room_of(buffer)
-            found[buffer] = Parts(memory, [self.group.rank], self.segments[self.group.rank].abort)
+            found[buffer] = Parts(memory, {self.group.rank: self.segments[self.group.rank].abort})
         self._staged_at = places[0]
         return found
 

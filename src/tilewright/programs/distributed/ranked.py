@@ -9,8 +9,12 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import find
+from tilewright.call.thread_limit import thread_count
+from tilewright.core.enums import ForKind
+from tilewright.core.expr import Submit
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
+from tilewright.core.stmt import SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
@@ -137,12 +141,22 @@ class Ranked:
             else team_run(machine.plan, self._native, self._body, given)
         )
         run.steps.keeps_windows = self.keeps_windows
+        if isinstance(run, TeamRun):
+            run.waits.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
         return _Planned(run, tuple(position for position in returned if position is not None))
 
     def _native(self, name: str) -> tuple[HostProgram, Function]:
         chip = self.chip(name)
         assert chip.native is not None
         return chip.native, chip.declared[name]
+
+    @computed_once
+    def _runs_side_by_side(self) -> bool:
+        """Whether a rank may do something on other threads while one of them waits."""
+        found = [s for function in self.program.function_list for s in statements(function.body)]
+        calls = (call for s in found for call in expressions(s))
+        loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
+        return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
 
     @computed_once
     def _can_be_kept(self) -> bool:
