@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.enums import Level, ParamDirection
-from tilewright.core.expr import Const, Invoke
+from tilewright.core.expr import Call, Const, Invoke
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region
 from tilewright.core.visitor import invocations
@@ -24,6 +24,7 @@ from tilewright.interpret.machine import Machine
 from tilewright.interpret.rows import check_rows
 from tilewright.interpret.shadow import reach
 from tilewright.interpret.skipped import results_of
+from tilewright.ops.collectives import check_domain
 from tilewright.ops.window_buffers import nbytes
 from tilewright.passes.aliases import Footprint, Footprints
 from tilewright.records import entity, mutable, record
@@ -129,6 +130,11 @@ class Plan:
             written.note(action.rank, len(own), _touched(action, found.writes))
 
     def _meet(self, action: Collective) -> None:
+        try:
+            check_domain(action.windows, action.options, len(action.domain))
+        except ExecutionError as error:
+            error.locate([action.span])
+            raise
         leader, *others = action.domain
         arrived = tuple((rank, len(self.turns[rank])) for rank in others)
         self.turns[leader].append(Turn(action, arrived))
@@ -170,6 +176,8 @@ class _Planning:
     """The world of a host function, which only lays out."""
 
     plan: Plan
+    at: Span = UNKNOWN
+    """The statement that runs."""
 
     def size(self) -> int:
         return self.plan.size
@@ -180,7 +188,7 @@ class _Planning:
         return made
 
     def collective(self, name: str, windows: Mapping[str, Window], options: Mapping[str, Any]) -> None:
-        self.plan.actions.append(Collective(name, windows, options))
+        self.plan.actions.append(Collective(name, windows, options, self.at))
 
     def membership(self, elements: Array) -> Membership:
         raise ExecutionError(NOT_HERE)
@@ -198,10 +206,11 @@ class HostMachine(Machine):
     def __init__(self, program: Program, size: int) -> None:
         super().__init__(program)
         self.plan = Plan(size)
+        self._planning = _Planning(self.plan)
 
     def planned(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a host function returns, its plan made."""
-        token = WORLD.set(_Planning(self.plan))
+        token = WORLD.set(self._planning)
         try:
             results = self.run(name, args)
         finally:
@@ -224,6 +233,11 @@ class HostMachine(Machine):
         self.plan.actions.append(Dispatch(0, name, tuple(args), function.span))
         written = [arg for arg, d in zip(args, function.param_directions, strict=True) if d is not ParamDirection.In]
         return tuple(written[: len(function.return_types)])
+
+    def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
+        """Return what an op gives for its arguments."""
+        self._planning.at = call.span
+        return super().evaluate(call, bound)
 
     def invoked(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
         """Return what a call gives: that of a chip is dispatched, to the only rank where it does not say which."""

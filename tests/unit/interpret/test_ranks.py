@@ -153,3 +153,58 @@ def test_rows_that_no_rank_is_given_do_not_stay_as_they_were_in_silence(platform
     assert y.ravel().tolist() == [2, 2, 0]
     up_to(x, y, 3, config=RunConfig(platform=platform, device_ids=range(3)))
     assert y.ravel().tolist() == [2, 2, 2]
+
+
+@pl.jit
+def meets_but_the_first(w: pl.InOut[pld.DistributedTensor[[3, 1], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        if pld.rank(w) > 0:
+            pld.tensor.barrier(w)
+
+
+@pl.jit.host
+def without_the_first(x: pl.Tensor[[1], pl.FP32]):
+    cells = pld.alloc_window_buffer([3, 1], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        meets_but_the_first(pld.window(cells, [3, 1], dtype=pl.INT32), device=r)
+
+
+@pl.jit.host
+def sums(x: pl.Tensor[[1], pl.FP32]):
+    data = pld.alloc_window_buffer([1, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([2], dtype=pl.INT32)
+    pld.tensor.allreduce(pld.window(data, [1, 8], dtype=pl.FP32), pld.window(cells, [2], dtype=pl.INT32))
+
+
+@pl.jit.host
+def scatters(x: pl.Tensor[[1], pl.FP32]):
+    data = pld.alloc_window_buffer([2, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([3], dtype=pl.INT32)
+    pld.tensor.reduce_scatter(pld.window(data, [2, 8], dtype=pl.FP32), pld.window(cells, [3], dtype=pl.INT32))
+
+
+@pl.jit.host
+def broadcasts(x: pl.Tensor[[1], pl.FP32]):
+    data = pld.alloc_window_buffer([2, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([3], dtype=pl.INT32)
+    pld.tensor.broadcast(pld.window(data, [2, 8], dtype=pl.FP32), pld.window(cells, [3], dtype=pl.INT32), root=3)
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+@pytest.mark.parametrize(
+    ("function", "line", "words"),
+    [
+        (without_the_first, "pld.tensor.barrier(w)", "it waits for >= 1|rank 1 waits for cell [0, 0] >= 1"),
+        (sums, "pld.tensor.allreduce(", "`signal` is a window of [2], and the domain has 3 ranks"),
+        (scatters, "pld.tensor.reduce_scatter(", "`target` is a window of [2, 8], and the domain has 3 ranks"),
+        (broadcasts, "pld.tensor.broadcast(", "root is rank 3, and the domain has 3"),
+    ],
+    ids=["barrier", "allreduce", "reduce_scatter", "broadcast"],
+)
+def test_what_goes_wrong_in_a_collective_is_shown_where_it_is_called(
+    platform: str, function: Any, line: str, words: str
+) -> None:
+    with pytest.raises(ExecutionError) as caught:
+        function(np.zeros(1, np.float32), config=RunConfig(platform=platform, device_ids=range(3)))
+    assert any(word in str(caught.value) for word in words.split("|")), caught.value
+    assert line in str(caught.value) and "collectives.py" not in str(caught.value)
