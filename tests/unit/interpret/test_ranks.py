@@ -208,3 +208,18 @@ def test_what_goes_wrong_in_a_collective_is_shown_where_it_is_called(
         function(np.zeros(1, np.float32), config=RunConfig(platform=platform, device_ids=range(3)))
     assert any(word in str(caught.value) for word in words.split("|")), caught.value
     assert line in str(caught.value) and "collectives.py" not in str(caught.value)
+
+
+@pl.jit.host
+def hands_over(x: pl.Tensor[[1], pl.FP32], is_buffer: bool):
+    cells = pld.alloc_window_buffer(4)
+    window = pld.window(cells, [1, 1], dtype=pl.FP32)
+    waits(cells if is_buffer else window, device=0)
+
+
+def test_a_buffer_is_no_window_and_a_window_of_other_elements_is_laid_out_anew() -> None:
+    for is_buffer, got in ((True, "a window buffer, or one of bytes"), (False, "fp32")):
+        with pytest.raises(TypeError) as caught:
+            hands_over(np.zeros(1, np.float32), is_buffer, config=ranks(1))
+        assert f"`signal` is a window of int32, got {got}" in str(caught.value)
+        assert "help: pld.window(buffer, [1, 1], dtype=pl.INT32) is one" in str(caught.value)

@@ -37,6 +37,11 @@ def test_a_configuration_that_cannot_be_is_refused(wrong: dict[str, Any]) -> Non
         DistributedConfig(**wrong)
 
 
+def test_devices_are_named_one_by_one() -> None:
+    with pytest.raises(TypeError, match=r"device_ids names devices one by one, got 2: a list or range\(2\)"):
+        RunConfig(device_ids=2)  # pyright: ignore[reportArgumentType]
+
+
 @pl.jit
 def meets(x: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]], signal: S):
     """Tell rank 0 of the domain, which waits for as many as `x` says; fail where `x` is negative."""
