@@ -144,7 +144,8 @@ def _legend() -> str:
         "In signatures:",
         "\n".join(f"- `{name}`: {meaning}" for name, meaning in LEGEND.items()),
         "Parameters whose type is none of these and no tensor, tile, array or scalar are static: the compiler must "
-        "know them. `pl.x` picks the op by its operands; `pl.tile.x` and `pl.tensor.x` insist.",
+        "know them. `pl.x` picks the op by its operands; `pl.tile.x` and `pl.tensor.x` insist. "
+        "`pld` is `import tilewright.language.distributed as pld`.",
         f"Element types have collective names. {groups}.",
         "An op's NumPy reference defines it: floats are computed exactly and rounded once. Where an accuracy is "
         "given, a back end may differ by that much; where none is, it may not.",
