@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
-from unit.interpret.stepped_kernels import SEEN, asserting, carrying, dispatching, kernel, row_sums, tuned
+from unit.interpret.stepped_kernels import SEEN, asserting, carrying, dispatching, kernel, row_sums, squared, tuned
 
 import tilewright.language as pl
 from tilewright import ir
@@ -134,6 +134,26 @@ def test_programs_are_stepped_through_by_their_own_text(program: Program) -> Non
     np.testing.assert_array_equal(result, X[:4] + 1)
     files = {file for name, file in names if name in ("shift", "main")}
     assert files == {str(HERE)} if program is Shifted else all(file.startswith("<Shifted>") for file in files)
+
+
+def test_a_program_that_was_kept_or_saved_is_stepped_through_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    squared.cache_clear()
+    made, out = squared.compile(X[:4]), np.zeros((4, 8), np.float32)
+    squared.cache_clear()
+    kept = squared.compile(X[:4])
+    assert squared.cache_info().compiles == 0  # only its declaration is left of the program
+    np.testing.assert_array_equal(kept.debug(X[:4]), X[:4] ** 2)
+    kept.debug(X[:4], out)
+    np.testing.assert_array_equal(out, X[:4] ** 2)
+    assert kept.as_pto() == made.as_pto()
+    kept.save(tmp_path / "saved")
+    saved = ir.CompiledProgram.load(tmp_path / "saved")
+    for ask in (lambda: saved.debug(X[:4]), saved.as_pto, saved.page):
+        with pytest.raises(ValueError, match="only the code was saved"):
+            ask()
 
 
 def test_what_a_kernel_asserts_is_reported_at_its_line() -> None:
