@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
-from unit.interpret.stepped_kernels import SEEN, asserting, carrying, dispatching, kernel, row_sums, squared, tuned
+from unit.interpret.stepped_kernels import (
+    SEEN,
+    asserting,
+    carrying,
+    dispatching,
+    kernel,
+    row_sums,
+    squared,
+    tuned,
+)
 
 import tilewright.language as pl
 from tilewright import ir
