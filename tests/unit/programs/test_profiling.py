@@ -171,6 +171,32 @@ def test_a_timeline_shows_every_chunk_on_its_thread_within_its_call(tmp_path: Pa
     assert {span["tid"] for span in spans} <= named
 
 
+@pl.jit
+def shifted(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [4, 8]) + 1.0, [0, 0], out)
+    return out
+
+
+@pl.jit.host
+def on_ranks(
+    x: pl.Tensor[[2, 4, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 4, 8], pl.FP32]]
+) -> pl.Tensor[[2, 4, 8], pl.FP32]:
+    for r in pl.range(2):
+        shifted(x[r], out[r], device=r)
+    return out
+
+
+def test_no_timeline_is_empty(tmp_path: Path) -> None:
+    path, x = tmp_path / "out.json", np.ones((4, 8), np.float32)
+    interpreted = RunConfig(platform="interpret", trace=path)
+    shifted(x, config=interpreted)
+    shifted.compile(x, config=interpreted)(x, config=interpreted)
+    on_ranks(np.stack([x, x]), np.zeros((2, 4, 8), np.float32), config=RunConfig(device_ids=[0, 1], trace=path))
+    calls = [event["name"] for event in flushed(path) if event.get("cat") == "call"]
+    assert calls == ["shifted", "shifted", "on_ranks"]
+
+
 def flushed(path: Path) -> Any:
     from tilewright.call.tracing import trace_to
 
