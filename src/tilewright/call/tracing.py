@@ -56,6 +56,7 @@ class Trace:
         self.noted: Counter[int] = Counter()
         """How many calls of each thread are on it."""
         self.pid = os.getpid()
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             first = _json({"name": "process_name", "ph": "M", "pid": self.pid, "args": {"name": "tilewright"}})
             file.write(f"[\n{first}{END}")

@@ -19,6 +19,7 @@ from unit.interpret.stepped_kernels import (
     carrying,
     dispatching,
     kernel,
+    on_ranks,
     row_sums,
     squared,
     tuned,
@@ -27,8 +28,9 @@ from unit.interpret.stepped_kernels import (
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.core.program import Program
-from tilewright.errors import ExecutionError
+from tilewright.errors import ExecutionError, UncallableError
 from tilewright.programs.kernel_pdb import KernelPdb
+from tilewright.runtime import RunConfig
 
 HERE = Path(__file__)
 KERNELS = HERE.with_name("stepped_kernels.py")
@@ -178,6 +180,33 @@ def test_a_tuned_kernel_runs_with_what_is_given_or_known_to_be_best(monkeypatch:
     np.testing.assert_array_equal(tuned.debug(X[:4], SIZE=2), X[:4])
     np.testing.assert_array_equal(tuned(X[:4]), X[:4])
     assert SEEN == [2, 2, 2, 2]
+
+
+def test_ranks_run_as_always_and_say_that_nobody_steps_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_DEBUG", "1")
+    x, out = np.stack([X[:4], X[4:8]]), np.zeros((2, 4, 8), np.float32)
+    on_ranks(x, out, config=RunConfig(device_ids=[0, 1]))
+    np.testing.assert_array_equal(out, x + 1)
+    with pytest.raises(TypeError, match="host function `on_ranks` runs on many ranks, which nobody steps through"):
+        on_ranks.debug(x, out)
+
+
+@pl.jit.inline
+def stopping(t: pl.Tile) -> pl.Tile:
+    breakpoint()
+    return t
+
+
+@pl.jit
+def stopped(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(stopping(pl.load(x, [0, 0], [4, 8])), [0, 0], out)
+    return out
+
+
+def test_a_breakpoint_in_a_helper_names_the_kernel_to_debug() -> None:
+    with pytest.raises(UncallableError, match=r"help: stopped\.debug\(\.\.\.\) runs it line by line"):
+        stopped(X[:4])
 
 
 def test_debug_takes_no_kernels_that_others_call() -> None:

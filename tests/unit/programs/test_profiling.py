@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from unit.interpret.stepped_kernels import squared
+from unit.interpret.stepped_kernels import on_ranks, shifted, squared
 
 import tilewright.language as pl
 from tilewright import ir, settings
@@ -171,24 +171,8 @@ def test_a_timeline_shows_every_chunk_on_its_thread_within_its_call(tmp_path: Pa
     assert {span["tid"] for span in spans} <= named
 
 
-@pl.jit
-def shifted(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        pl.store(pl.load(x, [0, 0], [4, 8]) + 1.0, [0, 0], out)
-    return out
-
-
-@pl.jit.host
-def on_ranks(
-    x: pl.Tensor[[2, 4, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 4, 8], pl.FP32]]
-) -> pl.Tensor[[2, 4, 8], pl.FP32]:
-    for r in pl.range(2):
-        shifted(x[r], out[r], device=r)
-    return out
-
-
 def test_no_timeline_is_empty(tmp_path: Path) -> None:
-    path, x = tmp_path / "out.json", np.ones((4, 8), np.float32)
+    path, x = tmp_path / "new" / "out.json", np.ones((4, 8), np.float32)
     interpreted = RunConfig(platform="interpret", trace=path)
     shifted(x, config=interpreted)
     shifted.compile(x, config=interpreted)(x, config=interpreted)
