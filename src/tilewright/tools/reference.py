@@ -19,6 +19,7 @@ from tilewright.core.op import Kind, OpSpec, Role
 from tilewright.dtypes import DataType
 from tilewright.frontend import directives
 from tilewright.frontend.operators import BINARY, UNARY
+from tilewright.jit.followed import Followed
 from tilewright.ops.declare import ANY, FLOATS, INTEGERS, NUMBERS
 from tilewright.ops.registry import specs
 from tilewright.tools.markdown import code, generated, page, table
@@ -163,6 +164,7 @@ def _kernels() -> Iterator[str]:
         inspect.getdoc(pl.JITFunction) or "",
         _method(pl.JITFunction, "__call__"),
         *_methods(pl.JITFunction),
+        *_methods(Followed),
     )
     yield page(
         "## Tuned kernels",

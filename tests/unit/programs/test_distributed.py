@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
@@ -172,3 +173,39 @@ def test_what_a_rank_reads_of_another_is_there_and_a_mistake_is_the_last_turn(pl
     with pytest.raises(ExecutionError, match="there is nothing left"):
         handed_around(np.array([[1], [5]], np.int32), y, config=config)
     assert y[:, 0].ravel().tolist()[:2] == [0, -7] and y[2, 1] == -7
+
+
+@pl.jit
+def scales(x: pl.Tensor[[1, 8], pl.FP32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]], by: pl.Scalar[pl.FP32]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 8]) * by, [0, 0], y)
+    return y
+
+
+@pl.jit.host
+def swapped(x: pl.Tensor[[2, 1, 8], pl.FP32], y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    """Give each rank three times the row of the other one."""
+    for r in pl.range(pld.world_size()):
+        scales(x[1 - r], y[r], 3.0, device=r)
+    return y
+
+
+@swapped.backward
+def swapped_backward(dy: pl.Tensor[[2, 1, 8], pl.FP32], dx: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    for r in pl.range(pld.world_size()):
+        scales(dy[1 - r], dx[r], 3.0, device=r)
+    return dx
+
+
+def test_gradients_flow_through_a_host_function_on_the_ranks_of_its_call() -> None:
+    x, weights = torch.randn(2, 1, 8, requires_grad=True), torch.randn(2, 1, 8)
+    config = RunConfig(device_ids=[0, 1])
+    operator: Any = swapped.as_torch_op("tilewright_tests::swapped", config)
+    for y in (swapped(x, config=config), swapped.on(config)(x), operator(x)):
+        (found,) = torch.autograd.grad((y * weights).sum(), x)
+        assert torch.equal(y, x.flip(0) * 3) and torch.equal(found, weights.flip(0) * 3)
+    checks = ("test_schema", "test_faketensor", "test_autograd_registration")
+    torch.library.opcheck(operator, (x,), test_utils=checks)  # pyright: ignore[reportUnknownMemberType]
+    assert swapped.on(RunConfig(device_ids=[0, 1])) is swapped.on(config)
+    with pytest.raises(TypeError, match="only a host function"):
+        scales.as_torch_op("tilewright_tests::scales", config)
