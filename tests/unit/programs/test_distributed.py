@@ -13,7 +13,9 @@ import torch
 import tilewright.language as pl
 import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError
+from tilewright.interpret.rows import IdleRankWarning
 from tilewright.ir.distributed_compiled_program import DistributedCompiledProgram, DistributedConfig
+from tilewright.programs.distributed.waits import Waits
 from tilewright.runtime import RunConfig
 
 S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
@@ -33,6 +35,11 @@ S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
 def test_a_configuration_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         DistributedConfig(**wrong)
+
+
+def test_devices_are_named_one_by_one() -> None:
+    with pytest.raises(TypeError, match=r"device_ids names devices one by one, got 2: a list or range\(2\)"):
+        RunConfig(device_ids=2)  # pyright: ignore[reportArgumentType]
 
 
 @pl.jit
@@ -63,7 +70,8 @@ def config(platform: str = "cpu", timeout: float = 20.0) -> RunConfig:
 @pytest.mark.parametrize("platform", ["cpu", "interpret"])
 def test_ranks_count_within_the_domain_that_windows_are_dispatched_to(platform: str) -> None:
     y = np.full((4, 1), -1, np.int32)
-    meeting(np.full((4, 1), 3, np.int32), y, 1, config=config(platform))
+    with pytest.warns(IdleRankWarning, match="rank 0 is dispatched nothing"):
+        meeting(np.full((4, 1), 3, np.int32), y, 1, config=config(platform))
     assert y.ravel().tolist() == [-1, 3, 13, 23]
 
 
@@ -81,7 +89,24 @@ def test_a_rank_that_fails_ends_the_others_and_is_named_and_the_next_call_works(
     assert y.ravel().tolist() == [4, 14, 24, 34]
 
 
-def test_ranks_that_wait_in_vain_are_ended_in_time() -> None:
+def test_ranks_that_all_wait_are_told_so_at_once_at_the_line_that_waits() -> None:
+    since = time.monotonic()
+    with pytest.raises(ExecutionError) as caught:
+        meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=60.0))
+    assert time.monotonic() - since < 20
+    assert "all ranks that are left wait, and nobody can end that" in str(caught.value)
+    assert "rank 0: this wait was ended: its cell is 4, and it waits for == 9" in str(caught.value)
+    assert "pld.system.wait(signal, [0, 0], wanted" in str(caught.value) and "help: every wait needs" in str(
+        caught.value
+    )
+
+
+def never(_: Waits, left: int, turns: tuple[int, ...]) -> bool:
+    return False
+
+
+def test_ranks_that_wait_in_vain_are_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Waits, "are_in_vain", never)
     with pytest.raises(ExecutionError) as caught:
         meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=0.2))
     assert "waited for each other for more than 0.2 s" in str(caught.value)

@@ -47,6 +47,11 @@ def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: P
         faults = [line for line in lines if line.split(":")[0] in ("raises", "hangs", "dies")]
         assert len(faults) >= 2 and all(line.endswith("[in time]") for line in faults), said
         assert "grouped: [2, 12]" in lines, said
+        differing = [line for line in lines if line.startswith("differing: ")]
+        assert [line == "differing: True" for line in differing] == [False, True] * 3, said
+        for line, columns in zip(differing[::2], ((3, 4), (4, 3), (3, 4)), strict=True):
+            assert "processes were called with different `x`" in line, said
+            assert all(f"rank {rank} passed [2, {n}] int32" in line for rank, n in enumerate(columns)), said
         examples = [line for line in lines if line.startswith("example ")]
         assert len(examples) >= 11 and all(line.endswith(": right") for line in examples), said
     told = {line.split(":")[0]: line for line in first.splitlines() if ": " in line}
