@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoReturnError
-from tilewright.pto.module import Func, Number, Op
+from tilewright.pto.module import Func, Number, Op, SymbolRef
 from tilewright.pto.op import number_of
 from tilewright.pto.text.free import words_of
 from tilewright.pto.types import Scalar
@@ -25,6 +25,17 @@ def is_entry(func: Func) -> bool:
 def launched(op: Op) -> str:
     """Return the name of the function that an op launches."""
     return next((word[1:] for word in words_of(op) if word.startswith("@")), "")
+
+
+def callees(func: Func) -> Iterator[str]:
+    """Yield the names of the functions that a function calls or launches."""
+    for op in func.body.ops if func.body is not None else ():
+        for inner in op.walk():
+            callee = inner.attributes.get("callee")
+            if inner.name == LAUNCH:
+                yield launched(inner)
+            elif isinstance(callee, SymbolRef):
+                yield callee.name
 
 
 def refuse_entry(func: Func) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from tilewright.pto.module import Func, Module, Op, SymbolRef, Value, word_of
+from tilewright.pto.entries import callees
+from tilewright.pto.module import Func, Module, Op, Value, word_of
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.types import TileBuf
 from tilewright.records import record
@@ -59,7 +60,7 @@ def _check(function: Callable[[Subject], Iterator[tuple[Span, str, str]]]) -> Ch
 
 def lint(module: Module) -> list[Finding]:
     """Return what all checks find in a verified module, in the order of the text."""
-    called = {name for func in module.funcs() for name in _callees(func)}
+    called = {name for func in module.funcs() for name in callees(func)}
     subjects = [Subject(func, called) for func in module.funcs()]
     found = [finding for subject in subjects for check in CHECKS.values() for finding in check(subject)]
     return sorted(found, key=lambda finding: (finding.span.line, finding.span.column))
@@ -68,13 +69,6 @@ def lint(module: Module) -> list[Finding]:
 def _ops(func: Func) -> Iterator[Op]:
     for op in func.body.ops if func.body else ():
         yield from op.walk()
-
-
-def _callees(func: Func) -> Iterator[str]:
-    for op in _ops(func):
-        callee = op.attributes.get("callee")
-        if isinstance(callee, SymbolRef):
-            yield callee.name
 
 
 @_check

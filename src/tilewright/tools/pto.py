@@ -81,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _check(options: argparse.Namespace) -> None:
     for path in options.files:
         module = module_in(path)
-        launchable = [func for func in module.funcs() if func.body is not None and _is_launchable(func)]
+        launchable = _launchable(module)
         for func in launchable:
             program = lowered(module, func, options.target)
             if options.show:
@@ -90,7 +90,23 @@ def _check(options: argparse.Namespace) -> None:
         print(f"{path}: {f'{names} can be launched' if names else 'nothing to launch'}")
 
 
-def _is_launchable(func: Func) -> bool:
+def _launchable(module: Module) -> list[Func]:
+    """Return the functions that run by themselves; work items' and one core's belong to those that start them."""
+    from tilewright.pto.entries import callees, is_entry
+    from tilewright.pto.machine.cores import kinds_of
+
+    funcs = {func.name: func for func in module.funcs() if func.body is not None}
+    called = {name for func in funcs.values() for name in callees(func)}
+    parts = {func.name for func in kinds_of(module)} & called
+    waiting = [func for func in funcs.values() if is_entry(func)]
+    while waiting:
+        func = waiting.pop()
+        parts.add(func.name)
+        waiting += [funcs[name] for name in callees(func) if name in funcs and name not in parts]
+    return [func for func in funcs.values() if func.name not in parts and _takes_arguments(func)]
+
+
+def _takes_arguments(func: Func) -> bool:
     return not func.results and all(isinstance(a.type, (Ptr, Scalar)) for a in func.arguments)
 
 
@@ -132,12 +148,12 @@ def _buffers(func: Func, values: Sequence[Any]) -> dict[str, Array]:
 
 def entry_of(module: Module, name: str | None) -> Func:
     """Return the function to run: the named one, or the only one there is."""
-    funcs = [func for func in module.funcs() if func.body is not None]
+    launchable = _launchable(module)
     if name is not None:
+        funcs = [func for func in module.funcs() if func.body is not None]
         names = [func.name for func in funcs]
         check_known(name.removeprefix("@"), names, "function", f"it has {', '.join(names) or 'none'}")
-        funcs = [func for func in funcs if func.name == name.removeprefix("@")]
-    launchable = [func for func in funcs if name is not None or _is_launchable(func)]
+        launchable = [func for func in funcs if func.name == name.removeprefix("@")]
     if len(launchable) != 1:
         shown = ", ".join(func.name for func in launchable) or "none"
         help = "pass --entry NAME" if name is None else "give one of them another name"

@@ -41,6 +41,35 @@ def test_check_names_what_can_be_launched(file: str, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == f"{file}: @scale can be launched\n"
 
 
+LAUNCHED = """module attributes {pto.target_arch = "a5"} {
+  func.func private @body(%out: !pto.ptr<i32>) attributes {pto.simt_entry} {
+    %c0 = arith.constant 0 : index
+    %yes = arith.constant true
+    %b = pto.vote_ballot %yes : i1 -> i32
+    pto.stg %b, %out[%c0] : !pto.ptr<i32>, i32
+    return
+  }
+  func.func @k(%out: !pto.ptr<i32>) {
+    %c1 = arith.constant 1 : i32
+    pto.simt_launch @body<<<%c1, %c1, %c1>>>(%out) : (!pto.ptr<i32>) -> ()
+    return
+  }
+}
+"""
+
+
+def test_functions_of_work_items_and_cores_are_checked_where_they_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items, cores = tmp_path / "items.pto", Path(__file__).parents[1] / "pto" / "cores" / "kernels" / "one_way.pto"
+    items.write_text(LAUNCHED)
+    assert main(["pto", "check", str(items), str(cores)]) == 0
+    assert capsys.readouterr().out == f"{items}: @k can be launched\n{cores}: @one_way can be launched\n"
+    assert main(["pto", "lint", str(items)]) == 0
+    assert main(["pto", "run", str(items), "out=zeros:1"]) == 0
+    assert "written" in capsys.readouterr().out
+
+
 def test_check_shows_the_tile_ir(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pto", "check", "--show", file]) == 0
     assert "pl.tile.mul(t_2, by)" in capsys.readouterr().out

@@ -194,8 +194,11 @@ def converted_lanes(m: Machine, row: Expr, to: DataType, mode: str, saturates: b
 
 
 def _shortened(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) -> Expr:
-    if to.bits >= element_of(row).bits:
+    come = element_of(row)
+    if to.bits > come.bits or to == come:
         return cast(m, row, to)
+    saturates = saturates and finite_limits(to)[1] < finite_limits(come)[1]
+    row = cast(m, row, FP32) if to.bits == come.bits else row
     if saturates:
         row = where(m, row, CmpType.EQ, row, row, full(m, lanes_of(row), element_of(row), 0))
         row = _finite(m, row, to)

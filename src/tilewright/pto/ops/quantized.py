@@ -10,7 +10,7 @@ from tilewright.dtypes import FP32
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.tiles import cover, read
+from tilewright.pto.machine.tiles import cover, read, static
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import Constants, declare, element_type, unmeant
@@ -48,7 +48,7 @@ def _quantize(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, *of
 
 def _per_block(m: Machine, factors: Tile, target: Tile) -> Expr:
     """Return the factor of each element of a destination: those of its row, over and over."""
-    rows, cols = target.limits
+    rows, cols = static(target.valid, target.limits)
     made = read(m, factors, (target.valid[0], m.b.index(BLOCK)), (rows, BLOCK))
     width = BLOCK
     while width < cols:

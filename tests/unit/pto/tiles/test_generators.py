@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,8 +41,11 @@ def loaded(name: str, array: Array) -> list[str]:
     ]
 
 
-def run(op: str, arrays: Sequence[Array], words: Sequence[int] = (), platform: str = "cpu") -> Array:
-    """Run a kernel that loads all arrays, does one op into the last, and stores that; return it."""
+def run(op: str, arrays: Sequence[Array], words: Sequence[int] = (), platform: str = "cpu", room: int = 0) -> Array:
+    """Run a kernel that loads all arrays, does one op into the last, and stores that; return it.
+
+    With `room` all tiles have that many columns, and their arrays' are valid.
+    """
     names, numbers = [f"t{i}" for i in range(len(arrays))], [f"%w{i}" for i in range(len(words))]
     sizes = sorted({0, 1, *(n for array in arrays for n in array.shape)})
     lines = [f"%c{number} = arith.constant {number} : index" for number in sizes]
@@ -54,7 +58,9 @@ def run(op: str, arrays: Sequence[Array], words: Sequence[int] = (), platform: s
     lines += [f"pto.tstore ins({out}) outs({part})", "return"]
     params = [f"%{n}_gm: !pto.ptr<{ELEMENTS[str(a.dtype)]}>" for n, a in zip(names, arrays, strict=True)]
     head = ", ".join([*params, *(f"{number}: i32" for number in numbers)])
-    module = pto.parse("\n".join(["module {", f"func.func @kernel({head}) {{", *lines, "}", "}"]))
+    text = "\n".join(["module {", f"func.func @kernel({head}) {{", *lines, "}", "}"])
+    wide = re.sub(r"<vec, (\d+)x(\d+)x(\w+)", rf"<vec, \1x{room}x\3, valid=\1x\2", text) if room else text
+    module = pto.parse(wide)
     verify(module, is_portable=True)
     (func,) = module.funcs()
     flat = [np.ravel(array.copy()) for array in arrays]
@@ -135,6 +141,8 @@ def test_floats_become_bytes_and_back(platform: str) -> None:
     scale, offset = np.tile(factors, 3)[:, :20], np.tile(offsets, 3)[:, :20]
     signed = run("tquant", [x, factors, np.zeros((8, 20), np.int8)], (), platform)
     np.testing.assert_array_equal(signed, np.minimum(np.maximum(np.rint(x * scale), -128), 127))
+    ragged = run("tquant", [x, factors, np.zeros((8, 20), np.int8)], (), platform, room=32)
+    np.testing.assert_array_equal(ragged, signed)
     asymmetric = "tquant {quant_type = #pto<quant_type INT8_ASYM>}"
     unsigned = run(asymmetric, [x, factors, offsets, np.zeros((8, 20), np.uint8)], (), platform)
     np.testing.assert_array_equal(unsigned, np.minimum(np.maximum(np.rint(x * scale + offset), 0), 255))

@@ -7,7 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import pytest
-from unit.pto.vectors.running import Array, integers, lanes, np, numbers, run
+from unit.pto.vectors.running import Array, built, integers, lanes, np, numbers, run
 
 bf16: Any = ml_dtypes.bfloat16
 
@@ -42,6 +42,38 @@ def test_narrowing_places_saturates_and_wraps(target: str) -> None:
         _check_bf16(a, b)
         whole = np.rint(np.nan_to_num(a, nan=0.0, posinf=1e9, neginf=-1e9))
         _check_integers(a, whole, i, s, c)
+
+
+EQUALLY_LONG = """module attributes {pto.target_arch = "a5"} {
+  func.func @k(%x: !pto.ptr<bf16>, %o: !pto.ptr<f16>) {
+    %z = arith.constant 0 : i64
+    %one = arith.constant 1 : i64
+    %len = arith.constant 256 : i64
+    %c0 = arith.constant 0 : index
+    %u = pto.castptr %z : i64 -> !pto.ptr<bf16, ub>
+    %w = pto.castptr %len : i64 -> !pto.ptr<f16, ub>
+    pto.mte_gm_ub %x, %u, %z, %len nburst(%one, %len, %len) : !pto.ptr<bf16>, !pto.ptr<bf16, ub>, i64, i64, i64, i64, i64
+    pto.vecscope {
+      %m = pto.pset_b16 "PAT_ALL" : !pto.mask<b16>
+      %v = pto.vlds %u[%c0] : !pto.ptr<bf16, ub> -> !pto.vreg<128xbf16>
+      %r = pto.vcvt %v, %m {rnd = "R", sat = "SAT"} : !pto.vreg<128xbf16>, !pto.mask<b16> -> !pto.vreg<128xf16>
+      pto.vsts %r, %w[%c0], %m : !pto.vreg<128xf16>, !pto.ptr<f16, ub>, !pto.mask<b16>
+    }
+    pto.mte_ub_gm %w, %o, %len nburst(%one, %len, %len) : !pto.ptr<f16, ub>, !pto.ptr<f16>, i64, i64, i64, i64
+    return
+  }
+}
+"""  # noqa: E501
+
+
+def test_floats_of_one_length_saturate_too(target: str) -> None:
+    x = np.resize(np.array([1e5, -1e5, np.inf, -np.inf, np.nan, 1.5, -0.0, 2.0**-25 * 1.5], np.float32), 128)
+    x, plain, stopped = x.astype(bf16), np.zeros(128, np.float16), np.zeros(128, np.float16)
+    built(EQUALLY_LONG, target)(1, x, stopped)
+    most, least = 65504, 2.0**-24
+    np.testing.assert_array_equal(stopped[:8], [most, -most, most, -most, 0, 1.5, -0.0, least])
+    built(EQUALLY_LONG.replace('"SAT"', '"NOSAT"'), target)(1, x, plain)
+    np.testing.assert_array_equal(plain[:8], [np.inf, -np.inf, np.inf, -np.inf, np.nan, 1.5, -0.0, least])
 
 
 def _check_bf16(a: Array, b: Array) -> None:
