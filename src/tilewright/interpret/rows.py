@@ -30,13 +30,18 @@ class _Row:
 
 
 def check_rows(tensors: Mapping[str, Array], dispatches: Sequence[Given], size: int) -> None:
-    """Raise where ranks are given rows of a tensor that has another number of them; warn of ranks that do nothing."""
+    """Raise where nobody is given some rows of a tensor that has another number of them than there are ranks.
+
+    Warn where it has as many, and ranks do nothing.
+    """
     idle = sorted({*range(size)} - {rank for rank, *_ in dispatches})
     for name, whole in tensors.items():
         rows = list(_rows(whole, dispatches))
         if not any(row.is_counted for row in rows) or any(row.number != row.rank for row in rows):
             continue
         count, first = whole.shape[0], next(row for row in rows if row.is_counted)
+        if len({row.number for row in rows}) == count:
+            continue
         if count != size:
             message = f"each rank is given its row of `{name}`, which has {count}, and there are {size} rank(s)"
             help = f"config=RunConfig(device_ids=range({count})) runs on {count}, or pass a tensor with {size}"

@@ -151,6 +151,9 @@ def test_rows_that_no_rank_is_given_do_not_stay_as_they_were_in_silence(platform
     with pytest.warns(IdleRankWarning, match="rank 2 is dispatched nothing, and nobody is given the same rows of `x`"):
         up_to(x, y, 2, config=RunConfig(platform=platform, device_ids=range(3)))
     assert y.ravel().tolist() == [2, 2, 0]
+    y[:] = 0
+    up_to(x[:2], y[:2], 2, config=RunConfig(platform=platform, device_ids=range(3)))  # all rows there are
+    assert y.ravel().tolist() == [2, 2, 0]
     up_to(x, y, 3, config=RunConfig(platform=platform, device_ids=range(3)))
     assert y.ravel().tolist() == [2, 2, 2]
 
