@@ -13,7 +13,7 @@ from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType, MemorySpace
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import INDEX
+from tilewright.dtypes import INDEX, DataType
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value
 from tilewright.programs.pto_text.writer import Writer
@@ -232,9 +232,17 @@ def _compare(w: Writer, call: Call, given: Given) -> Tile:
     _refuse(call, not isinstance(lhs, Tile), "with a number first")
     a = in_vec(w, lhs)
     _refuse(call, isinstance(rhs, Tile) and rhs.shape != a.shape, "of tiles of two shapes")
+    _refuse(call, a.shape[1] % 32 != 0, "of tiles whose columns are no multiple of 32")
     mode = f"{{cmpMode = #pto<cmp {call.op.spec.name}>}}"
-    second = converted(w, rhs, a.dtype) if isinstance(rhs, Number) else in_vec(w, rhs)
-    return w.op("tcmps" if isinstance(rhs, Number) else "tcmp", [a, second], _result(w, call, a.valid, True), mode)
+    second = _whole(w, rhs, a.dtype, a)  # `tcmps` packs its bits as no selection reads them
+    return w.op("tcmp", [a, second], _result(w, call, a.valid, True), mode)
+
+
+def _whole(w: Writer, side: Number | Tile, dtype: DataType, like: Tile) -> Tile:
+    """Return a tile as it is, a number in all elements of one like another."""
+    if isinstance(side, Number):
+        return w.op("texpands", [converted(w, side, dtype)], w.tile("side", dtype, like.shape, like.valid))
+    return in_vec(w, side)
 
 
 @_writes("tile.where")
@@ -242,12 +250,7 @@ def _where(w: Writer, call: Call, given: Given) -> Tile:
     mask, sides = given["condition"], (given["x"], given["y"])
     _refuse(call, not isinstance(mask, Tile) or not mask.is_mask, "by anything but a comparison")
     shape, type_ = _type(call)
-    whole = [
-        in_vec(w, side)
-        if isinstance(side, Tile)
-        else w.op("texpands", [converted(w, side, type_.dtype)], w.tile("side", type_.dtype, shape, mask.valid))
-        for side in sides
-    ]
+    whole = [_whole(w, side, type_.dtype, mask) for side in sides]
     _refuse(call, any(side.shape != shape for side in (mask, *whole)), "of tiles of two shapes")
     return w.op("tsel", [mask, *whole], _result(w, call, mask.valid))
 

@@ -53,7 +53,7 @@ class Tile:
     valid: tuple[Number, Number]
     memory: MemorySpace = MemorySpace.Vec
     is_mask: bool = False
-    """Whether it holds bits, eight columns a byte; `shape` and `valid` are those of what was compared."""
+    """Whether it holds bits, eight columns a byte, in bytes of the shape of what was compared."""
 
     @property
     def type(self) -> str:
@@ -61,18 +61,13 @@ class Tile:
         loc, layout = _BOXED.get(self.memory, ("vec", ""))
         rows, cols = self.shape
         if self.is_mask:
-            return f"!pto.tile_buf<vec, {rows}x{mask_bytes(cols)}xui8>"
+            return f"!pto.tile_buf<vec, {rows}x{cols}xui8>"
         if not layout and cols == 1 and rows > 1:
             layout = ", blayout=col_major"
         known = tuple(number.known for number in self.valid)
         shown = "x".join("?" if extent is None else str(extent) for extent in known)
         valid = "" if known == self.shape else f", valid={shown}"
         return f"!pto.tile_buf<{loc}, {rows}x{cols}x{element(self.dtype)}{valid}{layout}>"
-
-
-def mask_bytes(columns: int) -> int:
-    """Return how many bytes the bits of a row take, in whole blocks of 32."""
-    return -(-columns // 256) * 32
 
 
 @record

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
@@ -12,8 +13,8 @@ from tilewright.pto.laws import comparable, partly
 from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import operand, operands
-from tilewright.pto.machine.registers import active, chosen, compared, flags, lanes_of, lit, regrained
-from tilewright.pto.machine.tiles import bytes_view, check_range, common, cover, read, read_all, write
+from tilewright.pto.machine.registers import active, chosen, compared, flags, lanes_of, lit, regrained, scratch
+from tilewright.pto.machine.tiles import bytes_view, check_range, common, cover, read, read_all, static, write
 from tilewright.pto.machine.values import Predicate, Tile, Vector
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare
@@ -33,7 +34,6 @@ def comparison(op: Op) -> CmpType:
 
 
 @declare("pto.tcmp", tile("tt", "z"), is_by_source=True, law=comparable)
-@declare("pto.tcmps", tile("te", "z"), is_by_source=True)
 def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
     lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)
@@ -43,6 +43,46 @@ def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     rows, cols = (m.b.index(n) if isinstance(n, int) else None for n in tile_type(mask).valid)
     region = rows or source.valid[0], cols or _bytes(m, source.valid[1])
     m.b.store(_bit_rows(m, target, region, source), mask)
+
+
+@declare("pto.tcmps", tile("te", "z"), is_by_source=True)
+def _compare_number(m: Machine, op: Op, target: Tile, source: Tile) -> None:
+    """Compare the source's valid part with a number; bits lie as if the destination had no rows, the lowest first.
+
+    Elements of four bytes are one string of bits, row behind row; shorter ones begin each row at a chunk of 16 bytes,
+    of 32 where they are bytes. What is left of a last chunk is zero.
+    """
+    values, (rows, cols) = read_all(m, source), source.valid
+    most_rows, most_cols = static(source.valid, source.limits)
+    if source.type.element.nbytes == 4:
+        values, rows, cols = _in_one_row(m, values, source), m.b.index(1), m.b.mul(rows, cols)
+        most_rows, most_cols = 1, most_rows * most_cols
+    mask = m.b.tile("cmp", values, operand(m, op.ins[1], source), int(comparison(op)))
+    if not m.placed(target):
+        return
+    chunk = 32 if source.type.element.nbytes == 1 else 16
+    pitch = m.b.mul(m.b.scalar("floordiv", m.b.add(cols, 8 * chunk - 1), m.b.index(8 * chunk)), chunk)
+    have = target.type.rows * target.type.cols * target.type.element.nbytes
+    check_range(m, m.b.mul(rows, pitch), have, f"these bits leave a tile of {have} bytes")
+    start, width = replace(target.place, element=BYTE), -(-most_cols // (8 * chunk)) * chunk
+    blank = m.b.tile("full", (most_rows, width), BYTE.dtype, 0)
+    blank = blank if known(m.b.mul(rows, pitch)) else m.b.tile("set_validshape", blank, rows, pitch)
+    m.b.store(bytes_view(m, start, (rows, pitch), (pitch, 1)), blank)
+    m.b.store(bytes_view(m, start, (rows, _bytes(m, cols)), (pitch, 1)), mask)
+
+
+def _in_one_row(m: Machine, values: Expr, source: Tile) -> Expr:
+    """Return the valid elements of a tile row behind row."""
+    (rows, cols), (most_rows, most_cols) = source.valid, static(source.valid, source.limits)
+    count = m.b.mul(rows, cols)
+    if known(count) is not None:
+        return m.b.tile("reshape", values, (1, most_rows * most_cols))
+    dtype = source.type.element.dtype
+    buffer = scratch(m, most_rows * most_cols * dtype.get_byte())
+    viewed = partial(m.b.do, "tensor.as_strided", buffer=buffer, offset=0, dtype=dtype)
+    m.b.store(viewed(shape=(rows, cols), strides=(cols, m.b.index(1))), values)
+    row = m.b.index(1), count
+    return m.b.load(viewed(shape=row, strides=(count, m.b.index(1))), (1, most_rows * most_cols), row)
 
 
 def _bytes(m: Machine, columns: Expr) -> Expr:

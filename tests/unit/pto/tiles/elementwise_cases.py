@@ -332,9 +332,15 @@ COMPARED: list[Binary] = [np.equal, np.not_equal, np.less, np.less_equal, np.gre
 
 @case("comparisons", ("f32", "f16", "i32", "i16"), a=small(8, 64), b=small(8, 64), o=room(96, 32, type="ui8"), s=1)
 def _comparisons(a: Array, b: Array, o: Array, s: float) -> None:
+    mask = np.zeros((8, 32), np.uint8)
     for n, how in enumerate(COMPARED):
-        o[8 * n : 8 * n + 8, :8] = np.packbits(how(a, b), axis=1, bitorder="little")
-        o[48 + 8 * n : 56 + 8 * n, :8] = np.packbits(how(a, s), axis=1, bitorder="little")
+        o[8 * n : 8 * n + 8, :8] = mask[:, :8] = np.packbits(how(a, b), axis=1, bitorder="little")
+    for n, how in enumerate(COMPARED):
+        width = 64 if a.dtype.itemsize == 4 else 128  # of a row of bits, in chunks of 16 bytes
+        bits = np.zeros((8, width), bool)
+        bits[:, :64] = how(a, s)
+        mask.reshape(-1)[:width] = np.packbits(bits, bitorder="little")
+        o[48 + 8 * n : 56 + 8 * n, :8] = mask[:, :8]
 
 
 @case("selections", EVERY, exact=True, a=data(8, 64), b=data(8, 64), m=data(8, 32, type="ui8"), o=room(24, 64), s=2)

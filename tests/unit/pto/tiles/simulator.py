@@ -526,7 +526,7 @@ def _multiply(b: Block, op: Op) -> None:
 # packed bits
 
 
-@means("pto.tcmp", "pto.tcmps")
+@means("pto.tcmp")
 def _compare(b: Block, op: Op) -> None:
     source, target = b.tile(op.ins[0]), b.tile(op.outs[0])
     mode = op.attributes["cmpMode"]
