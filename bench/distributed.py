@@ -3,13 +3,18 @@
     python bench/distributed.py                                    # ranks are threads of this process
     torchrun --nproc-per-node 2 bench/distributed.py               # ranks are processes, beside gloo
 
-Each row is the least of several rounds. `--plan` shows what planning takes as ranks grow, none of them running.
+Each row is the least of several rounds. `--plan` shows what planning takes as ranks grow, none of them running, and
+`--start` what the first call takes of four processes that find their programs in one cache, and of one alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import socket
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +31,9 @@ from tilewright.runtime import RunConfig
 
 NR = pl.dynamic("NR")
 DISPATCHES = 200
+M, K, BLOCK = 1024, 256, 64
+COLUMNS = 128
+"""The columns of a product: so many that it takes about as long as gathering its rows."""
 SIZES = (1 << 12, 1 << 16, 1 << 20)
 RANKS = int(os.environ.get("WORLD_SIZE", "2"))
 
@@ -118,6 +126,158 @@ def collectives(config: RunConfig) -> None:
         show(f"all-reduce of {4 * size >> 10} KiB", text)
 
 
+@pl.jit
+def fused_chip(
+    a: pl.Tensor[[M, K], pl.FP32],
+    b: pl.Tensor[[K, COLUMNS], pl.FP32],
+    y: pl.Out[pl.Tensor[[RANKS * M, COLUMNS], pl.FP32]],
+    gathered: pl.InOut[pld.DistributedTensor[[RANKS * M, K], pl.FP32]],
+    arrived: pl.InOut[pld.DistributedTensor[[RANKS, M // BLOCK], pl.INT32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        me = pld.rank(gathered)
+        right = pl.load(b, [0, 0], [K, COLUMNS])
+        for block in pl.range(M // BLOCK):
+            for step in pl.range(1, RANKS):
+                peer = (me + step) % RANKS
+                pld.tensor.put(gathered, peer, a, [me * M + block * BLOCK, 0], [block * BLOCK, 0], [BLOCK, K])
+                pld.system.notify(arrived, peer, [me, block], 1, op=pld.NotifyOp.Set)
+            rows = pl.load(a, [block * BLOCK, 0], [BLOCK, K])
+            y = pl.store(pl.matmul(rows, right), [me * M + block * BLOCK, 0], y)
+        for step in pl.range(1, RANKS):
+            source = (me - step + RANKS) % RANKS
+            for block in pl.range(M // BLOCK):
+                pld.system.wait(arrived, [source, block], 1, cmp=pld.WaitCmp.Ge)
+                rows = pl.load(gathered, [source * M + block * BLOCK, 0], [BLOCK, K])
+                y = pl.store(pl.matmul(rows, right), [source * M + block * BLOCK, 0], y)
+    return y
+
+
+@pl.jit.host
+def fused(
+    a: pl.Tensor[[RANKS, M, K], pl.FP32],
+    b: pl.Tensor[[RANKS, K, COLUMNS], pl.FP32],
+    y: pl.Out[pl.Tensor[[RANKS, RANKS * M, COLUMNS], pl.FP32]],
+):
+    rows = pld.alloc_window_buffer([RANKS * M, K], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([RANKS, M // BLOCK], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        gathered = pld.window(rows, [RANKS * M, K], dtype=pl.FP32)
+        arrived = pld.window(cells, [RANKS, M // BLOCK], dtype=pl.INT32)
+        fused_chip(a[r], b[r], y[r], gathered, arrived, device=r)
+    return y
+
+
+@pl.jit
+def product(
+    a: pl.Tensor[[RANKS * M, K], pl.FP32],
+    b: pl.Tensor[[K, COLUMNS], pl.FP32],
+    y: pl.Out[pl.Tensor[[RANKS * M, COLUMNS], pl.FP32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        right = pl.load(b, [0, 0], [K, COLUMNS])
+        for block in pl.range(RANKS * M // BLOCK):
+            y = pl.store(pl.matmul(pl.load(a, [block * BLOCK, 0], [BLOCK, K]), right), [block * BLOCK, 0], y)
+    return y
+
+
+@pl.jit
+def publish(a: pl.Tensor[[M, K], pl.FP32], local: pl.InOut[pld.DistributedTensor[[M, K], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for block in pl.range(M // BLOCK):
+            local = pl.store(pl.load(a, [block * BLOCK, 0], [BLOCK, K]), [block * BLOCK, 0], local)
+
+
+@pl.jit
+def multiply_window(
+    gathered: pld.DistributedTensor[[RANKS * M, K], pl.FP32],
+    b: pl.Tensor[[K, COLUMNS], pl.FP32],
+    y: pl.Out[pl.Tensor[[RANKS * M, COLUMNS], pl.FP32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        right = pl.load(b, [0, 0], [K, COLUMNS])
+        for block in pl.range(RANKS * M // BLOCK):
+            y = pl.store(pl.matmul(pl.load(gathered, [block * BLOCK, 0], [BLOCK, K]), right), [block * BLOCK, 0], y)
+    return y
+
+
+@pl.jit.host
+def apart(
+    a: pl.Tensor[[RANKS, M, K], pl.FP32],
+    b: pl.Tensor[[RANKS, K, COLUMNS], pl.FP32],
+    y: pl.Out[pl.Tensor[[RANKS, RANKS * M, COLUMNS], pl.FP32]],
+):
+    own = pld.alloc_window_buffer([M, K], dtype=pl.FP32)
+    rows = pld.alloc_window_buffer([RANKS * M, K], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([RANKS, 1], dtype=pl.INT32)
+    local = pld.window(own, [M, K], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        publish(a[r], local, device=r)
+    target = pld.window(rows, [RANKS, M * K], dtype=pl.FP32)
+    row = pld.window(own, [1, M * K], dtype=pl.FP32)
+    pld.tensor.allgather(row, target, pld.window(cells, [RANKS, 1], dtype=pl.INT32))
+    gathered = pld.window(rows, [RANKS * M, K], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        multiply_window(gathered, b[r], y[r], device=r)
+    return y
+
+
+def products(config: RunConfig) -> None:
+    """Show the all-gather matmul beside the host's collective followed by the product, and beside torch's own."""
+    a, b, y = torch.rand(RANKS, M, K), torch.rand(RANKS, K, COLUMNS), torch.zeros(RANKS, RANKS * M, COLUMNS)
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    made, gathered = torch.empty(RANKS * M, COLUMNS), a.reshape(RANKS * M, K).clone()
+    one, two = fused.compile(config=config), apart.compile(config=config)
+    ways: dict[str, Callable[[], object]] = {
+        "all-gather matmul": lambda: one(a, b, y),
+        "host all-gather, then product": lambda: two(a, b, y),
+        "product alone": lambda: product(gathered, b[rank], made),
+    }
+    if dist.is_initialized():
+        dist.broadcast(a, 0)
+        dist.broadcast(b, 0)
+        ways["torch's all-gather alone"] = lambda: dist.all_gather([*gathered.view(RANKS, M, K)], a[rank])
+    rounds = [[best(run, 2) for run in ways.values()] for _ in range(15)]
+    torch.testing.assert_close(y[rank], a.reshape(RANKS * M, K) @ b[rank], rtol=1e-4, atol=1e-2)
+    for name, times in zip(ways, zip(*rounds, strict=True), strict=True):
+        show(name, f"{1e3 * min(times):.2f} ms")
+
+
+def starts() -> None:
+    """Show what the first call takes in each of four processes with a warm cache, and in one alone."""
+    with tempfile.TemporaryDirectory() as cache:
+        for name, ranks in (("cold", 4), ("4 ranks", 4), ("1 rank", 1), ("4 ranks", 4), ("1 rank", 1)):
+            found = _started(ranks, cache)
+            wall, own = (max(each) for each in zip(*found, strict=True))
+            show(f"the first call, {name}", f"{1e3 * wall:.0f} ms, {1e3 * own:.0f} ms of processor time")
+
+
+def _started(ranks: int, cache: str) -> list[tuple[float, float]]:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    told = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "localhost", "MASTER_PORT": port, "TILEWRIGHT_CACHE_DIR": cache}
+    command = [sys.executable, __file__, "--first"]
+    running = [
+        subprocess.Popen(command, env={**os.environ, **told, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
+        for rank in range(ranks)
+    ]
+    said = [process.communicate()[0].split() for process in running]
+    return [(float(wall), float(own)) for wall, own in said]
+
+
+def first() -> None:
+    """Make the first call of a process, once all are there, and say how long it took."""
+    dist.init_process_group("gloo")
+    dist.barrier()
+    x, y = torch.rand(RANKS, 1, 64), torch.zeros(RANKS, 1, 64)
+    since, own = time.perf_counter(), time.process_time()
+    once(x, y, config=RunConfig(device_ids=range(RANKS)))
+    print(time.perf_counter() - since, time.process_time() - own, flush=True)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
 def plans() -> None:
     for ranks in (8, 64, 1024):
         x, y = torch.rand(ranks, 1, 64), torch.zeros(ranks, 1, 64)
@@ -133,12 +293,16 @@ def _plan(program: Program, ranks: int, args: list[Region]) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--plan", action="store_true", help="only what planning takes")
-    if options.parse_args().plan:
-        plans()
-        return
+    options.add_argument("--start", action="store_true", help="only what first calls take, with a warm cache")
+    options.add_argument("--first", action="store_true", help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    for is_chosen, run in ((chosen.plan, plans), (chosen.start, starts), (chosen.first, first)):
+        if is_chosen:
+            return run()
     config = RunConfig(device_ids=range(RANKS))
     dispatches(config)
     collectives(config)
+    products(config)
 
 
 if __name__ == "__main__":

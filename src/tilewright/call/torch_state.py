@@ -49,6 +49,14 @@ def is_watched(values: Iterable[Any]) -> bool:
     return bool(tensors) and (is_traced() or not all(map(has_memory, tensors)))
 
 
+def has_shards(values: Iterable[Any]) -> bool:
+    """Return whether there is a DTensor among some values, of which each process holds a part."""
+    torch, tensors = sys.modules.get("torch"), sys.modules.get("torch.distributed.tensor")
+    if torch is None or tensors is None or torch.compiler.is_dynamo_compiling():  # which takes them apart by itself
+        return False
+    return any(isinstance(value, tensors.DTensor) for value in values)
+
+
 def is_traced() -> bool:
     """Return whether torch traces or transforms what this thread does, outside of operators."""
     torch: Any = sys.modules.get("torch")

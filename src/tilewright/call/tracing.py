@@ -10,6 +10,7 @@ import atexit
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -52,7 +53,10 @@ class Trace:
         self.threads: dict[int, int] = {}
         self.last = float("-inf")
         self.lock = Lock()
+        self.noted: Counter[int] = Counter()
+        """How many calls of each thread are on it."""
         self.pid = os.getpid()
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             first = _json({"name": "process_name", "ph": "M", "pid": self.pid, "args": {"name": "tilewright"}})
             file.write(f"[\n{first}{END}")
@@ -68,12 +72,26 @@ class Trace:
             end = time.monotonic_ns()
             chunks, count = recorder.taken()
             dropped = count - len(chunks)
-            called = Called(name, begin, end, threading.get_ident(), chunks, dropped, symbols)
-            with self.lock:
-                self.waiting.append(called)
-                is_paused, self.last = begin / 1e9 - self.last > PAUSE, end / 1e9
-            if is_paused:
-                self.flush()
+            self._note(Called(name, begin, end, threading.get_ident(), chunks, dropped, symbols))
+
+    @contextmanager
+    def whole(self, name: str) -> Generator[None]:
+        """Note what runs inside as one call, unless calls inside are noted: where Python or ranks of their own run."""
+        thread, begin = threading.get_ident(), time.monotonic_ns()
+        before = self.noted[thread]
+        try:
+            yield
+        finally:
+            if self.noted[thread] == before:
+                self._note(Called(name, begin, time.monotonic_ns(), thread, None, 0, {}))
+
+    def _note(self, called: Called) -> None:
+        with self.lock:
+            self.noted[called.thread] += 1
+            self.waiting.append(called)
+            is_paused, self.last = called.begin / 1e9 - self.last > PAUSE, called.end / 1e9
+        if is_paused:
+            self.flush()
 
     def flush(self) -> None:
         """Write what is waiting."""
@@ -93,7 +111,7 @@ class Trace:
         yield from self._thread(called.thread)
         yield self._span(_json(called.name), called.begin, called.end, called.thread, "call", "dropped", called.dropped)
         names = {at: _json(shown(symbol).removeprefix("tilewright.")) for symbol, at in called.symbols.items()}
-        for code, chunk, begin, end, thread in called.chunks.tolist():
+        for code, chunk, begin, end, thread in () if called.chunks is None else called.chunks.tolist():
             yield from self._thread(thread)
             yield self._span(names.get(code, '"?"'), begin, end, thread, "task", "chunk", chunk)
 
@@ -122,13 +140,15 @@ def trace_to(path: str) -> Trace:
 
 
 @contextmanager
-def traced(path: str | os.PathLike[str] | None) -> Generator[None]:
-    """Write the calls that are made inside to a file, where one is named."""
+def traced(path: str | os.PathLike[str] | None, name: str) -> Generator[None]:
+    """Write the calls that are made inside to a file, where one is named, and at least that of `name`."""
     if path is None:
         yield
         return
-    token = CURRENT.set(trace_to(os.path.abspath(path)))
+    trace = trace_to(os.path.abspath(path))
+    token = CURRENT.set(trace)
     try:
-        yield
+        with trace.whole(name):
+            yield
     finally:
         CURRENT.reset(token)

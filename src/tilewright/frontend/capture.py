@@ -29,6 +29,11 @@ class Captured:
     siblings: tuple[ast.FunctionDef, ...] = ()
     """The functions defined in the same body, itself among them."""
 
+    @computed_once
+    def is_ours(self) -> bool:
+        """Whether it is a function of this package."""
+        return str(getattr(self.function, "__module__", "")).startswith("tilewright.")
+
     @property
     def text(self) -> str:
         """The function as it was written, from its name to its end."""

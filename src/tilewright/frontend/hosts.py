@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from tilewright.core.enums import Level
-from tilewright.core.expr import Const, Invoke, MakeTuple, integer
+from tilewright.core.expr import Const, Invoke, MakeTuple
 from tilewright.core.op import OPS, OpSpec
 from tilewright.core.program import Function
 from tilewright.core.types import ScalarType
@@ -72,7 +72,7 @@ def completed(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
 
 
 def dispatched(t: Translator, value: Value, node: ast.Call, function: Function | None = None) -> Value:
-    """Return a call of a function as the host makes it: on the rank that `device=` says, or else on the first."""
+    """Return a call of a function as the host makes it: on the rank that `device=` says, or else on the only one."""
     if not isinstance(value, Invoke) or t.level is not Level.HOST:
         return value
     if function is not None and function.is_sub_worker:
@@ -82,7 +82,7 @@ def dispatched(t: Translator, value: Value, node: ast.Call, function: Function |
         raise t.error(UncallableError, node.func, message, help="call it from an orchestration function, dispatch that")
     where = next((keyword.value for keyword in node.keywords if keyword.arg == "device"), None)
     if where is None:
-        return replace(value, device=integer(0))
+        return value
     device = t.expr(t.operand(where), where, "device=")
     if not isinstance(device.type, ScalarType) or not device.type.dtype.is_int():
         message = f"device= is a rank, an integer, got {device.type}"

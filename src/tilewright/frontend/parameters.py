@@ -9,8 +9,8 @@ from typing import Any
 
 from tilewright.core.expr import Const, Expr, Symbol, literal_type
 from tilewright.core.numbers import typed
-from tilewright.core.types import Extent, ScalarType, TensorType, TileType, Type, unplaced
-from tilewright.dtypes import BOOL, DataType, objection, show_number
+from tilewright.core.types import Extent, ScalarType, TensorType, TileType, Type, show_shape, unplaced
+from tilewright.dtypes import BOOL, UINT8, DataType, objection, show_number
 from tilewright.errors import DTypeMismatchError, KernelError, OperandError, ShapeMismatchError
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.functions import Parameter
@@ -200,6 +200,8 @@ def known_value(value: Any, says: Declared) -> Any:
 
 def tensor_type(name: str, position: int, given: TensorType, stated: TensorType | None, frame: Frame) -> TensorType:
     """Return a tensor parameter's type; extents the argument decides remember that they do."""
+    if stated is not None and stated.is_window and given.is_window and stated.dtype != given.dtype:
+        raise _other_window(name, given, stated)
     if stated is not None and len(stated.shape) != len(given.shape):
         raise ShapeMismatchError(f"`{name}` has {len(stated.shape)} axes, got {len(given.shape)}: {given}")
     if stated is not None and stated.dtype != given.dtype:
@@ -212,6 +214,14 @@ def tensor_type(name: str, position: int, given: TensorType, stated: TensorType 
         raise OperandError(f"`{name}` must be a DistributedTensor (window-bound), got {given}", help=WINDOWS)
     layout, is_window = (given.layout, given.is_window) if stated is None else (stated.layout, stated.is_window)
     return TensorType(shape, given.dtype, shape, layout, is_window)
+
+
+def _other_window(name: str, given: TensorType, stated: TensorType) -> DTypeMismatchError:
+    """Return what is wrong with a window of another element type, which bytes alone are: a buffer."""
+    is_buffer = given.dtype == UINT8 and len(given.shape) == 1
+    got = "a window buffer, or one of bytes" if is_buffer else str(given.dtype)
+    help = f"pld.window(buffer, {show_shape(stated.shape)}, dtype=pl.{stated.dtype.symbol}) is one"
+    return DTypeMismatchError(f"`{name}` is a window of {stated.dtype}, got {got}", help=help)
 
 
 def _extent(name: str, position: int, axis: int, have: Extent, stated: tuple[Extent] | None, frame: Frame) -> Extent:

@@ -293,14 +293,20 @@ _CONVERSIONS: Mapping[object, str] = {
 _CALLS = "a kernel calls ops (pl.*), functions of its program, and functions decorated for it"
 
 
+def _started(t: Translator) -> str:
+    """Return the name of the kernel that callers start, which alone can be debugged."""
+    active = t.callees.kernels.active
+    return active[0].name if active else t.captured.node.name
+
+
 def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     name = ast.unparse(node.func)
     if callee is builtins.range:
         fix = "what only the running program knows is counted by a loop: `for i in range(...)`"
     elif callee is builtins.print:
-        fix = f"{meant('print')}; print itself works in {t.captured.node.name}.debug(...)"
+        fix = f"{meant('print')}; print itself works in {_started(t)}.debug(...)"
     elif callee is builtins.breakpoint:
-        fix = f"{t.captured.node.name}.debug(...) runs it line by line, and stops here"
+        fix = f"{_started(t)}.debug(...) runs it line by line, and stops here"
     elif isinstance(owner := getattr(callee, "__self__", None), (list, tuple)):
         fix = grown(name.rpartition(".")[0], owner)
     elif is_data(owner):

@@ -16,7 +16,7 @@ from typing import cast
 from tilewright.core.expr import integer
 from tilewright.core.node import node
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, Stmt, YieldStmt
-from tilewright.errors import UncallableError, UnsupportedFeatureError
+from tilewright.errors import KernelError, UndefinedVariableError, UnknownAttributeError, UnsupportedFeatureError
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.functions import BUILDER
 from tilewright.frontend.invocations import ProgramSelf
@@ -63,6 +63,8 @@ class StepBuilder(KernelBuilder):
         super().__post_init__()
         self.site = Site(self.captured, self.site, self.caller)
         self.shown: dict[str, Value] = {}
+        self.looked: set[str] = set()
+        """Names that Python alone has bound, to what it looked at."""
 
     def execute(self, body: Sequence[ast.stmt]) -> None:
         """Walk statements in order; a helper's last line is a step, too, though only its value is asked for."""
@@ -85,8 +87,8 @@ class StepBuilder(KernelBuilder):
             return
         try:
             super().statement(node)
-        except (UncallableError, UnsupportedFeatureError):
-            if not isinstance(node, (ast.Expr, ast.Import, ast.ImportFrom)):
+        except (UnsupportedFeatureError, UnknownAttributeError, UndefinedVariableError) as error:
+            if not self._is_pythons_own(node, error):
                 raise
             del stmts[before:]
             self._step(node, {}, python=node)
@@ -107,11 +109,38 @@ class StepBuilder(KernelBuilder):
 
     def _is_python(self, node: ast.stmt) -> bool:
         """Return whether a statement is one of Python's that a program has none for."""
+        if isinstance(node, ast.Assert):
+            return isinstance(node.msg, ast.JoinedStr)  # which shows what values are then
         call = node.value if isinstance(node, ast.Expr) else None
         name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
         if name not in ("print", "breakpoint") or self.find(name) is not None:
             return False
         return self.resolver.function.__globals__.get(name, getattr(builtins, name)) in _OWN
+
+    def _is_pythons_own(self, node: ast.stmt, error: KernelError) -> bool:
+        """Return whether a statement that the language does not have is one of somebody who looks at values.
+
+        What it binds is for other such statements, and no name of the kernel's.
+        """
+        if isinstance(node, ast.Assert):
+            return True
+        is_unknown = isinstance(error, UnsupportedFeatureError)
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or (isinstance(node, ast.Expr) and is_unknown):
+            return is_unknown
+        parts = list(ast.walk(node))
+        looks = any(isinstance(part, ast.Attribute) and part.attr == "numpy" for part in parts)
+        looks = looks or any(isinstance(part, ast.Name) and part.id in self.looked for part in parts)
+        if isinstance(node, ast.Assign) and looks:
+            names = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+            if any(self.find(name) is not None or self._is_outside(name) for name in names):
+                return False
+            self.looked |= names
+        return looks and isinstance(node, (ast.Assign, ast.Expr))
+
+    def _is_outside(self, name: str) -> bool:
+        """Return whether a name that is not bound here stands for something of the module, which kernels would read."""
+        python = self.resolver.function
+        return name in python.__globals__ or name in python.__code__.co_freevars or hasattr(builtins, name)
 
     def _changed(self, written: Sequence[Stmt]) -> dict[str, Value]:
         """Return what names stand for that did not when the last step was left, or whose variables were assigned."""

@@ -116,8 +116,12 @@ class Evaluator(ABC):
         return call.op.spec.evaluate(call.type, **bound)
 
     def _invoke(self, frame: Frame, call: Invoke) -> Value:
-        results = self._results(frame, call) if call.device is None else self.dispatch(frame, call)
+        results = self.invoked(frame, call)
         return results[0] if len(results) == 1 else results
+
+    def invoked(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
+        """Return all that a function gives which is called."""
+        return self._results(frame, call) if call.device is None else self.dispatch(frame, call)
 
     def dispatch(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
         """Return what a function gives that a rank is to run."""

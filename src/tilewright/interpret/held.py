@@ -1,7 +1,9 @@
 """Held values: tiles and tensors as whoever steps through a kernel looks at them."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,33 @@ SHOWN = 16
 """How many rows and columns a notebook shows."""
 
 
+class Seen(np.ma.MaskedArray):  # pyright: ignore[reportMissingTypeArgument]
+    """Elements of which nobody wrote some: those are masked, also in what is computed from them, and print as `--`."""
+
+    def __str__(self) -> str:
+        plain: Any = np.asarray(self).flat
+        masked: Any = np.ma.getmaskarray(self).flat
+        wide = 0
+
+        def text(at: int) -> str:
+            nonlocal wide
+            found = ("--" if masked[at] else str(plain[at])).rjust(wide)
+            wide = max(wide, len(found))
+            return found
+
+        order: Any = np.arange(self.size).reshape(self.shape)
+        how: Any = {"formatter": {"int": text}}
+        np.array2string(order, **how)  # to see how wide they are
+        return np.array2string(order, **how)
+
+    __repr__ = __str__
+
+
 class Held(NDArrayOperatorsMixin):
-    """A tile or a tensor as it is at a line: NumPy computes with it, and what nobody wrote prints as `--`."""
+    """A tile or a tensor as it is at a line: NumPy computes with it, and what nobody wrote is masked, printed as `--`.
+
+    It has the methods of NumPy's arrays, which change nothing here.
+    """
 
     def __init__(self, type_: TileType | TensorType, region: Region) -> None:
         self.type, self.region, self.dtype = type_, region, type_.dtype
@@ -42,38 +69,67 @@ class Held(NDArrayOperatorsMixin):
         return self.region.valid
 
     @property
-    def masked(self) -> Any:
-        """The elements as a masked array: what is not valid, or was never written, is masked."""
-        data = self.region.data
-        mask = np.ones(data.shape, bool)
+    def mask(self) -> Array:
+        """Which elements are not valid, or were never written."""
+        mask = np.ones(self.region.data.shape, bool)
         shadow = self.region.shadow
         mask[self.region.window] = False if shadow is None else shadow[self.region.window] != 0
-        return np.ma.array(data if data.dtype.kind in "biufc" else data.astype(np.float32), mask=mask)
+        return mask
+
+    @property
+    def masked(self) -> Any:
+        """The elements, not to be changed: a masked array where nobody wrote some of them."""
+        data = self._plain()
+        data.flags.writeable = False
+        return _seen(data, self.mask)
 
     def numpy(self) -> Array:
-        """Return a copy of all elements; those that nobody wrote look wrong."""
-        return np.array(self.region.data)
+        """Return a copy of all elements: a masked array where nobody wrote some of them."""
+        return _seen(self._plain().copy(), self.mask)
+
+    def _plain(self) -> Array:
+        """Return the elements as NumPy knows them: those of its types as they are, others as float32."""
+        data = self.region.data
+        return data.view() if data.dtype.kind in "biufc" else data.astype(np.float32)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        plain = [each.numpy() if isinstance(each, Held) else each for each in inputs]
-        return getattr(ufunc, method)(*plain, **options)
+        given = [each.numpy() if isinstance(each, Held) else each for each in inputs]
+        if not any(map(np.ma.isMA, given)):
+            return getattr(ufunc, method)(*given, **options)
+        if method != "__call__":
+            options |= {"axis": options.get("axis", 0)} if method == "reduce" else {}
+            return getattr(getattr(np.ma, ufunc.__name__), method)(*given, **options)
+        made = ufunc(*(each.data if np.ma.isMA(each) else each for each in given), **options)
+        mask = _reached(ufunc, given)  # and not what NumPy calls outside of a domain
+        return tuple(_seen(each, mask) for each in made) if isinstance(made, tuple) else _seen(made, mask)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.masked[index]
+        found = self.masked[index]
+        return _seen(np.ma.getdata(found), np.ma.getmaskarray(found)) if isinstance(found, Seen) else found
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            return getattr(self.masked, name)
+        own = "shape, dtype, valid_shape, numpy() and the methods of NumPy's arrays"
+        raise AttributeError(f"a {self.kind} has no attribute {name!r}: it has {own}", name=name, obj=self)
 
     def __len__(self) -> int:
         return len(self.region.data)
+
+    @property
+    def kind(self) -> str:
+        """What people call it."""
+        return "tile" if isinstance(self.type, TileType) else "tensor"
 
     @property
     def title(self) -> str:
         """What it is: its extents, its element type, and how much of it is valid."""
         extents = ", ".join(map(str, self.shape))
         valid = "" if self.valid_shape == self.shape else f", valid [{', '.join(map(str, self.valid_shape))}]"
-        kind = "tile" if isinstance(self.type, TileType) else "tensor"
-        return f"{kind}[{extents}] of {self.dtype}{valid}"
+        return f"{self.kind}[{extents}] of {self.dtype}{valid}"
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.masked}"
@@ -82,6 +138,20 @@ class Held(NDArrayOperatorsMixin):
         """Return its first elements as a notebook shows them; those that nobody wrote stay empty."""
         rows = self.masked.reshape(-1, self.shape[-1] if self.shape else 1)[:SHOWN, :SHOWN]
         return notebook.grid(self.title, ([None if e is np.ma.masked else f"{e:.6g}" for e in row] for row in rows))
+
+
+def _reached(ufunc: Any, given: Sequence[Any]) -> Any:
+    """Return which elements of what a function gives are computed from masked ones."""
+    masks = [np.ma.getmaskarray(each) for each in given]
+    if ufunc.signature is None:
+        return np.logical_or.reduce(np.broadcast_arrays(*masks))
+    counts = [ufunc(*(mask + (0.0 if mask is one else 1.0) for mask in masks)) for one in masks]  # of a product's terms
+    return sum(counts) > 0
+
+
+def _seen(data: Any, mask: Array) -> Any:
+    """Return elements, masked where any are."""
+    return Seen(data, mask) if mask.any() else data
 
 
 def shown(expr: Expr, value: Any) -> Any:

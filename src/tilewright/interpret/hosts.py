@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.enums import Level, ParamDirection
-from tilewright.core.expr import Invoke
+from tilewright.core.expr import Call, Const, Invoke
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region
 from tilewright.core.visitor import invocations
@@ -21,8 +21,10 @@ from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
 from tilewright.interpret.evaluator import Frame, Value
 from tilewright.interpret.machine import Machine
+from tilewright.interpret.rows import check_rows
 from tilewright.interpret.shadow import reach
 from tilewright.interpret.skipped import results_of
+from tilewright.ops.collectives import check_domain
 from tilewright.ops.window_buffers import nbytes
 from tilewright.passes.aliases import Footprint, Footprints
 from tilewright.records import entity, mutable, record
@@ -71,6 +73,8 @@ class Dispatch:
     args: tuple[Any, ...]
     """Regions of the caller's memory, windows and numbers."""
     span: Span = UNKNOWN
+    is_counted: bool = False
+    """Whether its rank was counted, not written as a number."""
 
 
 @record
@@ -126,6 +130,11 @@ class Plan:
             written.note(action.rank, len(own), _touched(action, found.writes))
 
     def _meet(self, action: Collective) -> None:
+        try:
+            check_domain(action.windows, action.options, len(action.domain))
+        except ExecutionError as error:
+            error.locate([action.span])
+            raise
         leader, *others = action.domain
         arrived = tuple((rank, len(self.turns[rank])) for rank in others)
         self.turns[leader].append(Turn(action, arrived))
@@ -167,6 +176,8 @@ class _Planning:
     """The world of a host function, which only lays out."""
 
     plan: Plan
+    at: Span = UNKNOWN
+    """The statement that runs."""
 
     def size(self) -> int:
         return self.plan.size
@@ -177,7 +188,7 @@ class _Planning:
         return made
 
     def collective(self, name: str, windows: Mapping[str, Window], options: Mapping[str, Any]) -> None:
-        self.plan.actions.append(Collective(name, windows, options))
+        self.plan.actions.append(Collective(name, windows, options, self.at))
 
     def membership(self, elements: Array) -> Membership:
         raise ExecutionError(NOT_HERE)
@@ -195,16 +206,24 @@ class HostMachine(Machine):
     def __init__(self, program: Program, size: int) -> None:
         super().__init__(program)
         self.plan = Plan(size)
+        self._planning = _Planning(self.plan)
 
     def planned(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a host function returns, its plan made."""
-        token = WORLD.set(_Planning(self.plan))
+        token = WORLD.set(self._planning)
         try:
             results = self.run(name, args)
         finally:
             WORLD.reset(token)
+        self._check_rows(name, args)
         self.plan.settle(Footprints(self.program))
         return results
+
+    def _check_rows(self, name: str, args: Sequence[Value]) -> None:
+        given = zip(self.functions[name].params, args, strict=True)
+        tensors = {p.name_hint: arg.data for p, arg in given if isinstance(arg, Region) and arg.data.ndim > 1}
+        made = [a for a in self.plan.actions if isinstance(a, Dispatch)]
+        check_rows(tensors, [(a.rank, a.args, a.span, a.is_counted) for a in made], self.plan.size)
 
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a function of the host returns; Python's own functions run on rank 0, when their turn comes."""
@@ -215,19 +234,35 @@ class HostMachine(Machine):
         written = [arg for arg, d in zip(args, function.param_directions, strict=True) if d is not ParamDirection.In]
         return tuple(written[: len(function.return_types)])
 
+    def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
+        """Return what an op gives for its arguments."""
+        self._planning.at = call.span
+        return super().evaluate(call, bound)
+
+    def invoked(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
+        """Return what a call gives: that of a chip is dispatched, to the only rank where it does not say which."""
+        if call.device is None and self.functions[call.op.name].level is Level.HOST:
+            return super().invoked(frame, call)
+        return self.dispatch(frame, call)
+
     def dispatch(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
         """Note a dispatch; return what the function gives back of its arguments."""
-        assert call.device is not None
-        rank, args = self.value(frame, call.device), [self.value(frame, arg) for arg in call.args]
+        args = [self.value(frame, arg) for arg in call.args]
+        rank = 0 if call.device is None else self.value(frame, call.device)
+        said = f"device={rank}"
+        if call.device is None and self.plan.size > 1:
+            said, rank = f"`{call.op.name}` is dispatched without device=", -1
         if not 0 <= rank < self.plan.size:
-            message = f"device={rank}, and there are {self.plan.size} rank(s)"
-            error = ExecutionError(message, spans=[call.span], help="for r in pl.range(pld.world_size()): ...")
+            message = f"{said}, and there are {self.plan.size} rank(s)"
+            help = f"for r in pl.range(pld.world_size()): {call.op.name}(..., device=r)"
+            error = ExecutionError(message, spans=[call.span], help=help)
             error.function = self.author(frame)
             raise error
         for window in args:
             if isinstance(window, Window):
                 window.buffer.ranks.add(rank)
-        self.plan.actions.append(Dispatch(rank, call.op.name, tuple(args), call.span))
+        is_counted = call.device is not None and not isinstance(call.device, Const)
+        self.plan.actions.append(Dispatch(rank, call.op.name, tuple(args), call.span, is_counted))
         return results_of(self.functions, call, args)
 
 
@@ -253,4 +288,5 @@ def chip_program(program: Program, name: str) -> Program:
 def dispatched(program: Program) -> tuple[str, ...]:
     """Return the names of the functions that hosts dispatch."""
     calls = (call for host in host_functions(program) for call in invocations(host.body))
-    return tuple(dict.fromkeys(call.op.name for call in calls if isinstance(call, Invoke) and call.device is not None))
+    names = (call.op.name for call in calls if isinstance(call, Invoke))
+    return tuple(dict.fromkeys(name for name in names if program[name].level is not Level.HOST))

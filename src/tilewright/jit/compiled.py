@@ -38,7 +38,7 @@ class Compiled:
     def run(self, call: Call, trace: str | PathLike[str] | None = None) -> Any:
         """Run the program on a call's arguments, which are described already, on a timeline where one is named."""
         given = [call.values.get(name, MISSING) for name in self.parameters]
-        with traced(trace):
+        with traced(trace, self.program.declared.name):
             return self.program.entry.run_described(given, call.arguments)
 
     def prepared(self, call: Call) -> Callable[[], object]:

@@ -113,7 +113,7 @@ class JITDecorator(Decorator):
         self.incore = Decorator(KernelKind.INCORE, "pl.jit.incore", ("level",))
         self.inline = Decorator(KernelKind.INLINE, "pl.jit.inline", ("auto_scope",))
         self.opaque = Decorator(KernelKind.OPAQUE, "pl.jit.opaque")
-        self.host = Decorator(KernelKind.HOST, "pl.jit.host", ("auto_scope",))
+        self.host = Decorator(KernelKind.HOST, "pl.jit.host", ("auto_scope", "backward"))
         self.extern = Decorator(
             KernelKind.EXTERN,
             "pl.jit.extern",

@@ -10,14 +10,14 @@ from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.call.rerouting import reroute
-from tilewright.call.torch_state import is_recorded, is_watched
+from tilewright.call.torch_state import has_shards, is_recorded, is_watched
 from tilewright.core.enums import Level
 from tilewright.forks import undivided
 from tilewright.frontend.kernels import UNBOUND, KernelKind
 from tilewright.frontend.references import Referred
 from tilewright.frontend.tracebacks import brief
 from tilewright.jit.bound_methods import bound
-from tilewright.jit.inside import Inside
+from tilewright.jit.followed import Followed
 from tilewright.jit.variants import CacheInfo
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tilewright.jit.traced import Traced
     from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
-    from tilewright.programs.torch_op import TorchOp
 
 _MISSING = {
     KernelKind.EXTERN: "kernels written in C++",
@@ -36,7 +35,7 @@ _MISSING = {
 _INSTEAD = "write it with @pl.jit, and its kernels with @pl.jit.incore"
 
 
-class JITFunction(Inside, Referred):
+class JITFunction(Followed, Referred):
     """A kernel that is specialized and compiled at its first call, and found again at every later one.
 
     Called with all its parameters it writes outputs in place; called with its inputs alone it returns them.
@@ -51,14 +50,17 @@ class JITFunction(Inside, Referred):
         owner: object = UNBOUND,
         drift: str | None = None,
         gradient: JITFunction | None = None,
+        config: RunConfig | None = None,
     ) -> None:
         super().__init__(function, kind, level, owner)
         functools.update_wrapper(self, function)
         self.auto_scope = auto_scope
         self.drift = drift
         """What to do about a changed global, `raise` or `recompile`; None leaves that to the settings."""
-        self.gradient = gradient
+        self.gradient: JITFunction | None = gradient
         """The kernel that gives autograd the gradients of this one."""
+        self.config = config
+        """How calls run that say nothing else; only host functions that torch follows have one."""
         self.traced: Traced
         """Its calls as torch traces them; there once `_make_traceable` was called."""
         self._make_traceable = _tracer(self, lambda: self._session)
@@ -104,10 +106,14 @@ class JITFunction(Inside, Referred):
             return super().__call__(*args, **kwargs)
         if args and self.owner is UNBOUND and self._is_method_of(args[0]):
             return self.__get__(args[0])(*args[1:], config=config, **kwargs)  # as in `Class.method(instance, x)`
-        values = (*args, *kwargs.values())
+        values, config = (*args, *kwargs.values()), config or self.config
         is_traced = is_watched(values)
+        if is_traced and self.kind is KernelKind.HOST and has_shards(values):
+            return self._on_shards(args, kwargs, config)
         if is_traced or (self.gradient is not None and is_recorded(values)):
-            if config is not None:
+            if config is not None and self.kind is KernelKind.HOST and self.config is None:
+                return self.on(config)(*args, **kwargs)
+            if config is not self.config:
                 raise TypeError(f"kernel `{self.name}`: torch follows this call, which takes no config=")
             self._make_traceable()
             return self.traced(*args, **kwargs) if is_traced else self.traced.record(*args, **kwargs)
@@ -128,7 +134,7 @@ class JITFunction(Inside, Referred):
         if not isinstance(function, (JITFunction, PythonFunction)):
             kind = type(function).__name__
             raise TypeError(f"kernel `{self.name}`: a backward is a kernel or a function, got {kind}")
-        made = function if isinstance(function, JITFunction) else JITFunction(function)
+        made = function if isinstance(function, JITFunction) else JITFunction(function, self.kind)
         made._check_entry()
         self.gradient = made
         return made
@@ -161,19 +167,6 @@ class JITFunction(Inside, Referred):
         """
         self._check_entry()
         return self._session.steps.run(self._session.binder, args, kwargs, seed, at)
-
-    def as_torch_op(self, name: str) -> TorchOp:
-        """Return the kernel as an operator of torch, known there as `name`, as in `"mine::softmax"`."""
-        from tilewright.jit.torch_op import torch_op
-
-        self._check_entry()
-        operator = torch_op(self, self._session, name)
-        if self.gradient is not None:
-            from tilewright.jit.autograd import follow
-            from tilewright.jit.backward import pair
-
-            follow(operator, pair(self, self.gradient))
-        return operator
 
     def cache_info(self) -> CacheInfo:
         """Return how often a call found its program, did not, how many were compiled, and how many there are."""

@@ -28,14 +28,18 @@ def ranks_of(config: RunConfig | None) -> tuple[object, ...]:
 
 def host_program(made: Specialization, config: RunConfig | None, reads: ReadSet) -> CompiledProgram:
     """Return the program of a host function, what it dispatches being compiled or found."""
-    from tilewright.programs.compiler import compile
+    from tilewright.programs.compiler import compile, on_ranks
     from tilewright.programs.distributed.program import compile_distributed
 
     kwargs = {} if config is None else config.compile_kwargs()
     ranks, platform = kwargs.pop("distributed_config", None), kwargs.get("platform", DEFAULT)
 
+    def compiled(program: Program) -> CompiledProgram:
+        with on_ranks():
+            return compile(program, **kwargs)
+
     def chip(program: Program) -> CompiledProgram:
-        return _kept(program, config, made, reads, lambda: compile(program, **kwargs))
+        return _kept(program, config, made, reads, lambda: compiled(program))
 
     return compile_distributed(made.program, ranks, platform, chip)
 

@@ -28,6 +28,11 @@ class Parameters:
         self.outputs = [name for name, says in self.declared.items() if says.direction is ParamDirection.Out]
 
     @property
+    def written(self) -> list[str]:
+        """The parameters that a call changes."""
+        return [name for name, says in self.declared.items() if says.direction is not ParamDirection.In]
+
+    @property
     def inputs(self) -> list[KernelParameter]:
         """The parameters that a call gives which leaves its outputs out."""
         return [p for p in self.kernel.parameters if p.name not in self.outputs]

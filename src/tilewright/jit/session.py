@@ -75,7 +75,7 @@ class Session:
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
-        if settings.debug():
+        if settings.debug() and self.kernel.kind is not KernelKind.HOST:
             return self.steps.run(self.binder, args, kwargs)
         apart = "config= was given" if config is not None else APART if settings.ranges() else ""
         return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)

@@ -2,7 +2,8 @@
 
 Of every window, the eight bytes in front of its memory say where its domain's record lies. The record's words are the
 rank, how many there are, the address of a word that is not 0 once the run is over, and where the part of each rank
-starts. A rank that waits looks at its cell, lets other threads run, and sleeps a little when that takes long.
+starts. A rank that waits looks at its cell, lets other threads run, and sleeps a little when that takes long: it counts
+its sleeps behind that word, and the waits that it began to sleep in and left again, so that one who looks on knows.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ class Record(IntEnum):
     PARTS = 3
 
 
+NAPS, SLEEPS = 8, 9
+"""Behind the word that ends waits, in words: how often its rank has slept, and a number that is odd while it does."""
+
 SPINS, TURNS, NAP = 200, 20_000, 50
 """How often a wait looks before it lets others run, how often it does that before it sleeps, and how long: in us."""
 
@@ -29,14 +33,29 @@ PAUSE = (
     "declare i32 @sched_yield()",
     "declare i32 @usleep(i32)",
     f"""
+define internal void @rank.turned(ptr %abort) noinline nounwind {{
+  %sleeps = getelementptr i64, ptr %abort, i64 {SLEEPS}
+  %turned = atomicrmw add ptr %sleeps, i64 1 seq_cst
+  ret void
+}}
+""",
+    f"""
 define internal i1 @rank.pause(ptr %context, ptr %abort, i64 %times) noinline nounwind {{
 entry:
   %short = icmp slt i64 %times, {SPINS}
   br i1 %short, label %go, label %long
 long:
   %sleeps = icmp sgt i64 %times, {TURNS}
-  br i1 %sleeps, label %nap, label %turn
+  br i1 %sleeps, label %begin, label %turn
+begin:
+  %is_first = icmp eq i64 %times, {TURNS + 1}
+  br i1 %is_first, label %first, label %nap
+first:
+  call void @rank.turned(ptr %abort)
+  br label %nap
 nap:
+  %naps = getelementptr i64, ptr %abort, i64 {NAPS}
+  %counted = atomicrmw add ptr %naps, i64 1 seq_cst
   %slept = call i32 @usleep(i32 {NAP})
   %stopped = call i1 @poll(ptr %context)
   br i1 %stopped, label %end, label %look
@@ -54,4 +73,6 @@ end:
 }}
 """,
 )
-"""The function that a wait calls between two looks, with what it needs; it tells whether the run is over."""
+"""The function that a wait calls between two looks, with what it needs; it tells whether the run is over.
+
+A wait that has slept calls `rank.turned` when it is left."""

@@ -16,7 +16,7 @@ from tilewright.core.region import Array
 from tilewright.core.types import VOID, TensorType
 from tilewright.core.world import world
 from tilewright.dtypes import FP16, FP32, INT32
-from tilewright.errors import AttributeValueError, DTypeMismatchError, OperandError, ShapeMismatchError
+from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, op
 from tilewright.ops.families import shaped
 from tilewright.ops.ranks import DISTRIBUTED, window_type
@@ -119,6 +119,23 @@ def _all_to_all_v_type(
     return _all_to_all_type(input, target, signal)
 
 
+def check_domain(windows: Mapping[str, Any], options: Mapping[str, Any], count: int) -> None:
+    """Raise ExecutionError where windows have no room for so many ranks, or the root is none of them."""
+    root, names = options.get("root", 0), ["signal", "recv_counts"]
+    if root >= count:
+        raise ExecutionError(f"root is rank {root}, and the domain has {count}")
+    if "local_data" in windows or "input" in windows or set(options) == {"op"}:  # all but those that keep the shape
+        names.append("target")
+    for name in (name for name in names if name in windows):
+        rows = windows[name].shape[0]
+        if rows < count:
+            message = f"`{name}` is a window of {list(windows[name].shape)}, and the domain has {count} ranks"
+            raise ExecutionError(message, help=f"{_ROOM.get(name, 'a row')} for each rank: [pld.world_size(), ...]")
+
+
+_ROOM = {"signal": "a cell", "recv_counts": "a cell"}
+
+
 # what they mean, over the parts of all ranks
 
 
@@ -142,8 +159,6 @@ def _met(parts: Parts) -> None:
 
 
 def _from_root(parts: Parts, root: int) -> None:
-    if root >= len(parts):
-        raise AttributeValueError(f"root is rank {root}, and the domain has {len(parts)}", blame=["root"])
     for part in parts:
         part["target"][...] = parts[root]["target"]
 

@@ -10,6 +10,7 @@ from tilewright.core.region import Region
 from tilewright.core.types import VOID, ScalarType, TensorType, TileType
 from tilewright.errors import DTypeMismatchError
 from tilewright.ops.declare import FLOATS, INTEGERS, op
+from tilewright.ops.system import check_texts
 
 __all__: list[str] = []
 
@@ -20,7 +21,8 @@ NAMES = FLOATS | INTEGERS
 """Elements that have a text; bools and counts do, too."""
 
 
-def _printed(text: str, value: Expr | None, end: str) -> Any:
+def _printed(text: Any, value: Expr | None, end: Any) -> Any:
+    check_texts(text=text, end=end)
     if value is not None:
         assert isinstance(value.type, (ScalarType, TensorType, TileType))
         dtype = value.type.dtype

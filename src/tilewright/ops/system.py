@@ -10,7 +10,7 @@ from tilewright.core.op import Effect, Kind
 from tilewright.core.pipes import RUNNING
 from tilewright.core.types import VOID, ScalarType
 from tilewright.dtypes import INDEX, TASK_ID
-from tilewright.errors import ExecutionError, StaticAssertionError
+from tilewright.errors import AttributeValueError, ExecutionError, StaticAssertionError
 from tilewright.ops.declare import op
 
 __all__ = ["get_block_idx", "get_block_num", "get_subblock_idx"]
@@ -53,7 +53,15 @@ def _done_task(result: ScalarType, deps: Any) -> int:
     return 0
 
 
-def _asserted(condition: Expr, message: str) -> Any:
+def check_texts(**said: object) -> None:
+    """Raise AttributeValueError where what an op is to say is no text."""
+    for name, text in said.items():
+        if not isinstance(text, str):
+            raise AttributeValueError(f"{name} must be a text, got {text!r}", blame=[name], help=f'{name}="..."')
+
+
+def _asserted(condition: Expr, message: Any) -> Any:
+    check_texts(message=message)
     if isinstance(condition, Const) and not condition.value:
         raise StaticAssertionError(message, blame=["condition"])
     return VOID

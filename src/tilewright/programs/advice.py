@@ -24,7 +24,7 @@ def advised(
     threads: int,
 ) -> tuple[Advice, ...]:  # fmt: skip
     """Return the changes most worth trying."""
-    bytes_used = next((limit.share for limit in limits if limit.unit == "B/s"), 0.0)
+    bytes_used = next((limit.share for limit in limits if limit.unit == "B/s" and not limit.is_passed), 0.0)
     found = [
         *_threads(program, seconds, threads),
         *_memory(notes, bytes_used),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +61,19 @@ CONTEXT = (
     *("memory_planner", "enable_pypto_l0c_double_buffer", "runtime"),
 )
 """What a `PassContext` that is active has decided already."""
+
+
+_ON_RANKS: ContextVar[bool] = ContextVar("_ON_RANKS", default=False)
+
+
+@contextmanager
+def on_ranks() -> Generator[None]:
+    """Compile what a host function dispatches, which nobody steps through whatever TILEWRIGHT_DEBUG says."""
+    token = _ON_RANKS.set(True)
+    try:
+        yield
+    finally:
+        _ON_RANKS.reset(token)
 
 
 def check_choices(**choices: Any) -> None:
@@ -125,7 +141,7 @@ def compile(
     source = as_program(program)
     if host_functions(source):
         return _distributed(source, how, target, distributed_config)
-    return _stepped(source) if settings.debug() else _compiled(source, how, target)
+    return _stepped(source) if settings.debug() and not _ON_RANKS.get() else _compiled(source, how, target)
 
 
 def _distributed(source: Program, how: _How, target: str | None, config: Any) -> CompiledProgram:

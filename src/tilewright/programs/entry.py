@@ -101,7 +101,7 @@ class Entry:
             named["config"] = config
         bound = self.bound(args, named)
         is_whole = len(args) + len(named) == len(self.function.params)
-        with traced(getattr(config, "trace", None)):
+        with traced(getattr(config, "trace", None), self.function.name):
             result = self._run(bound, is_whole)
         if self._native is not None and not settings.ranges():
             self._backoff.look(self._new_warm, partial(self._learned, self._native, bound, is_whole))

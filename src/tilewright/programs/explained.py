@@ -38,7 +38,7 @@ class Explained(Explored):
         from tilewright.programs.explanation import Explanation
 
         bound = self.entry.bound(args, named)
-        lowered = walked(self.declared if self.stages.remade is None else self.stages.remade.source).stages[-1].after
+        lowered = walked(self.source).stages[-1].after
         work = _counted(lowered, self.entry.name, bound)
         seconds, call_seconds = self._measured(bound, args, named)
         code, names = self.loaded.code, [entry.name for entry in lowered.entries]

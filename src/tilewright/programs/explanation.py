@@ -9,6 +9,9 @@ from typing import Any
 from tilewright.backends.interface import Note
 from tilewright.records import record
 
+PASSED = 1.1
+"""Above which part of what was measured something else must have done it."""
+
 
 @record
 class Limit:
@@ -23,6 +26,17 @@ class Limit:
     def share(self) -> float:
         """Which part of it was used."""
         return self.used / self.most if self.most else 0.0
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether something faster than what was measured did it: caches for memory, matrix units for multiply-adds."""
+        return self.share > PASSED
+
+    @property
+    def said(self) -> str:
+        """How much of it was used, and where from if that is more than there is."""
+        instead = {"B/s": "out of caches", "FLOP/s": "by matrix units"}
+        return instead.get(self.unit, "") if self.is_passed else f"{100 * self.share:.0f} %"
 
 
 @record
@@ -66,12 +80,15 @@ class Explanation:
     @property
     def bound_by(self) -> str:
         """What keeps it from being faster: the limit that it is nearest to, or nothing of the kind."""
-        nearest = max(self.limits, key=lambda limit: limit.share, default=None)
-        if nearest is None:
+        if not self.limits:
             return "what limits it was not measured"
-        if nearest.share >= 0.5:
+        nearest = max(self.limits, key=lambda limit: 0.0 if limit.is_passed else limit.share)
+        if nearest.share >= 0.5 and not nearest.is_passed:
             return f"{nearest.name}: it uses {100 * nearest.share:.0f} % of what there is"
-        return f"neither: it uses {' and '.join(f'{100 * each.share:.0f} % of {each.name}' for each in self.limits)}"
+        used = " and ".join(
+            f"{each.name} {each.said}" if each.is_passed else f"{each.said} of {each.name}" for each in self.limits
+        )
+        return f"neither: it uses {used}"
 
     def plain(self) -> dict[str, Any]:
         """Return all of it as dicts, lists, texts and numbers."""
@@ -82,7 +99,7 @@ class Explanation:
             **found,
             "moved": self.moved,
             "bound_by": self.bound_by,
-            "limits": [{**_fields(limit), "share": limit.share} for limit in self.limits],
+            "limits": [{**_fields(limit), "share": limit.share, "is_passed": limit.is_passed} for limit in self.limits],
             "facts": list(self.facts),
             "lines": [
                 {**_fields(line), "notes": [{"kind": note.kind, "text": note.text} for note in line.notes]}
@@ -100,7 +117,7 @@ class Explanation:
         yield f"           {_amount(self.moved, 'B')} between tensors and tiles"
         for limit in self.limits:
             used, most = (_amount(each, limit.unit) for each in (limit.used, limit.most))
-            yield f"  {limit.name:<8} {used} of {most} ({100 * limit.share:.0f} %)"
+            yield f"  {limit.name:<8} {used} of {most} ({limit.said})"
         yield f"  bound by {self.bound_by}"
         yield from ("", "what was made of it", *(f"  {fact}" for fact in self.facts))
         yield from ("", "line by line", *self._lines())

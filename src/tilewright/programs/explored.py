@@ -43,6 +43,18 @@ class Explored:
         """The only function that a caller starts."""
         raise NotImplementedError
 
+    @property
+    def source(self) -> Program:
+        """The program before any pass, read again for one that was kept; ValueError where only its code was saved."""
+        if self.stages.remade is not None:
+            return self.stages.remade.source
+        if not any(function.body.stmts for function in self.declared.function_list):
+            name = self.declared.name
+            raise ValueError(
+                f"of {name} only the code was saved, not what it does: ask its kernel, or compile it again"
+            )
+        return self.declared
+
     def speed(self, *args: Any, **named: Any) -> Speed | None:
         """Return how long a call takes, held against what the machine can do, None where that is not known."""
         return None
@@ -67,8 +79,7 @@ class Explored:
         from tilewright.passes.stages import walked
         from tilewright.version import __version__
 
-        remade, code = self.stages.remade, self.loaded.code
-        source = self.declared if remade is None else remade.source
+        source, code = self.source, self.loaded.code
         walk = walked(source)
         names = [entry.name for entry in source.entries]
         lowered = walk.stages[-1].after

@@ -36,14 +36,14 @@ class Exported:
 
     declared: Program
 
-    def as_pto(self) -> str:
+    def as_pto(self: Any) -> str:
         """Return the program as PTO text, which `pto.jit(source=...)` reads; `pto.NoPtoError` for what that cannot say.
 
         Its function takes the program's parameters, tensors as pointers, and then each named extent as an `index`.
         """
         from tilewright.programs.pto_text.export import as_pto
 
-        return as_pto(self.declared)
+        return as_pto(self.source)
 
     def as_torch_op(self: Any, name: str) -> TorchOp:
         """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""
@@ -171,7 +171,7 @@ class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
         """Run the program line by line on eager tiles, as `kernel.debug` does; return its results."""
         from tilewright.programs.debugging import in_steps
 
-        return in_steps(self.declared).ordered(seed, at).entry(*args, **named)
+        return in_steps(self.source).ordered(seed, at).entry(*args, **named)
 
     # kept for later
 

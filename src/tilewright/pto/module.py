@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.types import Type
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Source, Span
@@ -62,8 +63,9 @@ class Value:
     span: Span = UNKNOWN
 
     def of(self, kind: type[T]) -> T:
-        """Return its type, which its op's form says is of a kind."""
-        assert isinstance(self.type, kind)
+        """Return its type, of a kind; PtoTypeMismatchError where a form that takes any was given another."""
+        if not isinstance(self.type, kind):
+            raise PtoTypeMismatchError(f"`%{self.name}` is {self.type}, where a {kind.__name__.lower()} is taken")
         return self.type
 
 

@@ -56,6 +56,25 @@ def number_of(name: str, text: str) -> int | float | bool:
     raise CommandError(f"{name}={text} is no number")
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text says a number, as axes have them."""
+    try:
+        number_of("", text)
+    except CommandError:
+        return False
+    return True
+
+
+def check_names(said: Mapping[str, str], parameters: Sequence[str], functions: Sequence[Function] = ()) -> None:
+    """Raise CommandError for a name that is neither one of some parameters nor of what functions take."""
+    known = [*parameters]
+    for function in functions:
+        known += [*(param.name_hint for param in function.params), *_symbols(function)]
+    there = ", ".join(dict.fromkeys(known))
+    for name in said:
+        check_known(name, known, "parameter or axis", f"there {'are' if ',' in there else 'is'} {there or 'none'}")
+
+
 def tensor_of(text: str, usual: DataType | None = None) -> Any:
     """Return a tensor of zeros as a text describes it: a shape, behind its element type where that is not said."""
     named, separator, shape = text.rpartition(":")

@@ -8,10 +8,11 @@ import json
 from tilewright.programs.bench import benchmark
 from tilewright.tools import arguments, screen
 from tilewright.tools.exploring import HOLDS
-from tilewright.tools.files import compiled_in, named
+from tilewright.tools.files import as_command, compiled_in, named
+from tilewright.tools.naming import CommandError
 
 ABOUT = """Say how long a kernel takes, called from Python and by itself, on random arguments. The spread is how wide
-the middle half of the runs is: above 5 %% the machine is doing something else, too."""
+the middle half of the runs is: above 5 % the machine is doing something else, too."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,11 +26,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _bench(options: argparse.Namespace) -> None:
+    if options.rounds < 1:
+        raise CommandError(f"--rounds takes 1 or more, got {options.rounds}")
     said = arguments.given(options.arguments)
     with screen.working(f"compiling {options.file}"):
         compiled = compiled_in(*named(options.file), said, options.platform)
     called = arguments.inputs(compiled.entry.function, said)
-    with screen.working("measuring"):
+    with screen.working("measuring"), as_command():
         found = benchmark(compiled, list(called.values()), rounds=options.rounds)
     if options.json:
         screen.json_text(

@@ -9,7 +9,7 @@ from tilewright.programs.bisection import SECONDS, Bisection, bisected
 from tilewright.programs.validate import WrongPassError
 from tilewright.tools import arguments, screen
 from tilewright.tools.exploring import HOLDS
-from tilewright.tools.files import named, program_in
+from tilewright.tools.files import as_command, named, program_in
 
 ABOUT = """Run a kernel on random arguments after every pass, and as native code, and say which stage first changes the
 answer. The kernel and its arguments are then cut down to what shows it, and written as a file that can be run; the same
@@ -33,7 +33,7 @@ def _bisect(options: argparse.Namespace) -> None:
     program = program_in(*named(options.file), said)
     (entry,) = program.entries
     called = arguments.inputs(entry, said, options.seed)
-    with screen.working(f"bisecting {program.name}"):
+    with screen.working(f"bisecting {program.name}"), as_command():
         found = bisected(program, called, is_native=not options.passes_only, seconds=options.seconds)
     if isinstance(found, Bisection):
         _wrong(found, options)

@@ -149,14 +149,15 @@ def _show(options: argparse.Namespace) -> None:
         raise CommandError(f"{options.file} is PTO text\n    help: tilewright pto check --show {options.file}")
     file, kernel = named(options.file)
     program = program_in(file, options.kernel or kernel, arguments.given(options.arguments))
-    if options.json:
-        _print_stages(program, options)
-    elif options.pto:
+    if options.pto:
         from tilewright.programs.pto_text.export import as_pto
 
-        print(as_pto(program), end="")
+        text = as_pto(program)
+        screen.json_text(json.dumps([{"stage": "PTO", "text": text}])) if options.json else print(text, end="")
     elif options.launches:
-        _launches(stages(program)[-1].after)
+        _launches(stages(program)[-1].after, is_json=options.json)
+    elif options.json:
+        _print_stages(program, options)
     elif options.all:
         screen.titled("front end", "what was read", _text(program, options))
         for stage in (stage for stage in stages(program) if stage.changed):
@@ -173,7 +174,11 @@ def _print_stages(program: Program, options: argparse.Namespace) -> None:
     screen.json_text(json.dumps([{"stage": name, "text": _text(each, options)} for name, each in found]))
 
 
-def _launches(program: Program) -> None:
+def _launches(program: Program, *, is_json: bool) -> None:
+    if is_json:
+        started = {f.name: [{"what": o.what, "does": o.does} for o in launches(program, f)] for f in program.entries}
+        screen.json_text(json.dumps(started))
+        return
     for function in program.entries:
         found = enumerate(launches(program, function), start=1)
         screen.heading(function.name, "what it starts, in order")

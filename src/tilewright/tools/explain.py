@@ -7,7 +7,7 @@ import json
 
 from tilewright.tools import arguments, screen
 from tilewright.tools.exploring import HOLDS
-from tilewright.tools.files import compiled_in, named
+from tilewright.tools.files import as_command, compiled_in, named
 
 ABOUT = """Run a kernel on random arguments and say how long it takes against what this machine's memory and its
 multiply-adds give, which lines were vectorized, fused, packed, streamed and put on threads, which were not and why,
@@ -28,7 +28,7 @@ def _explain(options: argparse.Namespace) -> None:
     with screen.working(f"compiling {options.file}"):
         compiled = compiled_in(*named(options.file), said, options.platform)
     called = arguments.inputs(compiled.entry.function, said)
-    with screen.working("measuring"):
+    with screen.working("measuring"), as_command():
         found = compiled.explain(**called)
     if options.json:
         screen.json_text(json.dumps(found.plain()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -13,15 +14,17 @@ from tilewright.errors import InternalError, ResultCountError, TilewrightError
 from tilewright.explore.gather import gathered
 from tilewright.explore.subject import Subject
 from tilewright.explore.watched import TOO_LARGE
-from tilewright.explore.writer import unpacked, write
+from tilewright.explore.writer import html_of, unpacked, write
 from tilewright.passes.stages import Walk, walked
 from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
-from tilewright.tools.files import UntoldError, called_in, compiled_in, named, program_in
+from tilewright.tools.files import UntoldError, as_command, called_in, compiled_in, named, program_in
 from tilewright.tools.naming import CommandError
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
+
+    from tilewright.explore.page import Page
 
 EXPLORE = """Write one HTML page that shows a program at every stage, each line beside the one it came from: the source,
 the IR after each pass, LLVM or Triton IR and PTX, machine code, memory, launches, and what calls find it by. It needs
@@ -81,7 +84,7 @@ def _configure_explore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--platform", metavar="NAME", help="what to compile for: cpu, cuda, interpret (default: cpu)")
     parser.add_argument("--run", action="store_true", help="run the file, and show the program of its first call")
     parser.add_argument("--access", action="store_true", help="call it with random arguments, and show what it touches")
-    parser.add_argument("--json", action="store_true", help="print the page's data instead")
+    parser.add_argument("--json", action="store_true", help="print the page's data; -o writes the page, too")
     parser.set_defaults(command=_explore)
 
 
@@ -104,16 +107,20 @@ def _explore(options: argparse.Namespace) -> None:
         raise
     except TilewrightError as error:
         page = gathered(_refused(file, kernel, said, error))
-        target = write(page, options.output or f"{kernel or Path(file).stem}.html")
-        print(f"{target}: why it was refused")
+        _shown(page, options, kernel or Path(file).stem, ": why it was refused")
         raise
-    with screen.working("drawing"):
-        target = compiled.explore(output=options.output or f"{compiled.declared.name}.html", **called)
+    with screen.working("drawing"), as_command():
+        page = compiled.page(**called)
+    _shown(page, options, compiled.declared.name)
+
+
+def _shown(page: Page, options: argparse.Namespace, name: str, said: str = "") -> None:
+    """Write a page, or print its data."""
     if options.json:
-        data = unpacked(target.read_text(encoding="utf-8"))
-        screen.json_text(json.dumps(data))
-    else:
-        print(target)
+        screen.json_text(json.dumps(unpacked(html_of(page))))
+    if options.output or not options.json:
+        target = write(page, options.output or f"{name}.html")
+        print(f"{target}{said}", file=sys.stderr if options.json else sys.stdout)
 
 
 def _compiled(options: argparse.Namespace, file: str, kernel: str | None, said: Mapping[str, str]) -> CompiledProgram:
@@ -141,7 +148,7 @@ def _access(options: argparse.Namespace) -> None:
     said = arguments.given(options.arguments)
     compiled = compiled_in(file, kernel, said, "interpret")
     called = arguments.inputs(compiled.entry.function, said)
-    with screen.working("watching"):
+    with screen.working("watching"), as_command():
         page = compiled.page(**called)
     if page.access is None:
         raise CommandError(f"{TOO_LARGE}\n    help: call it with smaller ones")
@@ -155,7 +162,7 @@ def _access(options: argparse.Namespace) -> None:
 
 def _report(access: Mapping[str, Any]) -> None:
     turns = access["turns"]
-    screen.heading("arguments", f"what {len(turns)} turns touch")
+    screen.heading("arguments", f"what {len(turns)} turn{'s' * (len(turns) != 1)} touch{'es' * (len(turns) == 1)}")
     for number, argument in enumerate(access["arguments"]):
         touched = [t for turn in turns for t in turn["touches"] if t["argument"] == number]
         kinds = {

@@ -23,7 +23,7 @@ from tilewright.programs.compiler import compile
 from tilewright.programs.config import RunConfig
 from tilewright.programs.platforms import DEFAULT
 from tilewright.programs.program import CompiledProgram
-from tilewright.tools.arguments import number_of, tensor_of
+from tilewright.tools.arguments import check_names, is_number, number_of, tensor_of
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.pto import entry_of, lowered
 from tilewright.tools.pto_texts import module_in
@@ -40,9 +40,12 @@ def program_in(path: str, kernel: str | None = None, said: Mapping[str, str] | N
     """Return the one program of a file, or what its annotations or some arguments make of one `@pl.jit` kernel."""
     found = _found(path, kernel)
     if isinstance(found, Program):
-        return found
-    with _as_command():
-        return found.specialize(**_arguments(found, said or {})).program
+        made = found
+    else:
+        with as_command():
+            made = found.specialize(**_arguments(found, said or {})).program
+    check_names(said or {}, _parameters(found), made.entries)
+    return made
 
 
 def compiled_in(
@@ -51,13 +54,20 @@ def compiled_in(
     """Return that program, compiled."""
     found = _found(path, kernel)
     if isinstance(found, Program):
-        return compile(found, platform=platform)
-    with _as_command():
-        return found.compile(**_arguments(found, said or {}), config=RunConfig(platform=platform or DEFAULT))
+        made = compile(found, platform=platform)
+    else:
+        with as_command():
+            made = found.compile(**_arguments(found, said or {}), config=RunConfig(platform=platform or DEFAULT))
+    check_names(said or {}, _parameters(found), made.declared.entries)
+    return made
+
+
+def _parameters(found: pl.JITFunction | Program) -> list[str]:
+    return [] if isinstance(found, Program) else [parameter.name for parameter in found.parameters]
 
 
 @contextmanager
-def _as_command() -> Generator[None]:
+def as_command() -> Generator[None]:
     """Raise what is wrong with arguments as an error of the command that says them."""
     try:
         yield
@@ -121,6 +131,7 @@ def _arguments(kernel: pl.JITFunction, said: Mapping[str, str]) -> dict[str, Any
 
     Scalars stay open; AnnotationError for what nothing tells.
     """
+    check_names({name: text for name, text in said.items() if not is_number(text)}, _parameters(kernel))
     declared = zip(kernel.parameters, kernel.declared(Resolver.of(kernel.function)), strict=True)
     needed = [(parameter, says) for parameter, says in declared if not parameter.is_optional or parameter.name in said]
     is_called = any(parameter.name in said and says.is_tensor for parameter, says in needed)

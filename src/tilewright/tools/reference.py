@@ -19,6 +19,7 @@ from tilewright.core.op import Kind, OpSpec, Role
 from tilewright.dtypes import DataType
 from tilewright.frontend import directives
 from tilewright.frontend.operators import BINARY, UNARY
+from tilewright.jit.followed import Followed
 from tilewright.ops.declare import ANY, FLOATS, INTEGERS, NUMBERS
 from tilewright.ops.registry import specs
 from tilewright.tools.markdown import code, generated, page, table
@@ -143,7 +144,8 @@ def _legend() -> str:
         "In signatures:",
         "\n".join(f"- `{name}`: {meaning}" for name, meaning in LEGEND.items()),
         "Parameters whose type is none of these and no tensor, tile, array or scalar are static: the compiler must "
-        "know them. `pl.x` picks the op by its operands; `pl.tile.x` and `pl.tensor.x` insist.",
+        "know them. `pl.x` picks the op by its operands; `pl.tile.x` and `pl.tensor.x` insist. "
+        "`pld` is `import tilewright.language.distributed as pld`.",
         f"Element types have collective names. {groups}.",
         "An op's NumPy reference defines it: floats are computed exactly and rounded once. Where an accuracy is "
         "given, a back end may differ by that much; where none is, it may not.",
@@ -163,6 +165,7 @@ def _kernels() -> Iterator[str]:
         inspect.getdoc(pl.JITFunction) or "",
         _method(pl.JITFunction, "__call__"),
         *_methods(pl.JITFunction),
+        *_methods(Followed),
     )
     yield page(
         "## Tuned kernels",

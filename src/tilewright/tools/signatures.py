@@ -17,7 +17,7 @@ from tilewright.dtypes import DataType
 NAMESPACES = {"pl": pl, "pl.tile": pl.tile, "pl.tensor": pl.tensor, "pl.array": pl.array} | {
     "pl.system": pl.system,
     "pl.prefetch": pl.prefetch,
-    "pl.distributed": pl.distributed,
+    "pld": pl.distributed,
 }
 """Where ops can be found, the shortest spelling first."""
 

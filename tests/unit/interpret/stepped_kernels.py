@@ -93,3 +93,19 @@ def squared(x: pl.Tensor, out: pl.Out[pl.Tensor]):
         t = pl.load(x, [0, 0], [4, 8])
         pl.store(t * t, [0, 0], out)
     return out
+
+
+@pl.jit
+def shifted(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [4, 8]) + 1.0, [0, 0], out)
+    return out
+
+
+@pl.jit.host
+def on_ranks(
+    x: pl.Tensor[[2, 4, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 4, 8], pl.FP32]]
+) -> pl.Tensor[[2, 4, 8], pl.FP32]:
+    for r in pl.range(2):
+        shifted(x[r], out[r], device=r)
+    return out

@@ -10,6 +10,7 @@ import pytest
 import tilewright.language as pl
 import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError, RaceError
+from tilewright.interpret.rows import IdleRankWarning
 from tilewright.runtime import RunConfig
 
 S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
@@ -98,3 +99,130 @@ def test_peers_and_devices_outside_are_named() -> None:
     x = np.zeros(1, np.float32)
     assert "peer 3 is no rank of the domain, which has 1" in refused(tells_a_peer, x, 3, 0)
     assert "device=2, and there are 2 rank(s)" in refused(tells_a_peer, x, 0, 2)
+
+
+@pl.jit
+def doubles(x: pl.Tensor[[1], pl.FP32], y: pl.Out[pl.Tensor[[1], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.write(y, [0], pl.read(x, [0]) * 2.0)
+    return y
+
+
+ROWS = pl.Tensor[[pl.dynamic("N"), 1], pl.FP32]
+
+
+@pl.jit.host
+def nowhere(x: ROWS, y: pl.Out[ROWS]):
+    for r in pl.range(pld.world_size()):
+        doubles(x[r], y[r])
+    return y
+
+
+@pl.jit.host
+def up_to(x: ROWS, y: pl.Out[ROWS], end: pl.Scalar[pl.INT32]):
+    for r in pl.range(end):
+        doubles(x[r], y[r], device=r)
+    return y
+
+
+def rows(count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    return np.ones((count, 1), np.float32), np.zeros((count, 1), np.float32)
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_a_dispatch_says_its_rank_where_there_are_several(platform: str) -> None:
+    x, y = rows(2)
+    with pytest.raises(ExecutionError) as caught:
+        nowhere(x, y, config=RunConfig(platform=platform, device_ids=[0, 1]))
+    assert "`doubles` is dispatched without device=, and there are 2 rank(s)" in str(caught.value)
+    assert "doubles(x[r], y[r])" in str(caught.value) and "doubles(..., device=r)" in str(caught.value)
+    assert not y.any()
+    nowhere(x[:1], y[:1], config=RunConfig(platform=platform))
+    assert y.ravel().tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_rows_that_no_rank_is_given_do_not_stay_as_they_were_in_silence(platform: str) -> None:
+    x, y = rows(3)
+    with pytest.raises(ExecutionError) as caught:
+        up_to(x, y, 1, config=RunConfig(platform=platform))
+    assert "each rank is given its row of `x`, which has 3, and there are 1 rank(s)" in str(caught.value)
+    assert "doubles(x[r], y[r], device=r)" in str(caught.value) and "device_ids=range(3)" in str(caught.value)
+    with pytest.warns(IdleRankWarning, match="rank 2 is dispatched nothing, and nobody is given the same rows of `x`"):
+        up_to(x, y, 2, config=RunConfig(platform=platform, device_ids=range(3)))
+    assert y.ravel().tolist() == [2, 2, 0]
+    y[:] = 0
+    up_to(x[:2], y[:2], 2, config=RunConfig(platform=platform, device_ids=range(3)))  # all rows there are
+    assert y.ravel().tolist() == [2, 2, 0]
+    up_to(x, y, 3, config=RunConfig(platform=platform, device_ids=range(3)))
+    assert y.ravel().tolist() == [2, 2, 2]
+
+
+@pl.jit
+def meets_but_the_first(w: pl.InOut[pld.DistributedTensor[[3, 1], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        if pld.rank(w) > 0:
+            pld.tensor.barrier(w)
+
+
+@pl.jit.host
+def without_the_first(x: pl.Tensor[[1], pl.FP32]):
+    cells = pld.alloc_window_buffer([3, 1], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        meets_but_the_first(pld.window(cells, [3, 1], dtype=pl.INT32), device=r)
+
+
+@pl.jit.host
+def sums(x: pl.Tensor[[1], pl.FP32]):
+    data = pld.alloc_window_buffer([1, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([2], dtype=pl.INT32)
+    pld.tensor.allreduce(pld.window(data, [1, 8], dtype=pl.FP32), pld.window(cells, [2], dtype=pl.INT32))
+
+
+@pl.jit.host
+def scatters(x: pl.Tensor[[1], pl.FP32]):
+    data = pld.alloc_window_buffer([2, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([3], dtype=pl.INT32)
+    pld.tensor.reduce_scatter(pld.window(data, [2, 8], dtype=pl.FP32), pld.window(cells, [3], dtype=pl.INT32))
+
+
+@pl.jit.host
+def broadcasts(x: pl.Tensor[[1], pl.FP32]):
+    data = pld.alloc_window_buffer([2, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([3], dtype=pl.INT32)
+    pld.tensor.broadcast(pld.window(data, [2, 8], dtype=pl.FP32), pld.window(cells, [3], dtype=pl.INT32), root=3)
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+@pytest.mark.parametrize(
+    ("function", "line", "words"),
+    [
+        (without_the_first, "pld.tensor.barrier(w)", "it waits for >= 1|rank 1 waits for cell [0, 0] >= 1"),
+        (sums, "pld.tensor.allreduce(", "`signal` is a window of [2], and the domain has 3 ranks"),
+        (scatters, "pld.tensor.reduce_scatter(", "`target` is a window of [2, 8], and the domain has 3 ranks"),
+        (broadcasts, "pld.tensor.broadcast(", "root is rank 3, and the domain has 3"),
+    ],
+    ids=["barrier", "allreduce", "reduce_scatter", "broadcast"],
+)
+def test_what_goes_wrong_in_a_collective_is_shown_where_it_is_called(
+    platform: str, function: Any, line: str, words: str
+) -> None:
+    with pytest.raises(ExecutionError) as caught:
+        function(np.zeros(1, np.float32), config=RunConfig(platform=platform, device_ids=range(3)))
+    assert any(word in str(caught.value) for word in words.split("|")), caught.value
+    assert line in str(caught.value) and "collectives.py" not in str(caught.value)
+
+
+@pl.jit.host
+def hands_over(x: pl.Tensor[[1], pl.FP32], is_buffer: bool):
+    cells = pld.alloc_window_buffer(4)
+    window = pld.window(cells, [1, 1], dtype=pl.FP32)
+    waits(cells if is_buffer else window, device=0)
+
+
+def test_a_buffer_is_no_window_and_a_window_of_other_elements_is_laid_out_anew() -> None:
+    for is_buffer, got in ((True, "a window buffer, or one of bytes"), (False, "fp32")):
+        with pytest.raises(TypeError) as caught:
+            hands_over(np.zeros(1, np.float32), is_buffer, config=ranks(1))
+        assert f"`signal` is a window of int32, got {got}" in str(caught.value)
+        assert "help: pld.window(buffer, [1, 1], dtype=pl.INT32) is one" in str(caught.value)

@@ -13,13 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
-from unit.interpret.stepped_kernels import SEEN, asserting, carrying, dispatching, kernel, row_sums, tuned
+from unit.interpret.stepped_kernels import (
+    SEEN,
+    asserting,
+    carrying,
+    dispatching,
+    kernel,
+    on_ranks,
+    row_sums,
+    squared,
+    tuned,
+)
 
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.core.program import Program
-from tilewright.errors import ExecutionError
+from tilewright.errors import ExecutionError, UncallableError
 from tilewright.programs.kernel_pdb import KernelPdb
+from tilewright.runtime import RunConfig
 
 HERE = Path(__file__)
 KERNELS = HERE.with_name("stepped_kernels.py")
@@ -136,6 +147,26 @@ def test_programs_are_stepped_through_by_their_own_text(program: Program) -> Non
     assert files == {str(HERE)} if program is Shifted else all(file.startswith("<Shifted>") for file in files)
 
 
+def test_a_program_that_was_kept_or_saved_is_stepped_through_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    squared.cache_clear()
+    made, out = squared.compile(X[:4]), np.zeros((4, 8), np.float32)
+    squared.cache_clear()
+    kept = squared.compile(X[:4])
+    assert squared.cache_info().compiles == 0  # only its declaration is left of the program
+    np.testing.assert_array_equal(kept.debug(X[:4]), X[:4] ** 2)
+    kept.debug(X[:4], out)
+    np.testing.assert_array_equal(out, X[:4] ** 2)
+    assert kept.as_pto() == made.as_pto()
+    kept.save(tmp_path / "saved")
+    saved = ir.CompiledProgram.load(tmp_path / "saved")
+    for ask in (lambda: saved.debug(X[:4]), saved.as_pto, saved.page):
+        with pytest.raises(ValueError, match="only the code was saved"):
+            ask()
+
+
 def test_what_a_kernel_asserts_is_reported_at_its_line() -> None:
     with pytest.raises(ExecutionError, match="does not hold") as caught:
         asserting.debug(X[:4])
@@ -149,6 +180,33 @@ def test_a_tuned_kernel_runs_with_what_is_given_or_known_to_be_best(monkeypatch:
     np.testing.assert_array_equal(tuned.debug(X[:4], SIZE=2), X[:4])
     np.testing.assert_array_equal(tuned(X[:4]), X[:4])
     assert SEEN == [2, 2, 2, 2]
+
+
+def test_ranks_run_as_always_and_say_that_nobody_steps_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_DEBUG", "1")
+    x, out = np.stack([X[:4], X[4:8]]), np.zeros((2, 4, 8), np.float32)
+    on_ranks(x, out, config=RunConfig(device_ids=[0, 1]))
+    np.testing.assert_array_equal(out, x + 1)
+    with pytest.raises(TypeError, match="host function `on_ranks` runs on many ranks, which nobody steps through"):
+        on_ranks.debug(x, out)
+
+
+@pl.jit.inline
+def stopping(t: pl.Tile) -> pl.Tile:
+    breakpoint()
+    return t
+
+
+@pl.jit
+def stopped(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(stopping(pl.load(x, [0, 0], [4, 8])), [0, 0], out)
+    return out
+
+
+def test_a_breakpoint_in_a_helper_names_the_kernel_to_debug() -> None:
+    with pytest.raises(UncallableError, match=r"help: stopped\.debug\(\.\.\.\) runs it line by line"):
+        stopped(X[:4])
 
 
 def test_debug_takes_no_kernels_that_others_call() -> None:

@@ -85,8 +85,38 @@ def grouped() -> None:
     print(f"grouped: {y.ravel().tolist()}", flush=True)
 
 
+ROWS = pl.Tensor[[2, pl.dynamic("N")], pl.INT32]
+
+
+@pl.jit
+def copies(x: pl.Tensor[[pl.dynamic("N")], pl.INT32], y: pl.Out[pl.Tensor[[pl.dynamic("N")], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for k in pl.range(x.shape[0]):
+            pl.write(y, [k], pl.read(x, [k]))
+    return y
+
+
+@pl.jit.host
+def copying(x: ROWS, y: pl.Out[ROWS]):
+    for r in pl.range(pld.world_size()):
+        copies(x[r], y[r], device=r)
+    return y
+
+
+def differing() -> None:
+    """Call with tensors of other shapes in each process: when both plan anew, and when one has its plan."""
+    for columns in (3 + RANK, 3, 3 if RANK else 4, 4, 3 + RANK, 3):
+        x, y = np.full((2, columns), 5, np.int32), np.zeros((2, columns), np.int32)
+        try:
+            copying(x, y, config=RunConfig(device_ids=[0, 1]))
+            print(f"differing: {np.array_equal(x, y)}", flush=True)
+        except ExecutionError as error:
+            print(f"differing: {error}".replace("\n", " | "), flush=True)
+
+
 examples()
 grouped()
+differing()
 attempt("works", 2, 2)
 attempt("again", 2, 2)
 attempt("raises", 2, -1)

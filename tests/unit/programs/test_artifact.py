@@ -243,7 +243,7 @@ def test_an_object_that_is_none_is_refused() -> None:
         load(with_header(HEADER))
 
 
-@pytest.mark.parametrize("text", REGIONS, ids=["serial", "team", "pool", "look"])
+@pytest.mark.parametrize("text", REGIONS, ids=["serial", "team", "pool", "look", "batch"])
 def test_whatever_runs_chunks_is_carried_along(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, kept = made(text), Artifact.from_bytes(data()).code.objects
     monkeypatch.setattr("tilewright.native.support.made", None)

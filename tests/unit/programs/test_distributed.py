@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError
+from tilewright.interpret.rows import IdleRankWarning
 from tilewright.ir.distributed_compiled_program import DistributedCompiledProgram, DistributedConfig
+from tilewright.programs.distributed.waits import Waits
 from tilewright.runtime import RunConfig
 
 S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
@@ -32,6 +35,11 @@ S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
 def test_a_configuration_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         DistributedConfig(**wrong)
+
+
+def test_devices_are_named_one_by_one() -> None:
+    with pytest.raises(TypeError, match=r"device_ids names devices one by one, got 2: a list or range\(2\)"):
+        RunConfig(device_ids=2)  # pyright: ignore[reportArgumentType]
 
 
 @pl.jit
@@ -62,7 +70,8 @@ def config(platform: str = "cpu", timeout: float = 20.0) -> RunConfig:
 @pytest.mark.parametrize("platform", ["cpu", "interpret"])
 def test_ranks_count_within_the_domain_that_windows_are_dispatched_to(platform: str) -> None:
     y = np.full((4, 1), -1, np.int32)
-    meeting(np.full((4, 1), 3, np.int32), y, 1, config=config(platform))
+    with pytest.warns(IdleRankWarning, match="rank 0 is dispatched nothing"):
+        meeting(np.full((4, 1), 3, np.int32), y, 1, config=config(platform))
     assert y.ravel().tolist() == [-1, 3, 13, 23]
 
 
@@ -80,7 +89,24 @@ def test_a_rank_that_fails_ends_the_others_and_is_named_and_the_next_call_works(
     assert y.ravel().tolist() == [4, 14, 24, 34]
 
 
-def test_ranks_that_wait_in_vain_are_ended_in_time() -> None:
+def test_ranks_that_all_wait_are_told_so_at_once_at_the_line_that_waits() -> None:
+    since = time.monotonic()
+    with pytest.raises(ExecutionError) as caught:
+        meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=60.0))
+    assert time.monotonic() - since < 20
+    assert "all ranks that are left wait, and nobody can end that" in str(caught.value)
+    assert "rank 0: this wait was ended: its cell is 4, and it waits for == 9" in str(caught.value)
+    assert "pld.system.wait(signal, [0, 0], wanted" in str(caught.value) and "help: every wait needs" in str(
+        caught.value
+    )
+
+
+def never(_: Waits, left: int, turns: tuple[int, ...]) -> bool:
+    return False
+
+
+def test_ranks_that_wait_in_vain_are_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Waits, "are_in_vain", never)
     with pytest.raises(ExecutionError) as caught:
         meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=0.2))
     assert "waited for each other for more than 0.2 s" in str(caught.value)
@@ -172,3 +198,39 @@ def test_what_a_rank_reads_of_another_is_there_and_a_mistake_is_the_last_turn(pl
     with pytest.raises(ExecutionError, match="there is nothing left"):
         handed_around(np.array([[1], [5]], np.int32), y, config=config)
     assert y[:, 0].ravel().tolist()[:2] == [0, -7] and y[2, 1] == -7
+
+
+@pl.jit
+def scales(x: pl.Tensor[[1, 8], pl.FP32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]], by: pl.Scalar[pl.FP32]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 8]) * by, [0, 0], y)
+    return y
+
+
+@pl.jit.host
+def swapped(x: pl.Tensor[[2, 1, 8], pl.FP32], y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    """Give each rank three times the row of the other one."""
+    for r in pl.range(pld.world_size()):
+        scales(x[1 - r], y[r], 3.0, device=r)
+    return y
+
+
+@swapped.backward
+def swapped_backward(dy: pl.Tensor[[2, 1, 8], pl.FP32], dx: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    for r in pl.range(pld.world_size()):
+        scales(dy[1 - r], dx[r], 3.0, device=r)
+    return dx
+
+
+def test_gradients_flow_through_a_host_function_on_the_ranks_of_its_call() -> None:
+    x, weights = torch.randn(2, 1, 8, requires_grad=True), torch.randn(2, 1, 8)
+    config = RunConfig(device_ids=[0, 1])
+    operator: Any = swapped.as_torch_op("tilewright_tests::swapped", config)
+    for y in (swapped(x, config=config), swapped.on(config)(x), operator(x)):
+        (found,) = torch.autograd.grad((y * weights).sum(), x)
+        assert torch.equal(y, x.flip(0) * 3) and torch.equal(found, weights.flip(0) * 3)
+    checks = ("test_schema", "test_faketensor", "test_autograd_registration")
+    torch.library.opcheck(operator, (x,), test_utils=checks)  # pyright: ignore[reportUnknownMemberType]
+    assert swapped.on(RunConfig(device_ids=[0, 1])) is swapped.on(config)
+    with pytest.raises(TypeError, match="only a host function"):
+        scales.as_torch_op("tilewright_tests::scales", config)

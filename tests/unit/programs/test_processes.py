@@ -13,7 +13,7 @@ import pytest
 WORKER = Path(__file__).with_name("distributed_worker.py")
 
 
-def launched(ranks: int, cache: Path) -> list[str]:
+def launched(ranks: int, cache: Path, worker: Path = WORKER) -> list[str]:
     """Return what each process printed; they are launched as torchrun launches them, and share a cache."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
@@ -22,7 +22,7 @@ def launched(ranks: int, cache: Path) -> list[str]:
     told["TILEWRIGHT_CACHE_DIR"] = str(cache)
     processes = [
         subprocess.Popen(
-            [sys.executable, str(WORKER)],
+            [sys.executable, str(worker)],
             env={**os.environ, **told, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -47,6 +47,11 @@ def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: P
         faults = [line for line in lines if line.split(":")[0] in ("raises", "hangs", "dies")]
         assert len(faults) >= 2 and all(line.endswith("[in time]") for line in faults), said
         assert "grouped: [2, 12]" in lines, said
+        differing = [line for line in lines if line.startswith("differing: ")]
+        assert [line == "differing: True" for line in differing] == [False, True] * 3, said
+        for line, columns in zip(differing[::2], ((3, 4), (4, 3), (3, 4)), strict=True):
+            assert "processes were called with different `x`" in line, said
+            assert all(f"rank {rank} passed [2, {n}] int32" in line for rank, n in enumerate(columns)), said
         examples = [line for line in lines if line.startswith("example ")]
         assert len(examples) >= 11 and all(line.endswith(": right") for line in examples), said
     told = {line.split(":")[0]: line for line in first.splitlines() if ": " in line}
@@ -54,3 +59,11 @@ def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: P
     assert "its cell is 2, and it waits for == 7" in told["hangs"] and "more than 0.5 s" in told["hangs"]
     assert "the process of rank 1 has ended" in told["dies"]
     assert "x must not be negative" in second and "on rank 1" in second
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")
+def test_host_functions_take_dtensors_and_have_gradients_beside_ddp(tmp_path: Path) -> None:
+    for said in launched(2, tmp_path, WORKER.with_name("shards_worker.py")):
+        lines = [line for line in said.splitlines() if line.endswith((": right", ": True"))]
+        wanted = ["returned: right", "placed: True", "in place: right", "compiled: right", "refused: True"]
+        assert lines == [*wanted, "beside DDP: right", "operator: right"], said

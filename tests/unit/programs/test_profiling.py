@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from unit.interpret.stepped_kernels import squared
+from unit.interpret.stepped_kernels import on_ranks, shifted, squared
 
 import tilewright.language as pl
 from tilewright import ir, settings
@@ -169,6 +169,16 @@ def test_a_timeline_shows_every_chunk_on_its_thread_within_its_call(tmp_path: Pa
         assert {span["name"] for span in inside} == {"softmax.task1"}
     named = {event["tid"] for event in trace if event["name"] == "thread_name"}
     assert {span["tid"] for span in spans} <= named
+
+
+def test_no_timeline_is_empty(tmp_path: Path) -> None:
+    path, x = tmp_path / "new" / "out.json", np.ones((4, 8), np.float32)
+    interpreted = RunConfig(platform="interpret", trace=path)
+    shifted(x, config=interpreted)
+    shifted.compile(x, config=interpreted)(x, config=interpreted)
+    on_ranks(np.stack([x, x]), np.zeros((2, 4, 8), np.float32), config=RunConfig(device_ids=[0, 1], trace=path))
+    calls = [event["name"] for event in flushed(path) if event.get("cat") == "call"]
+    assert calls == ["shifted", "shifted", "on_ranks"]
 
 
 def flushed(path: Path) -> Any:

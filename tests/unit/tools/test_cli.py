@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -215,6 +216,52 @@ def test_show_launches_says_what_runs_side_by_side(jit: Path, capsys: pytest.Cap
     lines = printed(capsys, "show", str(jit), "--launches").split("\n")
     assert lines[1] == "scale. what it starts, in order"
     assert lines[2].split() == "1 parallel row [0:M:8] reads x; writes out".split()
+
+
+def test_json_is_of_what_was_asked_for(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scale = f"{jit}:scale"
+    (launch,) = json.loads(printed(capsys, "show", scale, "--launches", "--json"))["scale"]
+    assert launch == {"what": "parallel row [0:M:8]", "does": "reads x; writes out"}
+    (text,) = json.loads(printed(capsys, "show", scale, "--pto", "--json"))
+    assert text == {"stage": "PTO", "text": printed(capsys, "show", scale, "--pto")}
+
+
+RACING = """
+import tilewright.language as pl
+
+@pl.jit
+def race(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    for r in pl.parallel(0, 8, 4):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [r, 0], [6, 8]), [r, 0], out)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bisect", "{}"], "turn r = 0 writes it"),
+        (["bench", "{}", "--rounds", "0"], "--rounds takes 1 or more, got 0"),
+        (["access", "{}", "y=3x3"], "no parameter or axis is called y\n    help: there are x, out"),
+        (["show", "{}", "N=3"], "no parameter or axis is called N\n    help: there are x, out"),
+        (["bench", "{}", "x=3x3"], "x"),
+        (["explain", "{}", "x=8"], "x"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_words(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "race.py"
+    path.write_text(RACING, encoding="utf-8")
+    assert said in refused(capsys, *(text.format(path) for text in arguments))
+
+
+def test_no_help_shows_how_it_was_written(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("show", "explore", "access", "bench", "explain", "bisect", "cache", "doctor"):
+        with pytest.raises(SystemExit):
+            cli.main([command, "--help"])
+        assert "%%" not in capsys.readouterr().out
 
 
 def test_the_doctor_says_what_there_is_for_each_back_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,6 +58,17 @@ def test_explain_says_what_limits_a_kernel_and_what_to_try(
     ]
 
 
+def test_what_is_faster_than_memory_is_said_to_come_from_caches(
+    measured: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peaks, "peaks", lambda threads: peaks.Peaks(100e9, 1e6, threads))
+    x = np.ones((256, 64), np.float32)
+    found = copied.compile(x).explain(x)
+    assert found.bound_by == "neither: it uses memory out of caches and 0 % of FMA"
+    assert "(out of caches)" in str(found) and "waits for memory" not in str(found)
+    assert found.plain()["limits"][0]["is_passed"]
+
+
 @pl.jit
 def copied(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     for r in pl.parallel(0, x.shape[0], 16):

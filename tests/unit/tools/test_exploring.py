@@ -84,6 +84,18 @@ def test_a_kernel_that_is_refused_gets_a_page_with_the_stage_that_refused_it(
     assert data["refusal"]["place"] == 13 and [each["name"] for each in data["passes"]] == ["FrontEnd"]
 
 
+def test_a_page_that_is_printed_is_json_also_of_a_kernel_that_is_refused_and_no_file(
+    kernels: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(kernels.parent)
+    assert cli.main(["explore", "kernels.py:wrong", "--json"]) == 1
+    said = capsys.readouterr()
+    assert json.loads(said.out)["refusal"]["stage"] == "CheckControlPlane" and "in kernel `wrong`" in said.err
+    assert cli.main(["explore", "kernels.py:scale", "x=40x8", "n=3", "out=40x8", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "scale"
+    assert not list(kernels.parent.glob("*.html"))
+
+
 def test_explore_reads_pto_text_line_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explore", str(ROOT / "examples/pto/softmax.pto"), "-o", str(tmp_path / "page.html")]) == 0
     data = unpacked((tmp_path / "page.html").read_text(encoding="utf-8"))

@@ -62,7 +62,12 @@ class Walker(ABC):
     """What `+=` can change."""
 
     def span(self, node: ast.AST) -> Span:
-        """Return where a piece of syntax was written, seen through the inlined call it came from."""
+        """Return where a piece of syntax was written, seen through the inlined call it came from.
+
+        What this package itself writes out stands where the author calls it.
+        """
+        if self.caller is not None and self.captured.is_ours:
+            return self.caller
         span = self.captured.span(node)
         return span if self.caller is None else span.called_from(self.caller)
 

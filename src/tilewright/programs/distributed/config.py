@@ -41,7 +41,11 @@ class DistributedConfig:
 
 def checked_devices(device_ids: Sequence[int]) -> list[int]:
     """Return the devices of a program; ValueError unless there are some, each once and none negative."""
-    found = list(device_ids)
+    try:
+        found = list(device_ids)
+    except TypeError:
+        message = f"device_ids names devices one by one, got {device_ids!r}: a list or range({device_ids!r})"
+        raise TypeError(message) from None
     if not found:
         raise ValueError("device_ids names one device or more, got none")
     if any(type(device) is not int or device < 0 for device in found):

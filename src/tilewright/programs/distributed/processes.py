@@ -28,8 +28,12 @@ PATIENCE = 2.0
 """Seconds that a process whose run is over has to say so."""
 SPINS = 50
 """How often a process looks before it sleeps."""
-FAILED, LATE = 1, 2
+FAILED, LATE, ALONE = 1, 2, 3
 """How a run came to be over."""
+
+
+class CalledOtherwise(Exception):
+    """Another process was called with other arguments, and plans for them while this one waits for it."""
 
 
 class ProcessProgress:
@@ -110,7 +114,7 @@ class ProcessRun:
             for rank in buffer.domain:
                 memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
                 places[rank] += room_of(buffer)
-            found[buffer] = Parts(memory, [self.group.rank], self.segments[self.group.rank].abort)
+            found[buffer] = Parts(memory, {self.group.rank: self.segments[self.group.rank].abort})
         self._staged_at = places[0]
         return found
 
@@ -167,16 +171,28 @@ class ProcessRun:
         try:
             while not self.done.wait(LOOK):
                 late = time.monotonic() - since > timeout
-                if not own[Control.ABORT] and (late or self.group.ended()):
-                    self._end(LATE if late else FAILED)
+                if not own[Control.ABORT] and (late or self._is_alone() or self.group.ended()):
+                    self._end(LATE if late else ALONE if self._is_alone() else FAILED)
         except BaseException:
             self._end()
             self.done.wait(PATIENCE)
             raise
+        if self.failure is not None and own[Control.ABORT] == ALONE:
+            raise CalledOtherwise
         if self.failure is not None:
             is_late = own[Control.ABORT] == LATE
             why = f"ranks have waited for each other for more than {timeout:g} s" if is_late else ""
             self.failure = self._explained(self.failure, why)
+
+    def plan_anew(self, planning: bool) -> None:
+        """Tell the others that this process plans for other arguments, or has done so."""
+        self.segments[self.group.rank].words[Control.PLANNING] = planning
+
+    def _is_alone(self) -> bool:
+        """Return whether another process, for which this one waits, was called with other arguments."""
+        number = self.segments[self.group.rank].words[Control.EPOCH]
+        words = (segment.words for segment in self.segments)
+        return any(each[Control.PLANNING] and each[Control.EPOCH] < number for each in words)
 
     def _end(self, how: int = FAILED) -> None:
         for segment in self.segments:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.call.binding import Bound
 from tilewright.call.device_tensor import DeviceTensor
+from tilewright.call.placement import MISSING, placed
+from tilewright.call.torch_state import has_shards
+from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
@@ -18,6 +21,7 @@ from tilewright.passes import chips, control_plane
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.ranked import Ranked
+from tilewright.programs.distributed.shards import on_whole
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load
@@ -44,6 +48,17 @@ class DistributedCompiledProgram(CompiledProgram):
     def configured(self, config: Any) -> CompiledProgram:
         """Return this program: its ranks were settled when it was compiled."""
         return self
+
+    def __call__(self, *args: Any, config: Any = None, **named: Any) -> Any:
+        """Run the host function; DTensors are gathered for it, and what it returns of them is sharded again."""
+        if not has_shards((*args, *named.values())):
+            return super().__call__(*args, config=config, **named)
+        entry = self.entry
+        given = dict(zip(entry.param_names, placed(entry.function, args, named), strict=True))
+        given = {name: value for name, value in given.items() if value is not MISSING}
+        directions = zip(entry.param_names, entry.directions, strict=True)
+        written = [name for name, direction in directions if direction is not ParamDirection.In]
+        return on_whole(super().__call__, given, written)
 
     def run_bound(self, bound: Bound) -> tuple[Any, ...]:
         """Run a host function on arguments that are bound; TypeError for memory that a worker holds."""

@@ -28,7 +28,8 @@ class ThreadProgress:
     def __init__(self, ranks: int) -> None:
         self.turns = [0] * ranks
         self.changed = threading.Condition()
-        self.waiting = 0
+        self.waiting: list[tuple[int, int]] = []
+        """What those who wait wait for: so many turns of a rank."""
         self.is_over = False
 
     def advance(self, rank: int, turns: int, wakes: bool) -> None:
@@ -43,14 +44,19 @@ class ThreadProgress:
         if self.turns[rank] >= number:
             return
         with self.changed:
-            self.waiting += 1
+            self.waiting.append((rank, number))
             try:
                 while self.turns[rank] < number and not self.is_over:
                     self.changed.wait(0.1)  # whoever advances may have looked before this one said that it waits
             finally:
-                self.waiting -= 1
+                self.waiting.remove((rank, number))
         if self.is_over:
             raise Ended
+
+    def blocked(self) -> int:
+        """Return how many wait for turns that have not been."""
+        with self.changed:
+            return sum(self.turns[rank] < number for rank, number in self.waiting)
 
     def begin(self) -> None:
         """Forget all turns."""

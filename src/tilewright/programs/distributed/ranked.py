@@ -9,8 +9,12 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import find
+from tilewright.call.thread_limit import thread_count
+from tilewright.core.enums import ForKind
+from tilewright.core.expr import Submit
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
+from tilewright.core.stmt import SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
@@ -19,8 +23,8 @@ from tilewright.interpret.hosts import HostMachine, host_functions
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.config import DistributedConfig
-from tilewright.programs.distributed.group import group_of, group_size
-from tilewright.programs.distributed.processes import ProcessRun, shared_args
+from tilewright.programs.distributed.group import Group, group_of, group_size
+from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, shared_args
 from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
@@ -101,17 +105,32 @@ class Ranked:
         if self.platform == INTERPRETER:
             return run_host(self.program, self.size, name, args, self._told)
         key = (name, *map(_kind, args))
-        planned = self.plans.get(key)
-        if planned is None:
-            planned = self._planned(name, args)
-            if self._can_be_kept and len(self.plans) < KEPT:
-                self.plans[key] = planned
+        planned = self.plans.get(key) or self._made(key, name, args)
         if isinstance(planned.run, TeamRun):
             bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
             TEAM.run(planned.run, bases, self.config.timeout_s)
         else:
-            self._run_together(planned.run, args)
+            try:
+                self._run_together(planned.run, args)
+            except CalledOtherwise:  # which all find out together
+                return self.run(name, args)
         return tuple(args[position] for position in planned.returned)
+
+    def _made(self, key: Hashable, name: str, args: Sequence[Any]) -> _Planned:
+        """Return a new plan, kept for the next call."""
+        runs = [each.run for each in self.plans.values() if isinstance(each.run, ProcessRun)]
+        for run in runs:
+            run.plan_anew(True)
+        try:
+            planned = self._planned(name, args)
+        except BaseException:
+            self.plans.clear()
+            raise
+        for run in runs:
+            run.plan_anew(False)
+        if self._can_be_kept and len(self.plans) < KEPT:
+            self.plans[key] = planned
+        return planned
 
     def _run_together(self, run: ProcessRun, args: Sequence[Any]) -> None:
         """Run this process's part; what failed leaves nothing that the next run could go on from."""
@@ -125,6 +144,8 @@ class Ranked:
         handle = self.config.process_group
         together = group_size(handle) > 1
         written = sorted(Footprints(self.program)[name].writes) if together else []
+        if together:
+            check_same(self.program[name], args, group_of(handle))
         given = shared_args(args, written) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
@@ -137,12 +158,22 @@ class Ranked:
             else team_run(machine.plan, self._native, self._body, given)
         )
         run.steps.keeps_windows = self.keeps_windows
+        if isinstance(run, TeamRun):
+            run.waits.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
         return _Planned(run, tuple(position for position in returned if position is not None))
 
     def _native(self, name: str) -> tuple[HostProgram, Function]:
         chip = self.chip(name)
         assert chip.native is not None
         return chip.native, chip.declared[name]
+
+    @computed_once
+    def _runs_side_by_side(self) -> bool:
+        """Whether a rank may do something on other threads while one of them waits."""
+        found = [s for function in self.program.function_list for s in statements(function.body)]
+        calls = (call for s in found for call in expressions(s))
+        loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
+        return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
 
     @computed_once
     def _can_be_kept(self) -> bool:
@@ -154,6 +185,24 @@ class Ranked:
 def _kind(arg: Any) -> Hashable:
     """Return what a plan depends on of an argument: of a tensor, not where it lies."""
     return (arg.data.shape, arg.data.strides, str(arg.data.dtype)) if isinstance(arg, Region) else repr(arg)
+
+
+def check_same(function: Function, args: Sequence[Any], group: Group) -> None:
+    """Raise where processes were called with arguments of other shapes, or with other numbers."""
+    told: list[dict[str, str]] = group.exchanged(
+        {param.name_hint: _told(arg) for param, arg in zip(function.params, args, strict=True)}
+    )
+    for name in told[0]:
+        passed = [each.get(name, "nothing") for each in told]
+        if len(set(passed)) > 1:
+            notes = [f"rank {rank} passed {each}" for rank, each in enumerate(passed)]
+            help = "every process passes the same tensors and numbers, those of all ranks"
+            message = f"processes were called with different `{name}`"
+            raise ExecutionError(message, spans=[function.span], notes=notes, help=help)
+
+
+def _told(arg: Any) -> str:
+    return f"{list(arg.data.shape)} {arg.data.dtype}" if isinstance(arg, Region) else repr(arg)
 
 
 def _is_same(arg: Any, result: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,10 +12,13 @@ from typing import Any
 from tilewright.errors import ExecutionError
 from tilewright.forks import Lock, after_fork
 from tilewright.interpret.hosts import Plan
+from tilewright.interpret.ranks import HELP
 from tilewright.programs.distributed.progress import Ended, ThreadProgress
 from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
+from tilewright.programs.distributed.waits import Waits
 from tilewright.programs.distributed.windows import own_parts
 
+STUCK = "all ranks that are left wait, and nobody can end that"
 LOOK = 0.05
 """Seconds between two looks of the caller, in which signals are handled."""
 
@@ -24,10 +26,9 @@ LOOK = 0.05
 class TeamRun:
     """What all ranks of this process do, again and again."""
 
-    def __init__(self, steps: Steps, abort: Any) -> None:
+    def __init__(self, steps: Steps, waits: Waits) -> None:
         self.steps = steps
-        self.abort = abort
-        """The word that ends waits in native code."""
+        self.waits = waits
         self.progress = ThreadProgress(len(steps.ranks))
         self.lock = threading.Lock()
         self.done = threading.Event()
@@ -36,7 +37,8 @@ class TeamRun:
 
     def begin(self, bases: Sequence[int]) -> None:
         """Make ready for a run on arguments that start at some addresses."""
-        self.abort.value, self.left, self.errors = 0, len(self.steps.ranks), []
+        self.left, self.errors = len(self.steps.ranks), []
+        self.waits.begin()
         self.done.clear()
         self.progress.begin()
         self.steps.begin(bases)
@@ -58,7 +60,7 @@ class TeamRun:
         """Let ranks that wait go on to their end, in vain."""
         with self.lock:
             self.errors.append((rank, error))
-        self.abort.value = 1
+        self.waits.end()
         self.progress.end()
 
     def wait(self, timeout: float) -> None:
@@ -66,19 +68,26 @@ class TeamRun:
         since = monotonic()
         try:
             while not self.done.wait(min(LOOK, timeout)):
-                if monotonic() - since > timeout and not self.abort.value:
-                    self.end(-1, ExecutionError(f"ranks have waited for each other for more than {timeout:g} s"))
+                late = monotonic() - since > timeout
+                if not self.waits.is_over and (late or self.is_stuck()):
+                    why = f"ranks have waited for each other for more than {timeout:g} s" if late else STUCK
+                    self.end(-1, ExecutionError(why, help=HELP))
         except BaseException as interrupt:
             self.end(-1, interrupt)
             self.done.wait(timeout)
             raise
 
+    def is_stuck(self) -> bool:
+        """Return whether all ranks that are not done have waited since the last look but one."""
+        with self.lock:
+            return self.waits.are_in_vain(self.left - self.progress.blocked(), tuple(self.progress.turns))
+
 
 def team_run(plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any]) -> TeamRun:
     """Return a plan made ready for the ranks of this process."""
-    abort = ctypes.c_int64(0)
-    parts = {buffer: own_parts(buffer, ctypes.addressof(abort)) for buffer in plan.buffers}
-    return TeamRun(steps_of(plan, natives, bodies, args, parts, range(plan.size)), abort)
+    waits = Waits(plan.size)
+    parts = {buffer: own_parts(buffer, waits.aborts) for buffer in plan.buffers}
+    return TeamRun(steps_of(plan, natives, bodies, args, parts, range(plan.size)), waits)
 
 
 class Team:
@@ -122,6 +131,9 @@ def named(errors: Sequence[tuple[int, BaseException]]) -> BaseException:
     if isinstance(first, ExecutionError):
         told = [] if rank < 0 else [f"on rank {rank}"]
         told += [f"rank {r}: {said(e)}" for r, e in sorted(errors[1:], key=lambda pair: pair[0])]
+        if rank < 0 and len(errors) > 1:  # shown where the first of them waits
+            told_by = min(errors[1:], key=lambda pair: pair[0])[1]
+            first.locate(told_by.spans if isinstance(told_by, ExecutionError) else ())
         first.notes = (*first.notes, *told)
     return first
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright.arrays import np
 from tilewright.core.region import Array
@@ -15,13 +15,16 @@ ALIGNED = 64
 
 
 class Parts:
-    """The parts of one buffer, in the order of the ranks of its domain; those of ranks that run here have records."""
+    """The parts of one buffer, in the order of the ranks of its domain; those of ranks that run here have records.
 
-    def __init__(self, memory: Mapping[int, Array], here: Collection[int], abort: int) -> None:
+    `aborts` says for those where the word lies that ends their waits.
+    """
+
+    def __init__(self, memory: Mapping[int, Array], aborts: Mapping[int, int]) -> None:
         self.memory = memory
-        self.here = [rank for rank in memory if rank in here]
+        self.here = [rank for rank in memory if rank in aborts]
         addresses = [self.address(rank) for rank in memory]
-        self._records = [domain_record(list(memory).index(rank), addresses, abort) for rank in self.here]
+        self._records = [domain_record(list(memory).index(rank), addresses, aborts[rank]) for rank in self.here]
         for rank, record in zip(self.here, self._records, strict=True):
             ctypes.c_int64.from_address(self.address(rank) - 8).value = ctypes.addressof(record)
 
@@ -46,9 +49,9 @@ def domain_record(number: int, addresses: Sequence[int], abort: int) -> ctypes.A
     return (ctypes.c_int64 * len(words))(*words)
 
 
-def own_parts(buffer: WindowBuffer, abort: int) -> Parts:
+def own_parts(buffer: WindowBuffer, aborts: Mapping[int, int]) -> Parts:
     """Return the parts of a buffer all of whose ranks run in this process."""
-    return Parts({rank: _aligned(room_of(buffer)) for rank in buffer.domain}, buffer.domain, abort)
+    return Parts({rank: _aligned(room_of(buffer)) for rank in buffer.domain}, aborts)
 
 
 def room_of(buffer: WindowBuffer) -> int:

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from tilewright.backends import host as native
+from tilewright.backends.cpu import emission
 from tilewright.backends.cpu.emit import memory
 from tilewright.backends.cpu.emit.arena import ALIGNMENT, Arena
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cpu.host import heap, program, tensors
+from tilewright.backends.cpu.host import heap, tensors
 from tilewright.backends.cpu.host.program import ProgramEmitter
 from tilewright.native.llvm import Value, i64
 from tilewright.native.loader import Loaded
@@ -178,7 +179,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Canaries:
 
     monkeypatch.setattr(memory, "Arena", GuardedArena)
     monkeypatch.setattr(tensors, "allocate", allocate)
-    monkeypatch.setattr(program, "ProgramEmitter", GuardedProgram)
+    monkeypatch.setattr(emission, "ProgramEmitter", GuardedProgram)
     monkeypatch.setattr(native, "load", keep)
     monkeypatch.setattr(native, "_free", look_and_free)
     return seen

@@ -19,7 +19,7 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor
 from tilewright.core.enums import NotifyOp, WaitCmp
 from tilewright.core.expr import Call
 from tilewright.dtypes import INT32
-from tilewright.native.domains import PAUSE, Record
+from tilewright.native.domains import PAUSE, TURNS, Record
 from tilewright.native.llvm import I1, I32, I64, PTR, TRUE, Value, i64
 from tilewright.ops.signals import SIGNS
 
@@ -110,4 +110,6 @@ def _wait(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     e.fail(TRUE, ENDED, call, Exact(text, lambda: numbers))
     b.do(f"br label %{e.exit}")
     b.begin(done)
+    with b.when(b.compare("icmp sgt", b.load(I64, times, 8), i64(TURNS))):
+        b.do(f"call void @rank.turned({abort})")
     return ()

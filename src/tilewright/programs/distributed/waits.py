@@ -1,0 +1,62 @@
+"""Waits: the words by which native waits of this process's ranks are ended, and by which one knows that they last."""
+
+from __future__ import annotations
+
+import ctypes
+
+from tilewright.native.domains import NAPS, SLEEPS
+
+WORDS = 16
+"""How many words a rank has: two lines of the cache."""
+
+_Seen = tuple[tuple[int, ...], tuple[int, ...], list[int]]
+
+
+class Waits:
+    """The words of all ranks: one not 0 once the run is over, and what `native/domains.py` counts behind it."""
+
+    def __init__(self, ranks: int) -> None:
+        self._words = (ctypes.c_int64 * (WORDS * ranks))()
+        self.aborts = {rank: ctypes.addressof(self._words) + 8 * WORDS * rank for rank in range(ranks)}
+        self.may_look = True
+        """Whether a rank that sleeps does nothing else: it has one thread, or no turns side by side."""
+        self._seen: list[_Seen] = []
+
+    def begin(self) -> None:
+        """Make ready for a run."""
+        ctypes.memset(self._words, 0, ctypes.sizeof(self._words))
+        self._seen = []
+
+    def end(self) -> None:
+        """Let all waits be over."""
+        for start in range(0, len(self._words), WORDS):
+            self._words[start] = 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run was ended."""
+        return bool(self._words[0])
+
+    def are_in_vain(self, left: int, turns: tuple[int, ...]) -> bool:
+        """Return whether so many ranks, all that could do anything, have slept in the same waits for three looks.
+
+        Each has then looked at its cell after all had begun to sleep, and found nothing; `turns` are those that were.
+        """
+        sleeps = tuple(self._words[SLEEPS::WORDS])
+        asleep = [rank for rank, number in enumerate(sleeps) if number % 2]
+        if not self.may_look or not asleep or len(asleep) != left:
+            self._seen = []
+            return False
+        now = sleeps, turns, [self._words[WORDS * rank + NAPS] for rank in asleep]
+        if self._seen and not _is_later(self._seen[-1], now):
+            same = self._seen[-1][:2] == now[:2]
+            self._seen = self._seen if same else [now]  # those that have not slept since may see what came last
+            return False
+        self._seen.append(now)
+        return len(self._seen) > 2  # noqa: PLR2004
+
+
+def _is_later(before: _Seen, now: _Seen) -> bool:
+    """Return whether all ranks sleep where they did, and have looked again."""
+    looked = all(new >= old + 2 for old, new in zip(before[2], now[2], strict=False))
+    return before[:2] == now[:2] and looked

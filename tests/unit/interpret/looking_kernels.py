@@ -1,0 +1,53 @@
+"""Kernels whose values Python looks at, in a file whose assertions nobody rewrites."""
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
+# pyright: reportOptionalMemberAccess=false, reportIndexIssue=false, reportOperatorIssue=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tilewright.language as pl
+
+SEEN: list[Any] = []
+
+
+@pl.jit
+def looking(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [3, 4])
+        looked = t.numpy()
+        more = looked + 1
+        SEEN.extend([t + 1, t > 100, -t, t / 0, more, t[0]])
+        SEEN.extend([np.max(t), t.numpy().sum(), np.maximum.reduce(t), t[2, 2], t[0, 1], t @ np.ones((4, 2))])
+        assert np.isfinite(t.numpy()).all()
+        assert (more == looked + 1).all()
+        print(t)
+        pl.store(t, [0, 0], out)
+        assert x.shape[0] > 2, f"there are {t[1, 0]}"
+    return out
+
+
+@pl.jit
+def misspelling(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    t = pl.load(x, [0, 0], [2, 3])
+    print(t.numbers)
+    pl.store(t, [0, 0], out)
+    return out
+
+
+@pl.jit
+def rebinding(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    t = pl.load(x, [0, 0], [2, 3])
+    t = t.numpy()
+    pl.store(t, [0, 0], out)
+    return out
+
+
+@pl.jit
+def hiding(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    t = pl.load(x, [0, 0], [2, 3])
+    SEEN = t.numpy()  # noqa: F841 - the kernel would go on to read the module's
+    pl.store(t, [0, 0], out)
+    return out

@@ -1,0 +1,51 @@
+"""Looking: what NumPy and Python make of the values of a kernel that is stepped through."""
+# pyright: reportCallIssue=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from unit.interpret.looking_kernels import SEEN, hiding, looking, misspelling, rebinding
+
+import tilewright.language as pl
+from tilewright.errors import UnknownAttributeError
+
+pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
+
+
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.BF16, pl.INT32], ids=str)
+def test_what_nobody_wrote_is_masked_in_all_that_is_computed_from_it(
+    dtype: pl.DataType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    SEEN.clear()
+    x = np.arange(1, 7).reshape(2, 3).astype(dtype.numpy)
+    with pytest.raises(AssertionError, match=r"there are 4"):
+        looking.debug(x)
+    *arrays, first = SEEN[:6]
+    written = np.zeros((3, 4), bool)
+    written[:2, :3] = True
+    for found in arrays:
+        np.testing.assert_array_equal(np.ma.getmaskarray(found), ~written)
+    np.testing.assert_array_equal(arrays[0].compressed(), np.arange(2, 8))
+    np.testing.assert_array_equal(arrays[3].compressed(), np.inf)  # a number that was computed, and no mask
+    assert str(first).split()[-1] == "--]"
+    top, total, along, missing, there, product = SEEN[6:]
+    assert (top, total, along[0], str(missing), there) == (6, 21, 4, "--", 2)
+    assert np.ma.getmaskarray(product).all()  # each row has a term that nobody wrote
+    assert arrays[0].dtype == arrays[2].dtype == (dtype.numpy if dtype is not pl.BF16 else np.float32)
+    assert len(capsys.readouterr().out.split("--")) == 7
+
+
+def test_elements_print_as_short_as_their_type_allows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AssertionError):
+        looking.debug(np.full((2, 3), 0.1, np.float32))
+    assert "[[0.1 0.1 0.1  --]" in capsys.readouterr().out
+
+
+def test_looking_binds_no_name_that_the_kernel_reads() -> None:
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(AttributeError, match="a tile has no attribute 'numbers': it has shape"):
+        misspelling.debug(x)
+    for refused in (rebinding, hiding):
+        with pytest.raises(UnknownAttributeError, match="numpy"):
+            refused.debug(x)

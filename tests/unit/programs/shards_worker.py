@@ -1,0 +1,99 @@
+"""One process of two: host functions on DTensors, with gradients, beside DDP; prints what it saw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.nn.parallel import DistributedDataParallel
+
+import tilewright.language as pl
+import tilewright.language.distributed as pld
+
+SIZE = 64
+NR = pl.dynamic("NR")
+X = pl.Tensor[[NR, 1, SIZE], pl.FP32]
+
+
+@pl.jit
+def reduce_chip(
+    x: pl.Tensor[[1, SIZE], pl.FP32],
+    y: pl.Out[pl.Tensor[[1, SIZE], pl.FP32]],
+    data: pl.InOut[pld.DistributedTensor[[1, SIZE], pl.FP32]],
+    signal: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, SIZE]), [0, 0], data)
+        pld.tensor.allreduce(data, signal)
+        y = pl.store(pl.load(data, [0, 0], [1, SIZE]), [0, 0], y)
+    return y
+
+
+@pl.jit.host
+def summed_backward(dy: X, dx: pl.Out[X]):
+    n = pld.world_size()
+    rows = pld.alloc_window_buffer([1, SIZE], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer(n * pl.INT32.get_byte())
+    for r in pl.range(n):
+        data = pld.window(rows, [1, SIZE], dtype=pl.FP32)
+        reduce_chip(dy[n - 1 - r], dx[r], data, pld.window(cells, [n, 1], dtype=pl.INT32), device=r)
+    return dx
+
+
+@pl.jit.host(backward=summed_backward)
+def summed(x: X, y: pl.Out[X]):
+    n = pld.world_size()
+    rows = pld.alloc_window_buffer([1, SIZE], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer(n * pl.INT32.get_byte())
+    for r in pl.range(n):
+        data = pld.window(rows, [1, SIZE], dtype=pl.FP32)
+        reduce_chip(x[r], y[r], data, pld.window(cells, [n, 1], dtype=pl.INT32), device=r)
+    return y
+
+
+def say(name: str, got: Any, wanted: Any) -> None:
+    print(f"{name}: {'right' if torch.allclose(got, wanted, rtol=1e-4, atol=1e-5) else (got, wanted)}", flush=True)
+
+
+dist.init_process_group("gloo")
+rank, size = dist.get_rank(), dist.get_world_size()
+mesh: Any = init_device_mesh("cpu", (size,))
+torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+rows, scales = torch.randn(size, 1, SIZE), torch.randn(size, 1, SIZE)
+mine: Any = DTensor.from_local(rows[rank : rank + 1].clone(), mesh, [Shard(0)])
+
+made: Any = summed(mine)
+say("returned", made.to_local(), rows.sum(0, keepdim=True))
+print(f"placed: {made.placements == (Shard(0),)}", flush=True)
+into: Any = DTensor.from_local(torch.zeros(1, 1, SIZE), mesh, [Shard(0)])
+summed(mine, into)
+say("in place", into.to_local(), rows.sum(0, keepdim=True))
+program = summed.compile(torch.empty(size, 1, SIZE))
+program(mine, into.zero_())
+say("compiled", into.to_local(), rows.sum(0, keepdim=True))
+
+square: Any = init_device_mesh("cpu", (1, size))
+try:
+    summed(DTensor.from_local(rows, square, [Replicate(), Replicate()]))
+except ValueError as error:
+    print(f"refused: {'one mesh of one axis' in str(error)}", flush=True)
+
+linear = torch.nn.Linear(SIZE, SIZE)
+copy = torch.nn.Linear(SIZE, SIZE)
+copy.load_state_dict(linear.state_dict())
+module = DistributedDataParallel(linear)
+sharded: Any = DTensor.from_local(module(rows[rank])[None], mesh, [Shard(0)])
+loss = (summed(sharded).to_local() * scales[rank]).sum()
+loss.backward()
+wanted = copy(rows).sum(0, keepdim=True).expand(size, 1, SIZE)
+((wanted * scales).sum() / size).backward()
+say("beside DDP", linear.weight.grad, copy.weight.grad)
+
+whole = rows.clone().requires_grad_()
+operator = summed.as_torch_op("tilewright_tests::summed")
+(operator(whole) * scales).sum().backward()
+say("operator", whole.grad, scales.sum(0, keepdim=True).expand_as(rows))
+dist.destroy_process_group()
