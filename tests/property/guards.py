@@ -23,9 +23,10 @@ from ops.native import loud
 from unit.backends.cpu.canaries import GuardedArena, WatchedProgram
 
 from tilewright.backends import host as native
+from tilewright.backends.cpu import emission
 from tilewright.backends.cpu.emit import memory
 from tilewright.backends.cpu.emit.arena import ALIGNMENT
-from tilewright.backends.cpu.host import heap, program
+from tilewright.backends.cpu.host import heap
 from tilewright.native.loader import Loaded
 
 PAGE = mmap.PAGESIZE
@@ -212,7 +213,7 @@ def guarded(guard: Guard) -> Generator[None]:
         patch.setattr(native, "_libc_free", lambda: HEAP.free)
         if guard is Guard.TILES:
             patch.setattr(memory, "Arena", PagedArena)
-            patch.setattr(program, "ProgramEmitter", PagedProgram)
+            patch.setattr(emission, "ProgramEmitter", PagedProgram)
         yield
 
 
