@@ -13,8 +13,14 @@ import pytest
 from ops.launched import launched
 from unit.backends.cpu.running import Native, floats, native
 
+import tilewright.language as pl
+from tilewright.backends.cpu.emit.work import WORTH, Estimate
+from tilewright.core.stmt import ForStmt
+from tilewright.core.visitor import statements
 from tilewright.errors import ExecutionError
+from tilewright.frontend.programs import as_program
 from tilewright.native import threads
+from tilewright.passes.manager import PassManager
 
 SHIFT = """
 M = pl.dynamic("M")
@@ -230,6 +236,24 @@ def test_as_many_threads_run_as_the_setting_says_and_torch_brings_its_own(runtim
 def test_work_that_is_not_worth_a_second_thread_stays_on_the_callers(rows: int, workers: int) -> None:
     told = in_child(COUNT, "", ROWS=str(rows), TILEWRIGHT_SMALL_WORK="alone")
     assert told == f"0\n{workers}\npool\n"
+
+
+def test_what_moves_whole_tensors_is_worth_a_thread_however_few_ops_it_is() -> None:
+    """How large they are may only be known to the running program."""
+    text = """
+import tilewright.language as pl
+M = pl.dynamic("M")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[M, 64], pl.FP32], out: pl.InOut[pl.Tensor[[4 * M, 64], pl.FP32]]):
+        for i in pl.parallel(4):
+            out = pl.assemble(out, x, [i * pl.tensor.dim(x, 0), 0])
+        return out
+"""
+    program = PassManager.get_strategy().run_passes(as_program(pl.parse(text)))
+    (loop,) = (stmt for stmt in statements(program["main"].body) if isinstance(stmt, ForStmt))
+    assert Estimate(program).each_turn(loop) >= WORTH
 
 
 @pytest.mark.parametrize("runtime", TORCH)

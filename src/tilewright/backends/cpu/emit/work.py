@@ -13,7 +13,7 @@ from tilewright.core.expr import Call, ConstInt, Expr, Invoke, Submit
 from tilewright.core.op import Kind, OpSpec
 from tilewright.core.program import Program
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
-from tilewright.core.types import TileType
+from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, expressions
 from tilewright.records import record
 
@@ -106,11 +106,18 @@ class Estimate:
         if isinstance(expr, (Invoke, Submit)):
             return self.call(expr.op.name)
         if not isinstance(expr, Call) or expr.op.kind is not Kind.TILE:
-            return 1
+            return PIECE if _moves_tensors(expr) else 1
         sizes = [math.prod(x.type.shape) for x in (expr, *expr.args) if isinstance(x.type, TileType)]
         if is_product := "matmul" in expr.op.name or "gemv" in expr.op.name:
             sizes.append(math.isqrt(math.prod(sorted(sizes)[-3:])))  # of m k, k n and m n that is m n k
         return 1 + max(sizes, default=0) * (1 if is_product else _weight(expr.op.spec)) // ELEMENTS
+
+
+def _moves_tensors(expr: Expr) -> bool:
+    """Return whether an op makes or fills whole tensors, however large they are; a write of one element does not."""
+    if not isinstance(expr, Call) or expr.op.kind is not Kind.TENSOR or not isinstance(expr.type, TensorType):
+        return False
+    return not expr.op.spec.is_view and expr.op.spec.name != "write"
 
 
 def _weight(spec: OpSpec) -> int:
