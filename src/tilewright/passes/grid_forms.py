@@ -138,16 +138,15 @@ class _Forms(Rewriter):
         inner = loop
         while len(inner.body) == 1 and isinstance(within := inner.body.stmts[0], ForStmt) and not hands_on(within):
             inner = within
-        if hands_on(loop) or not _has_product(inner.body) or (kernel := self._kernel(inner)) is None:
+        own = {var for stmt in statements(inner.body) for var in defined(stmt)}
+        args = [var for var in reads(inner.body) if var not in own]
+        if hands_on(loop) or not _has_product(inner.body) or (kernel := self._kernel(inner, args)) is None:
             return loop
-        args = [var for var in reads(inner.body) if var not in _own(inner.body)]
         self.functions[kernel.name] = kernel
         return _with_innermost(loop, inner, _called(kernel.name, args, inner))
 
-    def _kernel(self, loop: ForStmt) -> Function | None:
+    def _kernel(self, loop: ForStmt, read: Sequence[Var]) -> Function | None:
         """Return what a loop does in each turn as a function of what it reads; None where that is more than memory."""
-        own = _own(loop.body)
-        read = [var for var in reads(loop.body) if var not in own]
         carried = {n for var in read if isinstance(var.type, TensorType) for n in var.type.shape}
         named = {e for stmt in statements(loop.body) for e in expressions(stmt) if isinstance(e, Symbol)}
         is_plain = all(isinstance(var.type, (TensorType, ScalarType)) for var in read) and named <= carried
@@ -157,10 +156,6 @@ class _Forms(Rewriter):
         params = [Var(v.name_hint, v.type, v.span, v.bounds) for v in read]
         body = Rewriter(dict(zip(read, params, strict=True)), fresh=True).body(loop.body)
         return Function(name, tuple(params), (), body, loop.span, FunctionType.InCore, directions(params, body))
-
-
-def _own(body: SeqStmts) -> set[Var]:
-    return {var for stmt in statements(body) for var in defined(stmt)}
 
 
 def _with_innermost(loop: ForStmt, inner: ForStmt, stmt: Stmt) -> ForStmt:
