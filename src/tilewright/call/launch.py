@@ -184,7 +184,7 @@ def error_numbers(context: Any) -> list[int]:
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     """Return what an entry returns; ExecutionError for what the program did wrong."""
     staged, native, trace = Staged.of(bound), native.on(device_of(bound)), CURRENT.get()
-    words = staged.room()
+    words, native = staged.room(), native if trace is None else native.traced()
     if trace is None:
         around = context(native)
         native.calls[bound.entry.name](words, around)
@@ -205,7 +205,7 @@ def _run_traced(trace: Trace, native: HostProgram, name: str, words: Any) -> Any
 
     found = recorder(parallel_address(thread_count(), native.emit))
     around = context(native, found)
-    with trace.call(name, found, native.loaded.addresses):
+    with trace.call(name, found, native.loaded.addresses, native.timeline):
         native.calls[name](words, around)
     return around
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from tilewright.programs.explored import Explored
 from tilewright.programs.platforms import DEFAULT
 
 if TYPE_CHECKING:
-    from tilewright.backends.interface import Anatomy, Note
+    from tilewright.backends.interface import Anatomy, Note, Reach
     from tilewright.call.binding import Bound
     from tilewright.core.enums import ParamDirection
     from tilewright.core.stmt import SeqStmts
@@ -42,10 +43,10 @@ class Explained(Explored):
         work = _counted(lowered, self.entry.name, bound)
         seconds, call_seconds = self._measured(bound, args, named)
         code, names = self.loaded.code, [entry.name for entry in lowered.entries]
-        anatomy = code.backend.anatomy(lowered, names, code.target)
-        notes = [*anatomy.notes, *_loops(lowered, thread_count())]
+        anatomy, reach = code.backend.anatomy(lowered, names, code.target), code.backend.reach(thread_count())
+        notes = [*anatomy.notes, *(() if reach.spans_nests else _loops(lowered, reach))]
         needed = min(_argument_bytes(bound, self.entry.directions), work.loaded + work.stored or float("inf"))
-        limits = self._limits(work.flops, needed, seconds, thread_count())
+        limits = self._limits(work, needed, seconds, thread_count())
         return Explanation(
             self.declared.name,
             self.platform,
@@ -55,9 +56,9 @@ class Explained(Explored):
             needed,
             work.loaded + work.stored,
             limits,
-            tuple(_done(lowered, anatomy, thread_count())),
+            tuple(_done(lowered, anatomy, reach)),
             tuple(_lines(notes, lowered)),
-            advised(lowered, work, limits, seconds, call_seconds, notes, thread_count()),
+            advised(lowered, work, limits, seconds, call_seconds, notes, reach),
         )
 
     def speed(self, *args: Any, **named: Any) -> Speed:
@@ -96,38 +97,36 @@ class Explained(Explored):
         alone = timed(prepared(native, bound), ROUNDS, elapsed, longest=LONGEST)
         return min(alone), min(called)
 
-    def _limits(self, flops: float, needed: float, seconds: float, threads: int) -> tuple[Limit, ...]:
-        """Return what of the processor's a call used; of other devices nothing was measured."""
-        from tilewright.native.peaks import peaks
+    def _limits(self, work: Work, needed: float, seconds: float, threads: int) -> tuple[Limit, ...]:
+        """Return what of the machine's a call used, where that is known."""
         from tilewright.programs.explanation import Limit
 
-        if self.loaded.code.backend.name != DEFAULT:
-            return ()
-        most = peaks(threads)
-        used = [("memory", "B/s", needed, most.bytes), ("FMA", "FLOP/s", flops, most.flops)]
-        return tuple(Limit(name, unit, amount / seconds, peak) for name, unit, amount, peak in used)
+        used = {"B/s": needed / seconds, "FLOP/s": work.flops / seconds}
+        peaks = self.loaded.code.backend.peaks(threads, work.product)
+        return tuple(Limit(peak.name, peak.unit, used[peak.unit], peak.most) for peak in peaks)
 
 
-def _done(lowered: Program, anatomy: Anatomy, threads: int) -> Iterator[str]:
+def _done(lowered: Program, anatomy: Anatomy, reach: Reach) -> Iterator[str]:
     """Yield what was made of the whole program."""
     from tilewright.passes.launches import launches
 
     for entry in lowered.entries:
         for launch in launches(lowered, entry):
-            side = f"on up to {threads} threads" if launch.count else "on one thread"
+            side = f"on up to {reach}" if launch.count else f"on one {reach.one}"
             yield f"starts {launch.what}, {side}: {launch.does}"
     yield from (f"tiles of {note.text}" for note in anatomy.notes if note.kind == "tiles")
+    yield from (note.text for note in anatomy.notes if note.kind == "kernel")
     for memory in (memory for memory in anatomy.memory if memory.size >= LARGE):
         yield f"`{memory.function}` keeps {memory.size} bytes of tiles in memory, the rest in registers"
 
 
-def _loops(lowered: Program, threads: int) -> Iterator[Note]:
+def _loops(lowered: Program, reach: Reach) -> Iterator[Note]:
     """Yield which loops of entries run on several threads, and why others do not."""
     for entry in lowered.entries:
-        yield from _turns(entry.body, threads, is_inside=False)
+        yield from _turns(entry.body, reach, is_inside=False)
 
 
-def _turns(body: SeqStmts, threads: int, *, is_inside: bool) -> Iterator[Note]:
+def _turns(body: SeqStmts, reach: Reach, *, is_inside: bool) -> Iterator[Note]:
     from tilewright.backends.interface import Note
     from tilewright.core.enums import ForKind
     from tilewright.core.stmt import ForStmt
@@ -139,10 +138,10 @@ def _turns(body: SeqStmts, threads: int, *, is_inside: bool) -> Iterator[Note]:
         if isinstance(stmt, ForStmt) and stmt.span.is_known:
             why = "they hand values on or leave early" if stmt.kind is ForKind.Parallel else "no pl.parallel"
             why = "inside a turn of another loop" if is_inside else why
-            side = f"turns run side by side, on up to {threads}" if starts and not is_inside else f"in order: {why}"
-            yield Note("threads", side, stmt.span.filename, stmt.span.line)
+            side = f"turns run side by side, on up to {reach.width}" if starts and not is_inside else f"in order: {why}"
+            yield Note(reach.noun, side, stmt.span.filename, stmt.span.line)
         for inner in bodies(stmt):
-            yield from _turns(inner, threads, is_inside=is_inside or starts)
+            yield from _turns(inner, reach, is_inside=is_inside or starts)
 
 
 def _copied(value: Any) -> Any:
@@ -173,7 +172,9 @@ def _argument_bytes(bound: Bound, directions: Sequence[ParamDirection]) -> float
 def _lines(notes: Sequence[Note], lowered: Program) -> Iterator[ExplainedLine]:
     from tilewright.programs.explanation import ExplainedLine
 
-    sources = {f.span.filename: f.span.source for f in lowered.function_list if f.span.source is not None}
+    known = [f.span for f in lowered.function_list if f.span.source is not None]
+    short = {os.path.basename(span.filename): span.source for span in known}  # as PTX has it
+    sources = short | {span.filename: span.source for span in known}
     by_line: dict[tuple[str, int], list[Note]] = {}
     for note in notes:
         if note.number:
