@@ -128,18 +128,23 @@ class Peak(NamedTuple):
     most: float
 
 
+THREADS, RANKS = "threads", "ranks"
+
+
 class Reach(NamedTuple):
-    """What turns of a parallel loop run side by side on: how many there are, and of what."""
+    """What turns of a parallel loop run side by side on, or dispatches of a host function: how many, and of what."""
 
     width: int
-    noun: str = "threads"
-    spans_nests: bool = False
-    """Whether loops in each other are one grid."""
+    noun: str = THREADS
 
     @property
-    def one(self) -> str:
-        """What one of them is called."""
-        return self.noun.removesuffix("s")
+    def spans_nests(self) -> bool:
+        """Whether loops in each other are one grid."""
+        return self.noun != THREADS
+
+    def side(self, is_wide: bool) -> str:
+        """Return where something runs."""
+        return f"on up to {self}" if is_wide or self.noun == RANKS else f"on one {self.noun.removesuffix('s')}"
 
     def __str__(self) -> str:
         return f"{self.width} {self.noun}"

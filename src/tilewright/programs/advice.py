@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.backends.interface import Note, Reach
+from tilewright.backends.interface import RANKS, Note, Reach
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Invoke, Submit
 from tilewright.core.program import Program
@@ -38,7 +38,7 @@ def advised(
 
 def _threads(program: Program, seconds: float, reach: Reach) -> Iterator[Advice]:
     """Yield which loops could run on more threads than they do."""
-    if reach.width < 2 or seconds < SHORT:
+    if reach.width < 2 or reach.noun == RANKS or seconds < SHORT:
         return
     for entry in program.entries:
         if any(launch.count for launch in launches(program, entry)):

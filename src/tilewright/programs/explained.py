@@ -11,7 +11,7 @@ from tilewright.programs.explored import Explored
 from tilewright.programs.platforms import DEFAULT
 
 if TYPE_CHECKING:
-    from tilewright.backends.interface import Anatomy, Note, Reach
+    from tilewright.backends.interface import Anatomy, Backend, Note, Reach
     from tilewright.call.binding import Bound
     from tilewright.core.enums import ParamDirection
     from tilewright.core.stmt import SeqStmts
@@ -28,25 +28,38 @@ ROUNDS, LONGEST = 20, 0.5
 class Explained(Explored):
     """What a compiled program says about its speed."""
 
+    ranks = 1
+    """How many run it together."""
+
+    @property
+    def backend(self) -> Backend:
+        """What computes for it."""
+        return self.loaded.code.backend
+
+    @property
+    def reach(self) -> Reach:
+        """What its turns run side by side on."""
+        from tilewright.call.thread_limit import thread_count
+
+        return self.backend.reach(thread_count())
+
     def explain(self, *args: Any, **named: Any) -> Explanation:
         """Return why a call takes as long as it does: what it did, what the machine can do, and what to try.
 
         The call is made some times over, so what it changes in place goes on changing.
         """
-        from tilewright.call.thread_limit import thread_count
         from tilewright.passes.stages import walked
         from tilewright.programs.advice import advised
         from tilewright.programs.explanation import Explanation
 
         bound = self.entry.bound(args, named)
         lowered = walked(self.source).stages[-1].after
-        work = _counted(lowered, self.entry.name, bound)
+        work = _counted(lowered, self.entry.name, bound, self.ranks)
         seconds, call_seconds = self._measured(bound, args, named)
-        code, names = self.loaded.code, [entry.name for entry in lowered.entries]
-        anatomy, reach = code.backend.anatomy(lowered, names, code.target), code.backend.reach(thread_count())
+        anatomy, reach = self.anatomy(lowered), self.reach
         notes = [*anatomy.notes, *(() if reach.spans_nests else _loops(lowered, reach))]
         needed = min(_argument_bytes(bound, self.entry.directions), work.loaded + work.stored or float("inf"))
-        limits = self._limits(work, needed, seconds, thread_count())
+        limits = self._limits(work, needed, seconds)
         return Explanation(
             self.declared.name,
             self.platform,
@@ -68,7 +81,7 @@ class Explained(Explored):
         """
         from tilewright.explore.page import Roofline, Speed
 
-        if self.loaded.code.backend.name == DEFAULT:
+        if self.backend.name == DEFAULT:
             args, named = tuple(map(_copied, args)), {name: _copied(value) for name, value in named.items()}
         found = self.explain(*args, **named)
         most = {limit.unit: limit.most for limit in found.limits}
@@ -97,12 +110,13 @@ class Explained(Explored):
         alone = timed(prepared(native, bound), ROUNDS, elapsed, longest=LONGEST)
         return min(alone), min(called)
 
-    def _limits(self, work: Work, needed: float, seconds: float, threads: int) -> tuple[Limit, ...]:
+    def _limits(self, work: Work, needed: float, seconds: float) -> tuple[Limit, ...]:
         """Return what of the machine's a call used, where that is known."""
+        from tilewright.call.thread_limit import thread_count
         from tilewright.programs.explanation import Limit
 
         used = {"B/s": needed / seconds, "FLOP/s": work.flops / seconds}
-        peaks = self.loaded.code.backend.peaks(threads, work.product)
+        peaks = self.backend.peaks(thread_count(), work.product)
         return tuple(Limit(peak.name, peak.unit, used[peak.unit], peak.most) for peak in peaks)
 
 
@@ -112,8 +126,7 @@ def _done(lowered: Program, anatomy: Anatomy, reach: Reach) -> Iterator[str]:
 
     for entry in lowered.entries:
         for launch in launches(lowered, entry):
-            side = f"on up to {reach}" if launch.count else f"on one {reach.one}"
-            yield f"starts {launch.what}, {side}: {launch.does}"
+            yield f"starts {launch.what}, {reach.side(bool(launch.count))}: {launch.does}"
     yield from (f"tiles of {note.text}" for note in anatomy.notes if note.kind == "tiles")
     yield from (note.text for note in anatomy.notes if note.kind == "kernel")
     for memory in (memory for memory in anatomy.memory if memory.size >= LARGE):
@@ -151,10 +164,10 @@ def _copied(value: Any) -> Any:
     return np.array(array_of(value)) if is_tensor(value) else value
 
 
-def _counted(lowered: Program, name: str, bound: Bound) -> Work:
+def _counted(lowered: Program, name: str, bound: Bound, ranks: int) -> Work:
     from tilewright.programs.work import Counter
 
-    return Counter(lowered).call(lowered[name], bound.values)
+    return Counter(lowered, ranks).call(lowered[name], bound.values)
 
 
 def _argument_bytes(bound: Bound, directions: Sequence[ParamDirection]) -> float:

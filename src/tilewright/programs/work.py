@@ -67,6 +67,8 @@ class Counter:
     """The functions of a lowered program, counted for one call."""
 
     program: Program
+    ranks: int = 1
+    """How often loops turn whose bounds no call tells: those over ranks."""
     machine: Machine = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,7 +111,7 @@ class Counter:
             return 1
         start, stop, step = (self._number(frame, each) for each in (stmt.start, stmt.stop, stmt.step))
         if start is None or stop is None or not step:
-            return 1
+            return self.ranks
         frame.values[stmt.loop_var] = start
         return len(range(start, stop, step))
 

@@ -8,6 +8,7 @@ import json
 from tilewright.programs.bisection import SECONDS, Bisection, bisected
 from tilewright.programs.validate import WrongPassError
 from tilewright.tools import arguments, screen
+from tilewright.tools.calls import refuse_hosts
 from tilewright.tools.exploring import HOLDS
 from tilewright.tools.files import as_command, named, program_in
 
@@ -31,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _bisect(options: argparse.Namespace) -> None:
     said = arguments.given(options.arguments)
     program = program_in(*named(options.file), said)
+    refuse_hosts(program, "bisect", "runs one kernel after every pass")
     (entry,) = program.entries
     called = arguments.inputs(entry, said, options.seed)
     with screen.working(f"bisecting {program.name}"), as_command():

@@ -139,7 +139,7 @@ class CUDA(Backend):
 
     def reach(self, threads: int) -> Reach:
         """Return the multiprocessors of this machine's first GPU."""
-        return Reach(driver().multiprocessors(0) if is_there() else 1, "multiprocessors", spans_nests=True)
+        return Reach(driver().multiprocessors(0) if is_there() else 1, "multiprocessors")
 
     def stream(self, device: str) -> int | None:
         """Return the current stream of a GPU, torch's where torch is loaded."""
