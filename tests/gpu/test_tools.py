@@ -62,7 +62,8 @@ def test_a_timeline_shows_kernels_on_their_streams(tmp_path: Path) -> None:
     assert all(end <= after["ts"] + 1 for end, after in zip(ends[:5], kernels[1:6], strict=True)), "in order"
     calls = [event for event in events if event.get("cat") == "call"]
     assert len(calls) == 4
-    assert all(call["ts"] - 50 < kernel["ts"] < call["ts"] + 1e6 for call, kernel in zip(calls, kernels[::2], strict=True))
+    after = [kernel["ts"] - call["ts"] for call, kernel in zip(calls, kernels[::2], strict=True)]
+    assert all(-50 < each < 1e6 for each in after), "one clock tells both"
 
 
 def test_products_are_held_against_tensor_cores() -> None:

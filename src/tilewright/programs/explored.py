@@ -78,6 +78,7 @@ class Explored:
 
     def page(self, *args: Any, **named: Any) -> Page:
         """Return what the page shows, as data."""
+        from tilewright.call.launch import on_host
         from tilewright.explore.gather import gathered
         from tilewright.explore.subject import Subject
         from tilewright.explore.watched import watched
@@ -89,6 +90,7 @@ class Explored:
         walk = walked(source)
         lowered = walk.stages[-1].after
         called = self.entry.bound(args, named).values if args or named else None
+        is_seen = called is not None and not host_functions(source)
         return gathered(
             Subject(
                 source.name,
@@ -101,7 +103,7 @@ class Explored:
                 [(record.name, record.start, record.end) for record in self.profile.records],
                 [*self._facts()],
                 speed=None if called is None else self.speed(*args, **named),
-                watch=None if called is None or host_functions(source) else partial(watched, source, self.entry.name, called),
+                watch=partial(watched, source, self.entry.name, [*map(on_host, called or ())]) if is_seen else None,
             )
         )
 
