@@ -14,6 +14,12 @@ from tilewright.tools.naming import CommandError
 
 ABOUT = """Say how long a kernel takes, called from Python and by itself, on random arguments. The spread is how wide
 the middle half of the runs is: above 5 % the machine is doing something else, too."""
+EPILOG = """examples:
+  tilewright bench kernel.py x=1000x128              median, least and most of 100 calls
+  tilewright bench kernels.py:softmax x=fp16:64x64   one of several kernels, another element type
+  tilewright bench ring.py:ring --ranks 4            a host function, on four ranks
+  tilewright bench kernel.py --platform cuda --json  on a GPU, every time
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

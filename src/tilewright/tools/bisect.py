@@ -15,6 +15,11 @@ from tilewright.tools.files import as_command, named, program_in
 ABOUT = """Run a kernel on random arguments after every pass, and as native code, and say which stage first changes the
 answer. The kernel and its arguments are then cut down to what shows it, and written as a file that can be run; the same
 for the text of any program, as `make fuzz` prints it. Ends with 1 where a stage is wrong."""
+EPILOG = """examples:
+  tilewright bisect kernel.py x=40x32                passes first, then native code
+  tilewright bisect kernel.py x=40x32 --passes-only  passes alone
+  tilewright bisect found.py -o small.py             of a failing random program, cut down to small.py
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -10,9 +10,14 @@ from tilewright.tools.calls import compiled_call
 from tilewright.tools.exploring import HOLDS
 from tilewright.tools.files import as_command
 
-ABOUT = """Run a kernel on random arguments and say how long it takes against what this machine's memory and its
-multiply-adds give, which lines were vectorized, fused, packed, streamed and put on threads, which were not and why,
-and the three changes most worth trying."""
+ABOUT = """Run a kernel on random arguments and say how long it takes against what the machine's memory and its
+multiply-adds, AMX or tensor cores give, which lines were vectorized, fused, packed, streamed and put on threads or
+launches, which were not and why, and the three changes most worth trying."""
+EPILOG = """examples:
+  tilewright explain kernel.py x=1000x128            all of it, line by line
+  tilewright explain kernel.py x=1000x128 --json     the same for scripts, in seconds and bytes
+  tilewright explain kernel.py --platform cuda       held against a GPU's memory and tensor cores
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ the IR after each pass, LLVM or Triton IR and PTX, machine code, memory, launche
 no server and no network. A kernel that is refused gets a page too, with the stage that refused it."""
 ACCESS = """Run a small call in the interpreter and say which elements of each argument its turns read and write: gaps,
 overlaps, repeated and strided reads, races, elements that nobody wrote. -o writes a page that plays it, too."""
-HOLDS = "a Python file with @pl.jit kernels, or else one @pl.program or @pl.function, or a file of PTO text"
+HOLDS = "a file of @pl.jit kernels and host functions, or of one @pl.program or @pl.function, or of PTO text"
 
 
 EXPLORE_EXAMPLES = """examples:
@@ -41,6 +41,7 @@ EXPLORE_EXAMPLES = """examples:
   tilewright explore script.py --run                 the program that a script's first call has compiled
   tilewright explore kernel.py x=40x32 --access      with what each turn touches, and how fast it is
   tilewright explore kernel.py --platform cuda       Triton IR, PTX and machine code of a GPU
+  tilewright explore ring.py:ring --ranks 4          a host function, and what it dispatches
   tilewright explore kernel.pto                      PTO text, line by line
 
 On the page: point at a line to see what it became, click to hold on to it, ? for the keys. The address says where you
