@@ -69,7 +69,8 @@ def test_a_timeline_shows_kernels_on_their_streams(tmp_path: Path) -> None:
 def test_products_are_held_against_tensor_cores() -> None:
     a = torch.ones(1024, 64, device="cuda", dtype=torch.float16)
     b = torch.ones(64, 1024, device="cuda", dtype=torch.float16)
-    found = product.compile(a, b, config=RunConfig(platform="cuda")).explain(a, b)
+    out = torch.zeros(1024, 1024, device="cuda")
+    found = product.compile(a, b, out, config=RunConfig(platform="cuda")).explain(a, b, out)
     assert [limit.name for limit in found.limits] == ["memory", "tensor cores"]
     assert all(1e11 < limit.most < 1e16 and 0 < limit.share < 1 for limit in found.limits)
     assert {note.kind for line in found.lines for note in line.notes} & {"tensor cores"}

@@ -88,7 +88,8 @@ class Trace:
         if before is not None and before is not self:
             before.flush()
             before.devices.pop(id(device), None)
-        _READERS[id(device)], self.devices[id(device)] = self, device
+        if before is not self:
+            _READERS[id(device)], self.devices[id(device)] = self, device
         device.begin()
 
     @contextmanager

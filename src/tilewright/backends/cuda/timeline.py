@@ -77,6 +77,7 @@ class Timeline:
         symbols = {name: gpu.address(name) for name in ("cuEventRecord", LAUNCH)}
         self.loaded: Loaded = load(emit(TEXT), symbols).pin()
         self._word("rows").value = self._rows.ctypes.data
+        self._count = self._word("count")
 
     @property
     def symbols(self) -> dict[str, int]:
@@ -85,7 +86,7 @@ class Timeline:
 
     def begin(self) -> None:
         """Compare the GPU's clock with the host's, where nothing waits that an older look is good for."""
-        if self._seen == self._word("count").value and monotonic_ns() - self._based > STALE:
+        if self._seen == self._count.value and monotonic_ns() - self._based > STALE:
             with self.gpu.using(self.device):
                 for _ in range(2):  # the second one finds everything ready
                     start = monotonic_ns()
@@ -96,11 +97,11 @@ class Timeline:
     @property
     def is_filling(self) -> bool:
         """Whether what was launched should be taken soon."""
-        return self._word("count").value - self._seen > CAPACITY // 2
+        return self._count.value - self._seen > CAPACITY // 2
 
     def taken(self) -> Iterator[Launched]:
         """Yield what was launched since the last time, once it has run; what somebody captured has no times."""
-        count = self._word("count").value
+        count = self._count.value
         first, self._seen = max(self._seen, count - CAPACITY), count
         with self.gpu.using(self.device):
             for number in range(first, count):
