@@ -79,12 +79,17 @@ FULL = "pl.full"
 
 
 def _remake(t: Translator, bound: Mapping[str, Value], mistake: KernelError) -> None:
-    """Start again where a tensor that is a mistake is one that `pl.full` makes: as a tile, which it would be there."""
-    for value in (bound.get(name) for name in mistake.blame if isinstance(mistake, OperandError)):
+    """Start again where a tensor is a mistake that is computed from what `pl.full` makes: from a tile."""
+    pending = [bound.get(name) for name in mistake.blame] if isinstance(mistake, OperandError) else []
+    seen: set[int] = set()
+    while pending:
+        value = pending.pop()
         made = t.assigned.get(value) if isinstance(value, Var) else value
-        if not isinstance(made, Call) or made.op is not OPS["tensor.full"] or (FULL, made.span) in t.widened:
+        if not isinstance(made, Call) or not isinstance(made.type, TensorType) or id(made) in seen:
             continue
-        if isinstance(made.type, TensorType) and is_static(made.type.shape):
+        seen.add(id(made))
+        pending += made.args
+        if made.op is OPS["tensor.full"] and is_static(made.type.shape) and (FULL, made.span) not in t.widened:
             raise Widened((FULL, made.span), tile(static_shape(made.type.shape), made.type.dtype), mistake=mistake)
 
 
