@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import field
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache
 from inspect import getattr_static
 from operator import is_not
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from tilewright.call.words import Probe
 from tilewright.dtypes import DataType
+from tilewright.forks import computed_once
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver
 from tilewright.frontend.value_keys import MISSING, kind_of, value_key
@@ -70,7 +71,7 @@ class Guards:
             return str(error) or "something it reads cannot be looked at without Python"
         return ""
 
-    @cached_property
+    @computed_once
     def hold(self) -> Callable[[], bool]:
         """A function that tells whether all tests hold, as the dispatcher would find them.
 
