@@ -19,7 +19,7 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.frontend.sub_workers import body_of
-from tilewright.interpret.hosts import HostMachine, host_functions
+from tilewright.interpret.hosts import HostMachine
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.config import DistributedConfig
@@ -178,7 +178,7 @@ class Ranked:
     @computed_once
     def _can_be_kept(self) -> bool:
         """Whether what the ranks do follows from the shapes of arguments and from numbers: no element is looked at."""
-        calls = [e for host in host_functions(self.program) for s in statements(host.body) for e in expressions(s)]
+        calls = [e for host in self.program.hosts for s in statements(host.body) for e in expressions(s)]
         return not any(getattr(getattr(call, "op", None), "name", "") == "tensor.read" for call in calls)
 
 
