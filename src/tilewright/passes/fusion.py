@@ -3,8 +3,8 @@
 Ops that work row by row wait in a group of ops with the same rows, and are computed together, whole chains of them in
 registers. A group ends where somebody needs a result in memory, where rows or columns differ, where a store and a load
 may meet, and where the statements around it do. A tile of one row that is loaded *floats*: every group may read it. A
-load that only a matrix product reads is read *in place*, where it lies in its tensor. What is gathered to be stored
-goes *straight* where the store does.
+load that only a matrix product reads is read *in place*, where it lies in its tensor, and what a product of few rows
+computes as it reads it waits for that. What is gathered to be stored goes *straight* where the store does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TypeAlias
 from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
-from tilewright.core.stmt import Stmt
+from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.passes.computed_operands import computed_operands
 from tilewright.passes.store_targets import Target
 from tilewright.records import mutable, record
 
@@ -138,6 +139,8 @@ class Recorder:
 
     def __init__(self, function: Function, roots: Mapping[Var, Var]) -> None:
         self.plan = Fusion(function)
+        self.computed = computed_operands(function)
+        """The tiles that products compute as they read them."""
         self.roots = roots
         self.stmt: Stmt | None = None
         """What is being looked at."""
@@ -196,7 +199,10 @@ class Recorder:
                 self.end("is needed in memory" if about else "what it computes is needed in memory", about)
 
     def record(self, tile: Waiting, operands: Sequence[Waiting], *, may_float: bool) -> Waiting:
-        """Let a tile wait, in the group of its rows or beside it."""
+        """Let a tile wait, in the group of its rows or beside it, or for the product that computes it."""
+        if isinstance(self.stmt, AssignStmt) and self.stmt.var in self.computed:
+            self.plan.note(self.stmt, in_place=True)
+            return tile
         if self.deepest > DEEPEST:
             self.end("no more functions can be applied to each other")
         tile.floats = may_float and self._floats(tile, operands)
