@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tilewright.backends.interface import RANKS, Anatomy, Backend, Reach, find
 from tilewright.call.binding import Bound
 from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.placement import MISSING, placed
@@ -18,6 +19,7 @@ from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
 from tilewright.interpret.hosts import chip_program, dispatched
 from tilewright.passes import chips, control_plane
+from tilewright.passes.stages import walked
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.ranked import Ranked
@@ -44,6 +46,29 @@ class DistributedCompiledProgram(CompiledProgram):
     def distributed_config(self) -> DistributedConfig:
         """On which devices it runs."""
         return self.loaded.config
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks it runs on."""
+        return self.loaded.size
+
+    @property
+    def backend(self) -> Backend:
+        """What computes on each rank."""
+        return find(self.loaded.platform)
+
+    @property
+    def reach(self) -> Reach:
+        """What its dispatches run side by side on."""
+        return Reach(self.ranks, RANKS)
+
+    def anatomy(self, lowered: Program) -> Anatomy:
+        """Return what is made of all that it dispatches, one behind the other."""
+        chips = self.loaded.chips.items()
+        found = [chip.anatomy(walked(chip_program(self.source, name)).stages[-1].after) for name, chip in chips]
+        stages = found[0].texts if found else ()
+        texts = {stage: [line for each in found for line in each.texts[stage]] for stage in stages}
+        return Anatomy(texts, [m for each in found for m in each.memory], [n for each in found for n in each.notes])
 
     def configured(self, config: Any) -> CompiledProgram:
         """Return this program: its ranks were settled when it was compiled."""
