@@ -18,9 +18,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
-import torch.distributed as dist
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
@@ -29,6 +29,7 @@ from tilewright.core.region import Region, whole
 from tilewright.interpret.hosts import HostMachine
 from tilewright.runtime import RunConfig
 
+dist: Any = torch.distributed
 NR = pl.dynamic("NR")
 DISPATCHES = 200
 M, K, BLOCK = 1024, 256, 64
@@ -185,7 +186,7 @@ def product(
 def publish(a: pl.Tensor[[M, K], pl.FP32], local: pl.InOut[pld.DistributedTensor[[M, K], pl.FP32]]):
     with pl.at(level=pl.Level.CORE_GROUP):
         for block in pl.range(M // BLOCK):
-            local = pl.store(pl.load(a, [block * BLOCK, 0], [BLOCK, K]), [block * BLOCK, 0], local)
+            pl.store(pl.load(a, [block * BLOCK, 0], [BLOCK, K]), [block * BLOCK, 0], local)
 
 
 @pl.jit
@@ -291,7 +292,7 @@ def _plan(program: Program, ranks: int, args: list[Region]) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--plan", action="store_true", help="only what planning takes")
     options.add_argument("--start", action="store_true", help="only what first calls take, with a warm cache")
     options.add_argument("--first", action="store_true", help=argparse.SUPPRESS)

@@ -18,6 +18,8 @@ from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Plan, WindowBuffer
 from tilewright.native import futexes
 from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.in_place import PAGE, InPlace
+from tilewright.programs.distributed.mapped import Pieces
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.segments import Control, Segment
 from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
@@ -76,45 +78,57 @@ class ProcessRun:
     """What this process does of a plan, again and again."""
 
     def __init__(
-        self, group: Group, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], written: Sequence[int]
-    ) -> None:
+        self, group: Group, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], written: Sequence[int],
+        chosen: InPlace,
+    ) -> None:  # fmt: skip
         self.group = group
         self.written = written
         self.sizes = {position: args[position].data.nbytes for position in written}
-        self.segments = self._shared(plan)
+        pieces = Pieces(plan, chosen)
+        room = self._room(plan, pieces)
+        self.segments = self._shared(room + pieces.rooms[group.rank])
         self.progress = ProcessProgress(group.rank, self.segments)
         self.number = 0
-        parts = self._parts(plan)
+        parts = self._parts(plan, pieces)
+        self._close()
         self.steps: Steps = steps_of(plan, natives, bodies, args, parts, [group.rank])
         self.turns = [len(turns) for turns in plan.turns]
         self.failure: BaseException | None = None
         self.done = threading.Event()
 
-    def _shared(self, plan: Plan) -> list[Segment]:
-        """Return the segments of all processes: parts of windows, and with rank 0 the tensors that are written."""
-        rank, room = self.group.rank, 0
-        for buffer in plan.buffers:
-            room += room_of(buffer) if rank in buffer.ranks else 0
-        staged = 2 * sum(map(aligned, self.sizes.values())) if rank == 0 else 0
-        own = Segment.made(room + staged)
+    def _room(self, plan: Plan, pieces: Pieces) -> int:
+        """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
+        held = [buffer for buffer in plan.buffers if self.group.rank in buffer.ranks and buffer not in pieces.of]
+        staged = 2 * sum(map(aligned, self.sizes.values())) if self.group.rank == 0 else 0
+        return -(-(sum(map(room_of, held)) + staged) // PAGE) * PAGE
+
+    def _shared(self, size: int) -> list[Segment]:
+        """Return the segments of all processes."""
+        own = Segment.made(size)
         told = self.group.exchanged((own.descriptor, own.size))
         processes = self.group.processes
-        segments = [
-            own if peer == rank else Segment.opened(processes[peer], descriptor, size)
+        return [
+            own if peer == self.group.rank else Segment.opened(processes[peer], descriptor, size)
             for peer, (descriptor, size) in enumerate(told)
         ]
-        self.group.exchanged(None)  # all have opened what they need
-        own.close()
-        return segments
 
-    def _parts(self, plan: Plan) -> Mapping[WindowBuffer, Parts]:
-        places, found = [0] * self.group.size, dict[WindowBuffer, Parts]()
-        for buffer in plan.buffers:
+    def _close(self) -> None:
+        """Give up all descriptors, once all processes have opened and mapped what they need."""
+        self.group.exchanged(None)
+        for segment in self.segments:
+            segment.close()
+
+    def _parts(self, plan: Plan, pieces: Pieces) -> Mapping[WindowBuffer, Parts]:
+        aborts = {self.group.rank: self.segments[self.group.rank].abort}
+        starts = [segment.size - room for segment, room in zip(self.segments, pieces.rooms, strict=True)]
+        found = pieces.parts(aborts, lambda rank: (self.segments[rank].descriptor, starts[rank]))
+        places = [0] * self.group.size
+        for buffer in (each for each in plan.buffers if each not in pieces.of):
             memory: dict[int, Array] = {}
             for rank in buffer.domain:
                 memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
                 places[rank] += room_of(buffer)
-            found[buffer] = Parts(memory, {self.group.rank: self.segments[self.group.rank].abort})
+            found[buffer] = Parts(memory, aborts)
         self._staged_at = places[0]
         return found
 

@@ -24,6 +24,7 @@ from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import Group, group_of, group_size
+from tilewright.programs.distributed.in_place import in_place
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, shared_args
 from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
 from tilewright.programs.platforms import INTERPRETER
@@ -152,10 +153,11 @@ class Ranked:
         returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
+        chosen = in_place(machine.plan, self.program)
         run = (
-            ProcessRun(group_of(handle), machine.plan, self._native, self._body, given, written)
+            ProcessRun(group_of(handle), machine.plan, self._native, self._body, given, written, chosen)
             if together
-            else team_run(machine.plan, self._native, self._body, given)
+            else team_run(machine.plan, self._native, self._body, given, chosen)
         )
         run.steps.keeps_windows = self.keeps_windows
         if isinstance(run, TeamRun):

@@ -55,10 +55,8 @@ class Segment:
 
     @staticmethod
     def opened(process: int, descriptor: int, size: int) -> Segment:
-        """Return the segment of another process; mapped, it needs no descriptor here."""
-        found = Segment(os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC), size)
-        found.close()
-        return found
+        """Return the segment of another process."""
+        return Segment(os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC), size)
 
     def part(self, offset: int, size: int) -> Array:
         """Return memory behind the page of control."""
