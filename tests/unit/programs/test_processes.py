@@ -65,5 +65,6 @@ def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: P
 def test_host_functions_take_dtensors_and_have_gradients_beside_ddp(tmp_path: Path) -> None:
     for said in launched(2, tmp_path, WORKER.with_name("shards_worker.py")):
         lines = [line for line in said.splitlines() if line.endswith((": right", ": True"))]
-        wanted = ["returned: right", "placed: True", "in place: right", "compiled: right", "refused: True"]
+        wanted = ["returned: right", "placed: True", "in place: right", "compiled: right", "stayed: True"]
+        wanted += ["gathered: right", "gathered in place: right", "went: True", "refused: True"]
         assert lines == [*wanted, "beside DDP: right", "operator: right"], said

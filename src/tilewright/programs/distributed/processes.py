@@ -142,22 +142,20 @@ class ProcessRun:
             at += aligned(size)
         return found
 
-    def run(self, args: Sequence[Any], timeout: float) -> None:
-        """Do what this process has to, and leave in `args` what all ranks wrote; raise what ended the run."""
+    def run(self, args: Sequence[Any], timeout: float, starts: Mapping[int, int]) -> None:
+        """Do what this process has to, and leave in `args` what all ranks wrote; raise what ended the run.
+
+        `starts` says of arguments that only stand for others where those begin, by their positions.
+        """
         self.number += 1
-        own, shared = self.segments[self.group.rank].words, self.staged(args)
-        own[Control.TURNS] = 0
+        shared = self.staged(args)
+        self.segments[self.group.rank].words[Control.TURNS] = 0
         if self.group.rank == 0:
             for position, array in shared.items():
                 array[...] = args[position].data
-        bases = [
-            shared[position].ctypes.data
-            if position in shared
-            else arg.data.ctypes.data
-            if isinstance(arg, Region)
-            else 0
-            for position, arg in enumerate(args)
-        ]
+        bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
+        for position, base in (*starts.items(), *((k, array.ctypes.data) for k, array in shared.items())):
+            bases[position] = base
         self.steps.begin(bases)
         self.failure = None
         self.done.clear()
