@@ -172,8 +172,8 @@ class Ranked:
             else team_run(machine.plan, self._native, self._body, given, chosen)
         )
         run.steps.keeps_windows = self.keeps_windows
-        if isinstance(run, TeamRun):
-            run.waits.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
+        looked_at = run.waits if isinstance(run, TeamRun) else run
+        looked_at.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
         return _Planned(run, tuple(position for position in returned if position is not None), rows)
 
     def _native(self, name: str) -> tuple[HostProgram, Function]:
