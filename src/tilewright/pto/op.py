@@ -117,15 +117,15 @@ def declare(
     return signed_in
 
 
-def unmeant(names: str, form: Form, family: str, rule: Rule | None = None) -> None:
-    """Declare ops that are read, printed and verified, and that nothing here can run: a kernel with one is refused."""
+def unmeant(names: str, form: Form, family: str, reason: str) -> None:
+    """Declare ops that are read, printed and verified, and that nothing can run: a kernel with one is refused."""
 
     def refuse(machine: object, op: Op) -> None:
-        raise PtoUnsupportedOpError(f"`{op.name}` cannot be run here ({family})")
+        raise PtoUnsupportedOpError(f"`{op.name}` cannot be run here ({family})", help=reason)
 
     refuse.__module__ = sys._getframe(1).f_globals["__name__"]  # pyright: ignore[reportPrivateUsage]
-    refuse.__doc__ = f"Read, printed and verified; nothing here runs it yet ({family})."
-    declare(names, form, rule=rule, is_by_bytes=True, family=family)(refuse)
+    refuse.__doc__ = f"Read, printed and verified, and refused where it would run: {reason}."
+    declare(names, form, is_by_bytes=True, family=family)(refuse)
 
 
 # what rules share

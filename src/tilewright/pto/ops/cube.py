@@ -1,7 +1,4 @@
-"""Cube micro-ops: matrices staged through the cube's memories and multiplied there. What leaves it is in `leaving`.
-
-Products of block-scaled matrices are read and verified; nothing here runs them yet.
-"""
+"""Cube micro-ops: matrices staged through the cube's memories and multiplied there. What leaves it is in `leaving`."""
 
 from __future__ import annotations
 
@@ -20,17 +17,17 @@ from tilewright.pto.machine.elements import cast, filled, where
 from tilewright.pto.machine.formats import decoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import FRACTAL, Matrix, as_bits, extents, lanes, up
+from tilewright.pto.machine.scales import GROUP, by_columns, by_rows, read_beside
 from tilewright.pto.machine.tiles import bytes_view
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, Rule, declare, element_type, unmeant, within
+from tilewright.pto.op import Constants, Rule, declare, element_type, within
 from tilewright.pto.ops.transfers import refuse_overlap
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space
 from tilewright.records import record
 
-_SCALED = "block-scaled matrices"
 _GM, _L1, _L0A, _L0B, _L0C, _BT = Space.GM, Space.MAT, Space.LEFT, Space.RIGHT, Space.ACC, Space.BIAS
 
 # staging
@@ -139,12 +136,9 @@ def _load(
     Matrix(target, major, depth, major).write(m, value)
 
 
-unmeant("pto.mte_l1_l0a_mx", free("ppii"), _SCALED, within(_L1, _L0A))
-unmeant("pto.mte_l1_l0b_mx", free("ppii"), _SCALED, within(_L1, _L0B))
-
 # products
 
-_CLAUSES = "unit_flag disable_gemv sat nosat tf32_mode n_dir"
+CLAUSES = "unit_flag disable_gemv sat nosat tf32_mode n_dir"
 _SUMS = {"f32": ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "hif8"), "i32": ("i8",)}
 _WORDS = {"unit_flag": ("check_only", "check_and_set"), "tf32_mode": ("round_even", "round_away")}
 
@@ -208,7 +202,7 @@ _EXAMPLES = {
 
 @declare(
     "pto.mad mad_acc",
-    free("pppiii", words=_CLAUSES),
+    free("pppiii", words=CLAUSES),
     rule=multiplies(_L0A, _L0B, _L0C),
     counts=I64,
     knows_packed=True,
@@ -224,7 +218,7 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr
 
 @declare(
     "pto.mad_bias",
-    free("ppppiii", words=_CLAUSES),
+    free("ppppiii", words=CLAUSES),
     rule=multiplies(_L0A, _L0B, _L0C, _BT),
     counts=I64,
     knows_packed=True,
@@ -238,10 +232,6 @@ def _biased(
     multiply(m, Product("sat" in words, tf32, bias=bias), a, b, c, extents(op, rows, cols, depth))
 
 
-unmeant("pto.mad_mx mad_mx_acc", free("pppiii", words=_CLAUSES), _SCALED, within(_L0A, _L0B, _L0C))
-unmeant("pto.mad_mx_bias", free("ppppiii", words=_CLAUSES), _SCALED, within(_L0A, _L0B, _L0C, _BT))
-
-
 @record
 class Product:
     """How matrices are multiplied: whether results are made finite, how f32 is rounded, and what is added."""
@@ -250,6 +240,8 @@ class Product:
     tf32: str = ""
     adds: bool = False
     bias: Pointer | None = None
+    is_scaled: bool = False
+    """Whether the scales beside both matrices count."""
 
 
 def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes: Sequence[int]) -> None:
@@ -258,6 +250,8 @@ def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes
     pitch = up(rows, FRACTAL)
     left = _factor(m, how, a.element, Matrix(a, rows, depth, pitch).read(m))
     right = _factor(m, how, b.element, Matrix(b, cols, depth, up(cols, FRACTAL)).read(m, is_turned=True))
+    if how.is_scaled:
+        left, right = _scaled(m, left, right, a, b)
     out = Matrix(c, rows, cols, pitch)
     total = c.element.dtype
     product = cast(m, m.b.tile("matmul", left, right), total)
@@ -267,6 +261,16 @@ def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes
         row = m.b.load(bytes_view(m, how.bias, (1, cols), (cols, 1)), (1, cols))
         product = m.b.tile("col_expand_add", product, row)
     _write(m, out, finite(m, product, total) if how.saturates else product)
+
+
+def _scaled(m: Machine, left: Expr, right: Expr, a: Pointer, b: Pointer) -> tuple[Expr, Expr]:
+    """Return factors times the powers of two beside them."""
+    (rows, depth), cols = tile_type(left).shape, tile_type(right).shape[1]
+    if depth % GROUP:
+        message = f"scaled matrices are multiplied over {depth} elements, and {GROUP} share a scale"
+        raise UnsupportedFeatureError(message, help=f"make it {up(depth, GROUP)}, and fill what is added with zeros")
+    right_powers = read_beside(m, b, cols, depth, is_turned=True)
+    return by_rows(m, left, read_beside(m, a, rows, depth)), by_columns(m, right, right_powers)
 
 
 def _write(m: Machine, out: Matrix, value: Expr) -> None:

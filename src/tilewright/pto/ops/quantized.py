@@ -1,7 +1,4 @@
-"""Quantized tiles: integers with a scale, per tile or row; and block-scaled products.
-
-Block-scaled products are read and verified; nothing here runs them yet.
-"""
+"""Quantized tiles: integers with a scale, per tile or row."""
 
 from __future__ import annotations
 
@@ -13,12 +10,10 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cover, read, static
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
-from tilewright.pto.op import Constants, declare, element_type, unmeant
+from tilewright.pto.op import Constants, declare, element_type
 from tilewright.pto.ops.conversions import converted
-from tilewright.pto.text.form import free, tile
+from tilewright.pto.text.form import tile
 
-_SCALED = "block-scaled matrices"
-_WORDS = "ins outs"
 BLOCK = 8
 """The factors of a row: one for each of eight columns, and again from the ninth on."""
 
@@ -66,4 +61,6 @@ def _dequantize(m: Machine, op: Op, target: Tile, source: Tile, scales: Tile, of
     cover(m, target, m.b.tile("row_expand_mul", m.b.tile("row_expand_sub", values, offset), scale))
 
 
-unmeant("pto.tget_scale_addr", free("zz", words=_WORDS), _SCALED)
+@declare("pto.tget_scale_addr", tile("z", "z"))
+def _bind_scales(m: Machine, op: Op, scales: Tile, data: Tile) -> None:
+    """Let a tile hold the scales of another: products are given both, and so each has bytes of its own here."""

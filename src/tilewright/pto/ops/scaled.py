@@ -7,13 +7,13 @@ columns, a row for each 32 rows of the right matrix and as many columns.
 from __future__ import annotations
 
 from tilewright.core.expr import Expr
-from tilewright.dtypes import FP8E8M0, FP32, UINT8
-from tilewright.ops.builder import element_of, known, tile_type
+from tilewright.dtypes import FP32
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.laws import multiplied
 from tilewright.pto.machine.elements import cast
-from tilewright.pto.machine.formats import seen_as
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.scales import GROUP, by_columns, by_rows, powers_of
 from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, Value
@@ -21,8 +21,6 @@ from tilewright.pto.op import Constants, declare
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
-GROUP = 32
-"""How many elements share a power of two."""
 _FLOATS = ("f8E4M3FN", "f8E5M2")
 _EXPONENTS = ("f8E8M0FNU", "i8", "ui8", "si8")
 
@@ -83,27 +81,16 @@ def _numbers(m: Machine, op: Op, a: Tile, left: Tile, b: Tile, right: Tile) -> t
     for value in (a, b):
         if None in map(known, value.valid) or value.limits != tuple(map(known, value.valid)):
             raise PtoValidShapeError(f"`{op.name}` multiplies whole tiles here", help="let all of them be valid")
-    (rows, depth), columns = a.limits, b.limits[1]
+    depth = a.limits[1]
     if depth % GROUP:
         raise PtoValidShapeError(f"`{op.name}` sums over {depth} elements", help=f"multiples of {GROUP}")
-    groups = depth // GROUP
-    short = m.b.tile("reshape", cast(m, read(m, a, a.valid), FP32), (rows * groups, GROUP))
-    scale = m.b.tile("reshape", _powers(m, op, left), (rows * groups, 1))
-    lhs = m.b.tile("reshape", m.b.tile("row_expand_mul", short, scale), (rows, depth))
-    powers = _powers(m, op, right)
-    for _ in range(GROUP.bit_length() - 1):
-        powers = m.b.tile("concat", powers, powers)
-    rhs = m.b.tile("mul", cast(m, read(m, b, b.valid), FP32), m.b.tile("reshape", powers, (depth, columns)))
-    return lhs, rhs
+    lhs, rhs = (cast(m, read(m, each, each.valid), FP32) for each in (a, b))
+    return by_rows(m, lhs, _powers(m, op, left)), by_columns(m, rhs, _powers(m, op, right))
 
 
 def _powers(m: Machine, op: Op, scale: Tile) -> Expr:
-    """Return the powers of two that exponents stand for; 255 is no number."""
+    """Return the powers of two that a tile of exponents stands for."""
     if scale.type.element.name not in _EXPONENTS:
         message = f"`{op.name}` takes exponents of one byte, got {scale.type.element}"
         raise PtoTypeMismatchError(message, help="f8E8M0FNU or ui8, one for each 32 elements along the inner axis")
-    exponents = read(m, scale, scale.valid)
-    if element_of(exponents) != FP8E8M0:
-        exponents = seen_as(m, cast(m, exponents, UINT8), FP8E8M0)
-    assert tile_type(exponents).dtype == FP8E8M0
-    return cast(m, exponents, FP32)
+    return powers_of(m, read(m, scale, scale.valid))
