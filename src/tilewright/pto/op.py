@@ -63,6 +63,8 @@ class Declaration:
     """Whether it knows what the bits of numbers mean of which one value holds several, or that no type here has."""
     meets: int = 1
     """How many work items see each other at it."""
+    example: str = ""
+    """Lines that do it, where its form alone does not tell them (see `examples`); `{op}` is its name."""
 
     def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
         """Write what an op does, given as many of its operands as its lowering takes; return its results."""
@@ -91,6 +93,7 @@ def declare(
     widens: float = 1,
     knows_packed: bool = False,
     meets: int = 1,
+    example: str = "",
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 
@@ -101,7 +104,7 @@ def declare(
     def signed_in(lowering: Lowering) -> Lowering:
         made = Declaration(
             form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens,
-            knows_packed, meets,
+            knows_packed, meets, example,
         )  # fmt: skip
         for name in (f"{dialect}.{word}" for word in words.split()):
             if OPS.setdefault(name, made) is not made:
