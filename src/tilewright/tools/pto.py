@@ -34,8 +34,8 @@ EPILOG = """examples:
   tilewright pto diff before.pto after.pto                          what they say differently
   tilewright pto explain trowsum                                    one op: form, meaning, rules, a kernel
 
-Arguments are given by the names the function has for them. A pointer takes a .npy file, or random, zeros, ones or
-arange with a shape; a scalar takes a number.
+Arguments are given by the names the function has for them. A pointer takes a .npy file, or random, zeros, ones,
+arange or a number with a shape; a scalar takes a number.
 """
 
 MAKERS: Mapping[str, Callable[[Any, tuple[int, ...]], Any]] = {
@@ -122,18 +122,22 @@ def _run(options: argparse.Namespace) -> None:
     func = entry_of(module, options.entry)
     if options.grid < 1:
         raise CommandError(f"--grid must be 1 or more, got {options.grid}")
-    given = _given(func, options.arguments)
-    rng = np.random.default_rng(options.seed)
-    values: list[Any] = [_value(argument, given[argument.name], rng) for argument in func.arguments]
+    values = given_values(func, options.arguments, options.seed)
     program = lowered(module, func, options.target)
     before = _copied(values)
-    _launch(program, options.platform, options.grid, values)
+    launch(program, options.platform, options.grid, values)
     _report(_buffers(func, before), _buffers(func, values))
     if options.save is not None:
         _save(options.save, _buffers(func, values))
     if options.compare:
-        _launch(program, "interpret", options.grid, before)
+        launch(program, "interpret", options.grid, before)
         _agree(_buffers(func, values), _buffers(func, before))
+
+
+def given_values(func: Func, texts: Sequence[str], seed: int) -> list[Any]:
+    """Return what a function is called with, as `NAME=VALUE` says it for each parameter."""
+    given, rng = _given(func, texts), np.random.default_rng(seed)
+    return [_value(argument, given[argument.name], rng) for argument in func.arguments]
 
 
 def _copied(values: Sequence[Any]) -> list[Any]:
@@ -185,10 +189,11 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     assert isinstance(argument.type, Ptr)
     dtype = argument.type.element.dtype.numpy
     maker, separator, shape = text.partition(":")
-    if separator and maker in MAKERS:
+    make = MAKERS.get(maker) or _constant(maker)
+    if separator and make:
         extents = shape_of(shape)
         try:
-            made = MAKERS[maker](rng, extents)
+            made = make(rng, extents)
         except (MemoryError, ValueError) as error:
             raise CommandError(f"{argument.name}={text}: {error}") from None
         return (made if dtype.kind not in "iu" or maker != "random" else made * INTEGER_RANGE).astype(dtype)
@@ -198,6 +203,15 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     if loaded.dtype != dtype and not (loaded.dtype.kind == "V" and loaded.dtype.itemsize == dtype.itemsize):
         raise CommandError(f"{text} holds {loaded.dtype} elements, and {argument.name} points to {dtype}")
     return np.reshape(np.frombuffer(bytearray(loaded.tobytes()), dtype), loaded.shape)
+
+
+def _constant(text: str) -> Callable[[Any, tuple[int, ...]], Any] | None:
+    """Return what fills a buffer with a number; nothing where the text is none."""
+    try:
+        number = int(text, 0) if text.lstrip("-").isalnum() else float(text)
+    except ValueError:
+        return None
+    return lambda rng, shape: np.full(shape, number)
 
 
 def _number(name: str, type_: Scalar, text: str) -> float:
@@ -211,7 +225,8 @@ def _number(name: str, type_: Scalar, text: str) -> float:
     return number
 
 
-def _launch(program: Program, platform: str, grid: int, values: Sequence[Any]) -> None:
+def launch(program: Program, platform: str, grid: int, values: Sequence[Any]) -> None:
+    """Run a program on values, which it may write."""
     from tilewright.programs.compiler import compile
 
     flat = [value.reshape(-1) if hasattr(value, "reshape") else value for value in values]

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tilewright.pto.elements import table as elements
+from tilewright.pto.examples.lines import example
 from tilewright.pto.laws import PAIRS
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.usage import usage
 from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.naming import check_known
-from tilewright.tools.pto_example import example
 
 
 def pto_page() -> str:
@@ -107,6 +107,6 @@ def _entry(name: str) -> Iterator[str]:
         yield f"On a machine: {said}"
     if taken := elements().get(name):
         yield f"Elements: A2/A3 {' '.join(taken.a3) or 'none'}; A5 {' '.join(taken.a5)}."
-    if text := example(name, declared):
-        yield "A kernel that runs it, as in `tilewright pto run example.pto x0=random:8x64 ... out=zeros:8x64`:"
+    if text := example(name):
+        yield "A kernel that runs it; its first line says how:"
         yield code(text, "mlir")

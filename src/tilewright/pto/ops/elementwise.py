@@ -67,7 +67,9 @@ def _function(op: Op) -> str:
 @declare("pto.tands tors", tile("te"), rule=reach, law=apart)
 @declare("pto.txor", tile("ttz?"), rule=reach)
 @declare("pto.txors", tile("tez?"), rule=reach)
-@declare("pto.vand vor vxor", register("vvm"))
+@declare(
+    "pto.vand vor vxor", register("vvm"), example="(%x: V<i32>, %y: V<i32>, %m: M<32>); %r = {op} %x, %y, %m -> V<i32>"
+)
 @elementwise
 def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
     """Elements of two, bit by bit."""
@@ -76,7 +78,7 @@ def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
 
 
 @declare("pto.tnot", tile("t"), rule=reach)
-@declare("pto.vnot", register("vm"))
+@declare("pto.vnot", register("vm"), example="(%x: V<i32>, %m: M<32>); %r = {op} %x, %m -> V<i32>")
 @elementwise
 def _inverted(m: Machine, op: Op, x: Expr) -> Expr:
     """Each element with its bits flipped."""
@@ -124,7 +126,13 @@ def _remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 # several steps at once
 
 
-@declare("pto.taxpy", tile("zs", "z"), rule=reach, is_by_source=True)
+@declare(
+    "pto.taxpy",
+    tile("zs", "z"),
+    rule=reach,
+    is_by_source=True,
+    example="(%x: T<8x64xf32>, %n: f32, %y: T<8x64xf32>); {op} ins(%x, %n) outs(%y)",
+)
 def _add_scaled(m: Machine, op: Op, target: Tile, source: Tile, scale: Expr) -> None:
     """A tile times a number, added to the destination."""
     dtype = target.type.element.dtype
@@ -168,7 +176,11 @@ def _scale_add(m: Machine, op: Op, total: Expr, lhs: Expr, rhs: Expr) -> Expr:
     return m.b.tile("add", m.b.tile("mul", total, lhs), rhs)
 
 
-@declare("pto.vexpdif", register("uun?", "u", "part", False))
+@declare(
+    "pto.vexpdif",
+    register("uun?", "u", "part", False),
+    example='(%x: V<f32>, %y: V<f32>, %m: M<32>); %r = {op} %x, %y, %m, "ODD" -> V<f32>',
+)
 def _exponential_of_difference(m: Machine, op: Op, lhs: Vector, rhs: Vector) -> Expr:
     """The exponential of a difference in fp32; of shorter floats, of their even or odd lanes."""
     type_, mask = op.results[0].of(VReg), mask_of(m, op)

@@ -31,13 +31,26 @@ def _fits(op: Op, _: Constants) -> None:
         raise PtoValidShapeError(f"the product is {product}, `%{op.outs[0].name}` holds {out.rows}x{out.cols}")
 
 
-@declare("pto.tmatmul tgemv", tile("zz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul tgemv",
+    tile("zz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example="(%a: A<16x32xf16>, %b: B<32x16xf16>, %out: C<16x16xf32>); {op} ins(%a, %b) outs(%out)",
+)
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices."""
     _write(m, target, a, b, m.b.tile("matmul", *_factors(m, a, b)))
 
 
-@declare("pto.tmatmul.acc tgemv.acc", tile("zzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.acc tgemv.acc",
+    tile("zzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example="(%c: C<16x16xf32>, %a: A<16x32xf16>, %b: B<32x16xf16>, %out: C<16x16xf32>)"
+    "; {op} ins(%c, %a, %b) outs(%out)",
+)
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices added to a third."""
     lhs, rhs = _factors(m, a, b)
@@ -45,7 +58,14 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) 
     _write(m, target, a, b, m.b.tile("matmul_acc", acc, lhs, rhs))
 
 
-@declare("pto.tmatmul.bias tgemv.bias", tile("zzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.bias tgemv.bias",
+    tile("zzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example="(%a: A<16x32xf16>, %b: B<32x16xf16>, %x: !pto.tile_buf<bias, 1x16xf32>, %out: C<16x16xf32>)"
+    "; {op} ins(%a, %b, %x) outs(%out)",
+)
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:
     """The product of two matrices, and a row added to each of its rows."""
     lhs, rhs = _factors(m, a, b)

@@ -33,9 +33,13 @@ from tilewright.pto.op import declare
 from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import VReg
 
+_FOLD = "(%x: T<8x64xf32>, %out: T<{}>); {{op}} ins(%x) outs(%out)"
 
-@declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"), law=reduced)
-@declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"), law=reduced)
+
+@declare("pto.trowsum trowmax trowmin trowprod", tile("tz?"), law=reduced, example=_FOLD.format("8x8xf32, valid=8x1"))
+@declare("pto.tcolsum tcolmax tcolmin tcolprod", tile("tz?"), law=reduced, example=_FOLD.format("1x64xf32"))
+@declare("pto.trowargmax trowargmin", tile("zz?", "z"), law=reduced, example=_FOLD.format("8x8xi32, valid=8x1"))
+@declare("pto.tcolargmax tcolargmin", tile("zz?", "z"), law=reduced, example=_FOLD.format("1x64xi32"))
 def _fold(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """What each row or column folds to, or the first place along it that holds that."""
     axis, word = op.name[5:8], op.name[8:]

@@ -51,20 +51,47 @@ def _check_scale(op: Op, scale: TileBuf, wanted: tuple[int, int]) -> None:
         raise PtoValidShapeError(message, help=f"one for each {GROUP} elements along the inner axis")
 
 
-@declare("pto.tmatmul.mx tgemv.mx", tile("zzzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.mx tgemv.mx",
+    tile("zzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example="(%a: A<16x64xf8E4M3FN>, %i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
+    "%b: B<64x32xf8E4M3FN>, %j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
+    "%out: C<16x32xf32>)"
+    "; {op} ins(%a, %i, %b, %j) outs(%out)",
+)
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales."""
     _write(m, target, a, b, m.b.tile("matmul", *_numbers(m, op, a, left, b, right)))
 
 
-@declare("pto.tmatmul.mx.acc tgemv.mx.acc", tile("zzzzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.mx.acc tgemv.mx.acc",
+    tile("zzzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example="(%c: C<16x32xf32>, %a: A<16x64xf8E4M3FN>, "
+    "%i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, %b: B<64x32xf8E4M3FN>, "
+    "%j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, %out: C<16x32xf32>)"
+    "; {op} ins(%c, %a, %i, %b, %j) outs(%out)",
+)
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales, added to a third."""
     acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
     _write(m, target, a, b, m.b.tile("matmul_acc", acc, *_numbers(m, op, a, left, b, right)))
 
 
-@declare("pto.tmatmul.mx.bias tgemv.mx.bias", tile("zzzzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.mx.bias tgemv.mx.bias",
+    tile("zzzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example="(%a: A<16x64xf8E4M3FN>, %i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
+    "%b: B<64x32xf8E4M3FN>, %j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
+    "%x: !pto.tile_buf<bias, 1x32xf32>, %out: C<16x32xf32>)"
+    "; {op} ins(%a, %i, %b, %j, %x) outs(%out)",
+)
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile, bias: Tile) -> None:
     """The product of two matrices with scales, and a row added to each of its rows."""
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
