@@ -25,6 +25,7 @@ _KINDS = {
     **dict.fromkeys("mn", "M<{bits}>"), **dict.fromkeys("se", "{element}"), "f": "{element}", "l": "P<{element}>",
 }  # fmt: skip
 """What an example passes for each kind of operand."""
+_NAMED = re.compile(r"\bpto\.[a-z][\w.]*")
 _CASTS = [pair.split("-") for pair in "i16-i32 i32-i16 i32-index f32-i32 i32-f32 f16-f32 f32-f16 i32-ui32".split()]
 
 
@@ -34,34 +35,31 @@ def example(name: str) -> str:
     declared = OPS[name]
     if declared.family:
         return ""
-    if not isinstance(declared.example, str):
-        return _whole(name, declared.example)
-    if declared.example:
+    if declared.example and isinstance(declared.example, str):
         said = declared.example.replace("{op}", name).replace("{width}", name.rpartition("_b")[2])
         return said if "func.func" in said else _kernel(said)
-    return next((text for lines in _derived(name, declared) if (text := _tried(lines))), "")
+    whole = kernel_of(name, declared.example)
+    if whole is not None:
+        return whole.text(name)
+    return next((text for lines in _derived(name, declared) if (text := _tried(lines))), _elsewhere().get(name, ""))
 
 
 def kernel_of(name: str, found: Examples) -> Kernel | None:
     """Return the whole kernel that a declaration has for an op, None where it has none."""
-    return (
-        found.get(name.partition(".")[2])
-        if isinstance(found, Mapping)
-        else found
-        if isinstance(found, Kernel)
-        else None
-    )
+    if isinstance(found, Mapping):
+        return found.get(name.partition(".")[2])
+    return found if isinstance(found, Kernel) else None
 
 
-def _whole(name: str, found: Examples) -> str:
-    """Return the kernel of an op, or one of another op of the same declaration or file that runs it too."""
-    own = kernel_of(name, found)
-    if own is not None:
-        return own.text(name)
-    noun = OPS[name].lowering.__module__
-    near = [(other, kernel_of(other, each.example)) for other, each in OPS.items() if each.lowering.__module__ == noun]
-    texts = (kernel.text(other) for other, kernel in near if kernel is not None)
-    return next((text for text in texts if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)), "")
+@cache
+def _elsewhere() -> dict[str, str]:
+    """Return for each op that stands in the kernel of another the first of these."""
+    found: dict[str, str] = {}
+    for name, declared in OPS.items():
+        text = kernel.text(name) if (kernel := kernel_of(name, declared.example)) else ""
+        for used in _NAMED.findall(text):
+            found.setdefault(used, text)
+    return found
 
 
 def _kernel(short: str) -> str:
