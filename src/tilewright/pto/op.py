@@ -20,6 +20,7 @@ from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Constants as Constants
 from tilewright.pto.module import Number, Op
 from tilewright.pto.text.form import Form
+from tilewright.pto.text.kinds import row_of
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import INDEX, Ptr, Scalar, Space, TensorView, TileBuf, Type, VReg
 from tilewright.records import record
@@ -170,11 +171,11 @@ def within(*spaces: Space) -> Rule:
 
 def reach(op: Op, _: Constants) -> None:
     """Raise where a pointwise op would read beyond a source to fill its output."""
-    target = op.outs[0].of(TileBuf)
-    for value in op.ins:
+    target, kinds = op.outs[0].of(TileBuf), OPS[op.name].form.words["ins"].kinds
+    for value, letter in zip(op.ins, row_of(kinds, [value.type for value in op.ins]), strict=False):
         source = value.type
-        if not isinstance(source, TileBuf):
-            continue
+        if not isinstance(source, TileBuf) or (letter == "z" and "t" in kinds):
+            continue  # a scratch tile is as large as it likes
         if (target.valid_rows or 0) > source.rows or (target.valid_cols or 0) > source.cols:
             filled = f"{target.valid_rows or '?'}x{target.valid_cols or '?'}"
             message = f"`{op.name}` fills {filled} elements, `%{value.name}` holds {source.rows}x{source.cols}"

@@ -37,7 +37,8 @@ class Argument:
         """What the command line gives it."""
         if not self.shape:
             return str(self.range[1] if self.range else 3)
-        return f"{'zeros' if self.is_written and not self.range else 'random'}:{'x'.join(map(str, self.shape))}"
+        filled = str(self.range[1]) if self.range else "zeros" if self.is_written else "random"
+        return f"{filled}:{'x'.join(map(str, self.shape))}"
 
 
 def _argument(text: str) -> Argument:

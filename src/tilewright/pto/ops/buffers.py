@@ -23,6 +23,7 @@ from tilewright.pto.machine.tiles import (
 from tilewright.pto.machine.values import Lowered, Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, equal, gives
+from tilewright.pto.operand_laws import boxed_alike
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import I64, Dims, Ptr, Scalar, Space, TileBuf, Type
@@ -235,6 +236,7 @@ def _keeps_bytes(op: Op, _: Constants) -> None:
     "pto.treshape",
     Form("z", "z", family="tile_buf"),
     rule=_keeps_bytes,
+    law=boxed_alike,
     is_by_bytes=True,
     example="(%x: T<8x64xf32>); %r = {op} %x -> T<16x32xf32>",
 )

@@ -36,6 +36,7 @@ from tilewright.pto.machine.tiles import (
 from tilewright.pto.machine.values import Tile, Vector, View
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import Constants, declare, element_type, equal, number_of
+from tilewright.pto.operand_laws import combined, gathered, gathered_blocks, scattered
 from tilewright.pto.ops.moves import flat
 from tilewright.pto.ops.selections import BYTE
 from tilewright.pto.ops.vector_memory import accessed, unsigned
@@ -75,6 +76,7 @@ def _finds(op: Op, _: Constants) -> None:
     "pto.tgather",
     tile("zx?x?x?", "zz?"),
     rule=_finds,
+    law=gathered,
     example="(%x: T<8x64xf32>, %i: T<8x64xi32> = arange, %out: T<8x64xf32>); {op} ins(%x, %i) outs(%out)",
 )
 def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
@@ -140,6 +142,7 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
 @declare(
     "pto.tgatherb",
     tile("zz", "z"),
+    law=gathered_blocks,
     example="(%x: T<8x64xf32>, %i: T<8x8xui32> = zeros, %out: T<8x64xf32>); {op} ins(%x, %i) outs(%out)",
 )
 def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
@@ -163,6 +166,7 @@ def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile)
 @declare(
     "pto.tscatter",
     tile("zz", "z"),
+    law=scattered,
     example="(%x: T<8x64xf32>, %i: T<8x64xi32> = zeros, %y: T<8x64xf32>); {op} ins(%x, %i) outs(%y)",
 )
 def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
@@ -194,6 +198,7 @@ def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -
 @declare(
     "pto.mscatter",
     tile("zz", "y"),
+    law=combined,
     example="(%x: T<8x64xf32>, %i: T<8x64xi32> = arange, %out: W<1x512xf32> = zeros); {op} ins(%x, %i) outs(%out)",
 )
 def _scatter_memory(m: Machine, op: Op, view: View, source: Tile, places: Tile) -> None:

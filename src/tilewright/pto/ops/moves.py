@@ -14,6 +14,7 @@ from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, 
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare, element_type, gives
+from tilewright.pto.operand_laws import read_in_vec
 from tilewright.pto.ops.leaving import brought, is_there, scaled_by_words
 from tilewright.pto.paths import extracted, inserted, moved
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
@@ -192,6 +193,7 @@ _READS = {"ins": Word(Layout.TYPED, "ti", required=True)}
     "pto.tgetval",
     Form("", "s", Typing.RESULT, words=_READS),
     rule=gives(lambda op: element_type(op.ins[0].type)),
+    law=read_in_vec,
     example="(%x: T<8x64xf32>); %r = {op} ins(%x, %c3) outs : f32",
 )
 def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:

@@ -13,13 +13,14 @@ from tilewright.pto.machine.tiles import bytes_view, read_all
 from tilewright.pto.machine.values import Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
+from tilewright.pto.operand_laws import printed
 from tilewright.pto.text.attributes import unquoted
 from tilewright.pto.text.form import free
 
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z]")
 
 
-@declare("pto.tprint", free("x", words="ins"), example="(%x: T<8x64xf32>); {op} ins(%x)")
+@declare("pto.tprint", free("x", words="ins"), law=printed, example="(%x: T<8x64xf32>); {op} ins(%x)")
 def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
     """The valid part of a tile, or a window of memory."""
     shown = (

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import tile_type
 from tilewright.pto.errors import PtoValidShapeError
-from tilewright.pto.laws import multiplied
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
+from tilewright.pto.product_laws import multiplied
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
@@ -31,12 +31,29 @@ def _fits(op: Op, _: Constants) -> None:
         raise PtoValidShapeError(f"the product is {product}, `%{op.outs[0].name}` holds {out.rows}x{out.cols}")
 
 
+def _example(line: str, rows: int = 16) -> str:
+    """Return a line with those of the operands that it names: so many rows of the left matrix are valid."""
+    operands = {
+        "c": f"C<16x16xf32, valid={rows}x16>", "a": f"A<16x32xf16, valid={rows}x32>", "b": "B<32x16xf16>",
+        "x": "!pto.tile_buf<bias, 1x16xf32>", "out": f"C<16x16xf32, valid={rows}x16>",
+    }  # fmt: skip
+    given = ", ".join(f"%{name}: {type_}" for name, type_ in operands.items() if f"%{name}" in line)
+    return f"({given}); {line}"
+
+
 @declare(
-    "pto.tmatmul tgemv",
+    "pto.tmatmul",
     tile("zz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%a: A<16x32xf16>, %b: B<32x16xf16>, %out: C<16x16xf32>); {op} ins(%a, %b) outs(%out)",
+    example=_example("{op} ins(%a, %b) outs(%out)"),
+)
+@declare(
+    "pto.tgemv",
+    tile("zz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %b) outs(%out)", 1),
 )
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices."""
@@ -44,12 +61,18 @@ def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
 
 
 @declare(
-    "pto.tmatmul.acc tgemv.acc",
+    "pto.tmatmul.acc",
     tile("zzz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%c: C<16x16xf32>, %a: A<16x32xf16>, %b: B<32x16xf16>, %out: C<16x16xf32>)"
-    "; {op} ins(%c, %a, %b) outs(%out)",
+    example=_example("{op} ins(%c, %a, %b) outs(%out)"),
+)
+@declare(
+    "pto.tgemv.acc",
+    tile("zzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%c, %a, %b) outs(%out)", 1),
 )
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices added to a third."""
@@ -59,12 +82,18 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) 
 
 
 @declare(
-    "pto.tmatmul.bias tgemv.bias",
+    "pto.tmatmul.bias",
     tile("zzz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%a: A<16x32xf16>, %b: B<32x16xf16>, %x: !pto.tile_buf<bias, 1x16xf32>, %out: C<16x16xf32>)"
-    "; {op} ins(%a, %b, %x) outs(%out)",
+    example=_example("{op} ins(%a, %b, %x) outs(%out)"),
+)
+@declare(
+    "pto.tgemv.bias",
+    tile("zzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %b, %x) outs(%out)", 1),
 )
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:
     """The product of two matrices, and a row added to each of its rows."""

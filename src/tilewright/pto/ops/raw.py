@@ -12,9 +12,9 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, INT64
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
+from tilewright.pto.asked import plain
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.examples.kernel import Kernel
-from tilewright.pto.laws import plain
 from tilewright.pto.machine.copying import Axis, Copy, run
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import BLOCK, FRACTAL, extents

@@ -11,7 +11,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of
-from tilewright.pto.laws import reduced
+from tilewright.pto.fold_laws import met_by_columns, met_by_rows, reduced
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
@@ -72,11 +72,22 @@ def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
 
 
+_MEET = "(%x: T<8x64xf32>, %y: T<{}>, %out: T<8x64xf32>); {{op}} ins(%x, %y) outs(%out)"
 _MET = ("add", "sub", "mul", "div", "max", "min", "expdif")
 
 
-@declare(f"pto.{' '.join(f'trowexpand{word}' for word in _MET)}", tile("ttz?"))
-@declare(f"pto.{' '.join(f'tcolexpand{word}' for word in _MET)}", tile("tt"))
+@declare(
+    f"pto.{' '.join(f'trowexpand{word}' for word in _MET)}",
+    tile("ttz?"),
+    law=met_by_rows,
+    example=_MEET.format("8x1xf32, blayout=col_major"),
+)
+@declare(
+    f"pto.{' '.join(f'tcolexpand{word}' for word in _MET)}",
+    tile("tt"),
+    law=met_by_columns,
+    example=_MEET.format("1x64xf32"),
+)
 def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """A tile met with a column or a row, over all of it."""
     axis, name = op.name[5:8], op.name[14:]

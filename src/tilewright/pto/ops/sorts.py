@@ -29,6 +29,7 @@ from tilewright.pto.machine.tiles import (
 from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
+from tilewright.pto.operand_laws import merged, sorted_with
 from tilewright.pto.text.form import Typing, free, register, tile
 from tilewright.pto.types import SCALARS, Opaque, Scalar
 from tilewright.records import record
@@ -129,6 +130,7 @@ def _place(m: Machine, runs: Sequence[Run], mine: int, one: Expr, first: Expr) -
 @declare(
     "pto.tsort32",
     tile("zz?z?", "zz?"),
+    law=sorted_with,
     example="(%x: T<1x128xf32>, %i: T<1x128xui32> = arange, %out: T<1x256xf32>); {op} ins(%x, %i) outs(%out)",
 )
 def _sort(m: Machine, op: Op, target: Tile, source: Tile) -> None:
@@ -183,6 +185,7 @@ def _whole_blocks(op: Op, constants: Constants) -> None:
     "pto.tmrgsort",
     tile("zx?x?x?x?", "zx?x?"),
     rule=_whole_blocks,
+    law=merged,
     example="(%x: T<1x128xf32>, %i: T<1x128xui32> = arange, %out: T<1x256xf32>)"
     "; %s = pto.alloc_tile : T<1x256xf32>; pto.tsort32 ins(%x, %i) outs(%s)"
     "; {op} ins(%s, %c64_i32) outs(%out)",
