@@ -7,7 +7,7 @@ its meaning as statements of the tile IR. Nothing else in the code base lists op
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from inspect import CO_VARARGS
 from itertools import islice
 from types import CodeType
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
+from tilewright.pto.example import Example
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Constants as Constants
 from tilewright.pto.module import Number, Op
@@ -33,6 +34,8 @@ Rule: TypeAlias = Callable[[Op, Constants], None]
 Numbers whose text already contradicts a type are refused; what only the running program knows is held to the same when
 it runs.
 """
+Examples: TypeAlias = Example | Mapping[str, Example] | str | None
+"""A kernel that runs each of an op's names, kernels by the names that they run, or lines for a frame around them."""
 
 
 @record
@@ -63,8 +66,8 @@ class Declaration:
     """Whether it knows what the bits of numbers mean of which one value holds several, or that no type here has."""
     meets: int = 1
     """How many work items see each other at it."""
-    example: str = ""
-    """Lines that do it, where its form alone does not tell them (see `examples`); `{op}` is its name."""
+    example: Examples = None
+    """A kernel that runs it, for all of its names or by name; ops without one stand in those of others."""
 
     def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
         """Write what an op does, given as many of its operands as its lowering takes; return its results."""
@@ -93,7 +96,7 @@ def declare(
     widens: float = 1,
     knows_packed: bool = False,
     meets: int = 1,
-    example: str = "",
+    example: Examples = None,
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 

@@ -35,7 +35,7 @@ EPILOG = """examples:
   tilewright pto explain trowsum                                    one op: form, meaning, rules, a kernel
 
 Arguments are given by the names the function has for them. A pointer takes a .npy file, or random, zeros, ones,
-arange or a number with a shape; a scalar takes a number.
+arange, a number or a range of integers (1..9) with a shape; a scalar takes a number.
 """
 
 MAKERS: Mapping[str, Callable[[Any, tuple[int, ...]], Any]] = {
@@ -189,7 +189,7 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     assert isinstance(argument.type, Ptr)
     dtype = argument.type.element.dtype.numpy
     maker, separator, shape = text.partition(":")
-    make = MAKERS.get(maker) or _constant(maker)
+    make = MAKERS.get(maker) or _numbers(maker)
     if separator and make:
         extents = shape_of(shape)
         try:
@@ -205,13 +205,16 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     return np.reshape(np.frombuffer(bytearray(loaded.tobytes()), dtype), loaded.shape)
 
 
-def _constant(text: str) -> Callable[[Any, tuple[int, ...]], Any] | None:
-    """Return what fills a buffer with a number; nothing where the text is none."""
+def _numbers(text: str) -> Callable[[Any, tuple[int, ...]], Any] | None:
+    """Return what fills a buffer with a number, or with integers of a range; nothing where the text is neither."""
+    low, between, high = text.partition("..")
     try:
-        number = int(text, 0) if text.lstrip("-").isalnum() else float(text)
+        numbers = int(low, 0) if low.lstrip("-").isalnum() else float(low), int(high) if between else 0
     except ValueError:
         return None
-    return lambda rng, shape: np.full(shape, number)
+    if between:
+        return lambda rng, shape: rng.integers(*numbers, shape, endpoint=True)
+    return lambda rng, shape: np.full(shape, numbers[0])
 
 
 def _number(name: str, type_: Scalar, text: str) -> float:

@@ -36,7 +36,7 @@ def _fits(op: Op, _: Constants) -> None:
     tile("zz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%a: A<16x32xf16>, %b: B<32x16xf16>, %out: C<16x16xf32>); {op} ins(%a, %b) outs(%out)",
+    example="(%a: left16x32xf16, %b: right32x16xf16, %out: acc16x16xf32); {op} ins(%a, %b) outs(%out)",
 )
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices."""
@@ -48,7 +48,7 @@ def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     tile("zzz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%c: C<16x16xf32>, %a: A<16x32xf16>, %b: B<32x16xf16>, %out: C<16x16xf32>)"
+    example="(%c: acc16x16xf32, %a: left16x32xf16, %b: right32x16xf16, %out: acc16x16xf32)"
     "; {op} ins(%c, %a, %b) outs(%out)",
 )
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
@@ -63,7 +63,7 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) 
     tile("zzz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%a: A<16x32xf16>, %b: B<32x16xf16>, %x: !pto.tile_buf<bias, 1x16xf32>, %out: C<16x16xf32>)"
+    example="(%a: left16x32xf16, %b: right32x16xf16, %x: !pto.tile_buf<bias, 1x16xf32>, %out: acc16x16xf32)"
     "; {op} ins(%a, %b, %x) outs(%out)",
 )
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:

@@ -23,6 +23,7 @@ from tilewright.pto.op import declare, element_type, unmeant, within
 from tilewright.pto.ops.cube import Layout, Product, is_turned, multiplies, multiply, refuse_small, stage
 from tilewright.pto.ops.fixpipe import Out, refuse_packed
 from tilewright.pto.ops.leaving import Leaving, row_at, word, words_at
+from tilewright.pto.ops.quantizations import BY_NUMBER, Quantization, misfit, quantization
 from tilewright.pto.ops.vector_memory import load
 from tilewright.pto.text.form import Typing, free
 from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space, VReg
@@ -146,10 +147,6 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, *rest: Poi
 
 # what leaves
 
-_NONE, _PLAIN = 0, (1, 16)
-_SCALARS = frozenset((*range(3, 16, 2), *range(18, 37, 2)))
-"""The numbers of ways to scale by one factor; the others have one for each column."""
-
 
 @declare("pto.copy_matrix_cc_to_gm", free("ppii"), rule=within(_L0C, Space.GM), counts=I64, knows_packed=True)
 @declare("pto.copy_matrix_cc_to_cbuf", free("ppii"), rule=within(_L0C, _L1), counts=I64, knows_packed=True)
@@ -183,16 +180,27 @@ def _to_vector_cores(m: Machine, op: Op, out: Out, way: Expr) -> None:
     out.halves(m, is_by_rows=split == 1)
 
 
+def _quantization(op: Op, number: int) -> Quantization | None:
+    """Return the way to scale of a number, None for zero; refuse one that is not for these elements."""
+    if number == 0:
+        return None
+    come, go = (element_type(value.type) for value in op.operands[:2])
+    way = quantization(BY_NUMBER[number].name if number in BY_NUMBER else str(number), come)
+    if error := misfit(way, op, come, go):
+        raise error
+    return way
+
+
 def _leaving(m: Machine, op: Op, way: Expr, cols: int) -> Leaving:
     """Return what a word and the registers do to elements."""
     (control,), (places,) = setting(m, "set_ctrl"), setting(m, "set_fpc")
     told = known(control) or 0
     how = Leaving(saturates=not told >> 48 & 1, keeps_nan=bool(told >> 50 & 1))
-    mode = _field(op, way, 34, 38) | _field(op, way, 29, 29) << 5
-    if mode in _SCALARS:
+    mode = _quantization(op, _field(op, way, 34, 38) | _field(op, way, 29, 29) << 5)
+    if mode is not None and not mode.is_plain and not mode.is_by_column:
         scale, offset = word(m, setting(m, "set_quant_pre")[0])
         how = replace(how, scale=scale, offset=offset)
-    elif mode != _NONE and mode not in _PLAIN:
+    elif mode is not None and mode.is_by_column:
         start = m.memory.pointer(Space.SCALING, F32, m.b.mul(bits(m, places, 8, 8), 128))
         scale, offset = words_at(m, start, cols)
         how = replace(how, scale=scale, offset=offset)

@@ -33,7 +33,7 @@ from tilewright.pto.op import declare
 from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import VReg
 
-_FOLD = "(%x: T<8x64xf32>, %out: T<{}>); {{op}} ins(%x) outs(%out)"
+_FOLD = "(%x: t8x64xf32, %out: !pto.tile_buf<vec, {}>); {{op}} ins(%x) outs(%out)"
 
 
 @declare("pto.trowsum trowmax trowmin trowprod", tile("tz?"), law=reduced, example=_FOLD.format("8x8xf32, valid=8x1"))

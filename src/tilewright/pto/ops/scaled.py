@@ -58,9 +58,9 @@ def _check_scale(op: Op, scale: TileBuf, wanted: tuple[int, int]) -> None:
     tile("zzzz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%a: A<16x64xf8E4M3FN>, %i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
-    "%b: B<64x32xf8E4M3FN>, %j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
-    "%out: C<16x32xf32>)"
+    example="(%a: left16x64xf8E4M3FN, %i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
+    "%b: right64x32xf8E4M3FN, %j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
+    "%out: acc16x32xf32)"
     "; {op} ins(%a, %i, %b, %j) outs(%out)",
 )
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
@@ -73,9 +73,9 @@ def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, ri
     tile("zzzzz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%c: C<16x32xf32>, %a: A<16x64xf8E4M3FN>, "
-    "%i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, %b: B<64x32xf8E4M3FN>, "
-    "%j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, %out: C<16x32xf32>)"
+    example="(%c: acc16x32xf32, %a: left16x64xf8E4M3FN, "
+    "%i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, %b: right64x32xf8E4M3FN, "
+    "%j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, %out: acc16x32xf32)"
     "; {op} ins(%c, %a, %i, %b, %j) outs(%out)",
 )
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
@@ -89,9 +89,9 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Til
     tile("zzzzz", "z"),
     rule=_fits,
     law=multiplied,
-    example="(%a: A<16x64xf8E4M3FN>, %i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
-    "%b: B<64x32xf8E4M3FN>, %j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
-    "%x: !pto.tile_buf<bias, 1x32xf32>, %out: C<16x32xf32>)"
+    example="(%a: left16x64xf8E4M3FN, %i: !pto.tile_buf<scaling, 16x2xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
+    "%b: right64x32xf8E4M3FN, %j: !pto.tile_buf<scaling, 2x32xf8E8M0FNU, slayout=row_major, fractal=32> = 1, "
+    "%x: !pto.tile_buf<bias, 1x32xf32>, %out: acc16x32xf32)"
     "; {op} ins(%a, %i, %b, %j, %x) outs(%out)",
 )
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile, bias: Tile) -> None:
