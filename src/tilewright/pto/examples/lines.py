@@ -28,7 +28,8 @@ _GIVEN = re.compile(r"%(\w+): (.+?)(?: = ([\w:.-]+))?(?=, %|\)$)")
 _ELEMENTS = ("f32", "i32", "i16", "i8", "f16", "ui32", "ui16", "ui8", "bf16", "i64")
 _KINDS = {
     **dict.fromkeys("tz", "t8x64x{element}"), **dict.fromkeys("vu", "v{lanes}x{element}"), "b": "i1",
-    "i": "{integer}", **dict.fromkeys("mn", "m{bits}"), **dict.fromkeys("se", "{element}"), "f": "{element}", "l": "!pto.ptr<{element}, ub>",
+    "i": "{integer}", "l": "!pto.ptr<{element}, ub>", **dict.fromkeys("mn", "m{bits}"),
+    **dict.fromkeys("sef", "{element}"),
 }  # fmt: skip
 """What an example passes for each kind of operand."""
 _CASTS = [pair.split("-") for pair in "i16-i32 i32-i16 i32-index f32-i32 i32-f32 f16-f32 f32-f16 i32-ui32".split()]
