@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from unit.core.programs import everything, function, functions
 
@@ -182,7 +182,6 @@ def test_other_data_is_refused_with_a_reason(data: bytes, message: str) -> None:
         deserialize(data)
 
 
-@settings(deadline=None)
 @given(functions())
 def test_any_function_comes_back_equal_and_to_the_same_bytes(original: Function) -> None:
     data = serialize(original)
@@ -191,7 +190,6 @@ def test_any_function_comes_back_equal_and_to_the_same_bytes(original: Function)
     assert serialize(copy) == data
 
 
-@settings(deadline=None)
 @given(functions(), st.integers(0), st.integers(1, 255))
 def test_a_flipped_byte_is_noticed(original: Function, position: int, change: int) -> None:
     data = bytearray(serialize(original))
@@ -200,7 +198,6 @@ def test_a_flipped_byte_is_noticed(original: Function, position: int, change: in
         deserialize(bytes(data))
 
 
-@settings(deadline=None)
 @given(functions(), st.integers(0))
 def test_a_truncation_is_noticed(original: Function, position: int) -> None:
     data = serialize(original)
@@ -208,7 +205,6 @@ def test_a_truncation_is_noticed(original: Function, position: int) -> None:
         deserialize(data[: position % len(data)])
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_arbitrary_tables_give_a_node_or_a_value_error(table: bytes) -> None:
     try:
