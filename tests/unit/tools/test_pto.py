@@ -186,7 +186,7 @@ def test_every_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture
     text = example("pto.tneg")
     path = tmp_path / "example.pto"
     path.write_text(text, encoding="utf-8")
-    commands = {
+    commands: dict[tuple[str, ...], object] = {
         ("check",): [{"file": str(path), "launchable": ["example"]}],
         ("lint",): [],
         ("fmt", "--check"): {"changed": []},
