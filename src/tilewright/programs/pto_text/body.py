@@ -14,8 +14,9 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnSt
 from tilewright.core.types import ScalarType, TileType, is_fully_valid
 from tilewright.programs.pto_text.ops import in_vec, written
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element, located
 from tilewright.programs.pto_text.writer import Writer
+from tilewright.source import UNKNOWN
 
 
 class Body:
@@ -33,12 +34,12 @@ class Body:
     def write(self, body: SeqStmts) -> None:
         """Write statements; NoPtoError, with its line, for what PTO text cannot say."""
         for stmt in body:
+            outer, self.w.span = self.w.span, getattr(stmt, "span", UNKNOWN)
             try:
                 self._stmt(stmt)
             except NoPtoError as error:
-                span = getattr(stmt, "span", None)
-                known = span is not None and span.is_known and not str(error).startswith(span.filename)
-                raise NoPtoError(f"{span}: {error}" if known else str(error)) from None
+                raise located(str(error), self.w.span) from None
+            self.w.span = outer
 
     def _stmt(self, stmt: Stmt) -> None:
         match stmt:

@@ -12,16 +12,25 @@ from tilewright.core.expr import Expr, Var
 from tilewright.core.program import Program
 from tilewright.core.stmt import ForStmt, ReturnStmt
 from tilewright.core.types import ScalarType, TensorType
+from tilewright.errors import KernelError
 from tilewright.passes.manager import PassManager
 from tilewright.programs.pto_text.body import Body
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, element
+from tilewright.programs.pto_text.values import READERS, NoPtoError, Number, Tensor, element, located
 from tilewright.programs.pto_text.writer import Writer
 
 
 def as_pto(program: Program) -> str:
     """Return PTO text that computes what a program computes; NoPtoError names what it cannot say, with its line."""
-    return _Export(PassManager.get_strategy().run_passes(program)).text()
+    export = _Export(PassManager.get_strategy().run_passes(program))
+    text = export.text()
+    for read in READERS:
+        try:
+            read(text)
+        except KernelError as error:
+            line = error.spans[0].line if error.spans else 0
+            raise located(f"PTO text cannot say this: {error.message}", export.w.origin(line)) from error
+    return text
 
 
 class _Export:

@@ -15,7 +15,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import INDEX, DataType
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value
+from tilewright.programs.pto_text.values import LINE, NoPtoError, Number, Tensor, Tile, Value, room_of
 from tilewright.programs.pto_text.writer import Writer
 
 Given = dict[str, Any]
@@ -50,12 +50,18 @@ def _type(call: Call) -> tuple[tuple[int, int], TileType]:
     return (type_.shape[0], type_.shape[1]), type_
 
 
-def _result(w: Writer, call: Call, like: tuple[Number, Number], is_mask: bool = False) -> Tile:
+def _result(
+    w: Writer,
+    call: Call,
+    like: tuple[Number, Number],
+    is_mask: bool = False,
+    room: tuple[int, int] | None = None,
+) -> Tile:
     """Write the buffer of a result, as much of it valid as its type says, or else as `like` says."""
     shape, type_ = _type(call)
     pairs = zip(type_.valid, like, strict=True)
     rows, cols = (w.constant(extent) if isinstance(extent, int) else each for extent, each in pairs)
-    return w.tile(call.op.spec.name, type_.dtype, shape, (rows, cols), is_mask=is_mask)
+    return w.tile(call.op.spec.name, type_.dtype, shape, (rows, cols), is_mask=is_mask, room=room)
 
 
 def in_vec(w: Writer, tile: Tile) -> Tile:
@@ -195,7 +201,18 @@ def _unary(w: Writer, call: Call, given: Given) -> Tile:
 def _cast(w: Writer, call: Call, given: Given) -> Tile:
     x, mode = in_vec(w, given["x"]), str(given["mode"])
     _refuse(call, mode not in _ROUNDING, f"that rounds by {mode!r}")
-    return w.op("tcvt", [x], _result(w, call, x.valid), f"{{rmode = #pto<round_mode {mode.upper()}>}}")
+    shape, type_ = _type(call)
+    need = room_of(type_.dtype, shape, MemorySpace.Vec)
+    room = max(x.room[0], need[0]), max(x.room[1], need[1])
+    source, out = _with_room(w, x, room), _result(w, call, x.valid, room=room)
+    return w.op("tcvt", [source], out, f"{{rmode = #pto<round_mode {mode.upper()}>}}")
+
+
+def _with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
+    """Return a tile in a buffer of as many rows and columns."""
+    if tile.room == room:
+        return tile
+    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, room=room))
 
 
 _ROUNDING = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
@@ -232,10 +249,11 @@ def _compare(w: Writer, call: Call, given: Given) -> Tile:
     _refuse(call, not isinstance(lhs, Tile), "with a number first")
     a = in_vec(w, lhs)
     _refuse(call, isinstance(rhs, Tile) and rhs.shape != a.shape, "of tiles of two shapes")
-    _refuse(call, a.shape[1] % 32 != 0, "of tiles whose columns are no multiple of 32")
     mode = f"{{cmpMode = #pto<cmp {call.op.spec.name}>}}"
+    room = a.shape[0], -(-a.shape[1] // LINE) * LINE
     second = _whole(w, rhs, a.dtype, a)  # `tcmps` packs its bits as no selection reads them
-    return w.op("tcmp", [a, second], _result(w, call, a.valid, True), mode)
+    first, second = _with_room(w, a, room), _with_room(w, second, room)
+    return w.op("tcmp", [first, second], _result(w, call, a.valid, True, room), mode)
 
 
 def _whole(w: Writer, side: Number | Tile, dtype: DataType, like: Tile) -> Tile:
