@@ -20,6 +20,7 @@ M = pl.dynamic("M")
 Rows = pl.Tensor[[M, 64], pl.FP32]
 Odd = pl.Tensor[[M, 10], pl.FP32]
 Long = pl.Tensor[[16, 64], pl.INT64]
+Words = pl.Tensor[[8, 16], pl.INT32]
 Block = pl.Tensor[[16, 64], pl.FP32]
 Left = pl.Tensor[[32, 64], pl.FP32]
 Right = pl.Tensor[[64, 48], pl.FP32]
@@ -115,6 +116,19 @@ def odd(x: Odd, out: pl.Out[Odd]):
             pl.store(product + pl.sum(t, axis=0, keepdims=True), [r, 0], out)
 
 
+@pl.jit
+def whole_numbers(x: Words, out: pl.Out[Words]):
+    """Bits, shifts and remainders, by tiles, rows and numbers; single elements in and out."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [8, 16])
+        row = pl.load(x, [3, 0], [1, 16])
+        bits = pl.xor(pl.and_(t, 12345), pl.or_(pl.not_(row), t))
+        shifted = pl.shl(t, 3) + pl.shr(bits, row)
+        left = pl.rem(t, 7) + pl.fmod(t, 5) + pl.rem(9, t) + pl.square(t)
+        pl.store(pl.col_expand(t, row) - shifted * left, [0, 0], out)
+        pl.write(out, [7, 15], pl.read(x, [2, 5]))
+
+
 def _rows(rng: np.random.Generator, rows: int) -> list[Any]:
     return [rng.normal(size=(rows, 64)).astype(np.float32), np.zeros((rows, 64), np.float32)]
 
@@ -127,6 +141,10 @@ CASES: dict[str, tuple[Any, Callable[[np.random.Generator], list[Any]]]] = {
     ),
     "clipped": (clipped, lambda rng: [(r := _rows(rng, 20))[0], 0.25, r[1]]),
     "odd": (odd, lambda rng: [rng.normal(size=(12, 10)).astype(np.float32), np.zeros((12, 10), np.float32)]),
+    "whole_numbers": (
+        whole_numbers,
+        lambda rng: [rng.integers(1, 1 << 20, (8, 16), dtype=np.int32), np.zeros((8, 16), np.int32)],
+    ),
     "fibonacci": (fibonacci, lambda rng: _rows(rng, 16)),
     "product": (
         product,

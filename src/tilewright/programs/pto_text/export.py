@@ -61,7 +61,7 @@ class _Export:
         if isinstance(param.type, ScalarType):
             self.body.values[param] = Number(name, param.type.dtype)
         elif isinstance(param.type, TensorType):
-            self.body.values[param] = Tensor(name, param.type.dtype, (), ())
+            self.body.values[param] = Tensor(name, param.type.dtype, (), (), name, ())
         else:
             raise NoPtoError(f"PTO text has no parameter `{param.name_hint}`, which is neither a tensor nor a number")
         return name
@@ -81,7 +81,8 @@ class _Export:
         strides = [self.w.constant(1)]
         for extent in reversed(shape[1:]):
             strides.insert(0, computed(self.w, "mul", [extent, strides[0]], dt.INDEX))
-        whole = Tensor(self.w.name(f"{param.name_hint}_view"), type_.dtype, shape, (self.w.constant(0),) * len(shape))
+        view, starts = self.w.name(f"{param.name_hint}_view"), (self.w.constant(0),) * len(shape)
+        whole = Tensor(view, type_.dtype, shape, starts, pointer.pointer, tuple(strides))
         extents, steps = (", ".join(each.name for each in numbers) for numbers in (shape, strides))
         head = f"{whole.view} = pto.make_tensor_view {pointer.view}, shape = [{extents}], strides = [{steps}]"
         self.w.line(f"{head} : {whole.view_type}")

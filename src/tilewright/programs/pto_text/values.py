@@ -117,6 +117,9 @@ class Tensor:
     dtype: DataType
     shape: tuple[Number, ...]
     offsets: tuple[Number, ...]
+    pointer: str
+    strides: tuple[Number, ...]
+    """How many elements further the next one of each axis lies."""
 
     @property
     def view_type(self) -> str:
