@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
-from tilewright.pto.examples.kernel import Kernel
+from tilewright.pto.example import Example
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Constants as Constants
 from tilewright.pto.module import Number, Op
@@ -35,8 +35,8 @@ Rule: TypeAlias = Callable[[Op, Constants], None]
 Numbers whose text already contradicts a type are refused; what only the running program knows is held to the same when
 it runs.
 """
-Examples: TypeAlias = str | Kernel | Mapping[str, Kernel]
-"""Lines, or a kernel, for each of an op's names; or kernels by names, where those without one stand in another's."""
+Examples: TypeAlias = Example | Mapping[str, Example] | str | None
+"""A kernel that runs each of an op's names, kernels by the names that they run, or lines for a frame around them."""
 
 
 @record
@@ -67,8 +67,8 @@ class Declaration:
     """Whether it knows what the bits of numbers mean of which one value holds several, or that no type here has."""
     meets: int = 1
     """How many work items see each other at it."""
-    example: Examples = ""
-    """Lines that do it, where its form alone does not tell them (see `examples`), or kernels; `{op}` is its name."""
+    example: Examples = None
+    """A kernel that runs it, for all of its names or by name; ops without one stand in those of others."""
 
     def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
         """Write what an op does, given as many of its operands as its lowering takes; return its results."""
@@ -97,7 +97,7 @@ def declare(
     widens: float = 1,
     knows_packed: bool = False,
     meets: int = 1,
-    example: Examples = "",
+    example: Examples = None,
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from itertools import groupby
+from typing import NamedTuple
 
 from tilewright.pto.elements import table as elements
 from tilewright.pto.examples.lines import example
@@ -89,24 +90,46 @@ def meaning(name: str) -> str:
     return " ".join((inspect.getdoc(OPS[name].lowering) or "").split())
 
 
-def explained(name: str) -> str:
+class Entry(NamedTuple):
+    """What there is to say about one op."""
+
+    name: str
+    form: str
+    meaning: str
+    rule: str
+    law: str
+    """What the machines ask."""
+    elements: dict[str, tuple[str, ...]]
+    """The element types that it takes, by architecture; none where its form and rule decide."""
+    example: str
+
+
+def entry(name: str) -> Entry:
     """Return what there is to say about one op; CommandError, with the nearest name, where there is none."""
     full = name if name in OPS else f"pto.{name}"
     check_known(full, OPS, "op of PTO", "docs/pto-reference.md lists them")
-    return page(*_entry(full))
+    declared, taken = OPS[full], elements().get(full)
+    rule, law = (inspect.getdoc(each) or "" if each else "" for each in (declared.rule, declared.law))
+    by_arch = {"A2/A3": taken.a3, "A5": taken.a5} if taken else {}
+    return Entry(full, usage(full, declared.form), meaning(full), rule, law, by_arch, example(full))
 
 
-def _entry(name: str) -> Iterator[str]:
-    declared = OPS[name]
-    yield f"#### `{name}`"
-    yield code(usage(name, declared.form), "mlir")
-    yield meaning(name)
-    if declared.rule is not None and (said := inspect.getdoc(declared.rule)):
-        yield f"Rule: {said}"
-    if declared.law is not None and (said := inspect.getdoc(declared.law)):
-        yield f"On a machine: {said}"
-    if taken := elements().get(name):
-        yield f"Elements: A2/A3 {' '.join(taken.a3) or 'none'}; A5 {' '.join(taken.a5)}."
-    if text := example(name):
+def explained(name: str) -> str:
+    """Return an entry as a page."""
+    return page(*_paragraphs(entry(name)))
+
+
+def _paragraphs(said: Entry) -> Iterator[str]:
+    yield f"#### `{said.name}`"
+    yield code(said.form, "mlir")
+    yield said.meaning
+    if said.rule:
+        yield f"Rule: {said.rule}"
+    if said.law:
+        yield f"On a machine: {said.law}"
+    if said.elements:
+        taken = [f"{arch} {' '.join(names) or 'none'}" for arch, names in said.elements.items()]
+        yield f"Elements: {'; '.join(taken)}."
+    if said.example:
         yield "A kernel that runs it; its first line says how:"
-        yield code(text, "mlir")
+        yield code(said.example, "mlir")

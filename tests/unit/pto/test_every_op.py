@@ -9,9 +9,9 @@ import numpy
 import pytest
 
 from tilewright import ir
-from tilewright.pto.examples.kernel import Argument
-from tilewright.pto.examples.lines import kernel_of
+from tilewright.pto.example import Argument
 from tilewright.pto.lower import lower
+from tilewright.pto.ops.examples import own
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.parser import parse
 from tilewright.pto.types import SCALARS
@@ -19,7 +19,7 @@ from tilewright.pto.verify import verify
 
 np = cast("Any", numpy)
 RELATIVE = {"f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}
-KERNELS = {name: found for name, each in OPS.items() if (found := kernel_of(name, each.example)) is not None}
+EXAMPLES = [shown for name in OPS if (shown := own(name)) is not None]
 
 
 def made(argument: Argument, rng: Any) -> Any:
@@ -33,12 +33,12 @@ def made(argument: Argument, rng: Any) -> Any:
     return np.asarray(scaled).astype(scalar.dtype.numpy) if argument.shape else scaled
 
 
-@pytest.mark.parametrize("op", KERNELS)
-def test_an_example_leaves_what_its_meaning_says(op: str) -> None:
-    example, rng = KERNELS[op], np.random.default_rng(zlib.crc32(op.encode()))
+@pytest.mark.parametrize("shown", EXAMPLES, ids=lambda shown: shown.op)
+def test_an_example_leaves_what_its_meaning_says(shown: Any) -> None:
+    example, rng = shown.example, np.random.default_rng(zlib.crc32(shown.op.encode()))
     given = [made(each, rng) for each in example.given]
-    wanted = example.gives(op, *(np.copy(each) for each in given))
-    module = parse(example.text(op), f"{op}.pto")
+    wanted = example.gives(shown.op, *(np.copy(each) for each in given))
+    module = parse(shown.text, f"{shown.op}.pto")
     verify(module)
     *_, func = module.funcs()
     flat = [np.reshape(each, -1) if isinstance(each, numpy.ndarray) else each for each in given]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from tilewright.pto.examples.short import constants
 from tilewright.pto.module import Value
+from tilewright.pto.shorthand import written
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import I1, INDEX, Mask, Ptr, Scalar, Space, TensorView, TileBuf, VReg
 
@@ -103,14 +103,14 @@ class Frame:
 
     def _local(self, name: str, local: str, kind: Ptr, size: int, fill: str) -> str:
         """Make a pointer to local memory; return the one to global memory that goes with it."""
-        self.before.append(f"%{local} = pto.castptr %c{self.used}_i64 : i64 -> {kind}")
+        self.before.append(f"%{local} = pto.castptr %n{self.used} : i64 -> {kind}")
         self.used += size
         count = str(size // kind.element.nbytes)
         return self.param(f"{name}_gm", f"!pto.ptr<{kind.element}, gm>", _filled(fill, count))
 
     def _copy_in(self, local: str, gm: str, kind: Ptr, size: int) -> None:
         types = f"!pto.ptr<{kind.element}, gm>, {kind}, i64, i64, i64, i64, i64"
-        self.before.append(f"pto.mte_gm_ub {gm}, %{local}, %c0_i64, {_burst(size)} : {types}")
+        self.before.append(f"pto.mte_gm_ub {gm}, %{local}, %n0, {_burst(size)} : {types}")
 
     def _copy_out(self, local: str, gm: str, kind: Ptr, size: int) -> None:
         types = f"{kind}, !pto.ptr<{kind.element}, gm>, i64, i64, i64, i64"
@@ -165,18 +165,21 @@ class Frame:
         inside = [*self.scope, *lines, *self.leaving]
         if self.has_registers:
             wait = "pto.barrier #pto.pipe<PIPE_ALL>"
-            inside = [wait, "pto.vecscope {", *(f"  {line}" for line in inside), "}", wait]
-        body = [*self.before, *inside, *self.after, "return"]
-        body = [*constants(body), *body]
-        shown = "\n".join(f"    {line}" for line in body)
-        head = f"func.func @example({', '.join(self.params)}) attributes {{pto.kernel}}"
-        module = f'module attributes {{pto.target_arch = "a5"}} {{\n  {head} {{\n{shown}\n  }}\n}}\n'
-        return f"// tilewright pto run example.pto {' '.join(self.values)}\n{module}"
+            inside = [wait, "pto.vecscope {", *inside, "}", wait]
+        head = f"func.func @example({', '.join(self.params)}) attributes {{pto.kernel}} {{"
+        body = written([head, *self.before, *inside, *self.after, "return", "}"])
+        module = "\n".join(['module attributes {pto.target_arch = "a5"} {', *body, "}", ""])
+        return runnable(module, " ".join(self.values))
+
+
+def runnable(module: str, arguments: str) -> str:
+    """Return the text of a module below the command that runs it."""
+    return f"// tilewright pto run example.pto {arguments}\n{module}"
 
 
 def _burst(size: int) -> str:
     """Return the operands that copy so many bytes at once."""
-    return f"%c{size}_i64 nburst(%c1_i64, %c{size}_i64, %c{size}_i64)"
+    return f"%n{size} nburst(%n1, %n{size}, %n{size})"
 
 
 def _number(kind: Scalar, place: int) -> str:

@@ -1,31 +1,37 @@
-"""Lines: what an example says of an op, as its declaration has it or as its form and rules let it be written."""
+"""Lines: what an example says of an op, as its declaration has it or as its form and rules let it be written.
+
+Lines are separated by `;`, in the shorthand of `shorthand`. The first may say what they are given, as the arguments of
+a function, of any type: `(%a: t8x64xf32, %m: m32)`; a word after a type says what to fill it with, as in
+`%i: v64xui32 = arange`. A frame makes it, and stores what the lines give.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 
 from tilewright.errors import TilewrightError
 from tilewright.pto.elements import table
-from tilewright.pto.examples.frame import Frame
-from tilewright.pto.examples.kernel import Kernel
-from tilewright.pto.examples.short import Lines, constants, is_constant, written_out
+from tilewright.pto.examples.frame import Frame, runnable
 from tilewright.pto.module import Region
-from tilewright.pto.op import Declaration, Examples
+from tilewright.pto.op import Declaration
+from tilewright.pto.ops.examples import own, shown_for
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.shorthand import written
 from tilewright.pto.text.form import Form, Syntax, Typing
 from tilewright.pto.text.kinds import signature
 from tilewright.pto.text.parser import parse
 from tilewright.pto.types import Scalar
 
+_GIVEN = re.compile(r"%(\w+): (.+?)(?: = ([\w:.-]+))?(?=, %|\)$)")
 _ELEMENTS = ("f32", "i32", "i16", "i8", "f16", "ui32", "ui16", "ui8", "bf16", "i64")
 _KINDS = {
-    **dict.fromkeys("tz", "T<8x64x{element}>"), **dict.fromkeys("vu", "V<{element}>"), "i": "{integer}", "b": "i1",
-    **dict.fromkeys("mn", "M<{bits}>"), **dict.fromkeys("se", "{element}"), "f": "{element}", "l": "P<{element}>",
+    **dict.fromkeys("tz", "t8x64x{element}"), **dict.fromkeys("vu", "v{lanes}x{element}"), "b": "i1",
+    "i": "{integer}", "l": "!pto.ptr<{element}, ub>", **dict.fromkeys("mn", "m{bits}"),
+    **dict.fromkeys("sef", "{element}"),
 }  # fmt: skip
 """What an example passes for each kind of operand."""
-_NAMED = re.compile(r"\bpto\.[a-z][\w.]*")
 _CASTS = [pair.split("-") for pair in "i16-i32 i32-i16 i32-index f32-i32 i32-f32 f16-f32 f32-f16 i32-ui32".split()]
 
 
@@ -35,53 +41,36 @@ def example(name: str) -> str:
     declared = OPS[name]
     if declared.family:
         return ""
-    if declared.example and isinstance(declared.example, str):
-        said = declared.example.replace("{op}", name).replace("{width}", name.rpartition("_b")[2])
+    if isinstance(declared.example, str):
+        said = declared.example.replace("{op}", name).replace("{width}", name.rpartition("_b")[2]).strip()
         return said if "func.func" in said else _kernel(said)
-    whole = kernel_of(name, declared.example)
-    if whole is not None:
-        return whole.text(name)
-    return next((text for lines in _derived(name, declared) if (text := _tried(lines))), _elsewhere().get(name, ""))
-
-
-def kernel_of(name: str, found: Examples) -> Kernel | None:
-    """Return the whole kernel that a declaration has for an op, None where it has none."""
-    if isinstance(found, Mapping):
-        return found.get(name.partition(".")[2])
-    return found if isinstance(found, Kernel) else None
-
-
-@cache
-def _elsewhere() -> dict[str, str]:
-    """Return for each op that stands in the kernel of another the first of these."""
-    found: dict[str, str] = {}
-    for name, declared in OPS.items():
-        text = kernel.text(name) if (kernel := kernel_of(name, declared.example)) else ""
-        for used in _NAMED.findall(text):
-            found.setdefault(used, text)
-    return found
+    if (shown := own(name)) is None:
+        derived = next((text for lines in _derived(name, declared) if (text := _tried(lines))), "")
+        if derived or (shown := shown_for(name)) is None:
+            return derived
+    return runnable(shown.text, shown.example.command)
 
 
 def _kernel(short: str) -> str:
-    """Return the kernel around short lines."""
-    said = written_out(short)
-    body = _parsed(said)
+    """Return the kernel around lines, the first of which may say what they are given."""
+    lines = [line.strip() for line in short.replace(";", "\n").splitlines() if line.strip()]
+    head = lines.pop(0) if lines[0].startswith("(") else "()"
+    fills = {name: fill for name, _, fill in _GIVEN.findall(head)}
+    arguments = ", ".join(f"%{name}: {kind}" for name, kind, _ in _GIVEN.findall(head))
+    body = _parsed([f"func.func @lines({arguments}) {{", *lines, "return", "}"])
     ops = [op for top in body.ops for op in top.walk()]
-    written, used = {value for op in ops for value in op.outs}, {value for op in ops for value in op.uses}
+    outs, used = {value for op in ops for value in op.outs}, {value for op in ops for value in op.uses}
     frame = Frame()
     for value in body.arguments:
-        frame.take(value, said.given[value.name].fill, value in written)
-    for value in (value for op in body.ops for value in op.results):
-        if value not in used and not is_constant(value.name):
-            frame.give(value)
-    return frame.around(said.lines)
+        frame.take(value, fills[value.name], value in outs)
+    for value in (value for op in body.ops for value in op.results if value not in used):
+        frame.give(value)
+    return frame.around(lines)
 
 
-def _parsed(said: Lines) -> Region:
-    """Return the lines as the body of a function, which is given what they are."""
-    arguments = ", ".join(f"%{name}: {each.type}" for name, each in said.given.items())
-    lines = "\n".join([*constants(said.lines), *said.lines, "return"])
-    func = next(parse(f"module {{ func.func @lines({arguments}) {{\n{lines}\n}} }}").funcs())
+def _parsed(lines: list[str]) -> Region:
+    """Return the body of a function."""
+    func = next(parse("\n".join(["module {", *written(lines), "}"])).funcs())
     assert func.body is not None
     return func.body
 
@@ -121,7 +110,7 @@ def _in_words(name: str, form: Form, element: str, integer: str) -> str:
     ins = _types(form.words["ins"].kinds, element, integer)
     if not ins:
         return ""
-    given = ", ".join(f"%{word}: {kind}" for word, kind in {**ins, "out": f"T<8x64x{element}>"}.items())
+    given = ", ".join(f"%{word}: {kind}" for word, kind in {**ins, "out": f"t8x64x{element}"}.items())
     return f"({given}); {name} ins({', '.join(f'%{word}' for word in ins)}) outs(%out)"
 
 
@@ -148,8 +137,9 @@ def _types(kinds: str, element: str, integer: str) -> dict[str, str]:
     letters = row.rows[0][: row.count[0]]
     if set(letters) - _KINDS.keys():
         return {}
-    bits = min(32, Scalar(element).bits)
-    found = [_KINDS[letter].format(element=element, integer=integer, bits=bits) for letter in letters]
+    size = Scalar(element).bits
+    words = {"element": element, "integer": integer, "bits": min(32, size), "lanes": 2048 // size}
+    found = [_KINDS[letter].format(**words) for letter in letters]
     return dict(zip(_names(letters), found, strict=True))
 
 

@@ -73,7 +73,7 @@ _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "va
     rule=_is_told_extents,
     law=laid_out,
     is_by_bytes=True,
-    example="(%x: W<8x40xf32>, %y: W<8x40xf32> = zeros); %t = {op} : T<8x64xf32, valid=8x40>"
+    example="(%x: w8x40xf32, %y: w8x40xf32 = zeros); %t = {op} : !pto.tile_buf<vec, 8x64xf32, valid=8x40>"
     "; pto.tload ins(%x) outs(%t); pto.tstore ins(%t) outs(%y)",
 )
 def _alloc(m: Machine, op: Op) -> Tile:
@@ -137,10 +137,10 @@ def _is_open(op: Op, constants: Constants) -> None:
     Form("zii", untyped=2),
     rule=_is_open,
     is_by_bytes=True,
-    example="(%x: T<8x64xf32>, %n: index = 5)"
-    "; %t = pto.alloc_tile valid_row = %c8 valid_col = %c64 : T<8x64xf32, valid=?x?>"
-    "; {op} %t, %n, %c64 : T<8x64xf32, valid=?x?>"
-    "; %r = pto.tile_valid_rows %t : T<8x64xf32, valid=?x?> -> index",
+    example="(%x: t8x64xf32, %n: index = 5)"
+    "; %t = pto.alloc_tile valid_row = %c8 valid_col = %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
+    "; {op} %t, %n, %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
+    "; %r = pto.tile_valid_rows %t : !pto.tile_buf<vec, 8x64xf32, valid=?x?> -> index",
 )
 def _set_valid(m: Machine, op: Op, tile: Tile, rows: Expr, cols: Expr) -> None:
     """Change how many of a tile's rows and columns are valid."""
@@ -198,7 +198,7 @@ _WINDOW = Form("z", "z", words=_OFFSETS, numbers=("sizes",), index="offsets", fa
     rule=_is_window,
     left_out=_window_of,
     is_by_bytes=True,
-    example="(%x: T<8x64xf32>, %out: T<4x16xf32>); %w = {op} %x[%c4, %c8] sizes [4, 16] -> T<4x16xf32>"
+    example="(%x: t8x64xf32, %out: t4x16xf32); %w = {op} %x[%c4, %c8] sizes [4, 16] -> t4x16xf32"
     "; pto.tmov ins(%w) outs(%out)",
 )
 def _subview(m: Machine, op: Op, tile: Tile) -> Lowered:
@@ -238,7 +238,7 @@ def _keeps_bytes(op: Op, _: Constants) -> None:
     rule=_keeps_bytes,
     law=boxed_alike,
     is_by_bytes=True,
-    example="(%x: T<8x64xf32>); %r = {op} %x -> T<16x32xf32>",
+    example="(%x: t8x64xf32); %r = {op} %x -> t16x32xf32",
 )
 def _reshape(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes under another shape."""
@@ -270,7 +270,7 @@ def _is_seen_as(op: Op, _: Constants) -> None:
     rule=_is_seen_as,
     is_by_bytes=True,
     widens=0,
-    example="(%x: T<8x64xf32>); %r = {op} %x -> T<8x64xi32>",
+    example="(%x: t8x64xf32); %r = {op} %x -> t8x64xi32",
 )
 def _see_as(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes as elements of another type."""
@@ -292,8 +292,8 @@ def _keeps_type(op: Op, _: Constants) -> None:
     rule=_keeps_type,
     is_by_bytes=True,
     counts=I64,
-    example="(%x: T<8x64xf32>, %out: T<8x64xf32>); %t = {op} %x, %c4096_i64 -> T<8x64xf32>"
-    "; pto.texpands ins(%c1_f32) outs(%t); pto.tmov ins(%t) outs(%out)",
+    example="(%x: t8x64xf32, %out: t8x64xf32); %t = {op} %x, %n4096 -> t8x64xf32"
+    "; pto.texpands ins(%x1.0) outs(%t); pto.tmov ins(%t) outs(%out)",
 )
 def _assign(m: Machine, op: Op, tile: Tile, address: Expr) -> Tile:
     """A tile of the same type at another address."""
@@ -317,7 +317,7 @@ def _start_of(op: Op) -> Ptr:
     Form("z", "p", family="ptr"),
     rule=gives(_start_of),
     is_by_bytes=True,
-    example="(%x: T<8x64xf32>); %p = {op} %x -> P<f32>; %r = pto.load_scalar %p[%c3] -> f32",
+    example="(%x: t8x64xf32); %p = {op} %x -> !pto.ptr<f32, ub>; %r = pto.load_scalar %p[%c3] -> f32",
 )
 def _address(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The address of a tile's first element."""

@@ -32,7 +32,7 @@ _BRANCH = """
 """
 _WHILE = """
 (%n: i32); %r = scf.while (%a = %n) : (i32) -> (i32) {
-; %is = arith.cmpi slt, %a, %c100_i32 : i32; scf.condition(%is) %a : i32; } do {
+; %is = arith.cmpi slt, %a, %i100 : i32; scf.condition(%is) %a : i32; } do {
 ; ^bb0(%b: i32):; %d = arith.addi %b, %b : i32; scf.yield %d : i32; }
 """
 _CALL = """// tilewright pto run example.pto n=0.5 out=zeros:1
@@ -49,11 +49,12 @@ module {
   }
 }
 """
-_SECTION = "(%n: f32, %y: G<f32>); {op} {; pto.store_scalar %n, %y[%c0] : G<f32>, f32; }"
+_SECTION = "(%n: f32, %y: !pto.ptr<f32, gm>); {op} {; pto.store_scalar %n, %y[%c0] : !pto.ptr<f32, gm>, f32; }"
 _STRICT = """
-(%x: P<f32>, %y: P<f32>); pto.strict_vecscope(%x, %y) {; ^bb0(%p: P<f32>, %q: P<f32>):
-; %v = pto.vlds %p[%c0] : P<f32> -> V<f32>; %m = pto.pset_b32 "PAT_ALL" : M<32>
-; pto.vsts %v, %q[%c0], %m : V<f32>, P<f32>, M<32>; } : (P<f32>, P<f32>) -> ()
+(%x: !pto.ptr<f32, ub>, %y: !pto.ptr<f32, ub>); pto.strict_vecscope(%x, %y) {
+; ^bb0(%p: !pto.ptr<f32, ub>, %q: !pto.ptr<f32, ub>):
+; %v = pto.vlds %p[%c0] : !pto.ptr<f32, ub> -> v64xf32; %m = pto.pset_b32 "PAT_ALL" : m32
+; pto.vsts %v, %q[%c0], %m : v64xf32, !pto.ptr<f32, ub>, m32; } : (!pto.ptr<f32, ub>, !pto.ptr<f32, ub>) -> ()
 """
 
 

@@ -72,7 +72,7 @@ def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     cover(m, target, made)
 
 
-@declare("pto.tpack", tile("z", "z"), example="(%x: T<8x64xi32>, %out: T<8x64xi16>); {op} ins(%x) outs(%out)")
+@declare("pto.tpack", tile("z", "z"), example="(%x: t8x64xi32, %out: t8x64xi16); {op} ins(%x) outs(%out)")
 def _pack(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Integers cut to the low bits that the destination has room for."""
     values = read(m, source, target.valid, target.limits)
@@ -150,7 +150,7 @@ def _part(op: Op, step: int) -> int:
     register("un?", "u"),
     law=paired,
     widens=0,
-    example='(%x: V<f32>, %m: M<32>); %r = {op} %x, %m {rnd = "R", sat = "SAT"} -> V<i32>',
+    example='(%x: v64xf32, %m: m32); %r = {op} %x, %m {rnd = "R", sat = "SAT"} -> v64xi32',
 )
 def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """Lanes in another type; of narrower ones, every second or fourth."""
@@ -160,7 +160,7 @@ def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
 @declare(
     "pto.vmulscvt",
     Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0),
-    example='(%x: V<f32>, %n: f32, %m: M<32>); %r = {op} %x, %n, %m, "A", "EVEN" -> V<f16>',
+    example='(%x: v64xf32, %n: f32, %m: m32); %r = {op} %x, %n, %m, "A", "EVEN" -> v128xf16',
 )
 def _scale_and_convert(m: Machine, op: Op, source: Vector, scale: Expr) -> Expr:
     """Lanes times a number, in a narrower type."""
@@ -240,7 +240,7 @@ def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
 
 
 @declare(
-    "pto.vtrc", register("vm", "v", "rnd", False), example='(%x: V<f32>, %m: M<32>); %r = {op} %x, %m, "C" -> V<f32>'
+    "pto.vtrc", register("vm", "v", "rnd", False), example='(%x: v64xf32, %m: m32); %r = {op} %x, %m, "C" -> v64xf32'
 )
 @elementwise
 def _round(m: Machine, op: Op, row: Expr) -> Expr:
@@ -267,7 +267,7 @@ def _takes_upper(m: Machine, op: Op) -> bool:
     "pto.vpack",
     register("un?|ui", "u", "part", False),
     widens=1 / 2,
-    example='(%x: V<i32>); %r = {op} %x, "LOWER" -> V<ui16>',
+    example='(%x: v64xi32); %r = {op} %x, "LOWER" -> v128xui16',
 )
 def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """The low parts of the elements in one half of the result; the other half is zero."""
@@ -281,7 +281,7 @@ def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     "pto.vsunpack vzunpack",
     replace(register("un?|ui", "u", "part", False), untyped=1),
     widens=2,
-    example='(%x: V<i16>); %r = {op} %x, "LOWER" -> V<i32>',
+    example='(%x: v128xi16); %r = {op} %x, "LOWER" -> v64xi32',
 )
 def _unpack(m: Machine, op: Op, source: Vector) -> Expr:
     """One half of the elements, made longer with copies of their sign or with zeros."""

@@ -12,7 +12,7 @@ from tilewright.dtypes import UINT32, DataType, finite_limits
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known, tile_type
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
-from tilewright.pto.examples.kernel import Kernel
+from tilewright.pto.example import Example
 from tilewright.pto.machine.elements import cast, filled, where
 from tilewright.pto.machine.formats import decoded
 from tilewright.pto.machine.machine import Machine
@@ -183,10 +183,10 @@ pto.mte_l1_l0b %y1, %b, %n32, %n16, %n0, %n0 {transpose = true}
 _STORED = "pto.mte_l0c_gm %c, %out, %n16, %n16, %n16, %n16, %n0, %n0, nz2nd"
 
 
-def _multiplied(lines: str, gives: Callable[..., Any], more: str = "", places: str = "") -> Kernel:
+def _multiplied(lines: str, gives: Callable[..., Any], more: str = "", places: str = "") -> Example:
     """Return a kernel that stages two matrices, multiplies them by some lines and brings the product out."""
     arguments = f"x: f16 16x32, y: f16 32x16, {more}out: f32 16x16"
-    return Kernel(arguments, f"{_STAGED}{lines}\n{_STORED}", gives, f"{_PLACES}{places}")
+    return Example(arguments, f"{_STAGED}{lines}\n{_STORED}", gives, f"{_PLACES}{places}")
 
 
 def _product(op: str, x: Any, y: Any, out: Any) -> Any:

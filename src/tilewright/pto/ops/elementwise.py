@@ -71,7 +71,7 @@ def _function(op: Op) -> str:
 @declare("pto.txor", tile("ttz?"), rule=reach, law=exclusive)
 @declare("pto.txors", tile("tez?"), rule=reach, law=exclusive)
 @declare(
-    "pto.vand vor vxor", register("vvm"), example="(%x: V<i32>, %y: V<i32>, %m: M<32>); %r = {op} %x, %y, %m -> V<i32>"
+    "pto.vand vor vxor", register("vvm"), example="(%x: v64xi32, %y: v64xi32, %m: m32); %r = {op} %x, %y, %m -> v64xi32"
 )
 @elementwise
 def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
@@ -81,7 +81,7 @@ def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
 
 
 @declare("pto.tnot", tile("t"), rule=reach)
-@declare("pto.vnot", register("vm"), example="(%x: V<i32>, %m: M<32>); %r = {op} %x, %m -> V<i32>")
+@declare("pto.vnot", register("vm"), example="(%x: v64xi32, %m: m32); %r = {op} %x, %m -> v64xi32")
 @elementwise
 def _inverted(m: Machine, op: Op, x: Expr) -> Expr:
     """Each element with its bits flipped."""
@@ -135,7 +135,7 @@ def _remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     rule=reach,
     law=scaled_sum,
     is_by_source=True,
-    example="(%x: T<8x64xf32>, %n: f32, %y: T<8x64xf32>); {op} ins(%x, %n) outs(%y)",
+    example="(%x: t8x64xf32, %n: f32, %y: t8x64xf32); {op} ins(%x, %n) outs(%y)",
 )
 def _add_scaled(m: Machine, op: Op, target: Tile, source: Tile, scale: Expr) -> None:
     """A tile times a number, added to the destination."""
@@ -183,7 +183,7 @@ def _scale_add(m: Machine, op: Op, total: Expr, lhs: Expr, rhs: Expr) -> Expr:
 @declare(
     "pto.vexpdif",
     register("uun?", "u", "part", False),
-    example='(%x: V<f32>, %y: V<f32>, %m: M<32>); %r = {op} %x, %y, %m, "ODD" -> V<f32>',
+    example='(%x: v64xf32, %y: v64xf32, %m: m32); %r = {op} %x, %y, %m, "ODD" -> v64xf32',
 )
 def _exponential_of_difference(m: Machine, op: Op, lhs: Vector, rhs: Vector) -> Expr:
     """The exponential of a difference in fp32; of shorter floats, of their even or odd lanes."""

@@ -77,7 +77,7 @@ def _finds(op: Op, _: Constants) -> None:
     tile("zx?x?x?", "zz?"),
     rule=_finds,
     law=gathered,
-    example="(%x: T<8x64xf32>, %i: T<8x64xi32> = arange, %out: T<8x64xf32>); {op} ins(%x, %i) outs(%out)",
+    example="(%x: t8x64xf32, %i: t8x64xi32 = arange, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
 )
 def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Elements of a tile at indices, of a mask pattern, or that compare so."""
@@ -143,7 +143,7 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
     "pto.tgatherb",
     tile("zz", "z"),
     law=gathered_blocks,
-    example="(%x: T<8x64xf32>, %i: T<8x8xui32> = zeros, %out: T<8x64xf32>); {op} ins(%x, %i) outs(%out)",
+    example="(%x: t8x64xf32, %i: t8x8xui32 = zeros, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
 )
 def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Take blocks of 32 bytes at byte offsets from the source's start."""
@@ -167,7 +167,7 @@ def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile)
     "pto.tscatter",
     tile("zz", "z"),
     law=scattered,
-    example="(%x: T<8x64xf32>, %i: T<8x64xi32> = zeros, %y: T<8x64xf32>); {op} ins(%x, %i) outs(%y)",
+    example="(%x: t8x64xf32, %i: t8x64xi32 = zeros, %y: t8x64xf32); {op} ins(%x, %i) outs(%y)",
 )
 def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Put each element into the row its index names, in its own column."""
@@ -184,7 +184,7 @@ def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> No
 @declare(
     "pto.mgather",
     tile("yz", "z"),
-    example="(%x: W<1x512xf32>, %i: T<8x64xi32> = arange, %out: T<8x64xf32>); {op} ins(%x, %i) outs(%out)",
+    example="(%x: w1x512xf32, %i: t8x64xi32 = arange, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
 )
 def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -> None:
     """Rows or elements of global memory at indices."""
@@ -199,7 +199,7 @@ def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -
     "pto.mscatter",
     tile("zz", "y"),
     law=combined,
-    example="(%x: T<8x64xf32>, %i: T<8x64xi32> = arange, %out: W<1x512xf32> = zeros); {op} ins(%x, %i) outs(%out)",
+    example="(%x: t8x64xf32, %i: t8x64xi32 = arange, %out: w1x512xf32 = zeros); {op} ins(%x, %i) outs(%out)",
 )
 def _scatter_memory(m: Machine, op: Op, view: View, source: Tile, places: Tile) -> None:
     """Rows or elements to global memory at indices."""
@@ -227,7 +227,7 @@ def _indices(m: Machine, op: Op) -> Expr:
 @declare(
     "pto.vgather2 vgather2_bc",
     memory("lx?x?x?", "u"),
-    example="(%x: P<f32>, %i: V<ui32> = arange, %m: M<32>); %r = {op} %x, %i, %m -> V<f32>",
+    example="(%x: !pto.ptr<f32, ub>, %i: v64xui32 = arange, %m: m32); %r = {op} %x, %i, %m -> v64xf32",
 )
 def _gather_lanes(m: Machine, op: Op) -> Expr:
     """Each lane is the element behind the pointer that an index names; bytes are made longer with zeros."""
@@ -246,7 +246,7 @@ def _gather_lanes(m: Machine, op: Op) -> Expr:
 @declare(
     "pto.vgatherb",
     memory("lx?x?x?", "u"),
-    example="(%x: P<f32>, %i: V<ui32> = zeros, %m: M<32> = PAT_VL8); %r = {op} %x, %i, %m -> V<f32>",
+    example="(%x: !pto.ptr<f32, ub>, %i: v64xui32 = zeros, %m: m32 = PAT_VL8); %r = {op} %x, %i, %m -> v64xf32",
 )
 def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
     """Each block of 32 bytes comes from the byte offset that one of the first eight indices names."""
@@ -263,7 +263,7 @@ def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
 @declare(
     "pto.vscatter",
     memory("ulx?x?"),
-    example="(%x: V<f32>, %y: P<f32>, %i: V<ui32> = arange, %m: M<32>); {op} %x, %y, %i, %m",
+    example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %i: v64xui32 = arange, %m: m32); {op} %x, %y, %i, %m",
 )
 def _scatter_lanes(m: Machine, op: Op, source: Vector) -> None:
     """Each lane goes where an index says; of bytes, every other one."""

@@ -41,7 +41,7 @@ def _rounds(op: Op, _: Constants) -> None:
     tile("iiiiii", "z"),
     rule=_rounds,
     counts=SCALARS["i32"],
-    example="(%n: i32, %out: T<8x64xi32>); {op} ins(%n, %n, %n, %n, %n, %n) outs(%out)",
+    example="(%n: i32, %out: t8x64xi32); {op} ins(%n, %n, %n, %n, %n, %n) outs(%out)",
 )
 def _random(m: Machine, op: Op, target: Tile, *words: Expr) -> None:
     """The words of Philox 4x32 for a key of two words and a counter of four."""
@@ -65,7 +65,8 @@ def _counts_bytes(op: Op, _: Constants) -> None:
     "pto.thistogram",
     tile("zz", "z"),
     rule=_counts_bytes,
-    example="(%x: T<8x64xui16>, %i: T<32x1xui8, valid=8x1, blayout=col_major> = zeros, %out: T<8x256xui32>)"
+    example="(%x: t8x64xui16, %i: !pto.tile_buf<vec, 32x1xui8, valid=8x1, blayout=col_major> = zeros, "
+    "%out: t8x256xui32)"
     "; {op} ins(%x, %i) outs(%out)",
 )
 def _histogram(m: Machine, op: Op, target: Tile, source: Tile, chosen: Tile) -> None:
@@ -90,7 +91,7 @@ def _histogram(m: Machine, op: Op, target: Tile, source: Tile, chosen: Tile) -> 
 @declare(
     "pto.tconcatidx",
     tile("zzzz", "z"),
-    example="(%x: T<8x32xf32>, %y: T<8x32xf32>, %i: T<8x8xi32> = ones, %j: T<8x8xi32> = ones, %out: T<8x64xf32>)"
+    example="(%x: t8x32xf32, %y: t8x32xf32, %i: t8x8xi32 = ones, %j: t8x8xi32 = ones, %out: t8x64xf32)"
     "; {op} ins(%x, %y, %i, %j) outs(%out)",
 )
 def _join_by_index(m: Machine, op: Op, target: Tile, first: Tile, second: Tile, counts: Tile, others: Tile) -> None:

@@ -46,7 +46,9 @@ COARSEST = 8
 """Bytes of the widest lanes there are."""
 
 
-def by_width(name: str, form: Form, counts: Scalar = INDEX, example: str = "") -> Callable[[Lowering], Lowering]:
+def by_width(
+    name: str, form: Form, counts: Scalar = INDEX, example: str | None = None
+) -> Callable[[Lowering], Lowering]:
     """Declare an op for each width of lanes, as in `pto.pset_b8`; all its masks have that width."""
     names = " ".join(f"{name}_{width}" for width in WIDTHS)
     return declare(f"pto.{names}", form, rule=_one_width, counts=counts, example=example)
@@ -70,8 +72,8 @@ def _first(m: Machine, op: Op, count: Expr) -> Predicate:
     return Predicate(flags(m, bits, type_.lanes), type_.bits)
 
 
-@by_width("pset", _PATTERN, example='%r = {op} "PAT_H" : M<{width}>')
-@by_width("pge", _PATTERN, example='%r = {op} "PAT_VL4" : M<{width}>')
+@by_width("pset", _PATTERN, example='%r = {op} "PAT_H" : m{width}')
+@by_width("pge", _PATTERN, example='%r = {op} "PAT_VL4" : m{width}')
 def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     """The mask of a pattern."""
     word, lanes = str(op.attributes["pattern"]), op.results[0].of(Mask).lanes
@@ -88,9 +90,7 @@ def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     return flags(m, compared(m, rest, CmpType.EQ, constant(0, INT32)), lanes)
 
 
-@by_width(
-    "plt", register("i", "ni"), counts=SCALARS["i32"], example="(%n: i32 = 5); %r, %s = {op} %n -> M<{width}>, i32"
-)
+@by_width("plt", register("i", "ni"), counts=SCALARS["i32"], example="(%n: i32 = 5); %r, %s = {op} %n -> m{width}, i32")
 def _less_than(m: Machine, op: Op, count: Expr) -> tuple[Predicate, Expr]:
     """The first lanes, as many as are left, and how many are left behind them."""
     lanes, none = (constant(n, element_of(count)) for n in (op.results[0].of(Mask).lanes, 0))
@@ -129,9 +129,7 @@ def _bitcast(m: Machine, op: Op, source: Predicate) -> Predicate:
     return Predicate(source.expr, op.results[0].of(Mask).bits, source.is_all)
 
 
-@declare(
-    "pto.ppack", register("n", "n", "part"), is_by_bits=True, example='(%m: M<32>); %r = {op} %m, "LOWER" -> M<16>'
-)
+@declare("pto.ppack", register("n", "n", "part"), is_by_bits=True, example='(%m: m32); %r = {op} %m, "LOWER" -> m16')
 def _pack(m: Machine, op: Op, source: Predicate) -> Expr:
     """Every other bit of the image, in its lower or upper half; the other half is zero."""
     half = regrained(m, source.expr, max(2, grain(source.expr)))
@@ -139,9 +137,7 @@ def _pack(m: Machine, op: Op, source: Predicate) -> Expr:
     return m.b.tile("concat", none, half) if is_upper(op) else m.b.tile("concat", half, none)
 
 
-@declare(
-    "pto.punpack", register("n", "n", "part"), is_by_bits=True, example='(%m: M<16>); %r = {op} %m, "LOWER" -> M<32>'
-)
+@declare("pto.punpack", register("n", "n", "part"), is_by_bits=True, example='(%m: m16); %r = {op} %m, "LOWER" -> m32')
 def _unpack(m: Machine, op: Op, source: Predicate) -> Expr:
     """The lower or upper half of the image, each bit followed by a zero."""
     some = regrained(m, source.expr, min(COARSEST, grain(source.expr)))
@@ -175,12 +171,12 @@ def _bit_view(m: Machine, at: Pointer, count: int) -> Expr:
 @declare(
     "pto.psts",
     memory("nl", "l?", "dist"),
-    example='(%m: M<32>, %y: P<ui8>); {op} %m, %y[%c0], "NORM" : M<32>, P<ui8>, index',
+    example='(%m: m32, %y: !pto.ptr<ui8, ub>); {op} %m, %y[%c0], "NORM" : m32, !pto.ptr<ui8, ub>, index',
 )
 @declare(
     "pto.psti",
     memory("nli?", "l?", "dist"),
-    example='(%m: M<32>, %y: P<ui8>); {op} %m, %y[%c0], "NORM" : M<32>, P<ui8>, index',
+    example='(%m: m32, %y: !pto.ptr<ui8, ub>); {op} %m, %y[%c0], "NORM" : m32, !pto.ptr<ui8, ub>, index',
 )
 def _store_mask(m: Machine, op: Op, mask: Predicate) -> tuple[Pointer, ...]:
     """A mask to local memory, a bit a lane or a bit a byte."""
@@ -205,13 +201,13 @@ def _place(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]
     "pto.plds",
     memory("l", "nl?", "dist"),
     is_by_bits=True,
-    example='(%x: P<ui8>); %r = {op} %x[%c0], "NORM" : P<ui8>, index -> M<32>',
+    example='(%x: !pto.ptr<ui8, ub>); %r = {op} %x[%c0], "NORM" : !pto.ptr<ui8, ub>, index -> m32',
 )
 @declare(
     "pto.pldi",
     memory("li?", "nl?", "dist"),
     is_by_bits=True,
-    example='(%x: P<ui8>); %r = {op} %x[%c0], "NORM" : P<ui8>, index -> M<32>',
+    example='(%x: !pto.ptr<ui8, ub>); %r = {op} %x[%c0], "NORM" : !pto.ptr<ui8, ub>, index -> m32',
 )
 def _load_mask(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A mask from local memory."""
@@ -239,8 +235,8 @@ def _doubled(m: Machine, row: Expr) -> Expr:
 @declare(
     "pto.pstu",
     register("anli?", "al?"),
-    example="(%m: M<32>, %y: P<ui32>); %a = pto.init_align : !pto.align"
-    "; %b, %p = {op} %a, %m, %y : !pto.align, M<32>, P<ui32> -> !pto.align, P<ui32>",
+    example="(%m: m32, %y: !pto.ptr<ui32, ub>); %a = pto.init_align : !pto.align"
+    "; %b, %p = {op} %a, %m, %y : !pto.align, m32, !pto.ptr<ui32, ub> -> !pto.align, !pto.ptr<ui32, ub>",
 )
 def _store_mask_unaligned(m: Machine, op: Op, _: Token, mask: Predicate, base: Pointer) -> tuple[Lowered, ...]:
     """One bit a lane, however wide lanes are."""

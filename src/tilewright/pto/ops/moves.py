@@ -26,7 +26,7 @@ from tilewright.pto.types import TileBuf
     "pto.tmov.fp",
     tile("zz", "z"),
     law=moved,
-    example="(%a: C<16x32xf32>, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: T<16x32xi8>)"
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x32xi8)"
     "; {op} ins(%a, %fp) outs(%out)",
 )
 def _move(m: Machine, op: Op, target: Tile, source: Tile, *factors: Expr | Tile) -> None:
@@ -58,7 +58,7 @@ VECTOR_CORES = {
     "pto.textract_fp",
     tile("zzii", "z"),
     law=moved,
-    example="(%a: C<16x32xf32>, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: T<16x16xf16>)"
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x16xf16)"
     "; {op} ins(%a, %fp, %c0, %c16) outs(%out)",
 )
 def _extract_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, row: Expr, column: Expr) -> None:
@@ -74,7 +74,7 @@ def _extract_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Til
     "pto.tinsert_fp",
     tile("zzii", "z"),
     law=moved,
-    example="(%a: C<16x16xf32>, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: T<16x16xf16>)"
+    example="(%a: acc16x16xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x16xf16)"
     "; {op} ins(%a, %fp, %c0, %c0) outs(%out)",
 )
 def _insert_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, row: Expr, column: Expr) -> None:
@@ -89,7 +89,7 @@ def _insert_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile
     "pto.textract",
     tile("zii", "z"),
     law=extracted,
-    example="(%x: T<16x64xf32>, %out: T<8x32xf32>); {op} ins(%x, %c2, %c4) outs(%out)",
+    example="(%x: t16x64xf32, %out: t8x32xf32); {op} ins(%x, %c2, %c4) outs(%out)",
 )
 def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
     """The part of a tile from a position on."""
@@ -103,7 +103,7 @@ def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: 
     "pto.tinsert",
     tile("zii", "z"),
     law=inserted,
-    example="(%x: T<8x32xf32>, %y: T<16x64xf32>); {op} ins(%x, %c2, %c4) outs(%y)",
+    example="(%x: t8x32xf32, %y: t16x64xf32); {op} ins(%x, %c2, %c4) outs(%y)",
 )
 def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
     """A tile into a larger one, from a position on."""
@@ -115,7 +115,7 @@ def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: E
 @declare(
     "pto.tconcat",
     tile("tt"),
-    example="(%x: T<8x32xf32>, %y: T<8x32xf32>, %out: T<8x64xf32>); {op} ins(%x, %y) outs(%out)",
+    example="(%x: t8x32xf32, %y: t8x32xf32, %out: t8x64xf32); {op} ins(%x, %y) outs(%out)",
 )
 def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """Two tiles side by side."""
@@ -127,7 +127,7 @@ def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None
     write(m, target, right, (m.b.index(0), first.valid[1]))
 
 
-@declare("pto.ttrans", tile("tz?"), example="(%x: T<8x64xf32>, %out: T<64x8xf32>); {op} ins(%x) outs(%out)")
+@declare("pto.ttrans", tile("tz?"), example="(%x: t8x64xf32, %out: t64x8xf32); {op} ins(%x) outs(%out)")
 def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Rows as columns."""
     write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
@@ -136,11 +136,11 @@ def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
 # padding
 
 
-_PADDED = "(%x: T<8x64xf32, valid=5x19>, %out: T<{}>); {{op}} ins(%x) outs(%out)"
+_PADDED = "(%x: !pto.tile_buf<vec, 8x64xf32, valid=5x19>, %out: !pto.tile_buf<vec, {}>); {{op}} ins(%x) outs(%out)"
 _PADDED_IN_PLACE = """
-(%x: W<8x40xf32>, %y: W<8x64xf32> = zeros)
-; %t = pto.alloc_tile addr = %c0_i64 : T<8x64xf32, valid=8x40>; pto.tload ins(%x) outs(%t)
-; %u = pto.alloc_tile addr = %c0_i64 : T<8x64xf32, pad=1>; pto.tfillpad_inplace ins(%t) outs(%u)
+(%x: w8x40xf32, %y: w8x64xf32 = zeros)
+; %t = pto.alloc_tile addr = %n0 : !pto.tile_buf<vec, 8x64xf32, valid=8x40>; pto.tload ins(%x) outs(%t)
+; %u = pto.alloc_tile addr = %n0 : !pto.tile_buf<vec, 8x64xf32, pad=1>; pto.tfillpad_inplace ins(%t) outs(%u)
 ; pto.tstore ins(%u) outs(%y)
 """
 
@@ -194,7 +194,7 @@ _READS = {"ins": Word(Layout.TYPED, "ti", required=True)}
     Form("", "s", Typing.RESULT, words=_READS),
     rule=gives(lambda op: element_type(op.ins[0].type)),
     law=read_in_vec,
-    example="(%x: T<8x64xf32>); %r = {op} ins(%x, %c3) outs : f32",
+    example="(%x: t8x64xf32); %r = {op} ins(%x, %c3) outs : f32",
 )
 def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:
     """One element of a tile."""
@@ -202,7 +202,7 @@ def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:
     return m.b.get(flat(m, tile), at) if m.placed(tile) else constant(0, tile.type.element.dtype)
 
 
-@declare("pto.tsetval", tile("is"), example="(%n: f32, %y: T<8x64xf32>); {op} ins(%c3, %n) outs(%y)")
+@declare("pto.tsetval", tile("is"), example="(%n: f32, %y: t8x64xf32); {op} ins(%c3, %n) outs(%y)")
 def _set(m: Machine, op: Op, tile: Tile, index: Expr, value: Expr) -> None:
     """Write one element of a tile."""
     at = m.b.index(index)

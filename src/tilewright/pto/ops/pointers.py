@@ -36,7 +36,7 @@ def _keeps_space(op: Op, _: Constants) -> None:
     Form("i|p", "p|i", family="ptr"),
     rule=_keeps_space,
     is_by_bytes=True,
-    example="(%n: i64 = 0); %p = {op} %n -> P<f32>; pto.store_scalar %c1_f32, %p[%c0] : P<f32>, f32"
+    example="(%n: i64 = 0); %p = {op} %n -> !pto.ptr<f32, ub>; pto.store_scalar %x1.0, %p[%c0] : !pto.ptr<f32, ub>, f32"
     "; %r = pto.load_scalar %p[%c0] -> f32",
 )
 def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
@@ -66,7 +66,8 @@ def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
     Form("pi", "p", untyped=1),
     rule=gives(lambda op: op.operands[0].type),
     is_by_bytes=True,
-    example="(%x: P<f32>, %n: index); %p = {op} %x, %n : P<f32> -> P<f32>; %r = pto.load_scalar %p[%c0] -> f32",
+    example="(%x: !pto.ptr<f32, ub>, %n: index); %p = {op} %x, %n : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
+    "; %r = pto.load_scalar %p[%c0] -> f32",
 )
 def _addptr(m: Machine, op: Op, pointer: Pointer, elements: Expr) -> Pointer:
     """An address so many elements on."""
@@ -82,7 +83,7 @@ _STORE = Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0))
     _LOAD,
     rule=gives(lambda op: element_type(op.operands[0].type)),
     knows_packed=True,
-    example="(%x: P<f32>, %n: index); %r = {op} %x[%n] -> f32",
+    example="(%x: !pto.ptr<f32, ub>, %n: index); %r = {op} %x[%n] -> f32",
 )
 def _load(m: Machine, op: Op, pointer: Pointer) -> Expr:
     """An element of memory."""
@@ -99,7 +100,7 @@ def _stores_element(op: Op, _: Constants) -> None:
     _STORE,
     rule=_stores_element,
     knows_packed=True,
-    example="(%n: f32, %y: P<f32>); {op} %n, %y[%c3] : P<f32>, f32",
+    example="(%n: f32, %y: !pto.ptr<f32, ub>); {op} %n, %y[%c3] : !pto.ptr<f32, ub>, f32",
 )
 def _store(m: Machine, op: Op, value: Expr, pointer: Pointer) -> None:
     """Write an element of memory."""

@@ -20,7 +20,7 @@ from tilewright.pto.text.form import free
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z]")
 
 
-@declare("pto.tprint", free("x", words="ins"), law=printed, example="(%x: T<8x64xf32>); {op} ins(%x)")
+@declare("pto.tprint", free("x", words="ins"), law=printed, example="(%x: t8x64xf32); {op} ins(%x)")
 def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
     """The valid part of a tile, or a window of memory."""
     shown = (
@@ -39,7 +39,7 @@ def _print_number(m: Machine, op: Op, number: Expr) -> None:
     m.b.act("system.print_value", text=before, value=number, end=after)
 
 
-@declare("pto.trap", free(""), example="(%n: i32); %is = arith.cmpi sgt, %n, %c100_i32 : i32; scf.if %is {; {op}; }")
+@declare("pto.trap", free(""), example="(%n: i32); %is = arith.cmpi sgt, %n, %i100 : i32; scf.if %is {; {op}; }")
 def _trap(m: Machine, op: Op) -> None:
     """The end of the program, where it is reached: that a launch has no blocks, which is known only then."""
     nobody = m.b.scalar("lt", m.blocks.count, m.b.index(0))

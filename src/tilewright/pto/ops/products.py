@@ -31,11 +31,16 @@ def _fits(op: Op, _: Constants) -> None:
         raise PtoValidShapeError(f"the product is {product}, `%{op.outs[0].name}` holds {out.rows}x{out.cols}")
 
 
+_BOXES = "{}, valid={}, blayout=col_major, slayout=row_major"
+LEFT, ACCUMULATOR = f"!pto.tile_buf<left, {_BOXES}>", f"!pto.tile_buf<acc, {_BOXES}, fractal=1024>"
+"""Tiles of which some rows are valid."""
+
+
 def _example(line: str, rows: int = 16) -> str:
     """Return a line with those of the operands that it names: so many rows of the left matrix are valid."""
     operands = {
-        "c": f"C<16x16xf32, valid={rows}x16>", "a": f"A<16x32xf16, valid={rows}x32>", "b": "B<32x16xf16>",
-        "x": "!pto.tile_buf<bias, 1x16xf32>", "out": f"C<16x16xf32, valid={rows}x16>",
+        "c": ACCUMULATOR.format("16x16xf32", f"{rows}x16"), "a": LEFT.format("16x32xf16", f"{rows}x32"),
+        "b": "right32x16xf16", "x": "bias1x16xf32", "out": ACCUMULATOR.format("16x16xf32", f"{rows}x16"),
     }  # fmt: skip
     given = ", ".join(f"%{name}: {type_}" for name, type_ in operands.items() if f"%{name}" in line)
     return f"({given}); {line}"

@@ -38,7 +38,7 @@ def _has_its_offset(op: Op, _: Constants) -> None:
     tile("zzz?", "z"),
     rule=_has_its_offset,
     law=quantized,
-    example="(%x: T<8x64xf32>, %f: T<8x8xf32> = 9, %out: T<8x64xi8>); {op} ins(%x, %f) outs(%out)",
+    example="(%x: t8x64xf32, %f: t8x8xf32 = 9, %out: t8x64xi8); {op} ins(%x, %f) outs(%out)",
 )
 def _quantize(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, *offsets: Tile) -> None:
     """Floats times their factors, and offsets added, rounded to the nearest even and clamped to a byte."""
@@ -62,7 +62,7 @@ def _per_block(m: Machine, factors: Tile, target: Tile) -> Expr:
 @declare(
     "pto.tdequant",
     tile("zzz", "z"),
-    example="(%x: T<8x64xi8>, %f: T<8x8xf32>, %g: T<8x8xf32>, %out: T<8x64xf32>); {op} ins(%x, %f, %g) outs(%out)",
+    example="(%x: t8x64xi8, %f: t8x8xf32, %g: t8x8xf32, %out: t8x64xf32); {op} ins(%x, %f, %g) outs(%out)",
 )
 def _dequantize(m: Machine, op: Op, target: Tile, source: Tile, scales: Tile, offsets: Tile) -> None:
     """Integers less the offset of their row, times its scale."""

@@ -14,7 +14,7 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.asked import plain
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.examples.kernel import Kernel
+from tilewright.pto.example import Example
 from tilewright.pto.machine.copying import Axis, Copy, run
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import BLOCK, FRACTAL, extents
@@ -90,12 +90,12 @@ def _sum(op: str, x: Any, out: Any) -> Any:
     return out + x.astype("i4") @ x.astype("i4").T
 
 
-def _added(element: str, mode: int) -> Kernel:
+def _added(element: str, mode: int) -> Example:
     """Return a kernel that adds a product of bytes to what is in global memory."""
     word, size = (16 | 32 << 12 | 16 << 24) - (1 << 63), 16 << 4 | 16 << 16 | 16 << 32
     lines = _ADDED.format(word=word, size=size, way=16 | mode << 34 | 1 << 43)
     para = f"pto.set_mte2_nz_para %n{1 | 1 << 16 | 16 << 32}"
-    return Kernel(
+    return Example(
         f"x: i8 16x32 in -1..1, out: {element} 16x16 in -9..9",
         f"{para}\n{lines}",
         _sum,

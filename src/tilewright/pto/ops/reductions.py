@@ -33,7 +33,7 @@ from tilewright.pto.op import declare
 from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import VReg
 
-_FOLD = "(%x: T<8x64xf32>, %out: T<{}>); {{op}} ins(%x) outs(%out)"
+_FOLD = "(%x: t8x64xf32, %out: !pto.tile_buf<vec, {}>); {{op}} ins(%x) outs(%out)"
 
 
 @declare("pto.trowsum trowmax trowmin trowprod", tile("tz?"), law=reduced, example=_FOLD.format("8x8xf32, valid=8x1"))
@@ -72,7 +72,7 @@ def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
 
 
-_MEET = "(%x: T<8x64xf32>, %y: T<{}>, %out: T<8x64xf32>); {{op}} ins(%x, %y) outs(%out)"
+_MEET = "(%x: t8x64xf32, %y: !pto.tile_buf<vec, {}>, %out: t8x64xf32); {{op}} ins(%x, %y) outs(%out)"
 _MET = ("add", "sub", "mul", "div", "max", "min", "expdif")
 
 

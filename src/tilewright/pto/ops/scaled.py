@@ -19,6 +19,7 @@ from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare
+from tilewright.pto.ops.products import ACCUMULATOR, LEFT
 from tilewright.pto.product_laws import multiplied
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
@@ -59,10 +60,11 @@ _SCALES = "!pto.tile_buf<{}xf8E8M0FNU, slayout=row_major, fractal=32>"
 def _example(lines: str, rows: int = 16) -> str:
     """Return lines with those of the operands that they name: so many rows of the left matrix are valid."""
     operands = {
-        "c": f"C<16x32xf32, valid={rows}x32>", "a": f"A<16x64xf8E4M3FN, valid={rows}x64>", "b": "B<64x32xf8E4M3FN>",
+        "c": ACCUMULATOR.format("16x32xf32", f"{rows}x32"), "a": LEFT.format("16x64xf8E4M3FN", f"{rows}x64"),
+        "b": "right64x32xf8E4M3FN",
         "i": f"{_SCALES.format('scaling, 16x2')} = 1", "j": f"{_SCALES.format('scaling, 2x32')} = 1",
-        "m": f"{_SCALES.format('mat, 16x2')} = 1", "x": "!pto.tile_buf<bias, 1x32xf32>",
-        "out": f"C<16x32xf32, valid={rows}x32>",
+        "m": f"{_SCALES.format('mat, 16x2')} = 1", "x": "bias1x32xf32",
+        "out": ACCUMULATOR.format("16x32xf32", f"{rows}x32"),
     }  # fmt: skip
     given = ", ".join(f"%{name}: {type_}" for name, type_ in operands.items() if re.search(rf"%{name}\b", lines))
     return f"({given}); {lines}"

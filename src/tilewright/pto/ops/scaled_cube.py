@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.expr import Expr
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.examples.kernel import Kernel
+from tilewright.pto.example import Example
 from tilewright.pto.machine.copying import Axis, Copy, run
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import FRACTAL, extents, up
@@ -46,8 +46,8 @@ def _meant(op: str, x: Any, y: Any, u: Any, v: Any, *rest: Any) -> Any:
     return left @ right * (2 if op.endswith("_acc") else 1) + (rest[0] if "bias" in op else 0)
 
 
-def _example(lines: str, loaded: str = _LOADED, given: str = _GIVEN) -> Kernel:
-    return Kernel(given, f"{_STAGED}{loaded}{lines}{_OUT}", _meant, _PLACES)
+def _example(lines: str, loaded: str = _LOADED, given: str = _GIVEN) -> Example:
+    return Example(given, f"{_STAGED}{loaded}{lines}{_OUT}", _meant, _PLACES)
 
 
 _SIZES = "%n16, %n32, %n64"

@@ -38,8 +38,7 @@ def comparison(op: Op) -> CmpType:
     tile("tt", "z"),
     is_by_source=True,
     law=comparable,
-    example="(%x: T<8x64xf32>, %y: T<8x64xf32>, %out: T<8x64xui8>)"
-    "; {op} ins(%x, %y) outs(%out) {cmpMode = #pto<cmp lt>}",
+    example="(%x: t8x64xf32, %y: t8x64xf32, %out: t8x64xui8); {op} ins(%x, %y) outs(%out) {cmpMode = #pto<cmp lt>}",
 )
 def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
@@ -56,7 +55,7 @@ def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     "pto.tcmps",
     tile("te", "z"),
     is_by_source=True,
-    example="(%x: T<8x64xf32>, %n: f32, %out: T<8x64xui8>); {op} ins(%x, %n) outs(%out) {cmpMode = #pto<cmp lt>}",
+    example="(%x: t8x64xf32, %n: f32, %out: t8x64xui8); {op} ins(%x, %n) outs(%out) {cmpMode = #pto<cmp lt>}",
 )
 def _compare_number(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare the source's valid part with a number; bits lie as if the destination had no rows, the lowest first.
@@ -127,7 +126,7 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
 @declare(
     "pto.tsel",
     tile("zttz?"),
-    example="(%m: T<8x64xui8>, %x: T<8x64xf32>, %y: T<8x64xf32>, %out: T<8x64xf32>); {op} ins(%m, %x, %y) outs(%out)",
+    example="(%m: t8x64xui8, %x: t8x64xf32, %y: t8x64xf32, %out: t8x64xf32); {op} ins(%m, %x, %y) outs(%out)",
 )
 def _select(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     """Elements of one tile where a bit is set, of another elsewhere."""
@@ -138,7 +137,7 @@ def _select(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
 @declare(
     "pto.tsels",
     tile("ztzx?|ztex?"),
-    example="(%m: T<8x64xui8>, %x: T<8x64xf32>, %n: f32, %out: T<8x64xf32>); {op} ins(%m, %x, %n) outs(%out)",
+    example="(%m: t8x64xui8, %x: t8x64xf32, %n: f32, %out: t8x64xf32); {op} ins(%m, %x, %n) outs(%out)",
 )
 def _select_number(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     """Elements of a tile where a bit is set, a number elsewhere."""
@@ -188,8 +187,8 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
     "pto.tpartargmax tpartargmin",
     tile("zzz?z?", "zz?"),
     law=partly,
-    example="(%x: T<8x64xf32>, %y: T<8x64xf32>, %i: T<8x64xi32>, %j: T<8x64xi32>, %out: T<8x64xf32>, "
-    "%at: T<8x64xi32>)"
+    example="(%x: t8x64xf32, %y: t8x64xf32, %i: t8x64xi32, %j: t8x64xi32, %out: t8x64xf32, "
+    "%at: t8x64xi32)"
     "; {op} ins(%x, %y, %i, %j) outs(%out, %at)",
 )
 def _better(m: Machine, op: Op) -> None:
@@ -224,13 +223,13 @@ def _select_lanes(m: Machine, op: Op, then: Vector, other: Vector, mask: Predica
     "pto.vcmp",
     register("vvm", "m", "predicate"),
     rule=_COMPARED,
-    example='(%x: V<f32>, %y: V<f32>, %m: M<32>); %r = {op} %x, %y, %m, "lt" -> M<32>',
+    example='(%x: v64xf32, %y: v64xf32, %m: m32); %r = {op} %x, %y, %m, "lt" -> m32',
 )
 @declare(
     "pto.vcmps",
     register("vem", "m", "predicate"),
     rule=_COMPARED,
-    example='(%x: V<f32>, %n: f32, %m: M<32>); %r = {op} %x, %n, %m, "lt" -> M<32>',
+    example='(%x: v64xf32, %n: f32, %m: m32); %r = {op} %x, %n, %m, "lt" -> m32',
 )
 def _compare_lanes(m: Machine, op: Op) -> Expr:
     """Flags of the lanes where a comparison holds, of those that the op's mask has."""

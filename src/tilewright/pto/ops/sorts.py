@@ -131,7 +131,7 @@ def _place(m: Machine, runs: Sequence[Run], mine: int, one: Expr, first: Expr) -
     "pto.tsort32",
     tile("zz?z?", "zz?"),
     law=sorted_with,
-    example="(%x: T<1x128xf32>, %i: T<1x128xui32> = arange, %out: T<1x256xf32>); {op} ins(%x, %i) outs(%out)",
+    example="(%x: t1x128xf32, %i: t1x128xui32 = arange, %out: t1x256xf32); {op} ins(%x, %i) outs(%out)",
 )
 def _sort(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Sort each run of 32 elements of a row; without given indices, elements are numbered along it."""
@@ -186,9 +186,9 @@ def _whole_blocks(op: Op, constants: Constants) -> None:
     tile("zx?x?x?x?", "zx?x?"),
     rule=_whole_blocks,
     law=merged,
-    example="(%x: T<1x128xf32>, %i: T<1x128xui32> = arange, %out: T<1x256xf32>)"
-    "; %s = pto.alloc_tile : T<1x256xf32>; pto.tsort32 ins(%x, %i) outs(%s)"
-    "; {op} ins(%s, %c64_i32) outs(%out)",
+    example="(%x: t1x128xf32, %i: t1x128xui32 = arange, %out: t1x256xf32)"
+    "; %s = pto.alloc_tile : t1x256xf32; pto.tsort32 ins(%x, %i) outs(%s)"
+    "; {op} ins(%s, %i64) outs(%out)",
 )
 def _merge(m: Machine, op: Op, target: Tile, *ins: Tile | Expr) -> None:
     """Merge up to four sorted lists: tiles of one row, or blocks of one tile that follow each other."""
@@ -234,7 +234,7 @@ def _merge_blocks(m: Machine, source: Tile, length: Expr, made: Records) -> None
 @declare(
     "pto.vbitsort",
     register("llli?", ""),
-    example="(%y: P<f32>, %x: P<f32>, %i: P<ui32> = arange); {op} %y, %x, %i, %c1",
+    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>, %i: !pto.ptr<ui32, ub> = arange); {op} %y, %x, %i, %c1",
 )
 def _sort_list(m: Machine, op: Op, target: Pointer, source: Pointer, given: Pointer, repeated: Expr | int = 1) -> None:
     """Sort runs of 32 scores; what a record has beside its score and index is zero."""
@@ -256,8 +256,9 @@ def _sort_list(m: Machine, op: Op, target: Pointer, source: Pointer, given: Poin
 @declare(
     "pto.vmrgsort4",
     register("lllllii?i?", ""),
-    example="(%y: P<f32>, %x: P<f32>); %p = pto.addptr %x, %c64 : P<f32> -> P<f32>"
-    "; {op} %y, %x, %p, %p, %p, %c262148_i64, %c769_i64",
+    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>)"
+    "; %p = pto.addptr %x, %c64 : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
+    "; {op} %y, %x, %p, %p, %p, %n262148, %n769",
 )
 def _merge_lists(m: Machine, op: Op, target: Pointer) -> None:
     """Merge up to four sorted lists of records, again and again.
@@ -311,8 +312,9 @@ def _note_taken(m: Machine, runs: Sequence[Run], stops: Expr) -> None:
 @declare(
     _TAKEN,
     free("", "iiii", typing=Typing.RESULT),
-    example="(%y: P<f32>, %x: P<f32>); %p = pto.addptr %x, %c64 : P<f32> -> P<f32>"
-    "; pto.vmrgsort4 %y, %x, %p, %p, %p, %c262148_i64, %c769_i64"
+    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>)"
+    "; %p = pto.addptr %x, %c64 : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
+    "; pto.vmrgsort4 %y, %x, %p, %p, %p, %n262148, %n769"
     "; %a, %b, %c, %d = pto.get_vms4_sr : i16, i16, i16, i16",
 )
 def _taken(m: Machine, op: Op) -> tuple[Expr, ...]:

@@ -174,7 +174,7 @@ def _copies(op: Op, a: Scalar, b: Scalar) -> None:
     rule=_keeps_width,
     law=loaded,
     knows_packed=True,
-    example="(%x: W<8x64xf32>, %y: W<8x64xf32> = zeros); %t = pto.alloc_tile : T<8x64xf32>; {op} ins(%x) outs(%t)"
+    example="(%x: w8x64xf32, %y: w8x64xf32 = zeros); %t = pto.alloc_tile : t8x64xf32; {op} ins(%x) outs(%t)"
     "; pto.tstore ins(%t) outs(%y)",
 )
 def _load(m: Machine, op: Op, target: Tile, source: View) -> None:
@@ -213,7 +213,7 @@ def _is_stored(op: Op, constants: Constants) -> None:
     rule=_is_stored,
     law=stored,
     knows_packed=True,
-    example="(%x: W<8x64xf32>, %y: W<8x64xf32> = zeros); %t = pto.alloc_tile : T<8x64xf32>"
+    example="(%x: w8x64xf32, %y: w8x64xf32 = zeros); %t = pto.alloc_tile : t8x64xf32"
     "; pto.tload ins(%x) outs(%t); {op} ins(%t) outs(%y)",
 )
 @declare(
@@ -221,7 +221,7 @@ def _is_stored(op: Op, constants: Constants) -> None:
     tile("zz", "y"),
     rule=_keeps_width,
     law=stored,
-    example="(%a: C<16x32xf32>, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %y: W<16x32xi8> = zeros)"
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %y: w16x32xi8 = zeros)"
     "; {op} ins(%a, %fp) outs(%y)",
 )
 def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) -> None:

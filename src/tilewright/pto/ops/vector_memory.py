@@ -97,16 +97,16 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 
 
 _ANYWHERE = """
-(%x: P<f32>); %p = pto.addptr %x, %c5 : P<f32> -> P<f32>; %a = pto.vldas %p -> !pto.align
-; %r, %b = pto.vldus %p, %a -> V<f32>, !pto.align
+(%x: !pto.ptr<f32, ub>); %p = pto.addptr %x, %c5 : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>
+; %a = pto.vldas %p -> !pto.align; %r, %b = pto.vldus %p, %a -> v64xf32, !pto.align
 """
 _TO_ANYWHERE = """
-(%x: V<f32>, %y: P<f32>); %a = pto.init_align : !pto.align
-; %b = pto.vstus %a, %c20_i32, %x, %y -> !pto.align; pto.vstas %b, %y, %c20_i32
+(%x: v64xf32, %y: !pto.ptr<f32, ub>); %a = pto.init_align : !pto.align
+; %b = pto.vstus %a, %i20, %x, %y -> !pto.align; pto.vstas %b, %y, %i20
 """
 _ONE_AFTER_ANOTHER = """
-(%x: V<f32>, %m: M<32>, %y: P<f32>); pto.sprclr "AR"; %a = pto.init_align : !pto.align
-; %s = pto.vsqz %x, %m -> V<f32>; %b = pto.vstur %a, %s, %y, "POST_UPDATE" -> !pto.align; pto.vstar %b, %y
+(%x: v64xf32, %m: m32, %y: !pto.ptr<f32, ub>); pto.sprclr "AR"; %a = pto.init_align : !pto.align
+; %s = pto.vsqz %x, %m -> v64xf32; %b = pto.vstur %a, %s, %y, "POST_UPDATE" -> !pto.align; pto.vstar %b, %y
 """
 
 
@@ -114,7 +114,7 @@ _ONE_AFTER_ANOTHER = """
     "pto.vlds",
     memory("l", "ul?"),
     law=keeps_pointer,
-    example="(%x: P<f32>, %n: index); %r = {op} %x[%n] : P<f32> -> V<f32>",
+    example="(%x: !pto.ptr<f32, ub>, %n: index); %r = {op} %x[%n] : !pto.ptr<f32, ub> -> v64xf32",
 )
 def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A register from local memory, spread as `dist` says."""
@@ -150,7 +150,8 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
 @declare(
     "pto.vldsx2",
     memory("l", "uul?", "dist"),
-    example='(%x: P<f32>); %r, %s = {op} %x[%c0], "DINTLV_B32" : P<f32>, index -> V<f32>, V<f32>',
+    example="(%x: !pto.ptr<f32, ub>)"
+    '; %r, %s = {op} %x[%c0], "DINTLV_B32" : !pto.ptr<f32, ub>, index -> v64xf32, v64xf32',
 )
 def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """Two registers from 512 bytes: every other element, or every other block."""
@@ -174,7 +175,7 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     "pto.vsts",
     memory("uln?", "l?"),
     law=keeps_pointer,
-    example="(%x: V<f32>, %y: P<f32>, %m: M<32>); {op} %x, %y[%c0], %m",
+    example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32); {op} %x, %y[%c0], %m",
 )
 def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     """A register to local memory, packed as `dist` says."""
@@ -197,8 +198,8 @@ def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
 @declare(
     "pto.vstsx2",
     memory("uuln?", "l?", "dist"),
-    example="(%x: V<f32>, %z: V<f32>, %y: P<f32>, %m: M<32>)"
-    '; {op} %x, %z, %y[%c0], "INTLV_B32", %m : V<f32>, V<f32>, P<f32>, index, M<32>',
+    example="(%x: v64xf32, %z: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32)"
+    '; {op} %x, %z, %y[%c0], "INTLV_B32", %m : v64xf32, v64xf32, !pto.ptr<f32, ub>, index, m32',
 )
 def _store_two(m: Machine, op: Op, low: Vector, high: Vector) -> tuple[Pointer, ...]:
     """Elements of two registers in turn; the mask counts for nothing."""
@@ -236,7 +237,7 @@ def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Poin
     "pto.vsldb",
     register("liin", "ul?"),
     counts=SCALARS["i16"],
-    example="(%x: P<f32>, %m: M<32>); %r = {op} %x, %c2_i16, %c1_i16, %m -> V<f32>",
+    example="(%x: !pto.ptr<f32, ub>, %m: m32); %r = {op} %x, %h2, %h1, %m -> v64xf32",
 )
 def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A register from blocks of 32 bytes that lie apart."""
@@ -255,7 +256,7 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     register("uliin", "l?"),
     law=keeps_pointer,
     counts=SCALARS["i16"],
-    example="(%x: V<f32>, %y: P<f32>, %m: M<32>); {op} %x, %y, %c2_i16, %c1_i16, %m",
+    example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32); {op} %x, %y, %h2, %h1, %m",
 )
 def _store_blocks(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     """A register to blocks of 32 bytes that lie apart."""

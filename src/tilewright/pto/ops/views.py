@@ -51,10 +51,10 @@ def _is_view(op: Op, constants: Constants) -> None:
 
 
 _WINDOW = """
-(%x: G<f32> = random:8x64, %y: W<4x64xf32> = zeros)
+(%x: !pto.ptr<f32, gm> = random:8x64, %y: w4x64xf32 = zeros)
 ; %v = pto.make_tensor_view %x, shape = [%c8, %c64], strides = [%c64, %c1] : !pto.tensor_view<?x?xf32>
-; %p = pto.partition_view %v, offsets = [%c2, %c0], sizes = [%c4, %c64] : !pto.tensor_view<?x?xf32> -> W<4x64xf32>
-; %t = pto.alloc_tile : T<4x64xf32>; pto.tload ins(%p) outs(%t); pto.tstore ins(%t) outs(%y)
+; %p = pto.partition_view %v, offsets = [%c2, %c0], sizes = [%c4, %c64] : !pto.tensor_view<?x?xf32> -> w4x64xf32
+; %t = pto.alloc_tile : t4x64xf32; pto.tload ins(%p) outs(%t); pto.tstore ins(%t) outs(%y)
 """
 _LISTED = Word(Layout.LIST, "i*", required=True)
 
@@ -121,7 +121,7 @@ def _partition(m: Machine, op: Op, view: View) -> View:
     "pto.get_tensor_view_dim get_tensor_view_stride",
     Form("yi", "i", untyped=1),
     is_by_bytes=True,
-    example="(%x: W<8x64xf32>); %r = {op} %x, %c1 -> index",
+    example="(%x: w8x64xf32); %r = {op} %x, %c1 -> index",
 )
 def _measure(m: Machine, op: Op, view: View, axis: Expr) -> Expr:
     """An extent or a stride of a view."""
@@ -143,7 +143,7 @@ def _pointer_of(op: Op) -> Type:
     Form("y", "p", family="ptr"),
     rule=gives(_pointer_of),
     is_by_bytes=True,
-    example="(%x: W<8x64xf32>); %p = {op} %x -> G<f32>; %r = pto.load_scalar %p[%c3] -> f32",
+    example="(%x: w8x64xf32); %p = {op} %x -> !pto.ptr<f32, gm>; %r = pto.load_scalar %p[%c3] -> f32",
 )
 def _start(m: Machine, op: Op, view: View) -> Pointer:
     """The address of a view's first element."""
