@@ -89,6 +89,10 @@ class Text:
         """What the operations that follow are for."""
         self.small: dict[Value, Value] = {}
         """Bytes as the small floats that they are, where blocks are loaded by descriptors, for the matrix units."""
+        self.widened: dict[Value, Value] = {}
+        """Floats that were bfloat16, and as what they were loaded."""
+        self.quick: dict[Value, Value] = {}
+        """Exponentials that are zero where they should be subnormal, and of what they are, for who sums them up."""
         self.is_folded = False
         """Whether elements of a tensor meet, so that threads wait for each other."""
         self.room = ANY_ROOM
@@ -228,11 +232,16 @@ class Text:
         text = f"tt.extern_elementwise {', '.join(map(str, operands))} {said} : ({types}) -> {first.type}"
         return self.op(text, first.element, first.shape)
 
-    def machine(self, instruction: str, value: Value) -> Value:
-        """Write an instruction of the GPU's, from one float to another."""
-        said = '{constraints = "=f,f", packed_element = 1 : i32, pure = true}'
-        text = f'tt.elementwise_inline_asm "{instruction}" {said} {value} : {value.type} -> {value.type}'
-        return self.op(text, value.element, value.shape)
+    def machine(
+        self, instruction: str, *operands: Value, element: str = "", registers: str = "=f,f", count: int = 1
+    ) -> Value:
+        """Write an instruction of the GPU's, from one float to another, or of elements in `registers`, so many each."""
+        first = operands[0]
+        said = f'{{constraints = "{registers}", packed_element = {count} : i32, pure = true}}'
+        given, types = (", ".join(each) for each in zip(*((str(value), value.type) for value in operands), strict=True))
+        made = element or first.element
+        text = f'tt.elementwise_inline_asm "{instruction}" {said} {given} : {types} -> {type_of(made, first.shape)}'
+        return self.op(text, made, first.shape)
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Generator[Tail, None, None]:
