@@ -364,6 +364,29 @@ def test_calls_on_one_stream_share_small_temporaries(recorder: Recorder) -> None
     assert len(recorder.allocated) == 3 and recorder.freed == [65 << 20, 67 << 20]
 
 
+M, N = pl.dynamic("M"), pl.dynamic("N")
+
+
+@pl.jit
+def whole_tensors(x: pl.Tensor[[M, N], pl.FP32], out: pl.Out[pl.Tensor[[M, N], pl.FP32]]):
+    for row in pl.parallel(0, x.shape[0], 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            powers = pl.exp(pl.slice(x, [8, x.shape[1]], [row, 0]))
+            out = pl.assemble(out, pl.row_expand_div(powers, pl.row_sum(powers)), [row, 0])
+    return out
+
+
+def test_blocks_have_tensors_as_large_as_the_program_is_told(recorder: Recorder) -> None:
+    ones = np.ones((32, 70), np.float32)
+    entry_of(recorder, whole_tensors, ones, ones)(X, 32, 70, 70, 1, Y, 32, 70, 70, 1)
+    of_a_block = 2 * _in_lines(8 * 70 * 4) + _in_lines(8 * 4)  # powers, quotients and the sum of each row
+    assert recorder.allocated == [4 * of_a_block]
+
+
+def _in_lines(size: int) -> int:
+    return -(-size // 128) * 128
+
+
 @pl.jit
 def again_and_again(x: pl.Tensor, out: pl.Out[pl.Tensor], n: pl.Scalar[pl.INDEX]):
     for i in pl.range(n):

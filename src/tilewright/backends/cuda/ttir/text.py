@@ -76,7 +76,7 @@ class Either(NamedTuple):
 ANY_ROOM = 1 << 62
 
 
-def _no_memory(size: int) -> Value:
+def _no_memory(sizes: Sequence[int]) -> Value:
     raise InternalError("a block without memory of its own")
 
 
@@ -97,7 +97,7 @@ class Text:
         """Whether elements of a tensor meet, so that threads wait for each other."""
         self.room = ANY_ROOM
         """Bytes of tiles that the shared memory of a block has room for, at a time."""
-        self.reserve: Callable[[int], Value] = _no_memory
+        self.reserve: Callable[[Sequence[int]], Value] = _no_memory
         """Gives the address of so many bytes of memory that the block has for itself."""
         self._numbers = itertools.count()
         self._constants: dict[tuple[str, str, tuple[int, ...]], Value] = {}
