@@ -13,7 +13,7 @@ from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
-from tilewright.backends.cuda.ttir import cuts
+from tilewright.backends.cuda.ttir import cuts, reloads
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.text import ANY_ROOM, I64
@@ -72,6 +72,8 @@ class KernelText:
         parts = cuts.parts(aligned, str(params.errors_of())) if is_light or is_heavy else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
+        if k.t.is_folded and facts.is_apart and facts.load[0] >= reloads.LEAST and "scf.for" not in aligned:
+            aligned, other = reloads.reloaded(aligned), reloads.reloaded(other)
         loaded = facts.load if k.t.is_folded else (0, 1)
         if "scf.for" in aligned:  # which folds again and again
             loaded = loaded[0], 1
