@@ -60,9 +60,7 @@ class Recorder:
         self._keep: dict[str, Any] = {
             "cuCtxGetCurrent": ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p))(self._get),
             "cuCtxSetCurrent": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._set),
-            "cuLaunchKernel": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1], *[ctypes.c_int] * 7, *pointers[:3])(
-                self._launch
-            ),
+            "cuLaunchKernelEx": ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(self._launch),
             "cuMemAllocAsync": ctypes.CFUNCTYPE(
                 ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int64, *pointers[:1]
             )(self._allocate),
@@ -106,9 +104,11 @@ class Recorder:
     def _pop(self, place: int) -> int:
         return self._push(None)
 
-    def _launch(self, function: int, blocks: int, *rest: Any) -> int:
-        *_, params, _ = rest
-        self.single.append(self._read(function, blocks, params))
+    def _launch(self, config: int, function: int, params: int, extra: int | None) -> int:
+        sizes, said = (ctypes.c_int32 * 13).from_address(config), ctypes.c_int64.from_address(config + 40).value
+        assert list(sizes[1:7]) == [1, 1, 128, 1, 1, 0] and extra is None
+        assert sizes[12] == function % 2 and list((ctypes.c_int64 * 9).from_address(said)) == [6, 1, *[0] * 7]
+        self.single.append(self._read(function, sizes[0], params))
         self.launches.append(self.single[-1])
         return self.code
 
@@ -223,7 +223,14 @@ def entry_of(
     unit = written(kernel.specialize(*args).program)
     target = named("sm_90")
     rows = [
-        {"object": f"k{number}", "name": "k", "threads": 128, "shared": 0, "boxes": boxes if number % 2 == 0 else ()}
+        {
+            "object": f"k{number}",
+            "name": "k",
+            "threads": 128,
+            "shared": 0,
+            "boxes": boxes if number % 2 == 0 else (),
+            "waits": number % 2 == 0,
+        }
         for number in range(2 * len(unit.kernels))
     ]
     texts = [text for each in unit.kernels for text in (each.aligned, each.other)]

@@ -51,7 +51,8 @@ def _summed(k: Kernel, call: Call, source: Tile, axis: int, dtype: DataType) -> 
     given = filled(k, computed(k.t, source.value, dtype), source, spec, dtype).value
     if call in k.facts.rough:
         return as_element(k.t, added(k.t, given, axis), FP32, dtype)
-    total = summed(k.t, given, axis, is_quick=bool(k.facts.factors))
+    is_slow = k.facts.load[1] >= FP32.get_byte()
+    total = summed(k.t, given, axis, is_quick=bool(k.facts.factors), is_slow=is_slow)
     return as_element(k.t, k.t.simple("arith.addf", total, literal(k.t, 0, total)), FP32, dtype)
 
 

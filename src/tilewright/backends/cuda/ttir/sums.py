@@ -1,9 +1,10 @@
 """Sums: floats added up as exactly as promised, and sooner than in fp64.
 
-Making doubles of floats takes as long as eight additions. So the neighbours of a single row are summed in groups, in
-fp32, and these in fp64. Where rows are shared out between threads, they are summed in pairs of floats, the second with
-what rounding has taken from the first. Where a sum is not finite then, its parts may have been too large for fp32, and
-all is summed in fp64 again; beside products there is no time for that, and none for pairs where little depends on it.
+Making doubles of floats takes as long as eight additions. Where memory leaves no time for that, the neighbours of a
+single row are summed in pairs, and pairs of these, in fp32, and the rest in fp64. Where rows are shared out between
+threads, they are summed in pairs of floats, the second with what rounding has taken from the first. Where a sum is not
+finite then, its parts may have been too large for fp32, and all is summed in fp64 again; beside products there is no
+time for that, and none for pairs where little depends on it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ FLUSHED = 2.0**-102
 """What terms that were taken for zero, and are below 2**-126, are too small to change, for each of them."""
 
 
-def summed(t: Text, given: Value, axis: int, *, is_quick: bool) -> Value:
-    """Return an axis of floats summed, and gone; where it must be quick, the sum of what fp32 holds."""
+def summed(t: Text, given: Value, axis: int, *, is_quick: bool, is_slow: bool) -> Value:
+    """Return an axis of floats summed, and gone; where it must be quick, the sum of what fp32 holds.
+
+    Where memory is slower than doubles are made, single rows are summed in fp64 alone, which is less to compile.
+    """
     if is_quick:
         return _in_pairs(t, given, axis)
     count = given.shape[axis]
     if prod(given.shape) > count or count < 2 * GROUP:
         return _checked(t, given, axis, _in_pairs(t, given, axis))
+    if is_slow and given not in t.quick:
+        return _in_doubles(t, flat(t, given), 0)
     groups = t.shaped("tt.reshape", given, (count // GROUP, *(2,) * PAIRED))
     for last in range(PAIRED, 0, -1):
         groups = added(t, groups, last)
