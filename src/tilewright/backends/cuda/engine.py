@@ -198,7 +198,7 @@ _SERIALIZED = re.compile(r"\(C75\d\d\)")
 
 def _parsed(triton: Any, context: Any, text: str) -> Any:
     with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
-        file.write(text if triton.has_wrapped_descriptors else _DESCRIPTOR.sub(r"!tt.tensordesc<\1>", text))
+        file.write(triton.spelled(text))
     try:
         module = triton.ir.parse_mlir_module(file.name, context)
     finally:
@@ -207,7 +207,15 @@ def _parsed(triton: Any, context: Any, text: str) -> Any:
     return module
 
 
-_DESCRIPTOR = re.compile(r"!tt\.tensordesc<tensor<([^<>]*)>>")
+_SPELLINGS = (
+    ((3, 8), re.compile(r"!tt\.tensordesc<tensor<([^<>]*)>>"), r"!tt.tensordesc<\1>"),
+    (
+        (3, 9),
+        re.compile(r"evictionPolicy = (\w+)"),
+        r"{cachePolicy = #tt.cache_policy<cache_modifier = none, eviction_policy = \1>}",
+    ),
+)
+"""From which release on Triton spells something otherwise."""
 
 
 class _Triton:
@@ -223,9 +231,14 @@ class _Triton:
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
         self.assembler_error: Any = PTXASError
-        self.has_wrapped_descriptors = triton_release() < (3, 8)
         self.language: Any = Language.TRITON  # pyright: ignore
         self.with_layouts: Any = Language.GLUON  # pyright: ignore
+
+    def spelled(self, text: str) -> str:
+        """Return a text as this Triton reads it."""
+        for since, known, new in _SPELLINGS:
+            text = known.sub(new, text) if triton_release() >= since else text
+        return text
 
     def assembler(self, capability: int) -> str:
         """Return where the assembler is that Triton would take."""
