@@ -95,6 +95,14 @@ def whole_tensors(x: pl.Tensor[[M, N], pl.FP32], out: pl.Out[pl.Tensor[[M, N], p
 
 
 @pl.jit
+def large_tiles(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        powers = pl.exp(x)
+        out = pl.assemble(out, pl.col_expand_mul(pl.row_expand_div(powers, pl.row_sum(powers)), w), [0, 0])
+    return out
+
+
+@pl.jit
 def logs_of_sums(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     for row in pl.parallel(0, x.shape[0], 1):
         with pl.at(level=pl.Level.CORE_GROUP):
@@ -181,6 +189,12 @@ def test_blocks_compute_with_whole_tensors_of_any_extent() -> None:
     for shape in ((32, 70), (8, 5000), (16, 1)):
         x = uniform(*shape)
         torch.testing.assert_close(whole_tensors(x, torch.empty_like(x)), torch.softmax(x, -1))
+
+
+def test_whole_tensors_larger_than_any_tile_are_computed_in_rows() -> None:
+    for shape in ((2048, 2048), (1001, 333)):
+        x, w = uniform(*shape), uniform(1, shape[1])
+        torch.testing.assert_close(large_tiles(x, w, torch.empty_like(x)), torch.softmax(x, -1) * w)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])

@@ -32,6 +32,7 @@ LIGHT_WORK = 16
 OF_LIBRARY = 32
 """Operations that a function of CUDA's library is, about."""
 _WORK = re.compile(r"= (?:math\.|arith\.\w+f |tt\.elementwise)")
+_DOUBLES = re.compile(r"tt\.reduce\.return %\w+ : f64")
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
 
@@ -76,6 +77,8 @@ class KernelText:
             aligned, other = reloads.reloaded(aligned), reloads.reloaded(other)
         loaded = facts.load if k.t.is_folded else (0, 1)
         if "scf.for" in aligned:  # which folds again and again
+            loaded = 0, 1
+        elif len(_DOUBLES.findall(aligned)) > 1:  # which take their time
             loaded = loaded[0], 1
         usual = schedule.plain(
             facts.largest // parts, facts.products, loaded=loaded, is_light=is_light, work=work, most=most
