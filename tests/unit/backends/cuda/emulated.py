@@ -205,7 +205,7 @@ class Operations:
         addresses, *masked = self.named(text.partition(" : ")[0])
         dtype = pointed(typed(text.rpartition(" : ")[2])[1])
         mask = np.broadcast_to(masked[0] if masked else True, addresses.shape)
-        found = np.array(np.broadcast_to(masked[1] if masked else dtype.type(0), addresses.shape))
+        found = np.array(np.broadcast_to(masked[1] if masked[1:] else dtype.type(0), addresses.shape))
         found[mask] = self.memory.load(addresses[mask], dtype)
         return [found]
 

@@ -164,6 +164,21 @@ def test_what_shared_memory_has_no_room_for_goes_through_memory() -> None:
         assert_same(got, want, 64)
 
 
+def test_parts_of_a_row_are_loaded_a_turn_ahead() -> None:
+    function = kernel(
+        "best = pl.tile.full([1, 1], dtype=pl.INT16, value=-9)\n"
+        "for first in pl.range(0, 12288, 4096):\n"
+        "    t = pl.load(x, [1, first], [1, 4096])\n    best = pl.maximum(best + pl.row_min(t), pl.row_max(t))\n"
+        "out = pl.store(best, [0, 0], out)",
+        x=tensor(pl.INT16, 2, 12288), out=inout(pl.INT16, 1, 1),
+    )  # fmt: skip
+    (text,) = (each.aligned for each in written(function).kernels)
+    assert "scf.yield" in text and "%next = tt.load" in text
+    x = np.random.default_rng(4).integers(-9, 9, (2, 12288)).astype(np.int16)
+    for got, want in held(function, [x, np.zeros((1, 1), np.int16)]):
+        assert_same(got, want)
+
+
 def test_large_tiles_of_which_rows_are_made_row_by_row_are_a_grid_of_them() -> None:
     function = kernel(
         "t = pl.load(x, [2, 0], [600, 40])\nfactors = pl.load(w, [0, 0], [1, 40])\n"

@@ -13,7 +13,7 @@ from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
-from tilewright.backends.cuda.ttir import cuts, reloads
+from tilewright.backends.cuda.ttir import ahead, cuts, reloads
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.text import ANY_ROOM, I64
@@ -73,8 +73,11 @@ class KernelText:
         parts = cuts.parts(aligned, str(params.errors_of())) if is_light or is_heavy else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
-        if k.t.is_folded and facts.is_apart and facts.load[0] >= reloads.LEAST and "scf.for" not in aligned:
-            aligned, other = reloads.reloaded(aligned), reloads.reloaded(other)
+        if k.t.is_folded and facts.is_apart and facts.load[0] >= reloads.LEAST and not facts.products:
+            if "scf.for" not in aligned:
+                aligned, other = reloads.reloaded(aligned), reloads.reloaded(other)
+            elif facts.load[1] <= ahead.SMALL:
+                aligned, other = ahead.loaded_ahead(aligned), ahead.loaded_ahead(other)
         loaded = facts.load if k.t.is_folded else (0, 1)
         if "scf.for" in aligned:  # which folds again and again
             loaded = 0, 1
