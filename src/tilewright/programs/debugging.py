@@ -18,7 +18,6 @@ from tilewright.frontend.programs import as_program
 from tilewright.frontend.steps import stepwise
 from tilewright.frontend.text import parse
 from tilewright.interpret.eager import eager
-from tilewright.interpret.hosts import host_functions
 from tilewright.interpret.stepper import Lines, SteppingMachine
 from tilewright.interpret.unwritten import Unwritten
 from tilewright.programs.entry import Entry
@@ -36,7 +35,7 @@ class SteppedProgram:
         at: Mapping[str, int] | None = None,
         lines: Lines | None = None,
     ) -> None:
-        if hosts := host_functions(program):
+        if hosts := program.hosts:
             help = "debug the kernels that it dispatches, each on its own"
             raise TypeError(f"host function `{hosts[0].name}` runs on many ranks, which nobody steps through: {help}")
         self.program = program

@@ -129,7 +129,7 @@ def parser(version: str) -> argparse.ArgumentParser:
     )
     stage.add_argument("--pto", action="store_true", help="as PTO text, where that can say it")
     show.add_argument("--types", action="store_true", help="write the type of every local")
-    _can_print_json(show)
+    screen.can_print_json(show)
     show.set_defaults(command=_show)
     exploring.configure(commands)
     for name, help, module in TOOLS:
@@ -142,10 +142,10 @@ def parser(version: str) -> argparse.ArgumentParser:
     ops.add_argument(
         "name", nargs="?", metavar="NAME", help="as in add, pl.add, tile.add or np.where, or a word that is said of it"
     )
-    _can_print_json(ops)
+    screen.can_print_json(ops)
     ops.set_defaults(command=_ops)
     passes = commands.add_parser("passes", help="list the passes", description="List the passes in order.")
-    _can_print_json(passes)
+    screen.can_print_json(passes)
     passes.set_defaults(command=_passes)
     kept = commands.add_parser(
         "cache", help="look at the cache on disk", description=cache.ABOUT, epilog=cache.EPILOG, formatter_class=raw
@@ -166,10 +166,6 @@ def parser(version: str) -> argparse.ArgumentParser:
     )
     completion.configure(shells, parser)
     return parser
-
-
-def _can_print_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -173,6 +173,7 @@ def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str,
             "threads": binary.threads,
             "shared": binary.shared,
             "takes_turns": binary.takes_turns,
+            "waits": binary.waits,
             "boxes": [word for box in binary.boxes for word in (box.rows, box.columns, box.swizzle)],
         }  # fmt: skip
         for name, binary in zip(names, binaries, strict=True)

@@ -122,6 +122,7 @@ class PlacedProgram(HostProgram):
         for kernel in kernels:
             most = found.multiprocessors(self.device) if kernel.get("takes_turns") else TOO_MANY
             words += [0, kernel["threads"], kernel["shared"], self._held(kernel.get("boxes", ())), most]
+            words.append(int(kernel.get("waits", False)))
         self._table = (ctypes.c_uint64 * len(words))(*words)
         self._graphs = (ctypes.c_uint64 * (ENTRY_WORDS * len(code.symbols)))()
         if self._timeline is not None or os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":  # which graphs know nothing of

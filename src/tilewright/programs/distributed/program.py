@@ -24,11 +24,13 @@ from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.distributed.shards import on_whole
+from tilewright.programs.distributed.shown import shown
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load
 from tilewright.programs.platforms import DEFAULT, INTERPRETER, checked_platform, target_of
 from tilewright.programs.program import CompiledProgram
+from tilewright.programs.stages import Makers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +117,7 @@ class DistributedCompiledProgram(CompiledProgram):
             raise ValueError(f"{META} of {folder} is broken: {error}") from error
         assert isinstance(source, Program)
         ranked = Ranked(source, _placed(config), target_of(name), partial(_loaded, folder))
-        return cls(source, name, ranked, {"ir": lambda: str(source)}, output_dir=folder)
+        return cls(source, name, ranked, _stages(ranked), output_dir=folder)
 
     def _files(self) -> dict[str, bytes]:
         """Return what `from_dir` reads besides what every program's folder has."""
@@ -129,6 +131,10 @@ class DistributedCompiledProgram(CompiledProgram):
 
     def __repr__(self) -> str:
         return f"DistributedCompiledProgram({self.declared.name!r}, device_ids={list(self.loaded.config.device_ids)})"
+
+
+def _stages(ranked: Ranked) -> Makers:
+    return {"ir": lambda: str(ranked.program), "plan": lambda: shown(ranked.program, ranked.size)}
 
 
 def _file(chip: str) -> str:
@@ -169,7 +175,7 @@ def compile_distributed(
     ranked = Ranked(source, _placed(config), target, lambda name: compile(chip_program(source, name)))
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chip(name)
-    made = DistributedCompiledProgram(source, platform, ranked, {"ir": lambda: str(source)}, output_dir=directory)
+    made = DistributedCompiledProgram(source, platform, ranked, _stages(ranked), output_dir=directory)
     if directory is not None:
         made.write()
     return made
