@@ -25,7 +25,7 @@ def error_pages(*folders: Path) -> Iterator[Page]:
         for name in found
     )
     about = "<p>One class for each mistake: the kernel that makes it, and its fix.</p>"
-    body = f'<h1>Errors</h1>{about}<div class="table"><table>{rows}</table></div>'
+    body = f'<h1>Errors</h1>{about}<div class="table"><table class="names">{rows}</table></div>'
     yield Page(
         "errors/index.html", "All errors", "Errors", body, [], [Entry("Errors", "errors/index.html", "Errors", "")]
     )
