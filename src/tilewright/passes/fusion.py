@@ -4,8 +4,8 @@ Ops that work row by row wait in a group of ops with the same rows, and are comp
 registers. A group ends where somebody needs a result in memory, where rows or columns differ, where a store and a load
 may meet, and where the statements around it do; a store of each element to where the same was loaded from is the last
 of its group. A tile of one row that is loaded *floats*: every group may read it. A load that only a matrix product
-reads is read *in place*, where it lies in its tensor. What is gathered to be stored goes *straight* where the store
-does.
+reads is read *in place*, where it lies in its tensor, and what a product of few rows computes as it reads it waits for
+that. What is gathered to be stored goes *straight* where the store does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import TypeAlias
 from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
-from tilewright.core.stmt import Stmt
+from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.passes.computed_operands import computed_operands
 from tilewright.passes.store_targets import Target
 from tilewright.records import mutable, record
 
@@ -148,6 +149,8 @@ class Recorder:
 
     def __init__(self, function: Function, roots: Mapping[Var, Var]) -> None:
         self.plan = Fusion(function)
+        self.computed = computed_operands(function)
+        """The tiles that products compute as they read them."""
         self.roots = roots
         self.corners: dict[Var, Corner] = {}
         """Where the slices of tensors begin."""
@@ -210,7 +213,10 @@ class Recorder:
                 self.end("is needed in memory" if about else "what it computes is needed in memory", about)
 
     def record(self, tile: Waiting, operands: Sequence[Waiting], *, may_float: bool) -> Waiting:
-        """Let a tile wait, in the group of its rows or beside it."""
+        """Let a tile wait, in the group of its rows or beside it, or for the product that computes it."""
+        if isinstance(self.stmt, AssignStmt) and self.stmt.var in self.computed:
+            self.plan.note(self.stmt, in_place=True)
+            return tile
         if self.deepest > DEEPEST:
             self.end("no more functions can be applied to each other")
         tile.floats = may_float and self._floats(tile, operands)
