@@ -23,6 +23,7 @@ BODY = (
     "out = pl.store(rows, [16, 0], out)",
     "out = pl.gather_row(out, x, [24, 0], [2, 0], [8, 64], valid_shape=[n, 64])",
     "out = pl.gather_row(out, x, [32, 0], [0, 0], [8, 32])",
+    "out = pl.store(t, [40, 0], out)",  # and what follows is stored over it
     "out = pl.store(pl.concat(pl.load(x, [0, 0], [8, 32]), pl.load(x, [0, 16], [8, 32])), [40, 0], out)",
     "out = pl.store(pl.load(out, [8, 0], [8, 64]) + t, [48, 0], out)",
 )
