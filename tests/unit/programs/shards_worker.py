@@ -125,11 +125,11 @@ def parallel(batch: Any) -> Any:
 
 
 alone = [sizes["up"].clone().requires_grad_(), sizes["down"].clone().requires_grad_()]
-wanted = torch.relu(batch @ alone[0].T) @ alone[1].T
+expected: Any = torch.relu(batch @ alone[0].T) @ alone[1].T
 with torch.no_grad():
-    say("tensor parallel", parallel(batch), wanted)
+    say("tensor parallel", parallel(batch), expected)
 (parallel(batch).square().sum() / size).backward()
-wanted.square().sum().backward()
+expected.square().sum().backward()
 kept = slice(rank * HIDDEN // size, (rank + 1) * HIDDEN // size)
 say("its gradients", own.grad, alone[1].grad[:, kept])  # pyright: ignore[reportOptionalSubscript]
 say("its module's", columns.weight.grad.to_local(), alone[0].grad[kept])  # pyright: ignore[reportOptionalSubscript]
