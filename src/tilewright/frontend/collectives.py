@@ -13,7 +13,7 @@ import tilewright.frontend.directives as pl
 from tilewright.core.enums import NotifyOp, ReduceOp, WaitCmp
 from tilewright.core.op import OpSpec
 from tilewright.core.operands import bind, order_of
-from tilewright.errors import OperandError
+from tilewright.errors import AttributeValueError, OperandError
 from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.inline import InlineFunction, inline
 from tilewright.frontend.operators import apply
@@ -138,6 +138,8 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
         raise t.error(OperandError, node, f"`{spec.name}` needs its signal in a kernel", help=help)
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     apply(t, spec, bound, node, spans)  # its type rule checks what it is given
+    if bound.get("core_num", 1) != 1:
+        raise t.error(AttributeValueError, node, "core_num is for allreduce in a host function", help="leave it out")
     options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
     if spec.name == "allreduce":
         options["combine"] = _COMBINED[ReduceOp(bound["op"])]

@@ -22,6 +22,8 @@ class Followed(Inside):
     drift: str | None
     gradient: Any
     _check_entry: Any
+    _make_traceable: Any
+    traced: Any
 
     def as_torch_op(self, name: str, config: RunConfig | None = None) -> TorchOp:
         """Return the kernel as an operator of torch, known there as `name`, as in `"mine::softmax"`.
@@ -65,8 +67,14 @@ class Followed(Inside):
 
     def _on_shards(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run a host function on DTensors, and on the processes of their mesh unless a configuration names others."""
-        from tilewright.programs.distributed.shards import mesh_of, on_whole, ranked
+        from tilewright.jit.backward import pair
+        from tilewright.programs.distributed.shards import flow_in_place, mesh_of, on_whole, ranked
 
-        parameters = self._session.binder.parameters
-        call = partial(self, config=ranked(config, mesh_of((*args, *kwargs.values()))))
-        return on_whole(call, parameters.placed(args, kwargs), parameters.written)
+        parameters, ranks = self._session.binder.parameters, ranked(config, mesh_of((*args, *kwargs.values())))
+        given = parameters.placed(args, kwargs)
+        gradient = None if given.keys() & parameters.written else self.gradient
+        if gradient is not None and flow_in_place(given.values()) and pair(self, gradient).returned:
+            made = self.on(ranks)
+            made._make_traceable()
+            return made.traced.record(*args, **kwargs)  # whose forward and backward come here again, and record nothing
+        return on_whole(partial(self, config=ranks), given, parameters.written)

@@ -131,6 +131,21 @@ def check_domain(windows: Mapping[str, Any], options: Mapping[str, Any], count: 
         if rows < count:
             message = f"`{name}` is a window of {list(windows[name].shape)}, and the domain has {count} ranks"
             raise ExecutionError(message, help=f"{_ROOM.get(name, 'a row')} for each rank: [pld.world_size(), ...]")
+    if "mode" in options:
+        _check_cells(windows, options, count)
+
+
+def _check_cells(windows: Mapping[str, Any], options: Mapping[str, Any], count: int) -> None:
+    """Raise where an all-reduce around a ring, or on several cores, has not the signals or elements for it."""
+    is_ring, cores = options["mode"] == "ring", options["core_num"]
+    if is_ring and (options["op"] != ReduceOp.Sum or windows["target"].dtype != FP32):
+        raise ExecutionError("allreduce in mode 'ring' sums fp32", help="mode='mesh' takes every op, and fp16")
+    needed = [2 * (count - 1) + 1, count] if is_ring else [count, cores]
+    have = [*windows["signal"].shape, 1][:2] if "signal" in windows else needed
+    if (is_ring or cores > 1) and any(held < wanted for held, wanted in zip(have, needed, strict=True)):
+        why = "mode 'ring'" if is_ring else f"core_num={cores}"
+        message = f"allreduce with {why} takes a signal of {needed} on {count} ranks, got {have}"
+        raise ExecutionError(message, help="make the window of signals as large")
 
 
 _ROOM = {"signal": "a cell", "recv_counts": "a cell"}

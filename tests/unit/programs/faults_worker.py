@@ -19,7 +19,7 @@ from tilewright.core.expr import Call
 from tilewright.errors import ExecutionError
 from tilewright.native.domains import Record
 from tilewright.native.llvm import I64, PTR, i64
-from tilewright.programs.distributed.processes import ProcessProgress
+from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.segments import Control, Segment
 
 RANK, RANKS, NEVER = int(os.environ["RANK"]), 2, 1 << 40

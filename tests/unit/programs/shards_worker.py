@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
 import tilewright.language as pl
@@ -95,14 +96,46 @@ copy = torch.nn.Linear(SIZE, SIZE)
 copy.load_state_dict(linear.state_dict())
 module = DistributedDataParallel(linear)
 sharded: Any = DTensor.from_local(module(rows[rank])[None], mesh, [Shard(0)])
+gathered.clear()
 loss = (summed(sharded).to_local() * scales[rank]).sum()
+print(f"stayed with a gradient: {not gathered}", flush=True)
 loss.backward()
 wanted = copy(rows).sum(0, keepdim=True).expand(size, 1, SIZE)
 ((wanted * scales).sum() / size).backward()
 say("beside DDP", linear.weight.grad, copy.weight.grad)
 
 whole = rows.clone().requires_grad_()
-operator = summed.as_torch_op("tilewright_tests::summed")
+operator: Any = summed.as_torch_op("tilewright_tests::summed")
 (operator(whole) * scales).sum().backward()
 say("operator", whole.grad, scales.sum(0, keepdim=True).expand_as(rows))
+
+HIDDEN = 8
+up, down = torch.nn.Linear(SIZE, HIDDEN, bias=False), torch.nn.Linear(HIDDEN, SIZE, bias=False)
+sizes = {name: layer.weight.detach().clone() for name, layer in (("up", up), ("down", down))}
+for layer in sizes.values():
+    dist.broadcast(layer, 0)  # pyright: ignore[reportUnknownMemberType]
+up.load_state_dict({"weight": sizes["up"]})
+columns: Any = parallelize_module(up, mesh, ColwiseParallel())  # each process has some of the hidden columns
+own = sizes["down"][:, rank * HIDDEN // size : (rank + 1) * HIDDEN // size].clone().requires_grad_()
+batch = rows[0]
+
+
+def parallel(batch: Any) -> Any:
+    """Multiply what the module gives by this process's rows of the second matrix, and sum over ranks."""
+    part = torch.relu(columns(batch)) @ own.T
+    return summed(DTensor.from_local(part[None], mesh, [Shard(0)])).to_local()[0]
+
+
+alone = [sizes["up"].clone().requires_grad_(), sizes["down"].clone().requires_grad_()]
+expected: Any = torch.relu(batch @ alone[0].T) @ alone[1].T
+with torch.no_grad():
+    say("tensor parallel", parallel(batch), expected)
+(parallel(batch).square().sum() / size).backward()
+expected.square().sum().backward()
+kept = slice(rank * HIDDEN // size, (rank + 1) * HIDDEN // size)
+say("its gradients", own.grad, alone[1].grad[:, kept])  # pyright: ignore[reportOptionalSubscript]
+say("its module's", columns.weight.grad.to_local(), alone[0].grad[kept])  # pyright: ignore[reportOptionalSubscript]
+
+twice: Any = torch.compile(lambda shard: operator(shard.full_tensor()) * 2, backend="aot_eager")  # pyright: ignore
+say("compiled by torch", twice(mine), 2 * rows.sum(0, keepdim=True).expand_as(rows))
 dist.destroy_process_group()

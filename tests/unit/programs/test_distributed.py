@@ -234,3 +234,34 @@ def test_gradients_flow_through_a_host_function_on_the_ranks_of_its_call() -> No
     assert swapped.on(RunConfig(device_ids=[0, 1])) is swapped.on(config)
     with pytest.raises(TypeError, match="only a host function"):
         scales.as_torch_op("tilewright_tests::scales", config)
+
+
+def around(rows: int, columns: int, **options: Any) -> Any:
+    """Return a host function that all-reduces a window with some options, and signals of a shape."""
+
+    @pl.jit.host
+    def reduce(x: pl.Tensor[[2, 1, 8], pl.FP32], y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+        held = pld.alloc_window_buffer([1, 8], dtype=pl.FP32)
+        cells = pld.alloc_window_buffer([rows, columns], dtype=pl.INT32)
+        data = pld.window(held, [1, 8], dtype=pl.FP32)
+        for r in pl.range(pld.world_size()):
+            scales(x[r], data, 1.0, device=r)
+        data = pld.tensor.allreduce(data, pld.window(cells, [rows, columns], dtype=pl.INT32), **options)
+        for r in pl.range(pld.world_size()):
+            scales(data, y[r], 1.0, device=r)
+        return y
+
+    return reduce
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_an_all_reduce_around_a_ring_or_on_cores_needs_its_signals(platform: str) -> None:
+    x, config = torch.randn(2, 1, 8), RunConfig(platform=platform, device_ids=[0, 1])
+    for host in (around(3, 2, mode="ring"), around(2, 4, core_num=4)):
+        assert torch.equal(host(x, config=config), x.sum(0, keepdim=True).expand_as(x))
+    wrong = {r"signal of \[3, 2\] on 2 ranks, got \[2, 1\]": around(2, 1, mode="ring")}
+    wrong[r"core_num=4 takes a signal of \[2, 4\]"] = around(2, 1, core_num=4)
+    wrong["mode 'ring' sums fp32"] = around(3, 2, mode="ring", op=pld.ReduceOp.Max)
+    for message, host in wrong.items():
+        with pytest.raises(ExecutionError, match=message):
+            host(x, config=config)

@@ -70,7 +70,14 @@ def test_host_functions_take_dtensors_and_have_gradients_beside_ddp(tmp_path: Pa
         lines = [line for line in said.splitlines() if line.endswith((": right", ": True"))]
         wanted = ["returned: right", "placed: True", "in place: right", "compiled: right", "stayed: True"]
         wanted += ["gathered: right", "gathered in place: right", "went: True", "refused: True"]
-        assert lines == [*wanted, "beside DDP: right", "operator: right"], said
+        wanted += [
+            "stayed with a gradient: True",
+            "beside DDP: right",
+            "operator: right",
+            "tensor parallel: right",
+            "its gradients: right",
+        ]
+        assert lines == [*wanted, "its module's: right", "compiled by torch: right"], said
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")

@@ -16,11 +16,11 @@ from tilewright.arrays import np
 from tilewright.core.region import Array, Region, whole
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Plan, WindowBuffer
-from tilewright.native import futexes
 from tilewright.native.domains import NAPS, SLEEPS
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.in_place import PAGE, InPlace
 from tilewright.programs.distributed.mapped import Pieces
+from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.segments import Control, Segment
 from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
@@ -30,60 +30,12 @@ from tilewright.programs.distributed.windows import Parts, aligned, room_of
 
 PATIENCE = 2.0
 """Seconds that a process whose run is over has to say so."""
-SPINS = 50
-"""How often a process looks before it sleeps."""
 FAILED, LATE, ALONE, VAIN = 1, 2, 3, 4
 """How a run came to be over."""
 
 
 class CalledOtherwise(Exception):
     """Another process was called with other arguments, and plans for them while this one waits for it."""
-
-
-class ProcessProgress:
-    """The turns and meetings of ranks that are processes."""
-
-    def __init__(self, rank: int, segments: Sequence[Segment]) -> None:
-        self.rank = rank
-        self.words = [segment.words for segment in segments]
-        self._starts = [segment.words.ctypes.data for segment in segments]
-
-    def advance(self, rank: int, turns: int, wakes: bool) -> None:
-        """Take note that this process has had so many more turns."""
-        self.words[rank][Control.TURNS] += turns
-        if wakes:
-            futexes.wake(self._starts[rank] + 8 * Control.TURNS)
-
-    def until(self, rank: int, number: int) -> None:
-        """Wait until a rank has had so many turns; Ended where the run is over."""
-        self._until(rank, Control.TURNS, number)
-
-    def meet(self) -> None:
-        """Wait until all processes have come as far; Ended where the run is over."""
-        number = int(self.words[self.rank][Control.EPOCH]) + 1
-        self.words[self.rank][Control.EPOCH] = number
-        futexes.wake(self._starts[self.rank] + 8 * Control.EPOCH)
-        for rank in range(len(self.words)):
-            self._until(rank, Control.EPOCH, number)
-
-    def _until(self, rank: int, word: Control, number: int) -> None:
-        words, own, spins = self.words[rank], self.words[self.rank], 0
-        while (held := int(words[word])) < number:
-            if own[Control.ABORT]:
-                raise Ended(f"it waits for rank {rank}")
-            spins += 1
-            if spins == SPINS:
-                own[Control.WORD], own[Control.NUMBER], own[Control.AWAITED] = word, number, rank + 1
-            if spins > SPINS:
-                futexes.wait(self._starts[rank] + 8 * word, held)
-        if spins >= SPINS:
-            own[Control.AWAITED] = 0
-
-    def blocked(self) -> int:
-        """Return how many processes wait for turns that have not been, or for others to come."""
-        words: list[list[int]] = [each[: Control.NUMBER + 1].tolist() for each in self.words]
-        awaited = [each for each in words if each[Control.AWAITED]]
-        return sum(words[each[Control.AWAITED] - 1][each[Control.WORD]] < each[Control.NUMBER] for each in awaited)
 
 
 class ProcessRun:

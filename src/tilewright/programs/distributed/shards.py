@@ -1,8 +1,8 @@
 """Shards: tensors that processes hold a part of each, as arguments of host functions.
 
 A host function sees whole tensors. A DTensor of which each process has the row of its rank stays where it is, see
-`rows.py`. Torch gathers others where a call takes them, and all of them where gradients flow through it. What the call
-gives back becomes one again: sharded by the leading axis where that counts the ranks, otherwise whole on each.
+`rows.py`. Torch gathers others where a call takes them, so that gradients flow through that. What the call gives back
+becomes one again: sharded by the leading axis where that counts the ranks, otherwise whole on each.
 """
 
 from __future__ import annotations
@@ -68,6 +68,14 @@ def on_whole(call: Callable[..., Any], given: Mapping[str, Any], written: Collec
     several: tuple[Any, ...] = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
     back = tuple(origin[id(each)] if id(each) in origin else _sharded(tensors, each, mesh, held) for each in several)
     return back if isinstance(made, tuple) else back[0]
+
+
+def flow_in_place(values: Iterable[Any]) -> bool:
+    """Return whether gradients flow through a call on DTensors that are rows, or whole in every process."""
+    tensors: Any = sys.modules["torch.distributed.tensor"]
+    shards = [value for value in values if isinstance(value, tensors.DTensor)]
+    whole = [shard for shard in shards if all(placement.is_replicate() for placement in shard.placements)]
+    return not _may_stay(shards) and len(whole) + sum(_is_row(tensors, shard) for shard in shards) == len(shards)
 
 
 def _may_stay(shards: Iterable[Any]) -> bool:
