@@ -15,7 +15,7 @@ from tilewright.pto.machine.threads import WARP
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, number_of
 from tilewright.pto.ops.arithmetic import chosen
-from tilewright.pto.ops.simt_numbers import SIGNS, signed_integers
+from tilewright.pto.ops.simt_numbers import SIGNS, signed_integers, takes
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import words_of
 from tilewright.pto.types import Scalar
@@ -75,7 +75,13 @@ def _ballot(m: Machine, op: Op) -> None:
 # sums and extremes
 
 
-@declare("pto.redux_add redux_max redux_min", free("x", "x", SIGNS), rule=signed_integers, meets=WARP)
+@declare(
+    "pto.redux_add redux_max redux_min",
+    free("x", "x", SIGNS),
+    rule=signed_integers,
+    law=takes("i32 f16 f32"),
+    meets=WARP,
+)
 def _redux(m: Machine, op: Op) -> None:
     """The sum, or the largest or smallest, of a number of all lanes; shorter floats are added as f32."""
     dtype = op.results[0].of(Scalar).dtype
@@ -109,7 +115,7 @@ def _width(op: Op, _: Constants) -> None:
 _SHUFFLES = "pto.shuffle_idx shuffle_up shuffle_down shuffle_bfly"
 
 
-@declare(_SHUFFLES, free("xi", "x"), rule=_width, meets=WARP, knows_packed=True)
+@declare(_SHUFFLES, free("xi", "x"), rule=_width, law=takes("i32 i64 f16 f32 2xf16"), meets=WARP, knows_packed=True)
 def _shuffle(m: Machine, op: Op) -> None:
     """Another lane's value, of the same group of lanes; its own where there is no such lane, or it takes no part."""
     crew, (value, by) = crew_of(m, op), op.operands

@@ -11,7 +11,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UINT32, DataType, finite_limits
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known, tile_type
-from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.example import Example
 from tilewright.pto.machine.elements import cast, filled, where
 from tilewright.pto.machine.formats import decoded
@@ -49,7 +49,26 @@ class Layout:
 _FRACTALS = free("ppiiiiiiiiii?", words="nd2nz dn2nz shape src_layout dst_group ctrl")
 
 
-@declare("pto.mte_gm_l1_frac", _FRACTALS, rule=within(_GM, _L1), is_by_bytes=True, counts=I64)
+_GM_TO_L1 = within(_GM, _L1)
+
+
+def _staged(op: Op, constants: Constants) -> None:
+    """Refuse other memories, counts that are negative, no groups at all, and blocks of four of more columns."""
+    _GM_TO_L1(op, constants)
+    words = said(op)
+    shape, group, control = (
+        [constants.get(value) for value in words[name].values] if name in words else []
+        for name in ("shape", "dst_group", "ctrl")
+    )
+    if any(count is not None and count < 0 for count in (*shape, *group)) or (group and group[0] == 0):
+        message = f"`{op.name}` has shape {shape} and groups {group}"
+        raise PtoOperandError(message, help="counts are positive, and there is a group")
+    if control[1:] == [True] and shape[1:] and shape[1] is not None and shape[1] > 4:
+        message = f"`{op.name}` has blocks of four elements, and {shape[1]} columns"
+        raise PtoOperandError(message, help="pass false, or stage at most 4 columns")
+
+
+@declare("pto.mte_gm_l1_frac", _FRACTALS, rule=_staged, is_by_bytes=True, counts=I64)
 def _stage(m: Machine, op: Op, source: Pointer, target: Pointer) -> None:
     """Matrices of global memory, by rows (`nd2nz`) or by columns (`dn2nz`), into blocks of columns."""
     words = said(op)

@@ -50,6 +50,17 @@ def _in_range(op: Op, _: Constants) -> None:
             message = f"`{name}` of `{op.name}` is {value}"
             allowed = f"it is {least} to {limit}" if limit < 1 << 31 else f"it is {least} or more"
             raise PtoAttributeError(message, help=allowed)
+    if number_of(op, "slot_num") not in (None, 4, 8):
+        raise PtoAttributeError(f"`slot_num` of `{op.name}` is {number_of(op, 'slot_num')}", help="it is 4 or 8")
+
+
+def _popped(op: Op, constants: Constants) -> None:
+    """Refuse a number that no pipe has, and extents of a tile whose type says them."""
+    _in_range(op, constants)
+    type_ = op.results[0].type
+    if op.operands and not (isinstance(type_, TileBuf) and type_.valid_rows is None and type_.valid_cols is None):
+        message = f"`{op.name}` is told how much is valid, and its tile says it"
+        raise PtoOperandError(message, help="write v_row=? and v_col=? in its type, or leave the numbers out")
 
 
 @declare("pto.reserve_buffer import_reserved_buffer", free("", "i"), rule=_in_range)
@@ -151,7 +162,7 @@ def _split(entry: Entry) -> int:
     return 0 if entry.axis is None else entry.axis + 1
 
 
-@declare("pto.tpop_from_aic tpop_from_aiv", free("i*", "x"), rule=_in_range)
+@declare("pto.tpop_from_aic tpop_from_aiv", free("i*", "x"), rule=_popped)
 def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
     """The oldest tile that the other side has pushed, or a slot that it has written."""
     type_ = op.results[0].type

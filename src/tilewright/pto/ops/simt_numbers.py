@@ -48,7 +48,7 @@ def _alike(op: Op, _: Constants) -> None:
         equal(op, "type", value.type, first)
 
 
-def _takes(names: str) -> Rule:
+def takes(names: str) -> Rule:
     """Return the law of an op that the machine has for some types."""
     known = [word if word[0] != "2" else f"vector<{word}>" for word in names.split()]
 
@@ -87,9 +87,9 @@ _ONE, _TWO = free("x", "x"), free("xx", "x")
 _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
 
 
-@declare("pto.absf", _ONE, rule=_alike, law=_takes("f32 2xf16 2xbf16"), knows_packed=True)
-@declare("pto.sqrt exp log", _ONE, rule=_alike, law=_takes("f32 f16 2xf16"), knows_packed=True)
-@declare("pto.ceil floor rint", _ONE, rule=_alike, law=_takes("f32 f16 bf16"), knows_packed=True)
+@declare("pto.absf", _ONE, rule=_alike, law=takes("f32 2xf16 2xbf16"), knows_packed=True)
+@declare("pto.sqrt exp log", _ONE, rule=_alike, law=takes("f32 f16 2xf16"), knows_packed=True)
+@declare("pto.ceil floor rint", _ONE, rule=_alike, law=takes("f32 f16 bf16"), knows_packed=True)
 def _function(m: Machine, op: Op) -> Expr:
     """A function of a float, or of each of two."""
     word = op.name.removeprefix("pto.")
@@ -97,7 +97,7 @@ def _function(m: Machine, op: Op) -> Expr:
     return _each_tile(m, op, lambda tiles: m.b.tile(name, *tiles))
 
 
-@declare("pto.round", _ONE, rule=_alike, law=_takes("f32 f16 bf16"), knows_packed=True)
+@declare("pto.round", _ONE, rule=_alike, law=takes("f32 f16 bf16"), knows_packed=True)
 def _round(m: Machine, op: Op) -> Expr:
     """The nearest integer, of two the one further from zero."""
     return _each_tile(m, op, lambda tiles: _nearest(m, tiles[0]))
@@ -113,19 +113,19 @@ def _nearest(m: Machine, tile: Expr) -> Expr:
     return where(m, tile, CmpType.EQ, constant(0.0, dtype), tile, signed)
 
 
-@declare("pto.pow", _TWO, rule=_alike, law=_takes("f32 f16 2xf16"), knows_packed=True)
+@declare("pto.pow", _TWO, rule=_alike, law=takes("f32 f16 2xf16"), knows_packed=True)
 def _power(m: Machine, op: Op) -> Expr:
     """A float to the power of another."""
     return _each_tile(m, op, lambda tiles: m.b.tile("pow", *tiles))
 
 
-@declare("pto.fmin fmax", _TWO, rule=_alike, law=_takes("f32 bf16 2xf16 2xbf16"), knows_packed=True)
+@declare("pto.fmin fmax", _TWO, rule=_alike, law=takes("f32 bf16 2xf16 2xbf16"), knows_packed=True)
 def _extreme(m: Machine, op: Op) -> Expr:
     """The smaller or larger of two floats; one that is no number gives way to the other."""
     return _each(m, op, lambda numbers: number_of_two(m, op.name[-3:], *numbers))
 
 
-@declare("pto.fma", free("xxx", "x"), rule=_alike, law=_takes("f32 f16 bf16 2xf16 2xbf16"), knows_packed=True)
+@declare("pto.fma", free("xxx", "x"), rule=_alike, law=takes("f32 f16 bf16 2xf16 2xbf16"), knows_packed=True)
 def _fused(m: Machine, op: Op) -> Expr:
     """A product and a sum, rounded once."""
     return _each_tile(m, op, lambda tiles: _multiplied(m, *tiles))
@@ -207,6 +207,11 @@ def _convertible(op: Op, _: Constants) -> None:
     is_mixed = source.is_integer != target.is_integer
     if word_in(op, "round") not in tuple("rafczoh"):
         raise PtoAttributeError(f"`{op.name}` needs its rounding", help="as in `round(r)`: r, a, f, c, z, o or h")
+    mode = word_in(op, "round")
+    if (mode == "o" and (source.name, target.name) != ("f32", "f16")) or (mode == "h" and "hif8" not in target.name):
+        wanted = "f32 to f16" if mode == "o" else "hif8"
+        message = f"`{op.name}` from {source} to {target} has no rounding {mode}, which is for {wanted}"
+        raise PtoAttributeError(message, help="write `round(r)`")
     if is_mixed != any(word in words for word in _SIGNS):
         told = "needs the sign of its integer" if is_mixed else "has no integer whose sign could matter"
         raise PtoAttributeError(f"`{op.name}` from {source} to {target} {told}", help="`signed` or `unsigned`")
