@@ -11,7 +11,7 @@ from tilewright.pto.example import Example
 def number(arguments: str, line: str, gives: Callable[..., Any], result: str = "f32") -> Example:
     """Return a kernel that computes `%r` of numbers, and stores it."""
     stored = f"pto.store_scalar %r, %out[%c0] : !pto.ptr<{result}, gm>, {result}"
-    return Example(f"{arguments}, out: {result} 1", f"{line}\n{stored}", gives)
+    return Example(f"{arguments}, out: {result} 1 in 7..7", f"{line}\n{stored}", gives)
 
 
 def _item(axis: str) -> str:
@@ -43,4 +43,4 @@ def items(
     }}
     """
     launch = f"pto.simt_launch @body<<<%i{along}, %i{across}, %i{down}>>>(%out) : ({type_}) -> ()"
-    return Example(f"out: {result} {along * across * down}", launch, gives, around=around)
+    return Example(f"out: {result} {along * across * down} in 7..7", launch, gives, around=around)

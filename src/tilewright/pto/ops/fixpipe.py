@@ -10,6 +10,7 @@ from tilewright.dtypes import FP32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.asked import plain
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.examples.cube import LEAVING
 from tilewright.pto.machine.formats import encoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import FRACTAL, Matrix, extents
@@ -215,8 +216,22 @@ def _out(
     return Out(source, target, rows, cols, pitch, stride, _taken(m, words, cols), "nz2dn" in words, combine)
 
 
-@declare("pto.mte_l0c_l1", free("ppiiiix*", words=_OUT), rule=_leaves(Space.MAT), counts=I64, knows_packed=True)
-@declare("pto.mte_l0c_gm", free("ppiiiiiix*", words=_OUT), rule=_leaves(Space.GM), counts=I64, knows_packed=True)
+@declare(
+    "pto.mte_l0c_l1",
+    free("ppiiiix*", words=_OUT),
+    rule=_leaves(Space.MAT),
+    counts=I64,
+    knows_packed=True,
+    example=LEAVING,
+)
+@declare(
+    "pto.mte_l0c_gm",
+    free("ppiiiiiix*", words=_OUT),
+    rule=_leaves(Space.GM),
+    counts=I64,
+    knows_packed=True,
+    example=LEAVING,
+)
 def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
     """A matrix of an accumulator, scaled, rectified and converted, by rows or by columns."""
     words = said(op)
@@ -230,7 +245,14 @@ def _emit(m: Machine, out: Out, words: Mapping[str, Said]) -> None:
         out.emit(m)
 
 
-@declare("pto.mte_l0c_ub", free("ppiiiix*", words=_OUT), rule=_leaves(Space.VEC), counts=I64, knows_packed=True)
+@declare(
+    "pto.mte_l0c_ub",
+    free("ppiiiix*", words=_OUT),
+    rule=_leaves(Space.VEC),
+    counts=I64,
+    knows_packed=True,
+    example=LEAVING,
+)
 def _bring_over(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
     """A matrix of an accumulator, to the memory of one vector core or half of it to each."""
     words = said(op)

@@ -67,7 +67,9 @@ def _numbered(op: str, out: Any) -> Any:
     return np.array([op.endswith("_num")], np.int64)
 
 
-_NUMBERED = Example("out: i64 1", "%r = {op}\npto.store_scalar %r, %out[%c0] : !pto.ptr<i64, gm>, i64", _numbered)
+_NUMBERED = Example(
+    "out: i64 1 in 7..7", "%r = {op}\npto.store_scalar %r, %out[%c0] : !pto.ptr<i64, gm>, i64", _numbered
+)
 _HANDED = Example(
     "x: f32 1, out: f32 1",
     """

@@ -16,6 +16,7 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known, tile_type
 from tilewright.pto.elements import A3
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError
+from tilewright.pto.examples.pipes import SLOTS, SLOTS_BACK, TILES, VALUES, VALUES_FAR
 from tilewright.pto.machine.cores import CUBE, MADE, OTHER, OWN, PIPED, Entry, number
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
@@ -137,8 +138,8 @@ def _await_slot(m: Machine, towards: str, id: Hashable, slots: Slots) -> None:
 # tiles
 
 
-@declare("pto.tpush_to_aiv tpush_to_aic", free("x"), rule=_in_range)
-@declare("pto.tpush", free("xo"), rule=_in_range)
+@declare("pto.tpush_to_aiv tpush_to_aic", free("x"), rule=_in_range, example=TILES)
+@declare("pto.tpush", free("xo"), rule=_in_range, example=VALUES)
 def _push(m: Machine, op: Op, entry: Tile | View) -> None:
     """A tile, or a slot that has been written, for the other side."""
     towards, id = _about(m, op)
@@ -219,7 +220,12 @@ def _refuse_handed_on(m: Machine, op: Op) -> None:
 # slots in global memory
 
 
-@declare("pto.talloc_to_aiv talloc_to_aic", free("", "y"), rule=_in_range)
+@declare(
+    "pto.talloc_to_aiv talloc_to_aic",
+    free("", "y"),
+    rule=_in_range,
+    example={"talloc_to_aiv": SLOTS, "talloc_to_aic": SLOTS_BACK},
+)
 def _allocate(m: Machine, op: Op) -> View:
     """The next slot of global memory, once nobody reads it any more."""
     return _free_one(m, op, op.results[0].of(TensorView))
@@ -300,7 +306,7 @@ def _take_into(m: Machine, op: Op, entry: Tile | View | Token) -> None:
         m.values[op.operands[0]] = _written(m, op, op.operands[0].of(TensorView))
 
 
-@declare("pto.talloc", free("yo"), rule=_in_range)
+@declare("pto.talloc", free("yo"), rule=_in_range, example=VALUES_FAR)
 def _allocate_into(m: Machine, op: Op) -> None:
     """Let a declared slot be the next one that is free."""
     m.values[op.operands[0]] = _free_one(m, op, op.operands[0].of(TensorView))
