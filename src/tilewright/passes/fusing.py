@@ -144,7 +144,7 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=_along_rows(shape))
     tile.corner = w.recorder.corner(tensor, [number(start) for start in starts.elements])
-    if _is_multiplied(w, stmt, call.type.dtype):
+    if stmt is not None and _is_multiplied(w, stmt, call.type.dtype):
         w.recorder.after_stores(tensor)
         w.recorder.plan.note(stmt, in_place=True)
         return tile
@@ -155,7 +155,7 @@ _NEAR = 8
 """How many statements may stand between a load and the product that reads it in place."""
 
 
-def _is_multiplied(w: Walk, stmt: Stmt | None, dtype: DataType) -> bool:
+def _is_multiplied(w: Walk, stmt: Stmt, dtype: DataType) -> bool:
     """Return whether a product alone reads what a statement loads, as its rows, before anything can be written."""
     if not isinstance(stmt, AssignStmt) or w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or not _is_plain(dtype):
         return False
