@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tilewright import dtypes
-from tilewright.arrays import np
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, FP64, INT64, UINT8, UINT32, UINT64, UNSIGNED, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
-from tilewright.pto.examples.items import number
+from tilewright.pto.examples.numbers import NUMBERS
 from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.formats import decoded, encoded
 from tilewright.pto.machine.machine import Machine
@@ -89,55 +88,13 @@ _ONE, _TWO = free("x", "x"), free("xx", "x")
 _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
 
 
-def _meant(op: str, *given: Any) -> Any:
-    """Return what NumPy says an op makes of numbers."""
-    name, x, *more = op.partition(".")[2], *given[:-1]
-    if name == "fma":
-        return np.array([x * more[0] + more[1]])
-    if name in ("mulhi", "mul_i32toi64"):
-        return np.array([int(x) * int(more[0]) >> (32 if name == "mulhi" else 0)])
-    if name == "round":
-        return np.trunc([x + np.copysign(0.5, x)])
-    if name == "bitcast":
-        return np.frombuffer(np.array([x], np.float32).tobytes(), np.int32)
-    named = {"absf": "abs", "pow": "power", "fmin": "minimum", "fmax": "maximum", "convert": "rint"}
-    return np.array([getattr(np, named.get(name, name))(x, *more)])
-
-
-def _permuted(op: str, a: Any, b: Any, digits: Any, out: Any) -> Any:
-    pool = [int(each) >> 8 * place & 255 for each in (b, a) for place in range(4)]
-    made = sum(pool[int(digits) >> 4 * place & 7] << 8 * place for place in range(4))
-    return np.array([made - (made >> 31 << 32)])
-
-
-_PAIR = "%r = {op} %x, %y -> f32"
-_WIDE = "x: i32 in -2000000000..2000000000, y: i32 in -2000000000..2000000000"
-_EXAMPLES = {
-    **dict.fromkeys("absf ceil floor rint round".split(), number("x: f32", "%r = {op} %x -> f32", _meant)),
-    **dict.fromkeys("sqrt exp log".split(), number("x: f32 in 1..9", "%r = {op} %x -> f32", _meant)),
-    **dict.fromkeys("fmin fmax".split(), number("x: f32, y: f32", _PAIR, _meant)),
-    "pow": number("x: f32 in 1..9, y: f32 in 1..3", _PAIR, _meant),
-    "fma": number("x: f32, y: f32, z: f32", "%r = {op} %x, %y, %z -> f32", _meant),
-    "mulhi": number(_WIDE, "%r = {op} %x, %y signed -> i32", _meant, "i32"),
-    "mul_i32toi64": number(_WIDE, "%r = {op} %x, %y signed -> i64", _meant, "i64"),
-    "prmt": number(
-        "a: i32 in 0..2000000000, b: i32 in 0..2000000000, digits: i32 in 0..12339",
-        "%r = {op} %a, %b, %digits -> i32",
-        _permuted,
-        "i32",
-    ),
-    "convert": number("x: f32", "%r = {op} %x round(r) sat signed -> i32", _meant, "i32"),
-    "bitcast": number("x: f32", "%r = {op} %x : f32 to i32", _meant, "i32"),
-}
-
-
 @declare(
     "pto.absf",
     _ONE,
     rule=_alike,
     law=takes("f32 2xf16 2xbf16"),
     knows_packed=True,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 @declare(
     "pto.sqrt exp log",
@@ -145,7 +102,7 @@ _EXAMPLES = {
     rule=_alike,
     law=takes("f32 f16 2xf16"),
     knows_packed=True,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 @declare(
     "pto.ceil floor rint",
@@ -153,7 +110,7 @@ _EXAMPLES = {
     rule=_alike,
     law=takes("f32 f16 bf16"),
     knows_packed=True,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _function(m: Machine, op: Op) -> Expr:
     """A function of a float, or of each of two."""
@@ -162,7 +119,7 @@ def _function(m: Machine, op: Op) -> Expr:
     return _each_tile(m, op, lambda tiles: m.b.tile(name, *tiles))
 
 
-@declare("pto.round", _ONE, rule=_alike, law=takes("f32 f16 bf16"), knows_packed=True, example=_EXAMPLES)
+@declare("pto.round", _ONE, rule=_alike, law=takes("f32 f16 bf16"), knows_packed=True, example=NUMBERS)
 def _round(m: Machine, op: Op) -> Expr:
     """The nearest integer, of two the one further from zero."""
     return _each_tile(m, op, lambda tiles: _nearest(m, tiles[0]))
@@ -184,7 +141,7 @@ def _nearest(m: Machine, tile: Expr) -> Expr:
     rule=_alike,
     law=takes("f32 f16 2xf16"),
     knows_packed=True,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _power(m: Machine, op: Op) -> Expr:
     """A float to the power of another."""
@@ -197,7 +154,7 @@ def _power(m: Machine, op: Op) -> Expr:
     rule=_alike,
     law=takes("f32 bf16 2xf16 2xbf16"),
     knows_packed=True,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _extreme(m: Machine, op: Op) -> Expr:
     """The smaller or larger of two floats; one that is no number gives way to the other."""
@@ -210,7 +167,7 @@ def _extreme(m: Machine, op: Op) -> Expr:
     rule=_alike,
     law=takes("f32 f16 bf16 2xf16 2xbf16"),
     knows_packed=True,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _fused(m: Machine, op: Op) -> Expr:
     """A product and a sum, rounded once."""
@@ -232,7 +189,7 @@ def _multiplied(m: Machine, a: Expr, b: Expr, c: Expr) -> Expr:
     "pto.mulhi",
     free("ii", "i", SIGNS),
     rule=signed_integers,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _high_half(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The high half of a product."""
@@ -272,7 +229,7 @@ def _high_word(m: Machine, lhs: Expr, rhs: Expr, is_signed: bool) -> Expr:
     "pto.mul_i32toi64",
     free("ii", "i", SIGNS),
     rule=signed_integers,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """A product of 32-bit numbers, whole."""
@@ -282,7 +239,7 @@ def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 @declare(
     "pto.prmt",
     free("iii", "i"),
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _permute(m: Machine, op: Op, high: Expr, low: Expr, selector: Expr) -> Expr:
     """Four bytes of eight: those of the second number, then those of the first, as four digits say."""
@@ -331,7 +288,7 @@ _CONVERT = free("x", "x", f"round sat nosat {SIGNS}")
     _CONVERT,
     rule=_convertible,
     knows_packed=True,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _convert(m: Machine, op: Op, value: Expr) -> Expr:
     """A number, or each of two, in another type."""
@@ -388,7 +345,7 @@ def _as_many_bits(op: Op, _: Constants) -> None:
     free("s", "s", "to", Typing.RESULT),
     rule=_as_many_bits,
     knows_packed=True,
-    example=_EXAMPLES,
+    example=NUMBERS,
 )
 def _bits(m: Machine, op: Op, value: Expr) -> Expr:
     """The same bits as another type, by way of memory."""
