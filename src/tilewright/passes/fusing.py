@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var
-from tilewright.core.op import OpSpec
+from tilewright.core.op import Effect, OpSpec
 from tilewright.core.operands import Argument
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import BOOL
+from tilewright.dtypes import BOOL, DataType
 from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.chains import tiles_on_their_side
@@ -143,7 +144,30 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=_along_rows(shape))
     tile.corner = w.recorder.corner(tensor, [number(start) for start in starts.elements])
+    if stmt is not None and _is_multiplied(w, stmt, call.type.dtype):
+        w.recorder.after_stores(tensor)
+        w.recorder.plan.note(stmt, in_place=True)
+        return tile
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+_NEAR = 8
+"""How many statements may stand between a load and the product that reads it in place."""
+
+
+def _is_multiplied(w: Walk, stmt: Stmt, dtype: DataType) -> bool:
+    """Return whether a product alone reads what a statement loads, as its rows, before anything can be written."""
+    if not isinstance(stmt, AssignStmt) or w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or not _is_plain(dtype):
+        return False
+    (reader,) = w.readers[stmt.var]
+    for each in w.here.stmts[w.place + 1 : w.place + 1 + _NEAR]:
+        if not isinstance(each, AssignStmt) or not isinstance(each.value, Call):
+            return False
+        if each is reader:
+            return "matmul" in each.value.op.name and arguments(each.value)["lhs"] is stmt.var
+        if each.value.op.spec.effect not in (Effect.PURE, Effect.READ):
+            return False
+    return False
 
 
 def _along_rows(shape: Sequence[int]) -> bool | None:
@@ -342,9 +366,11 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
 def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:
     """Return an operand with elements that are multiplied as they are: neither long nor small floats."""
     assert isinstance(expr, Expr) and isinstance(expr.type, TileType)
-    dtype = expr.type.dtype
-    is_plain = dtype.bits <= 32 and dtype not in SMALL_FLOATS
-    return tile if is_plain else w.map(tile.shape, tile.valid, [tile], alone=False)
+    return tile if _is_plain(expr.type.dtype) else w.map(tile.shape, tile.valid, [tile], alone=False)
+
+
+def _is_plain(dtype: DataType) -> bool:
+    return dtype.bits <= 32 and dtype not in SMALL_FLOATS
 
 
 def _shape(call: Call) -> tuple[int, ...]:

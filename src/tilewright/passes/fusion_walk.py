@@ -36,6 +36,8 @@ class Walk:
         self.recorder = Recorder(function, roots)
         self.here = function.body
         """The statements among which the current one stands."""
+        self.place = 0
+        """How many of them come before it."""
         self.values: dict[Var, Value] = {}
         self.on_their_side: frozenset[Var] = frozenset()
         """The tiles that lie on their side."""
@@ -59,8 +61,8 @@ class Walk:
 
     def body(self, body: SeqStmts) -> None:
         """Walk over statements, at whose end nothing waits."""
-        for stmt in body:
-            self.recorder.stmt, self.here, is_copy = stmt, body, self.is_copied(stmt)
+        for place, stmt in enumerate(body):
+            self.recorder.stmt, self.here, self.place, is_copy = stmt, body, place, self.is_copied(stmt)
             if is_copy:
                 self.recorder.end("the next statement stands in several places")
             self._stmt(stmt)

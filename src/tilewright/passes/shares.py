@@ -9,7 +9,7 @@ Integers that are added to a few elements are counted in private copies instead,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import NamedTuple, TypeAlias
 
@@ -96,7 +96,7 @@ def _by_row(call: Call) -> bool:
 def _steps(program: Program, body: SeqStmts, names: Names | None, bases: Names | None) -> Iterator[Step | None]:
     """Yield the ops of statements, and of functions that they call; None for anything else that they do."""
     stmts = list(body)
-    read = variables(expr for stmt in stmts for expr in used(stmt))
+    read = frozenset(variables(expr for stmt in stmts for expr in used(stmt)))
     for stmt in stmts:
         if isinstance(stmt, ForStmt) and stmt.kind is not ForKind.Parallel and not stmt.iter_args:
             yield from _steps(program, stmt.body, names, bases)
@@ -106,7 +106,7 @@ def _steps(program: Program, body: SeqStmts, names: Names | None, bases: Names |
 
 
 def _steps_of(
-    program: Program, stmt: Stmt, read: Sequence[Var], names: Names | None, bases: Names | None
+    program: Program, stmt: Stmt, read: frozenset[Var], names: Names | None, bases: Names | None
 ) -> Iterator[Step | None]:
     value = evaluated(stmt)
     if isinstance(value, Invoke):

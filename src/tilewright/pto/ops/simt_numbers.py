@@ -12,6 +12,7 @@ from tilewright.dtypes import FP32, FP64, INT64, UINT8, UINT32, UINT64, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.examples.numbers import NUMBERS
 from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.formats import decoded, encoded
 from tilewright.pto.machine.machine import Machine
@@ -48,7 +49,7 @@ def _alike(op: Op, _: Constants) -> None:
         equal(op, "type", value.type, first)
 
 
-def _takes(names: str) -> Rule:
+def takes(names: str) -> Rule:
     """Return the law of an op that the machine has for some types."""
     known = [word if word[0] != "2" else f"vector<{word}>" for word in names.split()]
 
@@ -87,9 +88,30 @@ _ONE, _TWO = free("x", "x"), free("xx", "x")
 _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
 
 
-@declare("pto.absf", _ONE, rule=_alike, law=_takes("f32 2xf16 2xbf16"), knows_packed=True)
-@declare("pto.sqrt exp log", _ONE, rule=_alike, law=_takes("f32 f16 2xf16"), knows_packed=True)
-@declare("pto.ceil floor rint", _ONE, rule=_alike, law=_takes("f32 f16 bf16"), knows_packed=True)
+@declare(
+    "pto.absf",
+    _ONE,
+    rule=_alike,
+    law=takes("f32 2xf16 2xbf16"),
+    knows_packed=True,
+    example=NUMBERS,
+)
+@declare(
+    "pto.sqrt exp log",
+    _ONE,
+    rule=_alike,
+    law=takes("f32 f16 2xf16"),
+    knows_packed=True,
+    example=NUMBERS,
+)
+@declare(
+    "pto.ceil floor rint",
+    _ONE,
+    rule=_alike,
+    law=takes("f32 f16 bf16"),
+    knows_packed=True,
+    example=NUMBERS,
+)
 def _function(m: Machine, op: Op) -> Expr:
     """A function of a float, or of each of two."""
     word = op.name.removeprefix("pto.")
@@ -97,7 +119,7 @@ def _function(m: Machine, op: Op) -> Expr:
     return _each_tile(m, op, lambda tiles: m.b.tile(name, *tiles))
 
 
-@declare("pto.round", _ONE, rule=_alike, law=_takes("f32 f16 bf16"), knows_packed=True)
+@declare("pto.round", _ONE, rule=_alike, law=takes("f32 f16 bf16"), knows_packed=True, example=NUMBERS)
 def _round(m: Machine, op: Op) -> Expr:
     """The nearest integer, of two the one further from zero."""
     return _each_tile(m, op, lambda tiles: _nearest(m, tiles[0]))
@@ -113,19 +135,40 @@ def _nearest(m: Machine, tile: Expr) -> Expr:
     return where(m, tile, CmpType.EQ, constant(0.0, dtype), tile, signed)
 
 
-@declare("pto.pow", _TWO, rule=_alike, law=_takes("f32 f16 2xf16"), knows_packed=True)
+@declare(
+    "pto.pow",
+    _TWO,
+    rule=_alike,
+    law=takes("f32 f16 2xf16"),
+    knows_packed=True,
+    example=NUMBERS,
+)
 def _power(m: Machine, op: Op) -> Expr:
     """A float to the power of another."""
     return _each_tile(m, op, lambda tiles: m.b.tile("pow", *tiles))
 
 
-@declare("pto.fmin fmax", _TWO, rule=_alike, law=_takes("f32 bf16 2xf16 2xbf16"), knows_packed=True)
+@declare(
+    "pto.fmin fmax",
+    _TWO,
+    rule=_alike,
+    law=takes("f32 bf16 2xf16 2xbf16"),
+    knows_packed=True,
+    example=NUMBERS,
+)
 def _extreme(m: Machine, op: Op) -> Expr:
     """The smaller or larger of two floats; one that is no number gives way to the other."""
     return _each(m, op, lambda numbers: number_of_two(m, op.name[-3:], *numbers))
 
 
-@declare("pto.fma", free("xxx", "x"), rule=_alike, law=_takes("f32 f16 bf16 2xf16 2xbf16"), knows_packed=True)
+@declare(
+    "pto.fma",
+    free("xxx", "x"),
+    rule=_alike,
+    law=takes("f32 f16 bf16 2xf16 2xbf16"),
+    knows_packed=True,
+    example=NUMBERS,
+)
 def _fused(m: Machine, op: Op) -> Expr:
     """A product and a sum, rounded once."""
     return _each_tile(m, op, lambda tiles: _multiplied(m, *tiles))
@@ -142,7 +185,12 @@ def _multiplied(m: Machine, a: Expr, b: Expr, c: Expr) -> Expr:
 # integers
 
 
-@declare("pto.mulhi", free("ii", "i", SIGNS), rule=signed_integers)
+@declare(
+    "pto.mulhi",
+    free("ii", "i", SIGNS),
+    rule=signed_integers,
+    example=NUMBERS,
+)
 def _high_half(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The high half of a product."""
     dtype, is_signed = op.results[0].of(Scalar).dtype, "signed" in words_of(op)
@@ -177,13 +225,22 @@ def _high_word(m: Machine, lhs: Expr, rhs: Expr, is_signed: bool) -> Expr:
     return high
 
 
-@declare("pto.mul_i32toi64", free("ii", "i", SIGNS), rule=signed_integers)
+@declare(
+    "pto.mul_i32toi64",
+    free("ii", "i", SIGNS),
+    rule=signed_integers,
+    example=NUMBERS,
+)
 def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """A product of 32-bit numbers, whole."""
     return m.b.cast(_product(m, lhs, rhs, "signed" in words_of(op)), op.results[0].of(Scalar).dtype)
 
 
-@declare("pto.prmt", free("iii", "i"))
+@declare(
+    "pto.prmt",
+    free("iii", "i"),
+    example=NUMBERS,
+)
 def _permute(m: Machine, op: Op, high: Expr, low: Expr, selector: Expr) -> Expr:
     """Four bytes of eight: those of the second number, then those of the first, as four digits say."""
     b = m.b
@@ -207,6 +264,11 @@ def _convertible(op: Op, _: Constants) -> None:
     is_mixed = source.is_integer != target.is_integer
     if word_in(op, "round") not in tuple("rafczoh"):
         raise PtoAttributeError(f"`{op.name}` needs its rounding", help="as in `round(r)`: r, a, f, c, z, o or h")
+    mode = word_in(op, "round")
+    if (mode == "o" and (source.name, target.name) != ("f32", "f16")) or (mode == "h" and "hif8" not in target.name):
+        wanted = "f32 to f16" if mode == "o" else "hif8"
+        message = f"`{op.name}` from {source} to {target} has no rounding {mode}, which is for {wanted}"
+        raise PtoAttributeError(message, help="write `round(r)`")
     if is_mixed != any(word in words for word in _SIGNS):
         told = "needs the sign of its integer" if is_mixed else "has no integer whose sign could matter"
         raise PtoAttributeError(f"`{op.name}` from {source} to {target} {told}", help="`signed` or `unsigned`")
@@ -221,7 +283,13 @@ CODES = {"hif8x2": "hif8", "f4E2M1x2": "f4E2M1", "f4E1M2x2": "f4E1M2"}
 _CONVERT = free("x", "x", f"round sat nosat {SIGNS}")
 
 
-@declare("pto.convert", _CONVERT, rule=_convertible, knows_packed=True)
+@declare(
+    "pto.convert",
+    _CONVERT,
+    rule=_convertible,
+    knows_packed=True,
+    example=NUMBERS,
+)
 def _convert(m: Machine, op: Op, value: Expr) -> Expr:
     """A number, or each of two, in another type."""
     source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
@@ -272,7 +340,13 @@ def _as_many_bits(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(f"`{op.name}` keeps bits: {source} has {source.bits}, {target} {target.bits}")
 
 
-@declare("llvm.bitcast", free("s", "s", "to", Typing.RESULT), rule=_as_many_bits, knows_packed=True)
+@declare(
+    "llvm.bitcast",
+    free("s", "s", "to", Typing.RESULT),
+    rule=_as_many_bits,
+    knows_packed=True,
+    example=NUMBERS,
+)
 def _bits(m: Machine, op: Op, value: Expr) -> Expr:
     """The same bits as another type, by way of memory."""
     return reinterpreted(m, op, value, op.operands[0].of(Scalar), op.results[0].of(Scalar))[0]
