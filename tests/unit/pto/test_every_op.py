@@ -30,7 +30,7 @@ def made(argument: Argument, rng: Any) -> Any:
     low, high = argument.range or ((0, 9) if scalar.name.startswith("ui") else (-9, 9))
     numbers = rng.integers(low, high, argument.shape, endpoint=True)
     scaled = numbers / 4 if scalar.is_float and argument.range is None else numbers
-    return np.asarray(scaled).astype(scalar.dtype.numpy) if argument.shape else scaled
+    return np.asarray(scaled).astype(scalar.dtype.numpy) if argument.shape else np.asarray(scaled).item()
 
 
 @pytest.mark.parametrize("shown", EXAMPLES, ids=lambda shown: shown.op)

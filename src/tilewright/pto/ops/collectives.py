@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 
 from tilewright import dtypes
+from tilewright.arrays import np
 from tilewright.core.expr import Expr, Var, constant
 from tilewright.dtypes import BOOL, UINT32, UNSIGNED, DataType
 from tilewright.pto.errors import PtoAttributeError
+from tilewright.pto.examples.items import items
 from tilewright.pto.machine.crews import Crew, crew_of
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.threads import WARP
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, number_of
 from tilewright.pto.ops.arithmetic import chosen
-from tilewright.pto.ops.simt_numbers import SIGNS, signed_integers
+from tilewright.pto.ops.simt_numbers import SIGNS, signed_integers, takes
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import words_of
 from tilewright.pto.types import Scalar
@@ -43,7 +46,24 @@ def _gathered(
             crew.set(made, result, index)
 
 
-@declare("pto.vote_all vote_any", free("b", "b"), meets=WARP)
+_LANES = (32, 1, 1)
+
+
+def _meant(op: str, out: Any) -> Any:
+    """Return what NumPy says each of 32 lanes finds out, of whether it is even or of its number plus one."""
+    lane = np.arange(WARP)
+    word, others = op.rpartition("_")[2], {"idx": 0 * lane + 3, "up": lane - 3, "down": lane + 3, "bfly": lane ^ 3}
+    if word in others:
+        other = others[word]
+        return np.where((other >= 0) & (other < WARP), other, lane) + 1
+    known = {"all": 0, "any": 1, "uni": 0, "ballot": 0x55555555, "add": 528, "max": WARP, "min": 1}
+    return np.full(WARP, known[word])
+
+
+_VOTE = items("%v = {op} %even : i1 -> i1\n%r = arith.extui %v : i1 to i32", _meant, extents=_LANES)
+
+
+@declare("pto.vote_all vote_any", free("b", "b"), meets=WARP, example=_VOTE)
 def _vote(m: Machine, op: Op) -> None:
     """Whether a condition holds for all lanes, or for any."""
     joined, is_all = ("and_", True) if op.name == "pto.vote_all" else ("or_", False)
@@ -51,7 +71,7 @@ def _vote(m: Machine, op: Op) -> None:
     _gathered(m, op, start, lambda found, flag, _: m.b.scalar(joined, found, flag), lambda found: found)
 
 
-@declare("pto.vote_uni", free("b", "b"), meets=WARP)
+@declare("pto.vote_uni", free("b", "b"), meets=WARP, example=_VOTE)
 def _vote_alike(m: Machine, op: Op) -> None:
     """Whether a condition holds for all lanes or for none."""
 
@@ -61,7 +81,9 @@ def _vote_alike(m: Machine, op: Op) -> None:
     _gathered(m, op, constant(0, UINT32), step, lambda found: m.b.scalar("ne", found, constant(3, UINT32)))
 
 
-@declare("pto.vote_ballot", free("b", "i"), meets=WARP)
+@declare(
+    "pto.vote_ballot", free("b", "i"), meets=WARP, example=items("%r = {op} %even : i1 -> i32", _meant, extents=_LANES)
+)
 def _ballot(m: Machine, op: Op) -> None:
     """A bit for each lane of which a condition holds."""
 
@@ -75,7 +97,17 @@ def _ballot(m: Machine, op: Op) -> None:
 # sums and extremes
 
 
-@declare("pto.redux_add redux_max redux_min", free("x", "x", SIGNS), rule=signed_integers, meets=WARP)
+@declare(
+    "pto.redux_add redux_max redux_min",
+    free("x", "x", SIGNS),
+    rule=signed_integers,
+    law=takes("i32 f16 f32"),
+    meets=WARP,
+    example={
+        "redux_add": items("%r = {op} %one -> i32", _meant, extents=_LANES),
+        **dict.fromkeys(("redux_max", "redux_min"), items("%r = {op} %one signed -> i32", _meant, extents=_LANES)),
+    },
+)
 def _redux(m: Machine, op: Op) -> None:
     """The sum, or the largest or smallest, of a number of all lanes; shorter floats are added as f32."""
     dtype = op.results[0].of(Scalar).dtype
@@ -109,7 +141,15 @@ def _width(op: Op, _: Constants) -> None:
 _SHUFFLES = "pto.shuffle_idx shuffle_up shuffle_down shuffle_bfly"
 
 
-@declare(_SHUFFLES, free("xi", "x"), rule=_width, meets=WARP, knows_packed=True)
+@declare(
+    _SHUFFLES,
+    free("xi", "x"),
+    rule=_width,
+    law=takes("i32 i64 f16 f32 2xf16"),
+    meets=WARP,
+    knows_packed=True,
+    example=items("%r = {op} %one, %i3 -> i32", _meant, extents=_LANES),
+)
 def _shuffle(m: Machine, op: Op) -> None:
     """Another lane's value, of the same group of lanes; its own where there is no such lane, or it takes no part."""
     crew, (value, by) = crew_of(m, op), op.operands

@@ -16,6 +16,7 @@ from tilewright.dtypes import BOOL, INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.examples.ranks import EXAMPLES
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Token, View
@@ -109,7 +110,7 @@ def _copy(m: Machine, op: Op, target: View, source: View) -> None:
         m.b.store(go, m.b.load(come, (1, _width(op, source))), atomic=atomic)
 
 
-@declare("pto.comm.tput comm.tget", free("yyzz?"), rule=_alike)
+@declare("pto.comm.tput comm.tget", free("yyzz?"), rule=_alike, example=EXAMPLES)
 def _transfer(m: Machine, op: Op, target: View, source: View) -> None:
     """A window of one rank's memory copied to another's, or added to it."""
     _copy(m, op, target, source)
@@ -121,7 +122,7 @@ def _session(m: Machine, op: Op) -> Token:
     return Token()
 
 
-@declare("pto.comm.tput_async comm.tget_async", free("yyo", "o"), rule=_alike)
+@declare("pto.comm.tput_async comm.tget_async", free("yyo", "o"), rule=_alike, example=EXAMPLES)
 def _transfer_later(m: Machine, op: Op, target: View, source: View) -> Token:
     """A copy that may end later: it has ended when the next op runs."""
     _copy(m, op, target, source)
@@ -137,7 +138,7 @@ def _has_ended(m: Machine, op: Op) -> Expr:
 # signals
 
 
-@declare("pto.comm.tnotify", free("yi"), rule=_signalled("notifyOp", ("set", "atomic_add"), True))
+@declare("pto.comm.tnotify", free("yi"), rule=_signalled("notifyOp", ("set", "atomic_add"), True), example=EXAMPLES)
 def _notify(m: Machine, op: Op, signal: View, value: Expr) -> None:
     """Set a signal, or add to it."""
     atomic = AtomicType.Add if word_of(op.attributes["notifyOp"]) == "atomic_add" else AtomicType.None_
@@ -170,14 +171,14 @@ def _group(m: Machine, op: Op) -> list[View]:
     return [m.get(value, View) for value in said(op)["group"].values]
 
 
-@declare("pto.comm.tbroadcast", free("yzx*"), rule=_collective)
+@declare("pto.comm.tbroadcast", free("yzx*"), rule=_collective, example=EXAMPLES)
 def _broadcast(m: Machine, op: Op, source: View) -> None:
     """A window copied to every member of a group."""
     for member in _group(m, op):
         _copy(m, op, member, source)
 
 
-@declare("pto.comm.tgather comm.tscatter", free("yzx*"), rule=_collective)
+@declare("pto.comm.tgather comm.tscatter", free("yzx*"), rule=_collective, example=EXAMPLES)
 def _gather(m: Machine, op: Op, whole: View) -> None:
     """The windows of a group one below the other, or such a window dealt out to them."""
     for number, member in enumerate(_group(m, op)):
@@ -193,7 +194,7 @@ def _reduces(op: Op, constants: Constants) -> None:
     _collective(op, constants)
 
 
-@declare("pto.comm.treduce", free("yzzx*"), rule=_reduces)
+@declare("pto.comm.treduce", free("yzzx*"), rule=_reduces, example=EXAMPLES)
 def _reduce(m: Machine, op: Op, target: View) -> None:
     """The sum, largest or smallest of what the windows of a group hold at each place."""
     members, name = _group(m, op), _SUMS[word_of(op.attributes["reduceOp"])]

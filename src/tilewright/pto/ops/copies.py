@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 from tilewright.core.expr import Expr
 from tilewright.dtypes import INT64
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError
+from tilewright.pto.example import Example
 from tilewright.pto.machine.copying import Axis, Copy, in_blocks, run
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
@@ -56,7 +58,68 @@ def _axes(m: Machine, op: Op) -> tuple[Axis, ...]:
 _PADDED = {**_BURSTS, "pad": Word(Layout.PLAIN, "si?i?")}
 
 
-@declare("pto.mte_gm_ub", Form("glii", words=_PADDED), is_by_bytes=True, counts=I64)
+def _same(op: str, x: Any, out: Any) -> Any:
+    return x
+
+
+_THERE_AND_BACK = Example(
+    "x: f32 8x64, out: f32 8x64",
+    """
+    pto.mte_gm_ub %x, %u, %n0, %n256 nburst(%n4, %n256, %n512) loop(%n2, %n1024, %n2048)
+    pto.mte_ub_gm %u, %out, %n256 nburst(%n8, %n512, %n256)
+    """,
+    _same,
+    "u: f32 ub 0",
+)
+_AROUND = Example(
+    "x: i16 512, out: i16 512",
+    """
+    pto.mte_gm_l1 %x, %l, %n512 nburst(%n2, %n512, %n512)
+    pto.mte_l1_ub %l, %u, %n16 nburst(%n2, %n0, %n1)
+    pto.mte_ub_ub %u, %v, %n16 nburst(%n2, %n1, %n0)
+    pto.mte_ub_l1 %v, %m, %n32 nburst(%n1, %n0, %n0)
+    pto.mte_l1_ub %m, %w, %n32 nburst(%n1, %n0, %n0)
+    pto.mte_ub_gm %w, %out, %n1024 nburst(%n1, %n0, %n0)
+    """,
+    _same,
+    "l: i16 l1 0, m: i16 l1 4096, u: i16 ub 0, v: i16 ub 2048, w: i16 ub 4096",
+)
+_LOOPED = Example(
+    "x: i16 512, out: i16 512",
+    f"""
+    pto.set_pad_val_outtol1 %n0
+    pto.set_loop_size_outtol1 %n{2 | 1 << 21}
+    pto.set_loop1_stride_outtol1 %n{512 | 512 << 40}
+    pto.set_loop2_stride_outtol1 %n0
+    pto.copy_gm_to_cbuf %x, %l, %n1, %n512, %n0, %n0
+    pto.copy_cbuf_to_ubuf %l, %u, %n0, %n1, %n32, %n0, %n0
+    pto.copy_ubuf_to_ubuf %u, %v, %n0, %n2, %n16, %n0, %n0
+    pto.copy_ubuf_to_cbuf %v, %m, %n0, %n1, %n32, %n0, %n0
+    pto.copy_cbuf_to_ubuf %m, %w, %n0, %n1, %n32, %n0, %n0
+    pto.set_loop_size_ubtoout %n2, %n1
+    pto.set_loop1_stride_ubtoout %n512, %n512
+    pto.set_loop2_stride_ubtoout %n0, %n0
+    pto.copy_ubuf_to_gm %w, %out, %n0, %n1, %n512, %n0, %n512, %n512
+    """,
+    _same,
+    "l: i16 l1 0, m: i16 l1 4096, u: i16 ub 0, v: i16 ub 2048, w: i16 ub 4096",
+)
+_LOOPED_IN = Example(
+    "x: i16 512, out: i16 512",
+    """
+    pto.set_mov_pad_val %n0
+    pto.set_loop_size_outtoub %n2, %n1
+    pto.set_loop1_stride_outtoub %n512, %n512
+    pto.set_loop2_stride_outtoub %n0, %n0
+    pto.copy_gm_to_ubuf %x, %u, %n0, %n1, %n512, %n0, %n0, %no, %n0, %n512, %n512
+    pto.mte_ub_gm %u, %out, %n1024 nburst(%n1, %n0, %n0)
+    """,
+    _same,
+    "u: i16 ub 0",
+)
+
+
+@declare("pto.mte_gm_ub", Form("glii", words=_PADDED), is_by_bytes=True, counts=I64, example=_THERE_AND_BACK)
 def _load(m: Machine, op: Op, source: Pointer, target: Pointer, _: Expr, length: Expr) -> None:
     """Bursts of bytes from global to local memory."""
     copy = Copy(source, target, m.b.index(length), _axes(m, op))
@@ -127,7 +190,7 @@ def _stage(m: Machine, op: Op, source: Pointer, target: Pointer, length: Expr) -
     run(m, Copy(source, target, m.b.index(length), _axes(m, op)))
 
 
-@declare("pto.mte_ub_ub", Form("lli", words=_BURSTS), is_by_bytes=True, counts=I64)
+@declare("pto.mte_ub_ub", Form("lli", words=_BURSTS), is_by_bytes=True, counts=I64, example=_AROUND)
 @declare("pto.mte_ub_l1", Form("lpi", words=_BURSTS), is_by_bytes=True, counts=I64)
 @declare("pto.mte_l1_ub", Form("pli", words=_BURSTS), rule=within(Space.MAT, Space.VEC), is_by_bytes=True, counts=I64)
 def _between(m: Machine, op: Op, source: Pointer, target: Pointer, blocks: Expr) -> None:
@@ -205,7 +268,7 @@ def _pad(m: Machine, op: Op, element: Scalar) -> Expr:
     return reinterpreted(m, op, m.b.cast(word, held.dtype), held, element)[0]
 
 
-@declare("pto.copy_gm_to_ubuf", Form("glx*"), is_by_bytes=True, counts=I64)
+@declare("pto.copy_gm_to_ubuf", Form("glx*"), is_by_bytes=True, counts=I64, example=_LOOPED_IN)
 def _copy_in(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
     """Operands: bursts and their length, padding left and right, and strides at the end, source first."""
     if len(op.operands) != 11:
@@ -219,7 +282,7 @@ def _copy_in(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
         _run_padded(m, copy, _pad(m, op, go.element), left, right)
 
 
-@declare("pto.copy_ubuf_to_gm", Form("lgx*"), is_by_bytes=True, counts=I64)
+@declare("pto.copy_ubuf_to_gm", Form("lgx*"), is_by_bytes=True, counts=I64, example=_LOOPED)
 def _copy_out(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
     """Operands: bursts and their length, and strides at the end, the target's first."""
     _refuse_combining(m, op)

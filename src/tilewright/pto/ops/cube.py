@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UINT32, DataType, finite_limits
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known, tile_type
-from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
-from tilewright.pto.example import Example
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.examples.cube import PRODUCTS
 from tilewright.pto.machine.elements import cast, filled, where
 from tilewright.pto.machine.formats import decoded
 from tilewright.pto.machine.machine import Machine
@@ -49,7 +48,26 @@ class Layout:
 _FRACTALS = free("ppiiiiiiiiii?", words="nd2nz dn2nz shape src_layout dst_group ctrl")
 
 
-@declare("pto.mte_gm_l1_frac", _FRACTALS, rule=within(_GM, _L1), is_by_bytes=True, counts=I64)
+_GM_TO_L1 = within(_GM, _L1)
+
+
+def _staged(op: Op, constants: Constants) -> None:
+    """Refuse other memories, counts that are negative, no groups at all, and blocks of four of more columns."""
+    _GM_TO_L1(op, constants)
+    words = said(op)
+    shape, group, control = (
+        [constants.get(value) for value in words[name].values] if name in words else []
+        for name in ("shape", "dst_group", "ctrl")
+    )
+    if any(count is not None and count < 0 for count in (*shape, *group)) or (group and group[0] == 0):
+        message = f"`{op.name}` has shape {shape} and groups {group}"
+        raise PtoOperandError(message, help="counts are positive, and there is a group")
+    if control[1:] == [True] and shape[1:] and shape[1] is not None and shape[1] > 4:
+        message = f"`{op.name}` has blocks of four elements, and {shape[1]} columns"
+        raise PtoOperandError(message, help="pass false, or stage at most 4 columns")
+
+
+@declare("pto.mte_gm_l1_frac", _FRACTALS, rule=_staged, is_by_bytes=True, counts=I64)
 def _stage(m: Machine, op: Op, source: Pointer, target: Pointer) -> None:
     """Matrices of global memory, by rows (`nd2nz`) or by columns (`dn2nz`), into blocks of columns."""
     words = said(op)
@@ -173,40 +191,13 @@ def _refuse_words(op: Op, words: dict[str, Said], element: str) -> None:
         raise PtoAttributeError(f"`tf32_mode` of `{op.name}` is for f32, got {element}", help="leave it out")
 
 
-_PLACES = "x1: f16 l1 0, y1: f16 l1 8192, a: f16 l0a 0, b: f16 l0b 0, c: f32 l0c 0"
-_STAGED = """
-pto.mte_gm_l1_frac %x, %x1, nd2nz, shape(%n16, %n32), src_layout(%n64), dst_group(%n1, %n1, %n16, %n0), ctrl(%n0, %no)
-pto.mte_gm_l1_frac %y, %y1, nd2nz, shape(%n32, %n16), src_layout(%n32), dst_group(%n1, %n1, %n32, %n0), ctrl(%n0, %no)
-pto.mte_l1_l0a %x1, %a, %n16, %n32, %n0, %n0
-pto.mte_l1_l0b %y1, %b, %n32, %n16, %n0, %n0 {transpose = true}
-"""
-_STORED = "pto.mte_l0c_gm %c, %out, %n16, %n16, %n16, %n16, %n0, %n0, nz2nd"
-
-
-def _multiplied(lines: str, gives: Callable[..., Any], more: str = "", places: str = "") -> Example:
-    """Return a kernel that stages two matrices, multiplies them by some lines and brings the product out."""
-    arguments = f"x: f16 16x32, y: f16 32x16, {more}out: f32 16x16"
-    return Example(arguments, f"{_STAGED}{lines}\n{_STORED}", gives, f"{_PLACES}{places}")
-
-
-def _product(op: str, x: Any, y: Any, out: Any) -> Any:
-    return x.astype("f4") @ y.astype("f4")
-
-
-_MADE = "pto.mad %a, %b, %c, %n16, %n16, %n32"
-_EXAMPLES = {
-    "mad": _multiplied(_MADE, _product),
-    "mad_acc": _multiplied(f"{_MADE}\n{{op}} %a, %b, %c, %n16, %n16, %n32", lambda *given: 2 * _product(*given)),
-}
-
-
 @declare(
     "pto.mad mad_acc",
     free("pppiii", words=CLAUSES),
     rule=multiplies(_L0A, _L0B, _L0C),
     counts=I64,
     knows_packed=True,
-    example=_EXAMPLES,
+    example=PRODUCTS,
 )
 def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr, cols: Expr, depth: Expr) -> None:
     """The product of two matrices, or that and what the accumulator holds."""
@@ -222,6 +213,7 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr
     rule=multiplies(_L0A, _L0B, _L0C, _BT),
     counts=I64,
     knows_packed=True,
+    example=PRODUCTS,
 )
 def _biased(
     m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, bias: Pointer, rows: Expr, cols: Expr, depth: Expr

@@ -8,7 +8,9 @@ from dataclasses import replace
 from tilewright.core.expr import Const, Expr
 from tilewright.dtypes import FP32
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.asked import plain
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.examples.cube import LEAVING
 from tilewright.pto.machine.formats import encoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import FRACTAL, Matrix, extents
@@ -17,7 +19,7 @@ from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, Rule, declare, element_type, within
 from tilewright.pto.ops.leaving import Leaving, put, row_at, words_at
-from tilewright.pto.ops.quantizations import QUANTIZATIONS, misfit, quantization
+from tilewright.pto.ops.quantizations import QUANTIZATIONS, misfit, quantization, ways_from
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.types import I64, Ptr, Scalar, Space
@@ -45,6 +47,7 @@ def _leaves(target: Space) -> Rule:
                 raise PtoAttributeError(f"`{name}` of `{op.name}` is {words[name].first}", help=" or ".join(allowed))
         _refuse_quantization(op, words, come, go)
         _refuse_relu(op, words, go)
+        _refuse_blocks(op, words, go)
         if "atomic" in words and (target is not Space.GM or words["atomic"].word("op") not in _COMBINED):
             help = "to global memory, `op` is add, max or min"
             raise PtoAttributeError(f"`{op.name}` combines {words['atomic'].word('op')}", help=help)
@@ -57,11 +60,28 @@ def _leaves(target: Space) -> Rule:
 def _refuse_quantization(op: Op, words: Mapping[str, Said], come: Scalar, go: Scalar) -> None:
     given = words.get("pre_quant")
     if given is None:
+        _refuse_unscaled(op, come, go)
         return
     way = quantization(given.word("mode"), come)
     _refuse_payload(op, "pre_quant", way.name, given.values, way.is_by_column, not way.is_plain)
     if error := misfit(way, op, come, go):
         raise error
+
+
+def _refuse_unscaled(op: Op, come: Scalar, go: Scalar) -> None:
+    """Refuse a destination that what an accumulator holds is only scaled to."""
+    if go.bits < 16 or (go.is_integer and go.bits < 32):
+        ways = [name for name in ways_from(come) if plain(go) in QUANTIZATIONS[name].made]
+        message = f"`{op.name}` brings {come} to {go} without a scale"
+        instead = f"say `pre_quant` with mode {' or '.join(ways)}" if ways else f"no mode makes {go} of {come}"
+        raise PtoTypeMismatchError(message, help=instead)
+
+
+def _refuse_blocks(op: Op, words: Mapping[str, Said], go: Scalar) -> None:
+    """Refuse blocks of columns of other elements than f32, or again and again."""
+    if "nz2nz" in words and (go.name != "f32" or "loop3" in words):
+        what = "`loop3`" if "loop3" in words else str(go)
+        raise PtoAttributeError(f"`nz2nz` of `{op.name}` is for f32, without `loop3`, got {what}", help="use `nz2nd`")
 
 
 def _refuse_payload(op: Op, name: str, mode: str, values: tuple[Value, ...], is_row: bool, is_needed: bool) -> None:
@@ -196,8 +216,22 @@ def _out(
     return Out(source, target, rows, cols, pitch, stride, _taken(m, words, cols), "nz2dn" in words, combine)
 
 
-@declare("pto.mte_l0c_l1", free("ppiiiix*", words=_OUT), rule=_leaves(Space.MAT), counts=I64, knows_packed=True)
-@declare("pto.mte_l0c_gm", free("ppiiiiiix*", words=_OUT), rule=_leaves(Space.GM), counts=I64, knows_packed=True)
+@declare(
+    "pto.mte_l0c_l1",
+    free("ppiiiix*", words=_OUT),
+    rule=_leaves(Space.MAT),
+    counts=I64,
+    knows_packed=True,
+    example=LEAVING,
+)
+@declare(
+    "pto.mte_l0c_gm",
+    free("ppiiiiiix*", words=_OUT),
+    rule=_leaves(Space.GM),
+    counts=I64,
+    knows_packed=True,
+    example=LEAVING,
+)
 def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
     """A matrix of an accumulator, scaled, rectified and converted, by rows or by columns."""
     words = said(op)
@@ -211,7 +245,14 @@ def _emit(m: Machine, out: Out, words: Mapping[str, Said]) -> None:
         out.emit(m)
 
 
-@declare("pto.mte_l0c_ub", free("ppiiiix*", words=_OUT), rule=_leaves(Space.VEC), counts=I64, knows_packed=True)
+@declare(
+    "pto.mte_l0c_ub",
+    free("ppiiiix*", words=_OUT),
+    rule=_leaves(Space.VEC),
+    counts=I64,
+    knows_packed=True,
+    example=LEAVING,
+)
 def _bring_over(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
     """A matrix of an accumulator, to the memory of one vector core or half of it to each."""
     words = said(op)

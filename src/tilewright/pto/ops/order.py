@@ -5,9 +5,13 @@ Attributes: `src`, `dst` and `event` of flags; `pipe` and `event` of barriers an
 
 from __future__ import annotations
 
+from typing import Any
+
+from tilewright.arrays import np
 from tilewright.core.expr import Expr
 from tilewright.errors import AttributeValueError
 from tilewright.ops.builder import known
+from tilewright.pto.example import Example
 from tilewright.pto.machine.cores import EVENTS, VECTOR, Core, number
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import MOST_LANES
@@ -26,7 +30,65 @@ _HANDSHAKE = (Slot("pipe", "pipe"), Slot("event", "int"))
 _BUFFER = (Slot("pipe", "pipe_event_type"), Slot("id", "int"), Slot("mode", "int"))
 
 
-@declare("pto.barrier", Form(slots=(Slot("pipe", "pipe"),), is_leading=True))
+def _copied(op: str, x: Any, out: Any) -> Any:
+    return x
+
+
+_ORDERED = Example(
+    "x: f32 8x64, out: f32 8x64",
+    """
+    %vx = pto.make_tensor_view %x, shape = [%c8, %c64], strides = [%c64, %c1] : !pto.tensor_view<?x?xf32>
+    %vo = pto.make_tensor_view %out, shape = [%c8, %c64], strides = [%c64, %c1] : !pto.tensor_view<?x?xf32>
+    %px = pto.partition_view %vx, offsets = [%c0, %c0], sizes = [%c8, %c64] : !pto.tensor_view<?x?xf32> -> w8x64xf32
+    %po = pto.partition_view %vo, offsets = [%c0, %c0], sizes = [%c8, %c64] : !pto.tensor_view<?x?xf32> -> w8x64xf32
+    %t = pto.alloc_tile : t8x64xf32
+    pto.tprefetch ins(%px : w8x64xf32) outs(%t : t8x64xf32)
+    pto.set_ffts %x : !pto.ptr<f32, gm>
+    pto.get_buf "PIPE_MTE2", 0, 0
+    pto.tload ins(%px : w8x64xf32) outs(%t : t8x64xf32)
+    pto.rls_buf "PIPE_MTE2", 0, 0
+    pto.set_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]
+    pto.wait_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]
+    pto.mem_bar "VST_VLD"
+    pto.set_flag_dyn[<PIPE_V>, <PIPE_MTE3>, %c1]
+    pto.wait_flag_dyn[<PIPE_V>, <PIPE_MTE3>, %c1]
+    pto.record_event [#pto.sync_op_type<TVEC>, #pto.sync_op_type<TSTORE_VEC>, #pto.event<EVENT_ID2>]
+    pto.wait_event [#pto.sync_op_type<TVEC>, #pto.sync_op_type<TSTORE_VEC>, #pto.event<EVENT_ID2>]
+    pto.tsync ins(%t : t8x64xf32)
+    pto.barrier <PIPE_ALL>
+    pto.tstore ins(%t : t8x64xf32) outs(%po : w8x64xf32)
+    pto.barrier_sync [#pto.sync_op_type<TSTORE_VEC>]
+    """,
+    _copied,
+)
+
+
+def _numbered(op: str, out: Any) -> Any:
+    return np.array([op.endswith("_num")], np.int64)
+
+
+_NUMBERED = Example(
+    "out: i64 1 in 7..7", "%r = {op}\npto.store_scalar %r, %out[%c0] : !pto.ptr<i64, gm>, i64", _numbered
+)
+_HANDED = Example(
+    "x: f32 1, out: f32 1",
+    """
+    pto.section.cube {
+    pto.sync.set <PIPE_FIX>, 1
+    pto.sync.wait <PIPE_MTE1>, 0
+    }
+    pto.section.vector {
+    pto.sync.wait <PIPE_MTE3>, 1
+    %v = pto.load_scalar %x[%c0] : !pto.ptr<f32, gm> -> f32
+    pto.store_scalar %v, %out[%c0] : !pto.ptr<f32, gm>, f32
+    pto.sync.set <PIPE_MTE3>, 0
+    }
+    """,
+    _copied,
+)
+
+
+@declare("pto.barrier", Form(slots=(Slot("pipe", "pipe"),), is_leading=True), example=_ORDERED)
 @declare("pto.set_flag wait_flag", Form(slots=_PIPES, is_bracketed=True))
 @declare("pto.set_flag_dyn wait_flag_dyn", _BY_VALUE)
 @declare("pto.record_event wait_event", Form(slots=_SYNCHRONIZED, is_bracketed=True))
@@ -40,7 +102,7 @@ def _in_order(m: Machine, op: Op) -> None:
     """A block runs its ops one after the other, so there is nothing to wait for."""
 
 
-@declare("pto.sync.set", Form("i?", slots=_HANDSHAKE, needed_slots=1, is_leading=True, untyped=1))
+@declare("pto.sync.set", Form("i?", slots=_HANDSHAKE, needed_slots=1, is_leading=True, untyped=1), example=_HANDED)
 def _signal(m: Machine, op: Op) -> None:
     """An event of other cores that run the kernel too; the cube reaches one vector core, or both as `a3` has it."""
     if m.core is not None:
@@ -70,6 +132,7 @@ def _event(m: Machine, core: Core, op: Op) -> tuple[int, int | None]:
 @declare(
     "pto.get_block_idx get_block_num get_subblock_idx get_subblock_num",
     Form("", "i", Typing.IMPLIED, implied=I64),
+    example=_NUMBERED,
 )
 def _block(m: Machine, op: Op) -> Expr:
     """Which block of a launch runs, or of how many."""

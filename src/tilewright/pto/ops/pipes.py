@@ -16,6 +16,7 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known, tile_type
 from tilewright.pto.elements import A3
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError
+from tilewright.pto.examples.pipes import SLOTS, SLOTS_BACK, TILES, VALUES, VALUES_FAR
 from tilewright.pto.machine.cores import CUBE, MADE, OTHER, OWN, PIPED, Entry, number
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
@@ -50,6 +51,17 @@ def _in_range(op: Op, _: Constants) -> None:
             message = f"`{name}` of `{op.name}` is {value}"
             allowed = f"it is {least} to {limit}" if limit < 1 << 31 else f"it is {least} or more"
             raise PtoAttributeError(message, help=allowed)
+    if number_of(op, "slot_num") not in (None, 4, 8):
+        raise PtoAttributeError(f"`slot_num` of `{op.name}` is {number_of(op, 'slot_num')}", help="it is 4 or 8")
+
+
+def _popped(op: Op, constants: Constants) -> None:
+    """Refuse a number that no pipe has, and extents of a tile whose type says them."""
+    _in_range(op, constants)
+    type_ = op.results[0].type
+    if op.operands and not (isinstance(type_, TileBuf) and type_.valid_rows is None and type_.valid_cols is None):
+        message = f"`{op.name}` is told how much is valid, and its tile says it"
+        raise PtoOperandError(message, help="write v_row=? and v_col=? in its type, or leave the numbers out")
 
 
 @declare("pto.reserve_buffer import_reserved_buffer", free("", "i"), rule=_in_range)
@@ -126,8 +138,8 @@ def _await_slot(m: Machine, towards: str, id: Hashable, slots: Slots) -> None:
 # tiles
 
 
-@declare("pto.tpush_to_aiv tpush_to_aic", free("x"), rule=_in_range)
-@declare("pto.tpush", free("xo"), rule=_in_range)
+@declare("pto.tpush_to_aiv tpush_to_aic", free("x"), rule=_in_range, example=TILES)
+@declare("pto.tpush", free("xo"), rule=_in_range, example=VALUES)
 def _push(m: Machine, op: Op, entry: Tile | View) -> None:
     """A tile, or a slot that has been written, for the other side."""
     towards, id = _about(m, op)
@@ -151,7 +163,7 @@ def _split(entry: Entry) -> int:
     return 0 if entry.axis is None else entry.axis + 1
 
 
-@declare("pto.tpop_from_aic tpop_from_aiv", free("i*", "x"), rule=_in_range)
+@declare("pto.tpop_from_aic tpop_from_aiv", free("i*", "x"), rule=_popped)
 def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
     """The oldest tile that the other side has pushed, or a slot that it has written."""
     type_ = op.results[0].type
@@ -208,7 +220,12 @@ def _refuse_handed_on(m: Machine, op: Op) -> None:
 # slots in global memory
 
 
-@declare("pto.talloc_to_aiv talloc_to_aic", free("", "y"), rule=_in_range)
+@declare(
+    "pto.talloc_to_aiv talloc_to_aic",
+    free("", "y"),
+    rule=_in_range,
+    example={"talloc_to_aiv": SLOTS, "talloc_to_aic": SLOTS_BACK},
+)
 def _allocate(m: Machine, op: Op) -> View:
     """The next slot of global memory, once nobody reads it any more."""
     return _free_one(m, op, op.results[0].of(TensorView))
@@ -289,7 +306,7 @@ def _take_into(m: Machine, op: Op, entry: Tile | View | Token) -> None:
         m.values[op.operands[0]] = _written(m, op, op.operands[0].of(TensorView))
 
 
-@declare("pto.talloc", free("yo"), rule=_in_range)
+@declare("pto.talloc", free("yo"), rule=_in_range, example=VALUES_FAR)
 def _allocate_into(m: Machine, op: Op) -> None:
     """Let a declared slot be the next one that is free."""
     m.values[op.operands[0]] = _free_one(m, op, op.operands[0].of(TensorView))

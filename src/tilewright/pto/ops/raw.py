@@ -15,6 +15,7 @@ from tilewright.ops.builder import known
 from tilewright.pto.asked import plain
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.example import Example
+from tilewright.pto.examples.cube import CONTROL, RAW, UNALIGNED
 from tilewright.pto.machine.copying import Axis, Copy, run
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import BLOCK, FRACTAL, extents
@@ -116,7 +117,7 @@ def _set_atomic(m: Machine, op: Op) -> None:
     note(m, "set_ctrl", m.b.scalar("bit_or", kept, constant(kind << ATOMIC_AT, INT64)))
 
 
-@declare("pto.get_ctrl", free("", "i", typing=Typing.RESULT))
+@declare("pto.get_ctrl", free("", "i", typing=Typing.RESULT), example=CONTROL)
 def _get_control(m: Machine, op: Op) -> Expr:
     """The word that controls how the machine computes."""
     return m.b.cast(setting(m, "set_ctrl")[0], op.results[0].of(Scalar).dtype)
@@ -132,7 +133,7 @@ def _set_bit(m: Machine, op: Op, value: Expr, which: Expr) -> Expr:
     return m.b.scalar("bit_and", value, m.b.scalar("bit_xor", bit, constant(-1, dtype)))
 
 
-@declare("pto.uvld", free("pi", "u"))
+@declare("pto.uvld", free("pi", "u"), example=UNALIGNED)
 def _load_lanes(m: Machine, op: Op, pointer: Pointer, offset: Expr) -> Expr:
     """A register of elements from anywhere on."""
     lanes = op.results[0].of(VReg).lanes
@@ -185,9 +186,14 @@ def _load(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) 
     m.b.store(bytes_view(m, target, shape, (whole, m.b.mul(go, whole), FRACTAL, 1)), m.b.load(held, shape))
 
 
-@declare("pto.mad_raw", free("pppi"), rule=multiplies(_L0A, _L0B, _L0C), counts=I64, knows_packed=True)
+@declare("pto.mad_raw", free("pppi"), rule=multiplies(_L0A, _L0B, _L0C), counts=I64, knows_packed=True, example=RAW)
 @declare(
-    "pto.mad_bias_raw", free("ppppi"), rule=multiplies(_L0A, _L0B, _L0C, Space.BIAS), counts=I64, knows_packed=True
+    "pto.mad_bias_raw",
+    free("ppppi"),
+    rule=multiplies(_L0A, _L0B, _L0C, Space.BIAS),
+    counts=I64,
+    knows_packed=True,
+    example=RAW,
 )
 def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, *rest: Pointer | Expr) -> None:
     """The product of two matrices, as a word says: from zero, from a bias, or from what the accumulator holds."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from tilewright.arrays import np
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.example import Example
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.pairs import MEMBERS
 from tilewright.pto.machine.pairs import unpacked as members
@@ -21,20 +24,62 @@ from tilewright.pto.text.free import words_of
 from tilewright.pto.types import SCALARS, Ptr, Scalar, Space
 
 
+def _changed(op: str, v: Any, expected: Any, out: Any, out_was: Any) -> Any:
+    """Return what is in memory after an atomic op, and what was there."""
+    known: dict[str, Any] = {
+        "exch": v + 0 * out, "add": out + v, "sub": out - v, "min": np.minimum(out, v), "max": np.maximum(out, v),
+        "and": out & v, "or": out | v, "xor": out ^ v, "cas": np.where(out == expected, v, out),
+    }  # fmt: skip
+    return known[op.rpartition("_")[2]], out
+
+
+def _changes(line: str) -> Example:
+    stored = "pto.stg %r, %out_was[%c0] : !pto.ptr<i32, gm>, i32"
+    given = "v: i32 in 1..9, expected: i32 in 5..5, out: i32 1 in 4..6, out_was: i32 1"
+    return Example(given, f"%r = {line} -> i32\n{stored}", _changed)
+
+
+_ATOMICS = {
+    **dict.fromkeys(
+        "atomic_exch atomic_add atomic_sub atomic_and atomic_or atomic_xor".split(), _changes("{op} %out, %v")
+    ),
+    **dict.fromkeys(("atomic_min", "atomic_max"), _changes("{op} %out, %v signed")),
+    "atomic_cas": _changes("{op} %out, %expected, %v"),
+}
+
+
+def _same(op: str, x: Any, out: Any) -> Any:
+    return x[2:3]
+
+
+_MOVED = Example(
+    "x: f32 8, out: f32 1",
+    "%r = pto.ldg %x[%c2] -> f32\npto.stg %r, %out[%c0] : !pto.ptr<f32, gm>, f32",
+    _same,
+)
+
+
 def _stores_element(op: Op, _: Constants) -> None:
     equal(op, "value", op.operands[0].type, element_type(op.operands[1].type))
 
 
 @declare(
     "pto.ldg", free("gi", "x", "l1cache l2cache"), rule=gives(lambda op: element_type(op.operands[0].type)),
-    is_by_bytes=True, knows_packed=True,
+    is_by_bytes=True, knows_packed=True, example=_MOVED,
 )  # fmt: skip
 def _load(m: Machine, op: Op, pointer: Pointer, offset: Expr) -> Expr:
     """An element of global memory; words for caches change nothing."""
     return m.b.get(cell_view(m, moved(m, pointer, m.b.index(offset))), 0)
 
 
-@declare("pto.stg", free("xgi", words="l1cache l2cache"), rule=_stores_element, is_by_bytes=True, knows_packed=True)
+@declare(
+    "pto.stg",
+    free("xgi", words="l1cache l2cache"),
+    rule=_stores_element,
+    is_by_bytes=True,
+    knows_packed=True,
+    example=_MOVED,
+)
 def _store(m: Machine, op: Op, value: Expr, pointer: Pointer, offset: Expr) -> None:
     """Write an element of global memory."""
     m.b.set(cell_view(m, moved(m, pointer, m.b.index(offset))), value, 0)
@@ -65,6 +110,7 @@ def _atomic(op: Op, constants: Constants) -> None:
 @declare(
     "pto.atomic_exch atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor",
     free("px", "x", f"l2cache {SIGNS}"), rule=_atomic, knows_packed=True, is_by_bytes=True,
+    example=_ATOMICS,
 )  # fmt: skip
 def _update(m: Machine, op: Op, pointer: Pointer, value: Expr) -> Expr:
     """Change an element by a number; return what it was."""
@@ -91,7 +137,14 @@ def _update_pair(m: Machine, op: Op, word: str, pointer: Pointer, value: Expr) -
     return old
 
 
-@declare("pto.atomic_cas", free("pxx", "x", f"l2cache {SIGNS}"), rule=_atomic, knows_packed=True, is_by_bytes=True)
+@declare(
+    "pto.atomic_cas",
+    free("pxx", "x", f"l2cache {SIGNS}"),
+    rule=_atomic,
+    knows_packed=True,
+    is_by_bytes=True,
+    example=_ATOMICS,
+)
 def _swap(m: Machine, op: Op, pointer: Pointer, expected: Expr, value: Expr) -> Expr:
     """Replace an element where it is as expected, bit by bit; return what it was."""
     if pointer.element.bits < 32:

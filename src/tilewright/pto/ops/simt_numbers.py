@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tilewright import dtypes
+from tilewright.arrays import np
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, FP64, INT64, UINT8, UINT32, UINT64, UNSIGNED, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.examples.items import number
 from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.formats import decoded, encoded
 from tilewright.pto.machine.machine import Machine
@@ -48,7 +50,7 @@ def _alike(op: Op, _: Constants) -> None:
         equal(op, "type", value.type, first)
 
 
-def _takes(names: str) -> Rule:
+def takes(names: str) -> Rule:
     """Return the law of an op that the machine has for some types."""
     known = [word if word[0] != "2" else f"vector<{word}>" for word in names.split()]
 
@@ -87,9 +89,72 @@ _ONE, _TWO = free("x", "x"), free("xx", "x")
 _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
 
 
-@declare("pto.absf", _ONE, rule=_alike, law=_takes("f32 2xf16 2xbf16"), knows_packed=True)
-@declare("pto.sqrt exp log", _ONE, rule=_alike, law=_takes("f32 f16 2xf16"), knows_packed=True)
-@declare("pto.ceil floor rint", _ONE, rule=_alike, law=_takes("f32 f16 bf16"), knows_packed=True)
+def _meant(op: str, *given: Any) -> Any:
+    """Return what NumPy says an op makes of numbers."""
+    name, x, *more = op.partition(".")[2], *given[:-1]
+    if name == "fma":
+        return np.array([x * more[0] + more[1]])
+    if name in ("mulhi", "mul_i32toi64"):
+        return np.array([int(x) * int(more[0]) >> (32 if name == "mulhi" else 0)])
+    if name == "round":
+        return np.trunc([x + np.copysign(0.5, x)])
+    if name == "bitcast":
+        return np.frombuffer(np.array([x], np.float32).tobytes(), np.int32)
+    named = {"absf": "abs", "pow": "power", "fmin": "minimum", "fmax": "maximum", "convert": "rint"}
+    return np.array([getattr(np, named.get(name, name))(x, *more)])
+
+
+def _permuted(op: str, a: Any, b: Any, digits: Any, out: Any) -> Any:
+    pool = [int(each) >> 8 * place & 255 for each in (b, a) for place in range(4)]
+    made = sum(pool[int(digits) >> 4 * place & 7] << 8 * place for place in range(4))
+    return np.array([made - (made >> 31 << 32)])
+
+
+_PAIR = "%r = {op} %x, %y -> f32"
+_WIDE = "x: i32 in -2000000000..2000000000, y: i32 in -2000000000..2000000000"
+_EXAMPLES = {
+    **dict.fromkeys("absf ceil floor rint round".split(), number("x: f32", "%r = {op} %x -> f32", _meant)),
+    **dict.fromkeys("sqrt exp log".split(), number("x: f32 in 1..9", "%r = {op} %x -> f32", _meant)),
+    **dict.fromkeys("fmin fmax".split(), number("x: f32, y: f32", _PAIR, _meant)),
+    "pow": number("x: f32 in 1..9, y: f32 in 1..3", _PAIR, _meant),
+    "fma": number("x: f32, y: f32, z: f32", "%r = {op} %x, %y, %z -> f32", _meant),
+    "mulhi": number(_WIDE, "%r = {op} %x, %y signed -> i32", _meant, "i32"),
+    "mul_i32toi64": number(_WIDE, "%r = {op} %x, %y signed -> i64", _meant, "i64"),
+    "prmt": number(
+        "a: i32 in 0..2000000000, b: i32 in 0..2000000000, digits: i32 in 0..12339",
+        "%r = {op} %a, %b, %digits -> i32",
+        _permuted,
+        "i32",
+    ),
+    "convert": number("x: f32", "%r = {op} %x round(r) sat signed -> i32", _meant, "i32"),
+    "bitcast": number("x: f32", "%r = {op} %x : f32 to i32", _meant, "i32"),
+}
+
+
+@declare(
+    "pto.absf",
+    _ONE,
+    rule=_alike,
+    law=takes("f32 2xf16 2xbf16"),
+    knows_packed=True,
+    example=_EXAMPLES,
+)
+@declare(
+    "pto.sqrt exp log",
+    _ONE,
+    rule=_alike,
+    law=takes("f32 f16 2xf16"),
+    knows_packed=True,
+    example=_EXAMPLES,
+)
+@declare(
+    "pto.ceil floor rint",
+    _ONE,
+    rule=_alike,
+    law=takes("f32 f16 bf16"),
+    knows_packed=True,
+    example=_EXAMPLES,
+)
 def _function(m: Machine, op: Op) -> Expr:
     """A function of a float, or of each of two."""
     word = op.name.removeprefix("pto.")
@@ -97,7 +162,7 @@ def _function(m: Machine, op: Op) -> Expr:
     return _each_tile(m, op, lambda tiles: m.b.tile(name, *tiles))
 
 
-@declare("pto.round", _ONE, rule=_alike, law=_takes("f32 f16 bf16"), knows_packed=True)
+@declare("pto.round", _ONE, rule=_alike, law=takes("f32 f16 bf16"), knows_packed=True, example=_EXAMPLES)
 def _round(m: Machine, op: Op) -> Expr:
     """The nearest integer, of two the one further from zero."""
     return _each_tile(m, op, lambda tiles: _nearest(m, tiles[0]))
@@ -113,19 +178,40 @@ def _nearest(m: Machine, tile: Expr) -> Expr:
     return where(m, tile, CmpType.EQ, constant(0.0, dtype), tile, signed)
 
 
-@declare("pto.pow", _TWO, rule=_alike, law=_takes("f32 f16 2xf16"), knows_packed=True)
+@declare(
+    "pto.pow",
+    _TWO,
+    rule=_alike,
+    law=takes("f32 f16 2xf16"),
+    knows_packed=True,
+    example=_EXAMPLES,
+)
 def _power(m: Machine, op: Op) -> Expr:
     """A float to the power of another."""
     return _each_tile(m, op, lambda tiles: m.b.tile("pow", *tiles))
 
 
-@declare("pto.fmin fmax", _TWO, rule=_alike, law=_takes("f32 bf16 2xf16 2xbf16"), knows_packed=True)
+@declare(
+    "pto.fmin fmax",
+    _TWO,
+    rule=_alike,
+    law=takes("f32 bf16 2xf16 2xbf16"),
+    knows_packed=True,
+    example=_EXAMPLES,
+)
 def _extreme(m: Machine, op: Op) -> Expr:
     """The smaller or larger of two floats; one that is no number gives way to the other."""
     return _each(m, op, lambda numbers: number_of_two(m, op.name[-3:], *numbers))
 
 
-@declare("pto.fma", free("xxx", "x"), rule=_alike, law=_takes("f32 f16 bf16 2xf16 2xbf16"), knows_packed=True)
+@declare(
+    "pto.fma",
+    free("xxx", "x"),
+    rule=_alike,
+    law=takes("f32 f16 bf16 2xf16 2xbf16"),
+    knows_packed=True,
+    example=_EXAMPLES,
+)
 def _fused(m: Machine, op: Op) -> Expr:
     """A product and a sum, rounded once."""
     return _each_tile(m, op, lambda tiles: _multiplied(m, *tiles))
@@ -142,7 +228,12 @@ def _multiplied(m: Machine, a: Expr, b: Expr, c: Expr) -> Expr:
 # integers
 
 
-@declare("pto.mulhi", free("ii", "i", SIGNS), rule=signed_integers)
+@declare(
+    "pto.mulhi",
+    free("ii", "i", SIGNS),
+    rule=signed_integers,
+    example=_EXAMPLES,
+)
 def _high_half(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The high half of a product."""
     dtype, is_signed = op.results[0].of(Scalar).dtype, "signed" in words_of(op)
@@ -177,13 +268,22 @@ def _high_word(m: Machine, lhs: Expr, rhs: Expr, is_signed: bool) -> Expr:
     return high
 
 
-@declare("pto.mul_i32toi64", free("ii", "i", SIGNS), rule=signed_integers)
+@declare(
+    "pto.mul_i32toi64",
+    free("ii", "i", SIGNS),
+    rule=signed_integers,
+    example=_EXAMPLES,
+)
 def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """A product of 32-bit numbers, whole."""
     return m.b.cast(_product(m, lhs, rhs, "signed" in words_of(op)), op.results[0].of(Scalar).dtype)
 
 
-@declare("pto.prmt", free("iii", "i"))
+@declare(
+    "pto.prmt",
+    free("iii", "i"),
+    example=_EXAMPLES,
+)
 def _permute(m: Machine, op: Op, high: Expr, low: Expr, selector: Expr) -> Expr:
     """Four bytes of eight: those of the second number, then those of the first, as four digits say."""
     b = m.b
@@ -207,6 +307,11 @@ def _convertible(op: Op, _: Constants) -> None:
     is_mixed = source.is_integer != target.is_integer
     if word_in(op, "round") not in tuple("rafczoh"):
         raise PtoAttributeError(f"`{op.name}` needs its rounding", help="as in `round(r)`: r, a, f, c, z, o or h")
+    mode = word_in(op, "round")
+    if (mode == "o" and (source.name, target.name) != ("f32", "f16")) or (mode == "h" and "hif8" not in target.name):
+        wanted = "f32 to f16" if mode == "o" else "hif8"
+        message = f"`{op.name}` from {source} to {target} has no rounding {mode}, which is for {wanted}"
+        raise PtoAttributeError(message, help="write `round(r)`")
     if is_mixed != any(word in words for word in _SIGNS):
         told = "needs the sign of its integer" if is_mixed else "has no integer whose sign could matter"
         raise PtoAttributeError(f"`{op.name}` from {source} to {target} {told}", help="`signed` or `unsigned`")
@@ -221,7 +326,13 @@ CODES = {"hif8x2": "hif8", "f4E2M1x2": "f4E2M1", "f4E1M2x2": "f4E1M2"}
 _CONVERT = free("x", "x", f"round sat nosat {SIGNS}")
 
 
-@declare("pto.convert", _CONVERT, rule=_convertible, knows_packed=True)
+@declare(
+    "pto.convert",
+    _CONVERT,
+    rule=_convertible,
+    knows_packed=True,
+    example=_EXAMPLES,
+)
 def _convert(m: Machine, op: Op, value: Expr) -> Expr:
     """A number, or each of two, in another type."""
     source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
@@ -272,7 +383,13 @@ def _as_many_bits(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(f"`{op.name}` keeps bits: {source} has {source.bits}, {target} {target.bits}")
 
 
-@declare("llvm.bitcast", free("s", "s", "to", Typing.RESULT), rule=_as_many_bits, knows_packed=True)
+@declare(
+    "llvm.bitcast",
+    free("s", "s", "to", Typing.RESULT),
+    rule=_as_many_bits,
+    knows_packed=True,
+    example=_EXAMPLES,
+)
 def _bits(m: Machine, op: Op, value: Expr) -> Expr:
     """The same bits as another type, by way of memory."""
     return reinterpreted(m, op, value, op.operands[0].of(Scalar), op.results[0].of(Scalar))[0]
