@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tilewright.keep.reads import ReadSet
     from tilewright.programs.program import CompiledProgram
 
+_MOST = 256
+"""How many grids a kernel's launches are known for."""
+
 
 class KernelHandle(Inspected, Referred):
     """A kernel: compiled with `compile`, launched as `handle[grid, stream](*args)`.
@@ -304,7 +307,3 @@ class TracedKernel(KernelHandle):
 def _type_of(parameter: Parameter) -> Ptr | Scalar:
     assert isinstance(parameter.annotation, (Ptr, Scalar))
     return parameter.annotation
-
-
-_MOST = 256
-"""How many grids a kernel's launches are known for."""
