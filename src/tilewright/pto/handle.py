@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tilewright.keep.reads import ReadSet
     from tilewright.programs.program import CompiledProgram
 
+_MOST = 256
+"""How many grids a kernel's launches are known for."""
+
 
 class KernelHandle(Inspected, Referred):
     """A kernel: compiled with `compile`, launched as `handle[grid, stream](*args)`.
@@ -45,6 +48,8 @@ class KernelHandle(Inspected, Referred):
         self._store: Store[CompiledProgram] = Store()
         self._lock = Lock()
         self._is_launched = False
+        self._known: dict[int, Callable[..., None]] = {}
+        """Launches of code that does not change, by their grids."""
 
     @property
     def _may_change(self) -> bool:
@@ -77,9 +82,16 @@ class KernelHandle(Inspected, Referred):
             raise self._refusal(PtoNotLaunchableError, message, "compile the kernel that calls it")
         return self._compiled(self._bound(constexprs))
 
-    @brief
     def __getitem__(self, spec: Any) -> Callable[..., None]:
         """Return what launches the kernel, compiled with its defaults, on `[grid, stream]`, as it is then."""
+        if spec.__class__ is tuple and len(spec) == 2 and spec[1] is None and spec[0].__class__ is int:
+            known = self._known.get(spec[0])
+            if known is not None:
+                return known
+        return self._launched(spec)
+
+    @brief
+    def _launched(self, spec: Any) -> Callable[..., None]:
         if not self.is_entry:
             message = "a function with entry=False is not launchable"
             raise self._refusal(PtoNotLaunchableError, message, "launch the kernel that calls it")
@@ -88,7 +100,12 @@ class KernelHandle(Inspected, Referred):
             return functools.partial(self._launch, grid)
         launches = self._current().launcher.on(grid)
         self._is_launched = self._may_change  # what is wrong with it was said here, the first time
-        return functools.partial(self._launch, grid) if self._may_change else launches
+        if self._may_change:
+            return functools.partial(self._launch, grid)
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[grid] = launches
+        return launches
 
     @unread(OPERATOR)
     def _launch(self, grid: int, *args: Any, **named: Any) -> None:
