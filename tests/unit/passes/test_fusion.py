@@ -86,6 +86,12 @@ def test_what_only_a_product_reads_is_in_no_group() -> None:
     assert "pl.tile.load" not in text and "pl.tile.store" in text
 
 
+def test_loads_that_end_where_others_do_share_a_group() -> None:
+    cut = "y = pl.store(pl.add(pl.load(x, [i, 0], [3, 40]), pl.load(y, [i, 0], [3, 40])), [i, 0], y)"
+    text = fused("for i in pl.range(0, 8, 3):", f"    {cut}")
+    assert ends(text) == ["`y` is loaded from, then stored to", "nothing follows"]
+
+
 def test_one_row_is_read_by_every_group() -> None:
     text = fused("row = pl.load(x, [0, 0], [1, 40])", "t = pl.load(y, [0, 0], [8, 40])", "pl.store(t + row, [0, 0], y)")
     assert ends(text)[0] == "`y` is loaded from, then stored to" and text.startswith("main:\n  rows 8:\n      row = ")
