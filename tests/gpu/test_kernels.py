@@ -86,6 +86,36 @@ def twice(x: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 @pl.jit
+def whole_tensors(x: pl.Tensor[[M, N], pl.FP32], out: pl.Out[pl.Tensor[[M, N], pl.FP32]]):
+    for row in pl.parallel(0, x.shape[0], 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            powers = pl.exp(pl.slice(x, [8, x.shape[1]], [row, 0]))
+            out = pl.assemble(out, pl.row_expand_div(powers, pl.row_sum(powers)), [row, 0])
+    return out
+
+
+@pl.jit
+def large_tiles(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        powers = pl.exp(x)
+        out = pl.assemble(out, pl.col_expand_mul(pl.row_expand_div(powers, pl.row_sum(powers)), w), [0, 0])
+    return out
+
+
+@pl.jit
+def logs_of_sums(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], 1):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.cast(pl.load(x, [row, 0], [1, x.shape[1]]), pl.FP32)
+            best = pl.row_max(t)
+            total = pl.row_sum(pl.exp(pl.row_expand_sub(t, best)))
+            other = pl.row_sum(pl.exp(t))
+            pl.store(pl.log(total) + best, [row, 0], out)
+            pl.store(other, [row, 1], out)
+    return out
+
+
+@pl.jit
 def shifted(x: pl.Tensor, out: pl.Out[pl.Tensor], at: pl.Scalar[pl.INDEX]):
     with pl.at(level=pl.Level.CORE_GROUP):
         pl.store(pl.load(x, [at, 0], [4, 32]), [0, 0], out)
@@ -153,6 +183,32 @@ def test_temporaries_are_memory_of_the_device() -> None:
     x = uniform(32, 64)
     for _ in range(3):
         assert torch.equal(twice(x), x * 2 + 1)
+
+
+def test_blocks_compute_with_whole_tensors_of_any_extent() -> None:
+    for shape in ((32, 70), (8, 5000), (16, 1)):
+        x = uniform(*shape)
+        torch.testing.assert_close(whole_tensors(x, torch.empty_like(x)), torch.softmax(x, -1))
+
+
+def test_whole_tensors_larger_than_any_tile_are_computed_in_rows() -> None:
+    for shape in ((2048, 2048), (1001, 333)):
+        x, w = uniform(*shape), uniform(1, shape[1])
+        torch.testing.assert_close(large_tiles(x, w, torch.empty_like(x)), torch.softmax(x, -1) * w)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
+def test_sums_of_exponentials_are_exact_wherever_they_lie(dtype: Any) -> None:
+    x = torch.randn(8, 1024, device="cuda").to(dtype)
+    x[1] -= 95  # every exponential is subnormal
+    x[2] -= 300
+    x[3, 5], x[4, 9], x[5, :100] = float("inf"), float("nan"), -float("inf")
+    x[6] += 85  # more than fp32 holds, but for the logarithm
+    out = torch.empty(8, 2, device="cuda")
+    logs_of_sums(x, out)
+    best, wide = x.double().amax(1), x.double()
+    want = torch.stack([(wide - best[:, None]).exp().sum(1).log() + best, wide.exp().sum(1)], 1)
+    torch.testing.assert_close(out, want.float(), rtol=2e-6, atol=2e-43, equal_nan=True)
 
 
 def test_tensors_of_two_places_are_refused_by_name() -> None:

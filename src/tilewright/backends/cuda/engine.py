@@ -27,6 +27,9 @@ from tilewright.records import record
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 """The texts that Triton makes on its way, by its own names."""
 
+WAITING = 90
+"""The compute capability, times ten, from which on kernels wait for each other by themselves."""
+
 _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 """What Triton raises for kernels that it does not take."""
 
@@ -53,6 +56,8 @@ class Binary:
     boxes: tuple[Box, ...] = ()
     takes_turns: bool = False
     """Whether its blocks take turns at those of its grid, so that there need not be more than run at a time."""
+    waits: bool = False
+    """Whether it waits for the kernel before it by itself, and so can be started while that runs."""
 
 
 @record
@@ -124,6 +129,8 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     context = triton.ir.context()
     triton.ir.load_dialects(context)
     backend.load_dialects(context)
+    waits = capability >= WAITING and not schedule.has_roles
+    text = _waiting(text) if waits else text
     module: Any = _parsed(triton, context, text if schedule.is_specialized else text.replace(SPECIALIZED, "}"))
     makers: dict[str, Any] = {}
     metadata: dict[str, Any] = {"target": target, **options.__dict__}
@@ -148,9 +155,21 @@ def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -
     if metadata.get("global_scratch_size"):
         raise InternalError("a kernel that needs scratch memory of the device")
     made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
-    return Binary(
-        bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made, schedule.has_roles
+    name, threads, shared = metadata["name"], 32 * metadata["num_warps"], metadata["shared"]
+    return Binary(bytes(module), name, threads, shared, texts, made, schedule.has_roles, waits)
+
+
+def _waiting(text: str) -> str:
+    """Return a kernel that waits for the one before it before all else, and then lets the one behind it be started."""
+    said = '{constraints = "=r", packed_element = 1 : i32, pure = false} -> i32 loc("kernel":0:0)'
+    lines = (
+        f'    %{step} = tt.elementwise_inline_asm "griddepcontrol.{step}; // $0" {said}\n'
+        for step in ("wait", "launch_dependents")
     )
+    return _HEAD.sub(lambda head: head[0] + "".join(lines), text, count=1)
+
+
+_HEAD = re.compile(r"^  tt\.func [^\n]*\{\n", re.MULTILINE)
 
 
 def _assembled(triton: _Triton, capability: int, ptx: str) -> bytes:
@@ -179,7 +198,7 @@ _SERIALIZED = re.compile(r"\(C75\d\d\)")
 
 def _parsed(triton: Any, context: Any, text: str) -> Any:
     with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
-        file.write(text if triton.has_wrapped_descriptors else _DESCRIPTOR.sub(r"!tt.tensordesc<\1>", text))
+        file.write(triton.spelled(text))
     try:
         module = triton.ir.parse_mlir_module(file.name, context)
     finally:
@@ -188,7 +207,15 @@ def _parsed(triton: Any, context: Any, text: str) -> Any:
     return module
 
 
-_DESCRIPTOR = re.compile(r"!tt\.tensordesc<tensor<([^<>]*)>>")
+_SPELLINGS = (
+    ((3, 8), re.compile(r"!tt\.tensordesc<tensor<([^<>]*)>>"), r"!tt.tensordesc<\1>"),
+    (
+        (3, 9),
+        re.compile(r"evictionPolicy = (\w+)"),
+        r"{cachePolicy = #tt.cache_policy<cache_modifier = none, eviction_policy = \1>}",
+    ),
+)
+"""From which release on Triton spells something otherwise."""
 
 
 class _Triton:
@@ -204,9 +231,14 @@ class _Triton:
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
         self.assembler_error: Any = PTXASError
-        self.has_wrapped_descriptors = triton_release() < (3, 8)
         self.language: Any = Language.TRITON  # pyright: ignore
         self.with_layouts: Any = Language.GLUON  # pyright: ignore
+
+    def spelled(self, text: str) -> str:
+        """Return a text as this Triton reads it."""
+        for since, known, new in _SPELLINGS:
+            text = known.sub(new, text) if triton_release() >= since else text
+        return text
 
     def assembler(self, capability: int) -> str:
         """Return where the assembler is that Triton would take."""

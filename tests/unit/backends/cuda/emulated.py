@@ -205,7 +205,7 @@ class Operations:
         addresses, *masked = self.named(text.partition(" : ")[0])
         dtype = pointed(typed(text.rpartition(" : ")[2])[1])
         mask = np.broadcast_to(masked[0] if masked else True, addresses.shape)
-        found = np.array(np.broadcast_to(masked[1] if masked else dtype.type(0), addresses.shape))
+        found = np.array(np.broadcast_to(masked[1] if masked[1:] else dtype.type(0), addresses.shape))
         found[mask] = self.memory.load(addresses[mask], dtype)
         return [found]
 
@@ -339,8 +339,8 @@ class Machine(Operations):
             held = self.region(line.regions[1], held)
 
 
-def emulated(function: Function, args: Sequence[Any], shared: int = ANY_ROOM) -> tuple[list[Any], int]:
-    """Return what a kernel of one turn and static extents leaves in its tensors, and the error that it notes."""
+def emulated(function: Function, args: Sequence[Any], shared: int = ANY_ROOM, turns: int = 1) -> tuple[list[Any], int]:
+    """Return what a kernel of so many turns and static extents leaves in its tensors, and the error that it notes."""
     (kernel,) = written(function, shared).kernels
     memory, words, tensors = Memory(), list[Any](), list[Any]()
     machine = Machine(kernel.other, memory)
@@ -351,7 +351,7 @@ def emulated(function: Function, args: Sequence[Any], shared: int = ANY_ROOM) ->
     for _, type_ in machine.params[len(words) :]:
         errors = len(memory.held) if type_ == "!tt.ptr<i64>" else errors
         words.append(memory.add(np.zeros(8 if type_ == "!tt.ptr<i64>" else 16 * APART, np.uint8)))
-    for block in range(kernel.parts):
+    for block in range(turns * kernel.parts):
         machine.run(words, block)
     left = [memory.left(place, arg) for arg, place in tensors]
     return left, int(memory.held[errors][1].view(np.int64)[0]) if errors >= 0 else 0

@@ -32,6 +32,9 @@ def test_programs_are_compiled_for_a_gpu_that_is_not_here(target: str) -> None:
     program = ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, platform="cuda", target=target)
     assert f".target {target}" in program.stages["ptx"]
     assert "ld.global.v4" in program.stages["ptx"] and "@entry_add(" in program.stages["llvm"]
+    steps = re.findall(r"griddepcontrol\.\w+|ld\.global|st\.global", program.stages["ptx"])
+    waits = ["griddepcontrol.wait", "griddepcontrol.launch_dependents"] if target != "sm_80" else []
+    assert [step for step in steps if "grid" in step] == waits == steps[: len(waits)]
 
 
 def test_products_of_half_floats_run_on_the_matrix_units() -> None:
@@ -40,6 +43,22 @@ def test_products_of_half_floats_run_on_the_matrix_units() -> None:
     a, b = np.ones((128, 96), ml_dtypes.bfloat16), np.ones((96, 256), ml_dtypes.bfloat16)
     program = ir.compile(matmul.specialize(a, b, ones(128, 256)).program, platform="cuda", target="sm_90")
     assert "wgmma.mma_async" in program.stages["ptx"]
+
+
+@pl.jit
+def norm(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], 1):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [row, 0], [1, 4096])
+            pl.store(pl.row_expand_div(t, pl.row_sum(t)), [row, 0], out)
+    return out
+
+
+def test_long_rows_of_floats_are_loaded_again_behind_a_fold() -> None:
+    program = ir.compile(norm.specialize(ones(4, 4096), ones(4, 4096)).program, platform="cuda", target="sm_90")
+    loads = re.findall(r"bar\.sync|evict_\w+", program.stages["ptx"])
+    kept, forgotten = (loads.index(word) for word in ("evict_last", "evict_first"))
+    assert "bar.sync" in loads[kept:forgotten]
 
 
 def test_a_program_is_saved_and_loaded_where_there_is_no_gpu(tmp_path: Path) -> None:

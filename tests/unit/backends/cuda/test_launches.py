@@ -60,9 +60,7 @@ class Recorder:
         self._keep: dict[str, Any] = {
             "cuCtxGetCurrent": ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p))(self._get),
             "cuCtxSetCurrent": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._set),
-            "cuLaunchKernel": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1], *[ctypes.c_int] * 7, *pointers[:3])(
-                self._launch
-            ),
+            "cuLaunchKernelEx": ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(self._launch),
             "cuMemAllocAsync": ctypes.CFUNCTYPE(
                 ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int64, *pointers[:1]
             )(self._allocate),
@@ -106,9 +104,11 @@ class Recorder:
     def _pop(self, place: int) -> int:
         return self._push(None)
 
-    def _launch(self, function: int, blocks: int, *rest: Any) -> int:
-        *_, params, _ = rest
-        self.single.append(self._read(function, blocks, params))
+    def _launch(self, config: int, function: int, params: int, extra: int | None) -> int:
+        sizes, said = (ctypes.c_int32 * 13).from_address(config), ctypes.c_int64.from_address(config + 40).value
+        assert list(sizes[1:7]) == [1, 1, 128, 1, 1, 0] and extra is None
+        assert sizes[12] == function % 2 and list((ctypes.c_int64 * 9).from_address(said)) == [6, 1, *[0] * 7]
+        self.single.append(self._read(function, sizes[0], params))
         self.launches.append(self.single[-1])
         return self.code
 
@@ -223,7 +223,14 @@ def entry_of(
     unit = written(kernel.specialize(*args).program)
     target = named("sm_90")
     rows = [
-        {"object": f"k{number}", "name": "k", "threads": 128, "shared": 0, "boxes": boxes if number % 2 == 0 else ()}
+        {
+            "object": f"k{number}",
+            "name": "k",
+            "threads": 128,
+            "shared": 0,
+            "boxes": boxes if number % 2 == 0 else (),
+            "waits": number % 2 == 0,
+        }
         for number in range(2 * len(unit.kernels))
     ]
     texts = [text for each in unit.kernels for text in (each.aligned, each.other)]
@@ -362,6 +369,29 @@ def test_calls_on_one_stream_share_small_temporaries(recorder: Recorder) -> None
     recorder.capturing = 1
     run(X, 32, 64, 64, 1, Y, 32, 64, 64, 1)
     assert len(recorder.allocated) == 3 and recorder.freed == [65 << 20, 67 << 20]
+
+
+M, N = pl.dynamic("M"), pl.dynamic("N")
+
+
+@pl.jit
+def whole_tensors(x: pl.Tensor[[M, N], pl.FP32], out: pl.Out[pl.Tensor[[M, N], pl.FP32]]):
+    for row in pl.parallel(0, x.shape[0], 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            powers = pl.exp(pl.slice(x, [8, x.shape[1]], [row, 0]))
+            out = pl.assemble(out, pl.row_expand_div(powers, pl.row_sum(powers)), [row, 0])
+    return out
+
+
+def test_blocks_have_tensors_as_large_as_the_program_is_told(recorder: Recorder) -> None:
+    ones = np.ones((32, 70), np.float32)
+    entry_of(recorder, whole_tensors, ones, ones)(X, 32, 70, 70, 1, Y, 32, 70, 70, 1)
+    of_a_block = 2 * _in_lines(8 * 70 * 4) + _in_lines(8 * 4)  # powers, quotients and the sum of each row
+    assert recorder.allocated == [4 * of_a_block]
+
+
+def _in_lines(size: int) -> int:
+    return -(-size // 128) * 128
 
 
 @pl.jit

@@ -28,11 +28,11 @@ NAMES = (
 """The ops whose text is more than a few operations."""
 
 
-def held(function: Function, args: list[Any], shared: int = ANY_ROOM) -> list[tuple[Any, Any]]:
+def held(function: Function, args: list[Any], shared: int = ANY_ROOM, turns: int = 1) -> list[tuple[Any, Any]]:
     """Return each tensor as a text and as the interpreter leave it."""
     theirs = [np.array(arg) for arg in args]
     machine.run(as_program(function), function.name, [*map(whole, theirs)])
-    found, error = emulated(function, args, shared)
+    found, error = emulated(function, args, shared, turns)
     assert not error
     return [*zip(found, theirs, strict=True)]
 
@@ -162,3 +162,44 @@ def test_what_shared_memory_has_no_room_for_goes_through_memory() -> None:
     assert "tt.trans" not in text.aligned and "tt.gather" not in text.aligned
     for got, want in held(function, arrays, 64):
         assert_same(got, want, 64)
+
+
+def test_parts_of_a_row_are_loaded_a_turn_ahead() -> None:
+    function = kernel(
+        "best = pl.tile.full([1, 1], dtype=pl.INT16, value=-9)\n"
+        "for first in pl.range(0, 12288, 4096):\n"
+        "    t = pl.load(x, [1, first], [1, 4096])\n    best = pl.maximum(best + pl.row_min(t), pl.row_max(t))\n"
+        "out = pl.store(best, [0, 0], out)",
+        x=tensor(pl.INT16, 2, 12288), out=inout(pl.INT16, 1, 1),
+    )  # fmt: skip
+    (text,) = (each.aligned for each in written(function).kernels)
+    assert "scf.yield" in text and "%next = tt.load" in text
+    x = np.random.default_rng(4).integers(-9, 9, (2, 12288)).astype(np.int16)
+    for got, want in held(function, [x, np.zeros((1, 1), np.int16)]):
+        assert_same(got, want)
+
+
+def test_large_tiles_of_which_rows_are_made_row_by_row_are_a_grid_of_them() -> None:
+    function = kernel(
+        "t = pl.load(x, [2, 0], [600, 40])\nfactors = pl.load(w, [0, 0], [1, 40])\n"
+        "t = pl.col_expand_mul(pl.row_expand_div(t * t, pl.row_sum(t)), factors)\nout = pl.store(t, [4, 0], out)",
+        x=tensor(pl.FP32, 604, 40), w=tensor(pl.FP32, 1, 40), out=inout(pl.FP32, 604, 40),
+    )  # fmt: skip
+    rng = np.random.default_rng(3)
+    x, w, out = (rng.uniform(0.5, 2.0, shape).astype(np.float32) for shape in ((604, 40), (1, 40), (604, 40)))
+    for got, want in held(function, [x, w, out], turns=600 // 8):
+        assert_same(got, want, 8)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "t = pl.load(x, [0, 0], [600, 40])\nt = pl.col_expand_mul(t, pl.col_sum(t))\nout = pl.store(t, [0, 0], out)",
+        "t = pl.load(out, [0, 0], [600, 40])\nout = pl.store(t * 2.0, [1, 0], out)",
+        "t = pl.load(x, [0, 0], [600, 40])\nout = pl.store(t * 2.0, [0, 0], out)\nout = pl.store(t, [1, 0], out)",
+    ],
+)
+def test_kernels_whose_rows_meet_stay_whole(body: str) -> None:
+    function = kernel(body, x=tensor(pl.FP32, 604, 40), out=inout(pl.FP32, 604, 40))
+    (launch,) = written(function).launches
+    assert launch.grid == "1"

@@ -46,9 +46,9 @@ class Emulating(Recorder):
         super().__init__()
         self.memory, self.texts = Memory(), list[str]()
 
-    def _launch(self, function: int, blocks: int, *rest: Any) -> int:
-        code = super()._launch(function, blocks, *rest)
-        kernel, _, words = self.single[-1]
+    def _launch(self, config: int, function: int, params: int, extra: int | None) -> int:
+        code = super()._launch(config, function, params, extra)
+        kernel, blocks, words = self.single[-1]
         for block in reversed(range(blocks)):
             machine = Machine(self.texts[kernel], self.memory)
             machine.run([_given(*each) for each in zip(words, machine.params, strict=False)], block)

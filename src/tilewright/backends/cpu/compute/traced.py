@@ -7,11 +7,12 @@ are rounded to the op's element type; integers wrap in their own width.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import cache
 from typing import Any
 
-from tilewright.backends.cpu.compute import doubles, library, narrow, trigonometry, vectormath
+from tilewright.backends.cpu.compute import narrow, vectormath
 from tilewright.backends.cpu.compute.reaches import Reach, is_exact, reach_of, stored_reach, within
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
@@ -55,7 +56,7 @@ class Lanes(Traced):
 
     def emitter(self, name: str) -> Callable[..., Lanes]:
         """Return the instructions of a NumPy function."""
-        found = _UFUNCS.get(name)
+        found = _UFUNCS.get(name) or _rare().get(name)
         if found is None:
             raise InternalError(f"no instructions for np.{name}")
         return found
@@ -109,10 +110,16 @@ def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     return emit
 
 
+def _of_doubles(emitter: Callable[..., Value]) -> Callable[..., Value]:
+    from tilewright.backends.cpu.compute.library import FUNCTIONS  # few kernels have doubles
+
+    return FUNCTIONS.get(getattr(emitter, "name", ""), emitter)
+
+
 def _function(emitter: Callable[..., Value]) -> Callable[..., Lanes]:
     def emit(*args: Lanes) -> Lanes:
         b, element = args[0].b, args[0].element
-        function = library.FUNCTIONS.get(getattr(emitter, "name", ""), emitter) if element == FP64 else emitter
+        function = _of_doubles(emitter) if element == FP64 else emitter
         return Lanes(b, function(b, *(a.value for a in args)), element)
 
     return emit
@@ -185,7 +192,9 @@ def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     if a.b.module.fused:
         return Lanes(a.b, a.b.intrinsic("llvm.fma", a.value, b.value, c.value), a.element)
     if a.element == FP64:
-        return Lanes(a.b, library.called("fma")(a.b, a.value, b.value, c.value), a.element)
+        from tilewright.backends.cpu.compute.library import called  # few machines have no such instruction
+
+        return Lanes(a.b, called("fma")(a.b, a.value, b.value, c.value), a.element)
     wide = vector("double", a.count)
     x, y, z = (a.b.convert("fpext", lane.value, wide) for lane in (a, b, c))
     total = a.b.op("fadd", a.b.op("fmul", x, y), z)
@@ -214,11 +223,8 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "exp": _exp,
     "log": _function(vectormath.log),
     "sqrt": _function(vectormath.sqrt),
-    "sin": _function(trigonometry.sin),
-    "cos": _function(trigonometry.cos),
     "tanh": _function(vectormath.tanh),
     "erf": _function(vectormath.erf),
-    **{emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS},
     "fused": fused,
     "floor": _function(vectormath.floor),
     "ceil": _function(vectormath.ceil),
@@ -237,7 +243,16 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "greater": _compare("gt"),
     "greater_equal": _compare("ge"),
 }
-"""The instructions of each NumPy function that references use."""
+"""The instructions of each NumPy function that many references use."""
+
+
+@cache
+def _rare() -> Mapping[str, Callable[..., Lanes]]:
+    """Return the instructions of functions that few kernels have."""
+    from tilewright.backends.cpu.compute import doubles, trigonometry
+
+    own = {"sin": _function(trigonometry.sin), "cos": _function(trigonometry.cos)}
+    return own | {emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS}
 
 
 def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:

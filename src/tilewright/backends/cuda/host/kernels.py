@@ -13,7 +13,7 @@ from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
-from tilewright.backends.cuda.ttir import cuts
+from tilewright.backends.cuda.ttir import ahead, cuts, reloads
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.text import ANY_ROOM, I64
@@ -32,6 +32,7 @@ LIGHT_WORK = 16
 OF_LIBRARY = 32
 """Operations that a function of CUDA's library is, about."""
 _WORK = re.compile(r"= (?:math\.|arith\.\w+f |tt\.elementwise)")
+_DOUBLES = re.compile(r"tt\.reduce\.return %\w+ : f64")
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
 
@@ -72,8 +73,15 @@ class KernelText:
         parts = cuts.parts(aligned, str(params.errors_of())) if is_light or is_heavy else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
+        if k.t.is_folded and facts.is_apart and facts.load[0] >= reloads.LEAST and not facts.products:
+            if "scf.for" not in aligned:
+                aligned, other = reloads.reloaded(aligned), reloads.reloaded(other)
+            elif facts.load[1] <= ahead.SMALL:
+                aligned, other = ahead.loaded_ahead(aligned), ahead.loaded_ahead(other)
         loaded = facts.load if k.t.is_folded else (0, 1)
         if "scf.for" in aligned:  # which folds again and again
+            loaded = 0, 1
+        elif len(_DOUBLES.findall(aligned)) > 1:  # which take their time
             loaded = loaded[0], 1
         usual = schedule.plain(
             facts.largest // parts, facts.products, loaded=loaded, is_light=is_light, work=work, most=most

@@ -5,7 +5,7 @@ it is loaded on a device: so the object can be kept.
 
     table := context, device, error word of the host's, its address on the device, then a row for each kernel
     row   := function, nothing before its first launch; threads; bytes of shared memory; boxes of its descriptors;
-             how many blocks it has at most
+             how many blocks it has at most; 1 where it waits for the kernel before it by itself
 
 An entry is run between `begin` and `end`, which `started` writes around it: they find the stream once, and give memory
 back. What launches share lies behind the words of the context that the entry is called with.
@@ -49,7 +49,7 @@ class Table(IntEnum):
     ERROR_WORD = 2
     ERROR_ADDRESS = 3
     KERNELS = 4
-    ROW = 5
+    ROW = 6
 
 
 class Shared(IntEnum):
@@ -69,7 +69,8 @@ declare i32 @cuCtxGetCurrent(ptr)
 declare i32 @cuCtxSetCurrent(ptr)
 declare i32 @cuCtxPushCurrent_v2(ptr)
 declare i32 @cuCtxPopCurrent_v2(ptr)
-declare i32 @cuLaunchKernel(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr)
+@dependent = internal constant [9 x i64] [i64 6, i64 1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0]
+declare i32 @cuLaunchKernelEx(ptr, ptr, ptr, ptr)
 declare i32 @cuMemAllocAsync(ptr, i64, ptr)
 declare i32 @cuMemFreeAsync(ptr, ptr)
 declare i32 @cuMemsetD8Async(ptr, i8, i64, ptr)
@@ -194,7 +195,15 @@ done:
 """
 
 _KERNEL = "ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params"
-_SIZES = "i32 %blocks, i32 1, i32 1, i32 %threads, i32 1, i32 1, i32 %shared"
+
+_CONFIGURED = "\n".join(
+    f"  %c{at} = getelementptr i8, ptr %config, i64 {at}\n  store {value}, ptr %c{at}, align 4"
+    for at, value in {
+        0: "i32 %blocks", 4: "i32 1", 8: "i32 1", 12: "i32 %threads", 16: "i32 1", 20: "i32 1", 24: "i32 %shared",
+        32: "ptr %stream", 40: "ptr @dependent", 48: "i32 %waits",
+    }.items()
+)  # fmt: skip
+"""What a launch is told: the grid, and that it may begin before the kernel ahead has ended, where its own waits."""
 
 _LAUNCH = f"""
 define internal void @launch(ptr %context, i64 %number, i64 %count, ptr %params, i64 %note) nounwind {{
@@ -234,7 +243,11 @@ ready:
   %taken = call i1 @graph_takes(ptr %graph, ptr %stream, {_KERNEL})
   br i1 %taken, label %done, label %plain
 plain:
-  %code = call i32 @cuLaunchKernel(ptr %function, {_SIZES}, ptr %stream, ptr %params, ptr null)
+  %fifth = getelementptr i64, ptr %row, i64 5
+  %waits = load i32, ptr %fifth, align 8
+  %config = alloca [7 x i64], align 8
+{_CONFIGURED}
+  %code = call i32 @cuLaunchKernelEx(ptr %config, ptr %function, ptr %params, ptr null)
   call void @refused(ptr %context, i32 %code, i64 %note)
   br label %done
 done:

@@ -38,7 +38,8 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     assert isinstance(unit, Kernels)
     printing = Printing(params, unit.prints)
     k.t.room, k.t.reserve = unit.shared, partial(scratch.reserve, k)
-    k.reserve, k.printed, k.turn = scratch.reserve, printing.add, lambda: block
+    k.reserve, k.is_given = scratch.reserve, params.is_given
+    k.printed, k.turn = printing.add, lambda: block
     write(k, params, block)
     params.align(k.facts.in_rows)
     text = KernelText.of(name, k, params, unit.schedule, count)

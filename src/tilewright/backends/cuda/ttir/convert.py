@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, computed
 from tilewright.backends.cuda.ttir.formats import from_f32, is_format, rounded_to_odd, to_f32
-from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value, type_of
+from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
 from tilewright.backends.cuda.ttir.values import element_of
 from tilewright.core.enums import RoundMode
 from tilewright.dtypes import BF16, BOOL, FP32, FP64, DataType
@@ -66,9 +66,10 @@ def _widened(t: Text, value: Value) -> Value:
 
     Where nothing but bfloat16 is made of it, that is left to Triton, which then computes with two at a time.
     """
-    said = '{constraints = "=f,=f,r", packed_element = 2 : i32, pure = true}'
-    text = f'tt.elementwise_inline_asm "shl.b32 $0, $2, 16; and.b32 $1, $2, 0xffff0000;" {said} {value} : {value.type}'
-    return t.op(f"{text} -> {type_of(F32, value.shape)}", F32, value.shape)
+    both = "shl.b32 $0, $2, 16; and.b32 $1, $2, 0xffff0000;"
+    result = t.machine(both, value, element=F32, registers="=f,=f,r", count=2)
+    t.widened[result] = value
+    return result
 
 
 def _integer(t: Text, value: Value, source: DataType, element: str) -> Value:

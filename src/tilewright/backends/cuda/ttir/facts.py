@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from tilewright.backends.cuda.ttir.needs import coarse, rough
+from tilewright.backends.cuda.ttir.needs import coarse, rough, summed
 from tilewright.backends.cuda.ttir.values import ANY
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
@@ -39,6 +39,8 @@ class Facts:
     """Loads whose tiles are multiplied."""
     rough: set[Call] = field(default_factory=set[Call])
     """Calls beside products whose results need not be exact to fp32."""
+    summed: set[Call] = field(default_factory=set[Call])
+    """Exponentials of which nothing but sums of rows is made."""
     coarse: set[Call] = field(default_factory=set[Call])
     """Products of 8-bit floats that need not be more exact than bfloat16."""
     block_bytes: int = 0
@@ -66,6 +68,7 @@ class Facts:
     def look(self, program: Program, body: SeqStmts) -> None:
         """Look at statements that are about to be written."""
         self.factors.update(factors(program, body))
+        self.summed.update(summed(body))
         if self.factors:
             self.shortened.update(shortened(program, body))
             self.rough.update(rough(body))

@@ -54,7 +54,7 @@ def _tensor(binding: Binding) -> Tensor:
     return binding
 
 
-def _no_memory(k: Kernel, size: int) -> Value:
+def _no_memory(k: Kernel, sizes: Sequence[Extent]) -> Value:
     raise refused("tensors made inside a kernel", k.t.span)
 
 
@@ -81,8 +81,10 @@ class Kernel(Accesses):
         """Which of how many blocks this one is, where all of them share what is done."""
         self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
         """Notes what the function that is being written returns; gives what of it is computed."""
-        self.reserve: Callable[[Kernel, int], Value] = _no_memory
-        """Gives the address of so many bytes that the running block has for itself."""
+        self.reserve: Callable[[Kernel, Sequence[Extent]], Value] = _no_memory
+        """Gives the address of as many bytes as the product of some extents, which the running block has for itself."""
+        self.is_given: Callable[[Extent], bool] = lambda extent: isinstance(extent, int)
+        """Tells extents that the host knows before the kernel runs."""
         self.printed: Callable[[Print], tuple[int, Value, Value]] = _no_prints
         """Gives the number of a print, the buffer for what it writes, and how many words that holds."""
         self.turn: Callable[[], Extent] = lambda: 0

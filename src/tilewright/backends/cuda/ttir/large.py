@@ -45,7 +45,7 @@ class Laid:
     @staticmethod
     def room(t: Text, like: Value, shape: Sequence[int]) -> Laid:
         """Return memory for a tile of a shape, with such elements."""
-        return Laid(t, t.bits(t.reserve(prod(shape) * _size(like)), pointer_to(like.element)), shape)
+        return Laid(t, t.bits(t.reserve([*shape, _size(like)]), pointer_to(like.element)), shape)
 
     @staticmethod
     def of(t: Text, value: Value) -> Laid:

@@ -69,6 +69,17 @@ def rough(body: SeqStmts) -> Iterator[Call]:
             yield call
 
 
+def summed(body: SeqStmts) -> Iterator[Call]:
+    """Yield the exponentials in statements of which nothing but sums of rows of floats is made."""
+    uses = _Uses()
+    for stmt in statements(body):
+        uses.look(stmt)
+    for var, call in uses.made.items():
+        if call.op.name == "tile.exp" and _is_float(var) and var not in uses.lost and var not in uses.handed:
+            if all(user.op.name == "tile.row_sum" for user, _ in uses.users.get(var, ())):
+                yield call
+
+
 def _is_float(var: Var) -> bool:
     return isinstance(var.type, TileType) and var.type.dtype == FP32
 
@@ -94,7 +105,7 @@ class _Uses:
     def gather(self, body: SeqStmts) -> None:
         """Look at statements, and find which values are never below zero."""
         for stmt in statements(body):
-            self._look(stmt)
+            self.look(stmt)
         self.positive = self.largest(_is_float, self._is_positive)
 
     def largest(self, among: Callable[[Var], bool], holds: Callable[[Var, set[Var]], bool]) -> set[Var]:
@@ -104,7 +115,8 @@ class _Uses:
             found -= wrong
         return found
 
-    def _look(self, stmt: Stmt) -> None:
+    def look(self, stmt: Stmt) -> None:
+        """Note what a statement makes of variables."""
         if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call):
             self.made[stmt.var] = stmt.value
             for arg in stmt.value.args:

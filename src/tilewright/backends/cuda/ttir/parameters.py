@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field, replace
 
 from tilewright.backends.cuda.ttir.text import I64, Value, descriptor_of, located, pointer_to
-from tilewright.backends.cuda.ttir.values import ANY
+from tilewright.backends.cuda.ttir.values import ANY, Extent
 from tilewright.native import llvm
 from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN
@@ -74,6 +74,14 @@ class Parameters:
             else replace(each, divisor=1)
             for each in self.found
         ]
+
+    def is_given(self, extent: Extent) -> bool:
+        """Return whether an extent is known, or a parameter."""
+        return isinstance(extent, int) or any(known.value == extent for known in self.found)
+
+    def word_of(self, value: Value) -> llvm.Value:
+        """Return the word that a parameter is given."""
+        return next(known.word for known in self.found if known.value == value and known.word is not None)
 
     def settle(self, word: llvm.Value, given: llvm.Value) -> None:
         """Let a parameter be given another word than the one that it was added with."""

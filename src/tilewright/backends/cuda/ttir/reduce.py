@@ -6,6 +6,7 @@ Sums and products of floats are folded in fp64 and rounded once: in which order 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
@@ -15,7 +16,7 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.picks import picked, stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.sums import added, summed
-from tilewright.backends.cuda.ttir.text import F32, I64, Value
+from tilewright.backends.cuda.ttir.text import F32, I32, I64, Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, tile_type
 from tilewright.backends.cuda.ttir.values import Tile, working
 from tilewright.core.expr import Call
@@ -32,7 +33,7 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     if dtype in spec.stepwise or of_doubles:
         in_turn = _in_pairs if bound["tmp_tile"] is not None and not of_doubles else _in_order
         return k.tile(in_turn(k, source, axis, spec), type_, valid)
-    value = _summed(k, call, source, axis, dtype)
+    value = _summed(k, call, source, axis, dtype) or _in_twos(k, source, axis, spec)
     if value is None:
         given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
         value = fold(k, given, axis, spec.combine)
@@ -50,8 +51,24 @@ def _summed(k: Kernel, call: Call, source: Tile, axis: int, dtype: DataType) -> 
     given = filled(k, computed(k.t, source.value, dtype), source, spec, dtype).value
     if call in k.facts.rough:
         return as_element(k.t, added(k.t, given, axis), FP32, dtype)
-    total = summed(k.t, given, axis, is_quick=bool(k.facts.factors))
+    is_slow = k.facts.load[1] >= FP32.get_byte()
+    total = summed(k.t, given, axis, is_quick=bool(k.facts.factors), is_slow=is_slow)
     return as_element(k.t, k.t.simple("arith.addf", total, literal(k.t, 0, total)), FP32, dtype)
+
+
+def _in_twos(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value | None:
+    """Return the largest or least element of a row that was bfloat16, found two at a time; None for others."""
+    t, given = k.t, k.t.widened.get(source.value)
+    name = {"maximum": "max", "minimum": "min"}.get(spec.combine)
+    if given is None or name is None or prod(given.shape) > given.shape[axis] or k.mask(source) is not None:
+        return None
+    twice = t.machine("mov.b32 $0, $2; mov.b32 $1, $2;", given, element=I32, registers="=r,=r,r", count=2)
+    (pairs,) = reduced(t, [t.shaped("tt.reshape", twice, (given.shape[axis] // 2, 2))], 1, lambda a, _: a)
+    step = f"{name}.NaN.bf16x2 $0, $1, $2;"
+    (found,) = reduced(t, [pairs], 0, lambda a, b: [t.machine(step, a[0], b[0], registers="=r,r,r")])
+    bits = t.simple("arith.shli", found, t.integer(16, I32)), found
+    low, high = (t.bits(t.simple("arith.andi", each, t.integer(-1 << 16, I32)), F32) for each in bits)
+    return t.simple(f"arith.{spec.combine}f", low, high)
 
 
 def axis_of(call: Call, source: Tile) -> int:

@@ -76,7 +76,7 @@ class Either(NamedTuple):
 ANY_ROOM = 1 << 62
 
 
-def _no_memory(size: int) -> Value:
+def _no_memory(sizes: Sequence[int]) -> Value:
     raise InternalError("a block without memory of its own")
 
 
@@ -89,11 +89,15 @@ class Text:
         """What the operations that follow are for."""
         self.small: dict[Value, Value] = {}
         """Bytes as the small floats that they are, where blocks are loaded by descriptors, for the matrix units."""
+        self.widened: dict[Value, Value] = {}
+        """Floats that were bfloat16, and as what they were loaded."""
+        self.quick: dict[Value, Value] = {}
+        """Exponentials that are zero where they should be subnormal, and of what they are, for who sums them up."""
         self.is_folded = False
         """Whether elements of a tensor meet, so that threads wait for each other."""
         self.room = ANY_ROOM
         """Bytes of tiles that the shared memory of a block has room for, at a time."""
-        self.reserve: Callable[[int], Value] = _no_memory
+        self.reserve: Callable[[Sequence[int]], Value] = _no_memory
         """Gives the address of so many bytes of memory that the block has for itself."""
         self._numbers = itertools.count()
         self._constants: dict[tuple[str, str, tuple[int, ...]], Value] = {}
@@ -228,11 +232,16 @@ class Text:
         text = f"tt.extern_elementwise {', '.join(map(str, operands))} {said} : ({types}) -> {first.type}"
         return self.op(text, first.element, first.shape)
 
-    def machine(self, instruction: str, value: Value) -> Value:
-        """Write an instruction of the GPU's, from one float to another."""
-        said = '{constraints = "=f,f", packed_element = 1 : i32, pure = true}'
-        text = f'tt.elementwise_inline_asm "{instruction}" {said} {value} : {value.type} -> {value.type}'
-        return self.op(text, value.element, value.shape)
+    def machine(
+        self, instruction: str, *operands: Value, element: str = "", registers: str = "=f,f", count: int = 1
+    ) -> Value:
+        """Write an instruction of the GPU's, from one float to another, or of elements in `registers`, so many each."""
+        first = operands[0]
+        said = f'{{constraints = "{registers}", packed_element = {count} : i32, pure = true}}'
+        given, types = (", ".join(each) for each in zip(*((str(value), value.type) for value in operands), strict=True))
+        made = element or first.element
+        text = f'tt.elementwise_inline_asm "{instruction}" {said} {given} : {types} -> {type_of(made, first.shape)}'
+        return self.op(text, made, first.shape)
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Generator[Tail, None, None]:

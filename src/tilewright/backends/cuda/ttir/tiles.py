@@ -43,14 +43,16 @@ def mapped(k: Kernel, call: Call, type_: TileType, given: Sequence[Tile | Scalar
     types = spec.element_types(type_.dtype, own)
     for dtype in (type_.dtype, *types):
         arithmetic(k, dtype)
+    valid = broadcast_valid(type_, given)
+    is_summed = call in k.facts.summed and not k.facts.factors and tuple(valid) == padded(type_.shape)
     operands = [
-        replace(_repeated(k, each, replace(type_, dtype=dtype), type_.dtype), is_rough=is_rough)
+        replace(_repeated(k, each, replace(type_, dtype=dtype), type_.dtype), is_rough=is_rough, is_summed=is_summed)
         for each, dtype in zip(given, types, strict=True)
     ]
     assert spec.reference is not None
     result: Elements = spec.reference(*operands)
     value = as_element(k.t, result.value, result.element, type_.dtype) if type_.dtype.is_float() else result.value
-    return k.tile(value, type_, broadcast_valid(type_, given))
+    return k.tile(value, type_, valid)
 
 
 def _repeated(k: Kernel, given: Tile | Scalar, type_: TileType, result: DataType) -> Elements:

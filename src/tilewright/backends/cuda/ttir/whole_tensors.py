@@ -22,6 +22,7 @@ from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import as_bits, bits_of, in_memory
 from tilewright.backends.cuda.ttir.values import Extent, Tensor, memory_element
 from tilewright.core.expr import Call
+from tilewright.core.extents import as_scalar
 from tilewright.core.types import TensorType, TileType, TupleType, Type
 from tilewright.dtypes import INT64
 from tilewright.ops.indices import pattern_of
@@ -100,12 +101,11 @@ def static(tensor: Tensor) -> tuple[int, ...]:
 
 def _new(k: Kernel, call: Call, type_: Type) -> Tensor:
     assert isinstance(type_, TensorType)
-    shape = tuple(extent for extent in type_.shape if isinstance(extent, int))
-    if len(shape) != len(type_.shape):
-        raise refused(
-            f"`{call.op.name}` inside a kernel, whose extents only the running program knows,", call.span, TILED
-        )
-    return temporary(k, shape, type_.dtype)
+    known = [extent for extent in type_.shape if extent is not None]
+    wanted = k.indices([k.scalar(as_scalar(extent)) for extent in known])
+    if len(wanted) != len(type_.shape) or not all(map(k.is_given, wanted)):
+        raise refused(f"`{call.op.name}` inside a kernel, whose extents are computed there,", call.span, TILED)
+    return temporary(k, wanted, type_.dtype)
 
 
 def _one_turn(k: Kernel, work: Work, first: Value) -> None:
