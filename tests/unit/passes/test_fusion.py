@@ -99,7 +99,7 @@ def test_what_only_a_product_reads_is_in_no_group() -> None:
 def test_loads_that_end_where_others_do_share_a_group() -> None:
     cut = "y = pl.store(pl.add(pl.load(x, [i, 0], [3, 40]), pl.load(y, [i, 0], [3, 40])), [i, 0], y)"
     text = fused("for i in pl.range(0, 8, 3):", f"    {cut}")
-    assert ends(text) == ["`y` is loaded from, then stored to", "nothing follows"]
+    assert text.count("rows ?") == 1
 
 
 def test_one_row_is_read_by_every_group() -> None:
