@@ -17,6 +17,7 @@ from pages import ROOT
 
 import tilewright.language as pl
 from tilewright.frontend.kernels import KernelKind
+from tilewright.passes.stages import walked
 from tilewright.runtime import RunConfig
 
 GALLERY = EXAMPLES / "gallery"
@@ -54,6 +55,19 @@ def test_kernels_agree_where_llvm_loads_and_python_calls(name: str, monkeypatch:
     monkeypatch.setenv("TILEWRIGHT_LOADER", "llvm")
     monkeypatch.setenv("TILEWRIGHT_DISPATCH", "python")
     agree(importlib.reload(importlib.import_module(name)), "cpu")
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"conv2d"}))
+def test_kernels_keep_at_most_twice_the_tiles_they_name(name: str) -> None:
+    module = importlib.import_module(name)
+    for kernel_name, kernel in kernels(module).items():
+        inputs, make_output = (named(module, what, kernel_name) for what in ("make_inputs", "make_output"))
+        given = inputs(1)
+        compiled = kernel.compile(*given, *(make_output(*given) if make_output else ()))
+        lowered, code = walked(compiled.source).stages[-1].after, compiled.loaded.code
+        anatomy = code.backend.anatomy(lowered, [entry.name for entry in lowered.entries], code.target)
+        kept = {memory.function: (memory.size, memory.named) for memory in anatomy.memory if memory.named}
+        assert all(size <= 2 * tiles for size, tiles in kept.values()), kept
 
 
 def agree(module: ModuleType, target: str) -> None:

@@ -26,8 +26,8 @@ from property.test_round_trip import check_stage
 from property.test_steps import check_steps
 from property.ways import covered
 
-from tilewright.backends.cpu import emission
 from tilewright.errors import ExecutionError, KernelError
+from tilewright.passes import widen
 from tilewright.passes.pipeline import DEFAULT
 
 Campaign = Callable[[int], object]
@@ -40,7 +40,7 @@ def _about_an_op(number: int) -> None:
 
 def _product_grid(number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(emission, "widened", in_small_tiles)
+        patch.setattr(widen, "widened", in_small_tiles)
         check(grid(Random(number).randint), f"grid {number}")
 
 

@@ -12,14 +12,14 @@ from property.product_grids import grid, in_small_tiles
 
 import tilewright.language as pl
 from tilewright import ir
-from tilewright.backends.cpu import emission
 from tilewright.errors import ExecutionError
+from tilewright.passes import widen
 from tilewright.runtime import RunConfig
 
 
 @pytest.mark.parametrize("number", range(12))
 def test_products_are_the_same_in_other_tiles(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emission, "widened", in_small_tiles)
+    monkeypatch.setattr(widen, "widened", in_small_tiles)
     check(grid(Random(f"grid {number}").randint), f"grid {number}")
 
 

@@ -93,11 +93,16 @@ class Held:
 
 @record
 class Memory:
-    """The memory of one function that is not its caller's: how large it is, and who holds what of it."""
+    """The memory of one function that is not its caller's: how large it is, and who holds what of it.
+
+    Every thread that runs the function has its own.
+    """
 
     function: str
     size: int
     held: Sequence[Held]
+    named: int = 0
+    """How many bytes the tiles take that the function names, all at once."""
 
 
 class Note(NamedTuple):

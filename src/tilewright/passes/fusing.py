@@ -141,7 +141,8 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
         return w.in_memory(call)
     assert isinstance(call.type, TileType)
     shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
-    found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
+    reach = [_reach(tensor, axis) for axis in range(len(shape))]
+    found = [*zip(reach, starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=_along_rows(shape))
     tile.corner = w.recorder.corner(tensor, [number(start) for start in starts.elements])
     if stmt is not None and _is_multiplied(w, stmt, call.type.dtype):
@@ -168,6 +169,12 @@ def _is_multiplied(w: Walk, stmt: Stmt, dtype: DataType) -> bool:
         if each.value.op.spec.effect not in (Effect.PURE, Effect.READ):
             return False
     return False
+
+
+def _reach(tensor: Var, axis: int) -> Extent:
+    """Return what a load is cut by along an axis: where tensors are known to end, those that end there are alike."""
+    end = tensor.type.valid[axis] if isinstance(tensor.type, TensorType) else None
+    return end if isinstance(end, int) else (tensor, axis)
 
 
 def _along_rows(shape: Sequence[int]) -> bool | None:

@@ -130,7 +130,8 @@ def _done(lowered: Program, anatomy: Anatomy, reach: Reach) -> Iterator[str]:
     yield from (f"tiles of {note.text}" for note in anatomy.notes if note.kind == "tiles")
     yield from (note.text for note in anatomy.notes if note.kind == "kernel")
     for memory in (memory for memory in anatomy.memory if memory.size >= LARGE):
-        yield f"`{memory.function}` keeps {memory.size} bytes of tiles in memory, the rest in registers"
+        share = f" of the {memory.named} that it names" if memory.named else ""
+        yield f"`{memory.function}` keeps {memory.size} bytes{share} in memory on each thread, the rest in registers"
 
 
 def _loops(lowered: Program, reach: Reach) -> Iterator[Note]:

@@ -96,6 +96,12 @@ def test_what_only_a_product_reads_is_in_no_group() -> None:
     assert "pl.tile.load" not in text and "pl.tile.store" in text
 
 
+def test_loads_that_end_where_others_do_share_a_group() -> None:
+    cut = "y = pl.store(pl.add(pl.load(x, [i, 0], [3, 40]), pl.load(y, [i, 0], [3, 40])), [i, 0], y)"
+    text = fused("for i in pl.range(0, 8, 3):", f"    {cut}")
+    assert text.count("rows ?") == 1
+
+
 def test_one_row_is_read_by_every_group() -> None:
     text = fused("row = pl.load(x, [0, 0], [1, 40])", "t = pl.load(y, [0, 0], [8, 40])", "pl.store(t + row, [0, 0], y)")
     assert ends(text)[0] == "`y` is stored to where it was loaded from" and text.startswith(

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.backends.cpu.emit.arena import Arena, Claim
+from tilewright.backends.cpu.emit.memory import room_of
 from tilewright.backends.cpu.emit.values import Array, Tile
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cpu.host.program import ProgramEmitter
 from tilewright.backends.interface import Anatomy, Held, Line, Memory
 from tilewright.core.program import Program
+from tilewright.core.types import TileType
+from tilewright.core.visitor import defined, statements
 from tilewright.native.assemble import assembly
 from tilewright.native.places import located
 from tilewright.native.target import Target
@@ -57,13 +60,21 @@ def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> 
     assert places is not None
     lines = {"llvm": places.lines(text), "assembly": located(assembly(text, emitter.target).splitlines())}
     texts = {stage: [Line(*line) for line in found] for stage, found in lines.items()}
-    memory = [_memory(name, arena) for name, arena in emitter.arenas if arena.size]
+    memory = [_memory(name, arena, made.tiles.program) for name, arena in emitter.arenas if arena.size]
     return Anatomy(texts, memory, notes(emitter.plans, made.tiles.notes, texts["llvm"]))
 
 
-def _memory(function: str, arena: Arena) -> Memory:
+def _memory(function: str, arena: Arena, program: Program) -> Memory:
     assert arena.plan is not None
-    return Memory(function, arena.size, [_held(claim, arena.plan.now + 1) for claim in arena.plan.claims])
+    held = [_held(claim, arena.plan.now + 1) for claim in arena.plan.claims]
+    return Memory(function, arena.size, held, _named(function.partition("_")[2], program))
+
+
+def _named(function: str, program: Program) -> int:
+    """Return how many bytes the tiles take that a function names; nothing where it is none of the program's."""
+    stmts = statements(program[function].body) if function in program.function_names else ()
+    types = [var.type for stmt in stmts for var in defined(stmt)]
+    return sum(room_of(type_) for type_ in types if isinstance(type_, TileType))
 
 
 def _held(claim: Claim, end: int) -> Held:

@@ -144,7 +144,7 @@ def _found(
     """Return where a load starts along an axis and how much it finds there."""
     if want == have and static(start) == 0:
         return start, within(e, call, want, i64(tile_type(call).shape[axis]))
-    first, left = start, e.b.op("sub", have, start)
+    first, left, asked = start, e.b.op("sub", have, start), want
     if e.checked:
         past, numbers = _past(e, want, have), (want, start, have)
         before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sge", start, past)
@@ -154,7 +154,8 @@ def _found(
         first, left = (e.b.select(outside, i64(0), value) for value in (first, left))
     if static(want) is None:
         want = within(e, call, want, i64(tile_type(call).shape[axis]))
-    return first, e.b.intrinsic("llvm.smax", e.b.intrinsic("llvm.smin", want, left), i64(0))
+    cut = e.b.intrinsic("llvm.smin", want, left)
+    return first, e.once((start, asked, have), lambda: e.b.intrinsic("llvm.smax", cut, i64(0)))
 
 
 def _past(e: FunctionEmitter, want: Value, have: Value) -> Value:
