@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -26,6 +28,23 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes that test
 os.environ.setdefault("TILEWRIGHT_SMALL_WORK", "shared")  # tests are small, and threads are to meet in them
 sys.dont_write_bytecode = False
 sys.executable = os.environ.get("TILEWRIGHT_TEST_PYTHON", sys.executable)  # an emulated one has no name of its own
+
+
+def _is_local(_path: str) -> bool:
+    return False
+
+
+def _try_the_same_programs_each_time() -> None:
+    """Let tests be repeatable; `make fuzz` is what looks for new programs.
+
+    Hypothesis also draws numbers that it finds in modules of the project, and which are loaded depends on what ran.
+    """
+    settings.register_profile("tests", derandomize=True, deadline=None)
+    settings.load_profile("tests")
+    setattr(providers, "is_local_module_file", _is_local)  # noqa: B010 - it is not theirs to export
+
+
+_try_the_same_programs_each_time()
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ class Block:
         return self.info == "python"
 
     @property
+    def source(self) -> str:
+        """The file that the block shows some lines of, where it says so."""
+        return self.info.partition(" from ")[2]
+
+    @property
     def is_output(self) -> bool:
         """Whether this is what the block above it prints, or the message of the error it raises."""
         return self.info.endswith(" output")

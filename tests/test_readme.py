@@ -21,9 +21,13 @@ PAGES = (
     ROOT / "docs" / "cache.md",
     ROOT / "docs" / "checking.md",
     ROOT / "docs" / "compiled-programs.md",
+    ROOT / "docs" / "cuda.md",
     ROOT / "docs" / "debugging.md",
+    ROOT / "docs" / "distributed.md",
+    ROOT / "docs" / "exploring.md",
     ROOT / "docs" / "profiling.md",
     ROOT / "docs" / "pto.md",
+    ROOT / "docs" / "pypto.md",
     ROOT / "docs" / "torch-operators.md",
     ROOT / "docs" / "training.md",
     ROOT / "docs" / "tuning.md",
@@ -31,6 +35,23 @@ PAGES = (
     ROOT / "docs" / "writing-a-back-end.md",
     ROOT / "docs" / "writing-kernels.md",
 )
+
+ELSEWHERE = {"adding-an-op.md", "gallery.md", "language.md", "life-of-a-kernel.md"}
+"""Pages whose blocks other tests hold against the code: their ops, files and stages."""
+
+
+def test_every_page_with_code_is_run() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("bench/*.md")]
+    coded = {page.name for page in pages if any(block.runs for block in blocks(page))}
+    assert coded == {page.name for page in PAGES} | ELSEWHERE
+
+
+def test_lines_of_a_file_are_in_it() -> None:
+    for page in PAGES:
+        for block in (block for block in blocks(page) if block.source):
+            file = (ROOT / block.source).read_text(encoding="utf-8").replace(": Any", "")
+            lines = [line.partition("  # ")[0] for line in block.text.splitlines()]
+            assert [line for line in lines if line not in file] == [], (page.name, block.source)
 
 
 def run(block: Block, number: int, names: dict[str, object]) -> str | None:

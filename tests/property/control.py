@@ -89,7 +89,9 @@ def _yielding(w: Writer, starts: list[Value], args: list[str]) -> list[Value]:
             a for a, s in zip(args, starts, strict=True) if s.type == start.type and s.readable == start.readable
         ]
         yielded.append(w.pick(tensors) if is_tensor(start) else w.pick([arg, *(v.name for v in same)]))
-    names = [w.fresh("r") for _ in starts]
+    names: list[str] = []
+    for start in starts:
+        names.append(w.name_for(start.type, "r", [*names, *args]))
     w.line(f"{', '.join(names)} = pl.yield_({', '.join(yielded)})")
     facts = zip(starts, names, strict=True)
     return [
@@ -125,7 +127,7 @@ def carrying_while(w: Writer) -> None:
             results = _yielding(w, [start], [arg])
             w.lines[-1] = (
                 w.lines[-1]
-                .replace(results[0].name, f"{count}_end, {results[0].name}")
+                .replace(results[0].name, f"{count}_end, {results[0].name}", 1)
                 .replace("yield_(", f"yield_({count} + 1, ")
             )
     w.values[results[0].name] = results[0]
@@ -156,7 +158,9 @@ def _acting(w: Writer, condition: str) -> None:
 
 def _merging(w: Writer, condition: str, start: Value) -> Value:
     """Write a branch both of whose sides give one new name a value, and return that."""
-    name, yields = w.fresh("r"), w.knows(condition) or w.chance(50)
+    yields = w.knows(condition) or w.chance(50)
+    name = w.name_for(start.type, "r") if yields else w.fresh("r")
+    is_new = name not in w.values
     roots: frozenset[int] = frozenset()
     readable = True
     for head in (f"if {condition}:", "else:"):
@@ -168,7 +172,7 @@ def _merging(w: Writer, condition: str, start: Value) -> Value:
             roots, readable = roots | chosen.roots, readable and chosen.readable
             w.line(f"{name} = pl.yield_({chosen.name})" if yields else f"{name} = {chosen.name}")
     return Value(
-        name, start.type, w.depth, fixed=True, roots=roots, readable=readable, writable=start.writable, packed=False
+        name, start.type, w.depth, fixed=is_new, roots=roots, readable=readable, writable=start.writable, packed=False
     )
 
 

@@ -28,7 +28,7 @@ from tilewright.backends.host import HostProgram
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
 from tilewright.core.visitor import expressions, statements
-from tilewright.errors import ExecutionError
+from tilewright.errors import DependentTurnsWarning, ExecutionError
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
 from tilewright.passes.overwritten import overwritten_outputs
@@ -158,9 +158,10 @@ def _held(arg: Array | float, place: Place, strided: bool) -> FencedArray | floa
 
 @contextmanager
 def quietly() -> Generator[None]:
-    """Let NumPy divide by zero in silence."""
+    """Let NumPy divide by zero, and turns depend on each other, in silence."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("ignore", DependentTurnsWarning)
         yield
 
 

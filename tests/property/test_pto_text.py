@@ -35,7 +35,7 @@ def _is_same(source: Program) -> bool:
     except (pto.NoPtoError, ExecutionError):
         return False
     module = pto.parse(text)
-    verify(module, is_portable=True)
+    verify(module)
     (func,) = module.funcs()
     arguments: list[Any] = inputs_for(source, 1)
     extents = _extents(source, arguments)

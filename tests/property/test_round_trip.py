@@ -57,9 +57,31 @@ class P:
 """
 
 
+TURNED = """
+M = pl.dynamic("M")
+N = pl.dynamic("N")
+
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Inline)
+    def turn(self, x: pl.Tensor[[M, N, M], pl.FP32], out: pl.InOut[pl.Tensor[[8, 8, 8], pl.FP32]]):
+        t = pl.load(x, [0, 0, 0], [8, 8, 8])
+        for i in pl.range(0, 5, 2):
+            t = pl.transpose(t, -2, -1)
+        pl.store(t, [0, 0, 0], out)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[4, 3, 4], pl.FP32], out: pl.InOut[pl.Tensor[[8, 8, 8], pl.FP32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            self.turn(x, out)
+"""
+
+
+@pytest.mark.parametrize("text", [NARROWED, TURNED])
 @pytest.mark.parametrize("passes", range(len(DEFAULT) + 1))
-def test_what_a_loop_starts_without_reads_back_as_narrow_as_turns_make_it(passes: int) -> None:
-    check_stage(NARROWED, passes)
+def test_what_a_loop_carries_reads_back_as_narrow_as_turns_make_it(text: str, passes: int) -> None:
+    check_stage(text, passes)
 
 
 stages = st.integers(0, len(DEFAULT))

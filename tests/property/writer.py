@@ -144,8 +144,7 @@ class Writer:
     def _bind(
         self, text: str, type_: Type, found: Expr | float | None, stem: str, *, keep: bool = False, **facts: object
     ) -> Value:
-        old = [] if keep or facts else [v for v in self.values.values() if self._takes(v, type_)]
-        name = self.pick(old).name if old and self.chance(35) else self.fresh(stem)
+        name = self.fresh(stem) if keep or facts else self.name_for(type_, stem)
         literal = found if isinstance(found, (int, float)) else None
         depth = self.values[name].depth if name in self.values else self.depth
         value = Value(name, type_, depth, literal=literal, **facts)  # pyright: ignore[reportArgumentType]
@@ -153,6 +152,11 @@ class Writer:
         shown = isinstance(type_, (TileType, TensorType)) and is_fully_valid(type_) and self.chance(8)
         self.line(f"{name}: {python_print_type(type_)} = {text}" if shown else f"{name} = {text}")
         return value
+
+    def name_for(self, type_: Type, stem: str, taken: Sequence[str] = ()) -> str:
+        """Return a name for a value of a type: a new one, or one that is bound already."""
+        old = [v.name for v in self.values.values() if self._takes(v, type_) and v.name not in taken]
+        return self.pick(old) if old and self.chance(35) else self.fresh(stem)
 
     def _takes(self, value: Value, type_: Type) -> bool:
         """Return whether a name may be bound to another value of the same type."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NoReturn
 
-from tilewright.backends.interface import Code
+from tilewright.backends.interface import Code, Timeline
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
 from tilewright.native.context import INDEX, INTERRUPTED
@@ -36,8 +36,17 @@ class HostProgram:
             for name, symbol in code.symbols.items()
         }
 
+    @property
+    def timeline(self) -> Timeline | None:
+        """What a device notes of the launches of a traced program."""
+        return None
+
     def on(self, device: str) -> HostProgram:
         """Return the program for tensors of a device: it is the same for all memory that the processor reaches."""
+        return self
+
+    def traced(self) -> HostProgram:
+        """Return the program as a timeline can show what it launches."""
         return self
 
     def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:

@@ -7,7 +7,7 @@ on which device, or stands for one. So whoever calls, keeps, exports or shows pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from importlib import import_module
@@ -15,6 +15,7 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
+from tilewright.dtypes import DataType
 from tilewright.errors import ArtifactError, ExportError
 from tilewright.forks import undivided
 from tilewright.records import record
@@ -119,6 +120,62 @@ class Anatomy:
     notes: Sequence[Note] = ()
 
 
+class Peak(NamedTuple):
+    """The most of something that a machine does in a second: who does it, bytes or operations, and how many."""
+
+    name: str
+    unit: str
+    most: float
+
+
+THREADS, RANKS = "threads", "ranks"
+
+
+class Reach(NamedTuple):
+    """What turns of a parallel loop run side by side on, or dispatches of a host function: how many, and of what."""
+
+    width: int
+    noun: str = THREADS
+
+    @property
+    def spans_nests(self) -> bool:
+        """Whether loops in each other are one grid."""
+        return self.noun != THREADS
+
+    def side(self, is_wide: bool) -> str:
+        """Return where something runs."""
+        return f"on up to {self}" if is_wide or self.noun == RANKS else f"on one {self.noun.removesuffix('s')}"
+
+    def __str__(self) -> str:
+        return f"{self.width} {self.noun}"
+
+
+class Launched(NamedTuple):
+    """A kernel that a device has run: when, in nanoseconds of the monotonic clock, and on which of its streams."""
+
+    name: str
+    begin: int
+    end: int
+    place: str
+
+
+class Timeline(Protocol):
+    """What a device has run, which is looked at later: asking waits for it."""
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether what was launched should be taken soon."""
+        ...
+
+    def begin(self) -> None:
+        """Get ready for launches."""
+        ...
+
+    def taken(self) -> Iterable[Launched]:
+        """Return what was launched since the last time, once it has run."""
+        ...
+
+
 class Entries(Protocol):
     """Code that this process can run."""
 
@@ -211,6 +268,17 @@ class Backend(ABC):
         start = perf_counter_ns()
         run()
         return (perf_counter_ns() - start) / 1e9
+
+    def peaks(self, threads: int, product: DataType | None) -> Sequence[Peak]:
+        """Return what this machine does at most, where that is known: bytes, and operations on so many threads.
+
+        A program that multiplies matrices says what their elements are.
+        """
+        return ()
+
+    def reach(self, threads: int) -> Reach:
+        """Return what parallel turns run on, where the processor has so many threads for them."""
+        return Reach(threads)
 
     def stream(self, device: str) -> int | None:
         """Return the stream that programs for a device run on, None for the usual one or where there are none."""

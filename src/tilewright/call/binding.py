@@ -40,6 +40,8 @@ class Bound:
     values: list[Any]
     framework: Framework
     """How new arrays are made: like the first one given."""
+    made: Sequence[int] = ()
+    """The positions of outputs that were left out, and made."""
 
     def is_written(self, position: int) -> bool:
         """Return whether the program writes a parameter."""
@@ -90,11 +92,11 @@ def bind_described(
     arrays = [v for v, param in zip(given, entry.params, strict=True) if isinstance(param.type, TensorType)]
     framework = next((f for f in map(framework_of, arrays) if f is not None), NUMPY)
     device = next((value.device for value in values if isinstance(value, Argument)), CPU)
-    for position, param in enumerate(entry.params):
-        if given[position] is MISSING:
-            given[position] = _made(param, framework, extents, device)
-            values[position] = _argument(given[position], param.name_hint)
-    return Bound(entry, directions, given, values, framework)
+    made = [position for position, value in enumerate(given) if value is MISSING]
+    for position in made:
+        given[position] = _made(entry.params[position], framework, extents, device)
+        values[position] = _argument(given[position], entry.params[position].name_hint)
+    return Bound(entry, directions, given, values, framework, made)
 
 
 def _argument(value: Any, name: str) -> Argument:

@@ -15,7 +15,7 @@ from tilewright.backends.interface import Backend, Entries, StandIn
 from tilewright.call.argument import CPU, Argument
 from tilewright.call.binding import Bound
 from tilewright.call.devices import check_taken
-from tilewright.call.frameworks import NUMPY, Framework, framework_of
+from tilewright.call.frameworks import NUMPY, Framework, array_of, framework_of
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.producers import PRODUCERS
 from tilewright.call.thread_limit import thread_count
@@ -56,9 +56,17 @@ def copied(made: Argument) -> Any:
     """Return a tensor of torch with what a program has made; ExecutionError where there is no torch."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
-        raise ExecutionError("a program that returns a tensor it makes on a GPU needs torch", help="pass an output")
+        help = "import torch, or pass an output"
+        raise ExecutionError("what a GPU holds is copied by torch, which is not loaded", help=help)
     lent = torch.as_tensor(Bytes(made), device=made.device)
     return lent.clone(memory_format=torch.contiguous_format).view(to_torch(made.dtype)).reshape(made.shape)
+
+
+def on_host(value: Argument | Number) -> Argument | Number:
+    """Return a tensor where the host can read it: one of a GPU copied, by torch; numbers and others as they are."""
+    if not isinstance(value, Argument) or value.device == CPU:
+        return value
+    return Argument.of_array(array_of(copied(value).cpu()))
 
 
 Runner = Callable[[Bound], "tuple[Any, ...]"]
@@ -184,7 +192,7 @@ def error_numbers(context: Any) -> list[int]:
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     """Return what an entry returns; ExecutionError for what the program did wrong."""
     staged, native, trace = Staged.of(bound), native.on(device_of(bound)), CURRENT.get()
-    words = staged.room()
+    words, native = staged.room(), native if trace is None else native.traced()
     if trace is None:
         around = context(native)
         native.calls[bound.entry.name](words, around)
@@ -205,7 +213,7 @@ def _run_traced(trace: Trace, native: HostProgram, name: str, words: Any) -> Any
 
     found = recorder(parallel_address(thread_count(), native.emit))
     around = context(native, found)
-    with trace.call(name, found, native.loaded.addresses):
+    with trace.call(name, found, native.loaded.addresses, native.timeline):
         native.calls[name](words, around)
     return around
 

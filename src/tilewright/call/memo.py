@@ -28,7 +28,7 @@ from tilewright.call.guards import Guards
 from tilewright.call.launch import error_numbers, room
 from tilewright.call.tables import Target
 from tilewright.call.targets import Callee, Learned, scalar_key
-from tilewright.call.torch_state import address_of, is_traced
+from tilewright.call.torch_state import is_traced, storage_address
 from tilewright.core.region import overlaps_itself
 from tilewright.core.types import ScalarType, Type
 from tilewright.dtypes import round_scalar
@@ -54,6 +54,11 @@ class _Tensor:
     low: int
     high: int
     is_written: bool
+    is_array: bool
+
+    def storage_address(self) -> Callable[[Any], int] | None:
+        """Return what tells where a tensor's storage begins, None where it is asked for its own address."""
+        return None if self.is_array or self.is_written else storage_address()
 
 
 @mutable
@@ -64,16 +69,19 @@ class _Ready:
     callee: Callee
     sources: Sequence[int]
     """By parameter: the number of an argument; -1 for a default, or an output to be made."""
-    defaults: Sequence[Any]
+    defaults: tuple[Any, ...] | None
+    """Those of the last parameters, as the function had them."""
     tensors: Sequence[_Tensor]
     words: Sequence[int]
     context: Sequence[int]
 
     def __post_init__(self) -> None:
         self.is_plain = [*self.sources] == [*range(len(self.sources))] and not self.target.makers
+        self.padded = [*[None] * (len(self.sources) - len(self.defaults or ())), *(self.defaults or ())]
+        self.holds = self.target.guards.hold
         self.run = self.callee.native.calls[self.callee.entry.name]
         self.results = word_count(*self.callee.entry.return_types)
-        self.places = [(t.parameter, t.place, t.size, t.high, t.is_written) for t in self.tensors]
+        self.places = [(t.parameter, t.place, t.size, t.high, t.is_array, t.storage_address()) for t in self.tensors]
         self.apart = [*_meetings(self.tensors)]
         """Two tensors that may not meet, by number, and between which distances of their addresses they would."""
         self.back = self.target.returns[0] if len(self.target.returns) == 1 else None
@@ -84,7 +92,7 @@ class _Ready:
         """Return the arguments by parameter, with new outputs where they are left out."""
         if self.is_plain:
             return given
-        values = [given[k] if k >= 0 else default for k, default in zip(self.sources, self.defaults, strict=True)]
+        values = [given[k] if k >= 0 else default for k, default in zip(self.sources, self.padded, strict=True)]
         for make, place, number in self.target.makers:
             values[place] = make() if number < 0 else make().zero_()
         return values
@@ -94,14 +102,15 @@ class _Ready:
         held = self.rooms.pop() if self.rooms else self._room()
         words, context, (start, around) = held
         addresses: list[int] = []
-        for parameter, place, size, high, is_written in self.places:
+        for parameter, place, size, high, is_array, begins in self.places:
             value = values[parameter]
-            if type(value) is np.ndarray:
+            if is_array:
                 address = value.__array_interface__["data"][0]
-            elif value.storage_offset() * size + high > value.untyped_storage().nbytes():  # its memory is gone
-                return _MISSED
             else:
-                address = value.data_ptr() if is_written else address_of(value)
+                offset = value.storage_offset() * size
+                if offset + high > value.untyped_storage().nbytes():  # its memory is gone
+                    return _MISSED
+                address = value.data_ptr() if begins is None else begins(value) + offset
             if address % size:
                 return _MISSED
             words[place] = address
@@ -135,7 +144,7 @@ class Memo:
         self._known: dict[Any, _Ready] = {}
         self._last: tuple[Callable[[Sequence[Any]], bool], _Ready | None] = (_nothing, None)
         """The call that was made last, and whether some arguments are like its own."""
-        self._surroundings, self._around = surroundings(), Guards(watched_by_all())
+        self._surroundings, self._holds = surroundings(), Guards(watched_by_all()).hold
         self._threads = settings.num_threads()
         self._asked = sys.modules["torch"].get_num_threads if settings.follows_torch() else lambda: self._threads
         self._context = context_words(parallel_address(self._threads), look_address(), self._threads)
@@ -147,10 +156,11 @@ class Memo:
 
     def entrance(self) -> Callable[..., Any]:
         """Return the function to call."""
+        taken, fallback = self._taken, self._fallback
 
         def call(*args: Any, **named: Any) -> Any:
-            found = self._taken(args, named)
-            return self._fallback(*args, **named) if found is _MISSED else found
+            found = taken(args, named)
+            return fallback(*args, **named) if found is _MISSED else found
 
         return call
 
@@ -178,9 +188,9 @@ class Memo:
                 return _MISSED
             self._last = _likeness(args) if not named else _nothing, ready
         assert ready is not None
-        if not self._around.hold() or self._asked() != self._threads or not self._has_its_defaults(ready):
+        if not self._holds() or self._asked() != self._threads or not self._has_its_defaults(ready):
             return _MISSED
-        found = ready.launched(ready.values(given)) if ready.target.guards.hold() else _MISSED
+        found = ready.launched(ready.values(given)) if ready.holds() else _MISSED
         self.hits += found is not _MISSED
         return found
 
@@ -195,7 +205,7 @@ class Memo:
         return context_words(parallel_address(threads), look_address(), threads) if threads else self._context
 
     def _has_its_defaults(self, ready: _Ready) -> bool:
-        return self._function is None or self._function.__defaults__ is ready.target.keep[-1]
+        return self._function is None or self._function.__defaults__ is ready.defaults
 
     def _ready(self, call: Learned, target: Target, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready | None:
         """Return a call that can be made again, None where code cannot address its arguments."""
@@ -205,10 +215,8 @@ class Memo:
         names = [parameter.name for parameter in self._parameters]
         order = [*places[: len(args)], *(names.index(name) for name in named)]
         sources = [order.index(k) if k in order else -1 for k in range(len(names))]
-        defaults = (self._function.__defaults__ if self._function is not None else None) or ()
-        padded = [*[None] * (len(names) - len(defaults)), *defaults]
-        target.keep.append(self._function.__defaults__ if self._function is not None else None)
-        found = _Ready(target, call.callee, sources, padded, (), (), self._around_run(target.threads))
+        defaults = self._function.__defaults__ if self._function is not None else None
+        found = _Ready(target, call.callee, sources, defaults, (), (), self._around_run(target.threads))
         tensors: list[_Tensor] = []
         words: list[int] = []
         for k, value in enumerate(found.values([*args, *named.values()])):
@@ -217,7 +225,8 @@ class Memo:
                 if not _is_regular(value, argument, is_written):
                     return None
                 low, high = (end - argument.address for end in argument.reach)
-                tensors.append(_Tensor(k, len(words), argument.dtype.get_byte(), low, high, is_written))
+                size, is_array = argument.dtype.get_byte(), type(value) is np.ndarray
+                tensors.append(_Tensor(k, len(words), size, low, high, is_written, is_array))
                 words += argument.words
             elif type(value) in (int, float, bool):
                 words.append(_number_word(call.slots[k].type, value))

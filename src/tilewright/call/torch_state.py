@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -84,9 +84,13 @@ def is_lazy(value: Any) -> bool:
 
 def address_of(value: Any) -> int:
     """Return where the elements of a strided tensor begin, to be read: a lazy clone stays one."""
-    if not is_lazy(value):
-        return value.data_ptr()
-    return sys.modules["torch"]._C._data_address(value) + value.storage_offset() * value.element_size()
+    begins = storage_address() if is_lazy(value) else None
+    return value.data_ptr() if begins is None else begins(value) + value.storage_offset() * value.element_size()
+
+
+def storage_address() -> Callable[[Any], int] | None:
+    """Return what tells where the storage of a tensor begins, to be read; None where torch cannot."""
+    return getattr(sys.modules["torch"]._C, "_data_address", None)
 
 
 def holds_its_elements(value: Any) -> bool:

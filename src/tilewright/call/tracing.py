@@ -1,4 +1,4 @@
-"""Tracing: calls written as a timeline that Perfetto and Chrome open, each chunk on the thread that ran it.
+"""Tracing: calls written as a timeline that Perfetto and Chrome open, chunks on their threads and kernels on streams.
 
 A file is a list of events that is whole whenever it was written: more are written over its end. That takes as long as
 some calls do, so calls that follow each other are written together: after a pause, or when the process ends.
@@ -21,6 +21,7 @@ from tilewright.forks import Lock
 from tilewright.records import record
 
 if TYPE_CHECKING:  # which only traced calls need
+    from tilewright.backends.interface import Timeline
     from tilewright.native.traced_regions import Recorder
 
 CURRENT: ContextVar[Trace | None] = ContextVar("CURRENT", default=None)
@@ -50,7 +51,10 @@ class Trace:
     def __init__(self, path: str) -> None:
         self.path = path
         self.waiting: list[Called] = []
-        self.threads: dict[int, int] = {}
+        self.threads: dict[int | str, int] = {}
+        """The number of each thread, and of each stream by its name."""
+        self.devices: dict[int, Timeline] = {}
+        """What devices note of launches."""
         self.last = float("-inf")
         self.lock = Lock()
         self.noted: Counter[int] = Counter()
@@ -63,8 +67,12 @@ class Trace:
         atexit.register(self.flush)
 
     @contextmanager
-    def call(self, name: str, recorder: Recorder, symbols: Mapping[str, int]) -> Generator[None]:
-        """Note a call that runs inside."""
+    def call(
+        self, name: str, recorder: Recorder, symbols: Mapping[str, int], device: Timeline | None = None
+    ) -> Generator[None]:
+        """Note a call that runs inside, and what a device notes of it."""
+        if device is not None:
+            self._read(device)
         begin = time.monotonic_ns()
         try:
             yield
@@ -73,6 +81,16 @@ class Trace:
             chunks, count = recorder.taken()
             dropped = count - len(chunks)
             self._note(Called(name, begin, end, threading.get_ident(), chunks, dropped, symbols))
+
+    def _read(self, device: Timeline) -> None:
+        """Be the one who reads what a device notes from now on; whoever was it before writes what there is."""
+        before = _READERS.get(id(device))
+        if before is not None and before is not self:
+            before.flush()
+            before.devices.pop(id(device), None)
+        if before is not self:
+            _READERS[id(device)], self.devices[id(device)] = self, device
+        device.begin()
 
     @contextmanager
     def whole(self, name: str) -> Generator[None]:
@@ -90,7 +108,7 @@ class Trace:
             self.noted[called.thread] += 1
             self.waiting.append(called)
             is_paused, self.last = called.begin / 1e9 - self.last > PAUSE, called.end / 1e9
-        if is_paused:
+        if is_paused or any(device.is_filling for device in self.devices.values()):
             self.flush()
 
     def flush(self) -> None:
@@ -100,6 +118,7 @@ class Trace:
             if not self.waiting or is_gone or os.getpid() != self.pid:  # a child of a fork leaves it to its parent
                 return
             text = "".join(f",\n{event}" for called in self.waiting for event in self._events(called))
+            text += "".join(f",\n{event}" for device in self.devices.values() for event in self._launches(device))
             self.waiting.clear()
             with open(self.path, "r+b") as file:
                 file.seek(-len(END), os.SEEK_END)
@@ -115,16 +134,26 @@ class Trace:
             yield from self._thread(thread)
             yield self._span(names.get(code, '"?"'), begin, end, thread, "task", "chunk", chunk)
 
-    def _span(self, name: str, begin: int, end: int, thread: int, kind: str, told: str, number: int) -> str:
+    def _launches(self, device: Timeline) -> Iterator[str]:
+        for number, kernel in enumerate(device.taken()):
+            yield from self._thread(kernel.place)
+            yield self._span(_json(kernel.name), kernel.begin, kernel.end, kernel.place, "kernel", "launch", number)
+
+    def _span(self, name: str, begin: int, end: int, thread: int | str, kind: str, told: str, number: int) -> str:
         place = f'"pid":{self.pid},"tid":{self.threads[thread]},"args":{{"{told}":{number}}}'
         return f'{{"name":{name},"cat":"{kind}","ph":"X","ts":{begin / 1e3},"dur":{(end - begin) / 1e3},{place}}}'
 
-    def _thread(self, thread: int) -> Iterator[str]:
-        """Yield what a thread is called, where it is new."""
+    def _thread(self, thread: int | str) -> Iterator[str]:
+        """Yield what a thread or a stream is called, where it is new."""
         if thread not in self.threads:
             self.threads[thread] = number = len(self.threads)
-            name = "caller" if number == 0 else f"thread {number}"
+            usual = "caller" if number == 0 else f"thread {number}"
+            name = thread if isinstance(thread, str) else usual
             yield _json({"name": "thread_name", "ph": "M", "pid": self.pid, "tid": number, "args": {"name": name}})
+
+
+_READERS: dict[int, Trace] = {}
+"""Which timeline shows what a device notes."""
 
 
 def _json(value: object) -> str:

@@ -225,11 +225,12 @@ class ExpressionPrinter:
                 return f"{pl}.Tile[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
 
     def _memref(self, memref: MemRef | NamedMemRef) -> str:
-        if isinstance(memref, MemRef):
-            return f"{self.pl}.MemRef({memref.offset}, {memref.size})"
-        slots = "" if memref.slots is None else f", slots={memref.slots}"
-        slot = "" if memref.slot is None else f"[{memref.slot}]"
-        return f"{self.pl}.MemRef({memref.name!r}{slots}){slot}"
+        is_known = isinstance(memref, MemRef)
+        name, numbers = (memref.base, [memref.offset, memref.size]) if is_known else (memref.name, [])
+        said = [*([repr(name)] if name else []), *map(str, numbers)]
+        said += [] if memref.slots is None else [f"slots={memref.slots}"]
+        slot = "" if memref.slot is None else self._shape((memref.slot,))
+        return f"{self.pl}.MemRef({', '.join(said)}){slot}"
 
     def _shape(self, shape: Shape) -> str:
         return f"[{', '.join('None' if e is None else str(e) if isinstance(e, int) else self.expr(e) for e in shape)}]"  # pyright: ignore[reportArgumentType]

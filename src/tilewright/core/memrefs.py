@@ -25,19 +25,19 @@ class MemRef:
         self.name = place[0] if place and not isinstance(place[0], int) else ""
         self.numbers = place[-2:] if len(place) > 1 else None
         self.slots, self.slot = slots, None
-        """How many there are, and which of them it is, where that is known."""
+        """How many there are, and which of them it is: a number or a scalar."""
 
     @property
     def placed(self) -> Placed | Named | None:
         """The place as types have it; None where neither a name nor numbers say which."""
         if self.numbers is not None:
-            return Placed(*self.numbers)
+            return Placed(*self.numbers, self.name, self.slots, self.slot)
         return Named(self.name, self.slots, self.slot) if self.name else None
 
     def __getitem__(self, index: Any) -> MemRef:
-        """Return the place of one of the slots; which one, only a number says."""
+        """Return the place of one of the slots."""
         one = MemRef(*([self.name] if self.name else []), *(self.numbers or ()), slots=self.slots)
-        one.slot = index if type(index) is int else None
+        one.slot = index
         return one
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cache
 from types import FunctionType
@@ -81,7 +81,7 @@ SCRATCH = ("tmp", "tmp_tile")
 """What operands are called that only lend their memory."""
 
 
-@dataclass(slots=True)
+@mutable
 class Parameter:
     """One parameter of an op."""
 

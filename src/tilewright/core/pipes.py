@@ -69,25 +69,25 @@ class Side:
             part = tile if axis is None or is_whole else half(tile, axis, lane)
             self.pipes.queue(towards, id, lane).append(_copy(part))
 
-    def pop(self, towards: str, id: int, axis: int | None, only: int | None = None) -> Region:
+    def pop(self, towards: str, id: int, axis: int | None, only: int | None = None, stuck: str = STUCK) -> Region:
         """Take the oldest tile, or what both lanes pushed, side by side; wait where there is none.
 
-        With `only`, what one lane pushed.
+        With `only`, what one lane pushed. ExecutionError, which says `stuck`, where nobody pushes any.
         """
         if towards == "aiv":
-            return self._take(towards, id, self.lane)
+            return self._take(towards, id, self.lane, stuck)
         if only is not None:
-            return self._take(towards, id, only)
-        parts = [self._take(towards, id, lane) for lane in range(self.pipes.lanes)]
+            return self._take(towards, id, only, stuck)
+        parts = [self._take(towards, id, lane, stuck) for lane in range(self.pipes.lanes)]
         return parts[0] if axis is None or len(parts) == 1 else joined(parts, axis)
 
-    def _take(self, towards: str, id: int, lane: int) -> Region:
+    def _take(self, towards: str, id: int, lane: int, stuck: str) -> Region:
         queue = self.pipes.queue(towards, id, lane)
         while not queue:
             before = self.pipes.progress
             self.give_way()
             if not queue and self.pipes.progress == before:
-                raise ExecutionError(STUCK)
+                raise ExecutionError(stuck)
         return queue.popleft()
 
 

@@ -169,6 +169,11 @@ class Program(Printable):
             return found
         return self.function_list
 
+    @property
+    def hosts(self) -> tuple[Function, ...]:
+        """The entries that run once for all ranks."""
+        return tuple(function for function in self.entries if function.level is Level.HOST)
+
     def printed(self, printer: Printer) -> Iterator[str]:
         """Yield header, symbols and class."""
         printer.in_program = True

@@ -107,7 +107,7 @@ class Rewriter(ExpressionRewriter):
     def _carrying(
         self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], body: SeqStmts
     ) -> tuple[tuple[IterArg, ...], SeqStmts]:
-        """Rewrite a loop's body, first as if what it carries kept the type it starts with, which may have narrowed.
+        """Rewrite a loop's body with the narrowest types of what it carries that its turns keep.
 
         What a loop starts without has the type that turns hand on.
         """
@@ -115,10 +115,7 @@ class Rewriter(ExpressionRewriter):
         if not any(types) and not any(isinstance(init, Absent) for init in inits):
             return self._iter_args(args, inits, types), self.body(body)
         before = dict(self.replaced)
-        carried = self._carried(args, inits, types, body) if any(types) else None
-        if carried is None:
-            self.replaced, types = dict(before), (None,) * len(args)
-            carried = self._iter_args(args, inits, types), self.body(body)
+        types, carried = self._narrowest(args, inits, types, body)
         handed = tuple(
             _handed_on(arg.var, position, carried[1]) if isinstance(arg.init, Absent) else types[position]
             for position, arg in enumerate(carried[0])
@@ -130,6 +127,25 @@ class Rewriter(ExpressionRewriter):
         if narrowed is None:
             self.replaced = after
         return narrowed or carried
+
+    def _narrowest(
+        self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], types: Sequence[Type | None], body: SeqStmts
+    ) -> tuple[tuple[Type | None, ...], tuple[tuple[IterArg, ...], SeqStmts]]:
+        """Rewrite a loop's body as if what it carries kept some types, widened by what turns hand on until it does."""
+        before = dict(self.replaced)
+        while any(types):
+            iter_args, rewritten = self._iter_args(args, inits, types), self.body(body)
+            handed = list(exits(rewritten))
+            if all(_keeps(values, iter_args) for values in handed):
+                return tuple(types), (iter_args, rewritten)
+            self.replaced = dict(before)
+            wider = tuple(
+                _widened(arg.var, position, type_, handed)
+                for position, (arg, type_) in enumerate(zip(args, types, strict=True))
+            )
+            types = () if wider == types else wider
+        unknown = (None,) * len(args)
+        return unknown, (self._iter_args(args, inits, unknown), self.body(body))
 
     def _carried(
         self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], types: Sequence[Type | None], body: SeqStmts
@@ -235,6 +251,13 @@ def _narrowed(var: Var, type_: Type | None) -> Type | None:
 def _handed_on(var: Var, position: int, body: SeqStmts) -> Type | None:
     """Return the type that turns give a value their loop starts without, where it is narrower than the one it has."""
     return _narrowed(var, _covering([unplaced(values[position].type) for values in exits(body) if values]))
+
+
+def _widened(var: Var, position: int, type_: Type | None, handed: Sequence[Sequence[Expr]]) -> Type | None:
+    """Return the type that also covers what turns hand on, where it is narrower than the one the value has."""
+    if type_ is None:
+        return None
+    return _narrowed(var, _covering([type_, *(unplaced(values[position].type) for values in handed if values)]))
 
 
 def _covering(types: Sequence[Type]) -> Type | None:

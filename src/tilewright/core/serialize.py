@@ -51,7 +51,7 @@ from tilewright.digests import sha256
 from tilewright.dtypes import BY_NAME, DataType
 
 MAGIC = b"TWIR"
-VERSION = 3
+VERSION = 4
 _HEADER = len(MAGIC) + 1 + sha256().digest_size
 
 _BY_IDENTITY: tuple[type[Any], ...] = (Var, IterArg, SeqStmts, *get_args(Stmt), Function, Program)

@@ -30,19 +30,22 @@ E = TypeVar("E")
 
 @record
 class MemRef:
-    """A place in a memory space: byte offset and byte size."""
+    """A place in a memory space: the byte offset and byte size of it, or of its slots, and the allocation it is in."""
 
     offset: int
     size: int
+    base: str = ""
+    slots: int | None = None
+    slot: Extent = None
 
 
 @record
 class NamedMemRef:
-    """A place that tiles share by name, or one of its slots; a slot that only the running program knows is None."""
+    """A place that tiles share by name, or one of its slots: a number, or what the running program has for one."""
 
     name: str
     slots: int | None = None
-    slot: int | None = None
+    slot: Extent = None
 
 
 @record
@@ -147,6 +150,11 @@ def unplaced(type_: Type) -> Type:
     if isinstance(type_, TileType) and type_.memref is not None:
         return replace(type_, memref=None)
     return type_
+
+
+def is_moving(type_: Type) -> bool:
+    """Return whether only the running program knows in which slot of its place a value of a type is."""
+    return isinstance(type_, TileType) and isinstance(getattr(type_.memref, "slot", None), SymbolicExtent)
 
 
 def swapped(values: Sequence[E], axis1: int, axis2: int) -> tuple[E, ...]:

@@ -100,8 +100,9 @@ def taken(t: Translator, body: Sequence[ast.stmt]) -> None:
     if len(frame.names) != len(last.values):
         raise unnamed_yield(last.span)
     t.stmts.pop()
-    for name, value in zip(frame.names, last.values, strict=True):
-        t.scope.bind(name, value, last.span)
+    values = [t.settled(value, name, last.span) for name, value in zip(frame.names, last.values, strict=True)]
+    for name, value in zip(frame.names, values, strict=True):
+        t.hand_on(name, value, last.span)
 
 
 def _branch(t: Translator, body: list[ast.stmt], sibling: Bindings) -> tuple[SeqStmts, YieldFrame, Bindings]:

@@ -9,6 +9,7 @@ from types import FunctionType
 
 from tilewright.core.build import arguments as op_arguments
 from tilewright.core.enums import AtomicType, Level
+from tilewright.core.enums import FunctionType as FunctionKind
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, spec_of
@@ -30,7 +31,7 @@ from tilewright.frontend.joins import cat, names_several
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
 from tilewright.frontend.lists import change, changes_list
-from tilewright.frontend.operators import apply
+from tilewright.frontend.operators import FULL, apply
 from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
 from tilewright.frontend.pypto_errors import reworded
@@ -95,10 +96,15 @@ def _op(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
         raise reworded(error, t.captured.source, spec, given.args, node) from error.__cause__
 
 
+def _meets_tiles(t: Translator, node: ast.Call) -> bool:
+    """Return whether what `pl.full` makes here has met tiles, and there can be one."""
+    return (FULL, t.span(node)) in t.widened and bool(t.kernels or t.func_type is not FunctionKind.Orchestration)
+
+
 def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
     if (taken := of_tile(t, spec, given, node)) is not None:
         return taken
-    if spec is OPS["tensor.full"].spec and "valid_shape" in given.kwargs:
+    if spec is OPS["tensor.full"].spec and ("valid_shape" in given.kwargs or _meets_tiles(t, node)):
         spec = OPS["tile.full"].spec  # tensors are valid as a whole
     spec = called_op(spec, given.args, given.kwargs)
     spec = between_numbers(spec, given.args) or spec

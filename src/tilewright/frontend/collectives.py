@@ -22,7 +22,7 @@ from tilewright.frontend.walk.walker import Value
 from tilewright.ops.elementwise import add, maximum, minimum, mul
 from tilewright.ops.load import load
 from tilewright.ops.memory import read, store
-from tilewright.ops.ranks import nranks, part, rank
+from tilewright.ops.ranks import copies, nranks, part, rank
 from tilewright.ops.reshape import reshape
 from tilewright.ops.signals import notify, wait
 from tilewright.ops.transfers import get, put
@@ -76,8 +76,9 @@ def _broadcast(target: Any, signal: Any, root: Any) -> Any:
 @inline
 def _allgather(local_data: Any, target: Any, signal: Any) -> Any:
     _met(signal, signal.ndim)
-    for peer in pl.range(nranks(target)):
-        put(target, peer, local_data, [rank(target), 0], [0, 0], [1, local_data.shape[1]])
+    me = rank(target)
+    for step in pl.range(copies(target)):  # one where `target` is memory that all ranks see
+        put(target, (me + step) % nranks(target), local_data, [me, 0], [0, 0], [1, local_data.shape[1]])
     _met(signal, signal.ndim)
     return target
 

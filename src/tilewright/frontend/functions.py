@@ -152,6 +152,7 @@ def _widening(
 ) -> Function:
     """Return a function translated as often as it takes until every variable's type covers what it is given."""
     widened: dict[tuple[str, Span], Type] = {}
+    mistake: KernelError | None = None
     while True:
         try:
             return _translate(captured, options, callees, resolver, header, widened)
@@ -161,7 +162,12 @@ def _widening(
             if wider is None or wider == known:
                 raise InternalError(f"`{request.key[0]}`, a {known}, cannot be widened to {request.type}") from None
             widened[request.key] = wider
+            mistake = mistake or request.mistake
             callees.kernels.messages.forget(told)
+        except KernelError as error:
+            if mistake is None or mistake is error:
+                raise
+            raise mistake from None  # as the author wrote it
 
 
 def _translate(

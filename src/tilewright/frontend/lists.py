@@ -36,7 +36,7 @@ def change(t: Translator, node: ast.Call) -> Value:
     assert isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
     given = values_of(t, node)
     name, method = node.func.value.id, node.func.attr
-    args = [t.settled(arg, f"{name}.{method}", node) for arg in given.args]
+    args = [t.settled(arg, f"{name}.{method}", t.span(node)) for arg in given.args]
     changed: list[Any] = list(_owner(t, name, node))
     try:
         result = getattr(changed, method)(*args, **given.kwargs)
@@ -52,7 +52,7 @@ def replace_item(t: Translator, target: ast.Subscript, value: Value, source: ast
     name, index = target.value.id, t.index(t.operand(target.slice), target.slice)
     changed: list[Any] = list(_owner(t, name, target))
     try:
-        changed[index] = t.settled(t.placed(value, source), name, source)
+        changed[index] = t.settled(t.placed(value, source), name, t.span(source))
     except (IndexError, TypeError) as error:
         help = f"it holds {len(changed)} value(s), counted from 0"
         raise t.error(OutOfBoundsError, target.slice, f"`{ast.unparse(target)}`: {error}", help=help) from None

@@ -27,7 +27,7 @@ def check_place(t: Translator, memref: MemRef, memory: MemorySpace | None, node:
 
 
 def without_values(t: Translator, annotation: ast.expr) -> ast.expr:
-    """Return an annotation whose places in memory say no slot that is a value of the program."""
+    """Return an annotation whose places in memory have the values of the program that they say."""
     if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
         return annotation
     parts = annotation.slice.elts
@@ -42,10 +42,8 @@ def _plain(t: Translator, part: ast.expr) -> ast.expr:
     if isinstance(part, ast.Subscript) and isinstance(part.value, (ast.Call, ast.Name)):
         if isinstance(part.value, ast.Name) and not isinstance(t.evaluate(part.value), MemRef):
             return part
-        slot, place = _slot(t, part.slice), _plain(t, part.value)
-        return ast.copy_location(
-            ast.Subscript(place, ast.copy_location(ast.Constant(slot), part.slice), ast.Load()), part
-        )
+        place: Any = t.evaluate(_plain(t, part.value))
+        return ast.copy_location(ast.Constant(place[_slot(t, part.slice)]), part)
     if isinstance(part, ast.Call) and part.args and t.evaluate(part.func) is MemRef:
         base = t.find(part.args[0].id) if isinstance(part.args[0], ast.Name) else None
         if base is not None and isinstance(base.value, Expr):
@@ -54,11 +52,11 @@ def _plain(t: Translator, part: ast.expr) -> ast.expr:
     return part
 
 
-def _slot(t: Translator, node: ast.expr) -> int | None:
-    """Return which slot it is; None where only the running program knows."""
+def _slot(t: Translator, node: ast.expr) -> Any:
+    """Return which slot it is, as a number or as what the running program has for one."""
     index: Any = t.operand(node)
     is_scalar = isinstance(index, Expr) and isinstance(index.type, ScalarType) and index.type.dtype.is_int()
     if type(index) is not int and not is_scalar:
         message = f"a slot of pl.MemRef is an integer, got {t.describe(index)}"
         raise t.error(AnnotationError, node, message, help='pl.MemRef("name", slots=2)[i % 2]')
-    return index if type(index) is int else None
+    return index

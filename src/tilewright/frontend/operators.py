@@ -11,12 +11,13 @@ from tilewright.core.expr import Call, Const, Expr, Var, constant
 from tilewright.core.extents import bounds
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.op import OpSpec
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import TensorType, TileType, is_static, static_shape, tile
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.branches import is_true
 from tilewright.frontend.kept_axes import check_meeting
 from tilewright.frontend.operand_types import compared, met, of_one_kind
+from tilewright.frontend.state import Widened
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
@@ -69,7 +70,27 @@ def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, s
         if isinstance(error, NotStaticError):
             error.message = f"`{spec.name}` needs to know its sizes before the program runs: {error.message}"
         _locate(error, t, bound, node, spans)
+        _remake(t, bound, error)
         raise
+
+
+FULL = "pl.full"
+"""What begins the key of a `pl.full` that makes a tile."""
+
+
+def _remake(t: Translator, bound: Mapping[str, Value], mistake: KernelError) -> None:
+    """Start again where a tensor is a mistake that is computed from what `pl.full` makes: from a tile."""
+    pending = [bound.get(name) for name in mistake.blame] if isinstance(mistake, OperandError) else []
+    seen: set[int] = set()
+    while pending:
+        value = pending.pop()
+        made = t.assigned.get(value) if isinstance(value, Var) else value
+        if not isinstance(made, Call) or not isinstance(made.type, TensorType) or id(made) in seen:
+            continue
+        seen.add(id(made))
+        pending += made.args
+        if made.op is OPS["tensor.full"] and is_static(made.type.shape) and (FULL, made.span) not in t.widened:
+            raise Widened((FULL, made.span), tile(static_shape(made.type.shape), made.type.dtype), mistake=mistake)
 
 
 def _locate(

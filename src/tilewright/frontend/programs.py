@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, overload
 
+from tilewright.collector import paused_collection
 from tilewright.core.enums import FunctionType, Level, Role
 from tilewright.core.program import Function, Program
 from tilewright.errors import (
@@ -125,7 +126,8 @@ def function(
     external_source: str | None = None,
 ) -> Any:
     """Read a Python function as a function of the IR; inside a class it waits for `@pl.program`."""
-    from tilewright.frontend.functions import Options, translate
+    with paused_collection():
+        from tilewright.frontend.functions import Options, translate
 
     if attrs is not None:
         warnings.warn("attrs= is deprecated: use pl.func_attr in the body", DeprecationWarning, stacklevel=2)

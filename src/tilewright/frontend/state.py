@@ -17,7 +17,7 @@ from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import Type
-from tilewright.errors import OperandError
+from tilewright.errors import KernelError, OperandError
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.scope import Scope, shared_names
 from tilewright.frontend.value_keys import is_data
@@ -48,13 +48,17 @@ class Callees(Protocol):
 class Widened(Exception):
     """A variable met a value its type does not cover: translation starts again with the wider type.
 
-    One that a literal began takes the type of the first running number that it is given.
+    One that a literal began takes the type of the first running number that it is given. What `pl.full` makes becomes
+    a tile where a tensor is the `mistake`.
     """
 
-    def __init__(self, key: tuple[str, Span], type_: Type, *, is_literal: bool = False) -> None:
+    def __init__(
+        self, key: tuple[str, Span], type_: Type, *, is_literal: bool = False, mistake: KernelError | None = None
+    ) -> None:
         self.key = key
         self.type = type_
         self.is_literal = is_literal
+        self.mistake = mistake
 
 
 @mutable

@@ -169,10 +169,14 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
         return
     limits = getattr(annotation, "bounds", None)
     placed = isinstance(declared, TileType) and declared.memref is not None
-    is_alone = node.target.id not in t.scope.shared  # what several blocks assign has no place of its own
-    if isinstance(value, Expr) and (placed or limits is not None) and is_action(value) and is_alone:
-        _bind_refined(t, node.target, Var(node.target.id, declared, t.span(node.target), limits), value)
-        return
+    if isinstance(value, Expr) and (placed or limits is not None) and is_action(value):
+        var = Var(node.target.id, declared, t.span(node.target), limits)
+        if node.target.id not in t.scope.shared:
+            _bind_refined(t, node.target, var, value)
+            return
+        if placed:  # what several blocks assign has no place of its own: what one assigns to it has
+            t.emit(AssignStmt(var, value, var.span))
+            value = var
     t.assign(node.target.id, _stamped(value, declared), node.target)
 
 

@@ -73,7 +73,7 @@ class Translator(Translation):
             var = Var(name, value.type, span, bounds(value) if isinstance(value.type, ScalarType) else None)
             self._assign_to(name, var, value, span)
         else:
-            self.scope.bind(name, self.settled(value, name, node), span)
+            self.scope.bind(name, self.settled(value, name, span), span)
 
     def assign_known(self, name: str, value: Value, node: ast.AST) -> None:
         """Let a name stand for a value the compiler knows; where blocks assign it, for a variable that starts so."""
@@ -83,12 +83,26 @@ class Translator(Translation):
             self.scope.bind(name, value, self.span(node))
 
     def define(self, name: str, var: Var) -> None:
-        """Let a name stand for what a loop, branch or scope gives; where blocks below assign it too, for a copy."""
-        if (name, var.span) in self.widened:
+        """Let a name stand for what a loop, branch or scope gives; where other blocks assign it too, for a copy."""
+        if (name, var.span) in self.widened and not self._is_around(name):
             self._assign_to(name, self._variable(name, var, var.span), var, var.span)
         else:
             self.given.add(id(var))
-            self.scope.bind(name, var, var.span)
+            self.hand_on(name, var, var.span)
+
+    def hand_on(self, name: str, value: Value, span: Span) -> None:
+        """Let a name stand for what a block yields; one that blocks around this one have is assigned."""
+        if isinstance(value, Expr) and self._is_around(name):
+            self._assign_variable(name, value, span)
+        else:
+            self.scope.bind(name, value, span)
+
+    def _is_around(self, name: str) -> bool:
+        """Return whether blocks around this one have a name, whichever block has assigned it last."""
+        known = self.scope.variable(name)
+        if known is None or name not in self.scope.shared:
+            return False
+        return self.scope.is_outer(name) or (known.block != self.scope.block and not known.leaked)
 
     def outlives(self, name: str, binding: ScopedBinding) -> None:
         """Start again with a copy where a name is read outside the block whose loop or branch gave its value."""
@@ -97,26 +111,26 @@ class Translator(Translation):
                 if isinstance(value, Var) and id(value) in self.given:
                     raise Widened((name, binding.span), value.type)
 
-    def settled(self, value: Value, name: str, node: ast.AST) -> Value:
+    def settled(self, value: Value, name: str, span: Span) -> Value:
         """Return a value that later assignments cannot change: what depends on a variable is copied now."""
         if isinstance(value, tuple):
-            return alike(value, [self.settled(element, name, node) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
+            return alike(value, [self.settled(element, name, span) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
         if isinstance(value, dict):
             held = cast("dict[Any, Value]", value)
             is_running = any(isinstance(each, Expr) for each in held.values())
-            return {key: self.settled(each, name, node) for key, each in held.items()} if is_running else held
+            return {key: self.settled(each, name, span) for key, each in held.items()} if is_running else held
         if not isinstance(value, Expr) or isinstance(value, Const):
             return value
         is_variable = any(id(var) in self.variables for var in variables([value]))
-        if not is_variable and (name, self.span(node)) not in self.widened:
+        if not is_variable and (name, span) not in self.widened:
             return value
-        var = Var(name, value.type, self.span(node))
-        self.emit(AssignStmt(var, value, self.span(node)))
+        var = Var(name, value.type, span)
+        self.emit(AssignStmt(var, value, span))
         return var
 
     def apart(self, /, value: Value, source: ast.expr) -> Value:
         """Return one of several values that are bound at once, which binding the others cannot change."""
-        return self.settled(value, "held", source)
+        return self.settled(value, "held", self.span(source))
 
     def _warn_dropped_write(self, name: str, value: Value, span: Span) -> None:
         """Warn when an output's name is bound to something that is not that output."""
@@ -168,7 +182,7 @@ class Translator(Translation):
             return
         value = _literal_as(value, var.type)
         wider = self.joined(var.type, value.type, span)
-        key = name, var.span
+        key = name, (var.span if id(var) in self.variables else known.span)
         if id(var) not in self.variables and known.block == self.scope.block:
             self._assign_to(name, self._renewed(name, var, value, span), value, span)
         elif id(var) not in self.variables and self.widened.get(key) != var.type:

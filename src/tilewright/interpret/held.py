@@ -10,9 +10,11 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tilewright import notebook
+from tilewright.core.access import OBSERVER
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region
 from tilewright.core.types import TensorType, TileType
+from tilewright.interpret.unwritten import Unwritten
 
 
 class Unset:
@@ -57,6 +59,8 @@ class Held(NDArrayOperatorsMixin):
 
     def __init__(self, type_: TileType | TensorType, region: Region) -> None:
         self.type, self.region, self.dtype = type_, region, type_.dtype
+        observer = OBSERVER.get()
+        self._outputs = observer if isinstance(observer, Unwritten) else None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,7 +78,8 @@ class Held(NDArrayOperatorsMixin):
         mask = np.ones(self.region.data.shape, bool)
         shadow = self.region.shadow
         mask[self.region.window] = False if shadow is None else shadow[self.region.window] != 0
-        return mask
+        beside = None if self._outputs is None else self._outputs.beside(self.region.data)
+        return mask if beside is None else mask | beside
 
     @property
     def masked(self) -> Any:

@@ -266,11 +266,6 @@ class HostMachine(Machine):
         return results_of(self.functions, call, args)
 
 
-def host_functions(program: Program) -> tuple[Function, ...]:
-    """Return the functions that run once for all ranks."""
-    return tuple(function for function in program.entries if function.level is Level.HOST)
-
-
 def chip_program(program: Program, name: str) -> Program:
     """Return the program of a function that is dispatched, with all that it calls."""
     found: dict[str, Function] = {}
@@ -287,6 +282,6 @@ def chip_program(program: Program, name: str) -> Program:
 
 def dispatched(program: Program) -> tuple[str, ...]:
     """Return the names of the functions that hosts dispatch."""
-    calls = (call for host in host_functions(program) for call in invocations(host.body))
+    calls = (call for host in program.hosts for call in invocations(host.body))
     names = (call.op.name for call in calls if isinstance(call, Invoke))
     return tuple(dict.fromkeys(name for name in names if program[name].level is not Level.HOST))

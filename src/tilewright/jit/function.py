@@ -159,11 +159,18 @@ class JITFunction(Followed, Referred):
         self._check_entry()
         return self._session.specialized(args, kwargs)
 
-    def debug(self, *args: Any, seed: int | None = None, at: Mapping[str, int] | None = None, **kwargs: Any) -> Any:
+    def debug(
+        self,
+        *args: Any,
+        config: RunConfig | None = None,
+        seed: int | None = None,
+        at: Mapping[str, int] | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Run the kernel line by line on eager tiles, for `breakpoint()`, pdb and an IDE to follow; return its results.
 
         Turns of parallel loops run in order, or as a `seed` shuffles them. With `at={"i": 5}` the loop over `i` runs
-        unseen up to that turn, where the debugger opens.
+        unseen up to that turn, where the debugger opens. A `config` is taken as a call takes it, and settles nothing.
         """
         self._check_entry()
         return self._session.steps.run(self._session.binder, args, kwargs, seed, at)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from marshal import dumps
 from typing import TypeAlias
 
 from tilewright.digests import sha256
@@ -26,31 +27,34 @@ def toolchain(*files: str) -> bytes:
     A process whose sources were edited after it started runs neither the old nor the new ones for certain: its digest
     is its own.
     """
-    sources = sorted(_sources(PACKAGE, ""))
-    found = sha256(_remembered(SOURCES, [facts for _, facts in sources], lambda: _content(sources)))
+    sources = _sources()
+    found = sha256(_remembered(SOURCES, sources, lambda: _content(sources)))
     for path in files:
         found.update(_part(library_digest(path)))
-    if max(facts[2] for _, facts in sources) > _started() * 1e9:
+    if max(facts[2] for facts in sources) > _started() * 1e9:
         found.update(os.urandom(32))
     return found.digest()
 
 
-def _sources(folder: str, within: str) -> Iterator[tuple[str, Facts]]:
-    """Yield every source below a folder, by its path from there, with what the system knows about it."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            name = f"{within}{entry.name}"
-            if entry.name.endswith(".py"):
-                yield name, _facts(entry.path, entry.stat())
-            elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
-                yield from _sources(entry.path, f"{name}/")
+def _sources() -> list[Facts]:
+    """Return what the system knows about every source of the package."""
+    found: list[Facts] = []
+    folders = [PACKAGE]
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    found.append(_facts(entry.path, entry.stat()))
+                elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    return sorted(found)
 
 
-def _content(sources: Sequence[tuple[str, Facts]]) -> bytes:
-    """Return the digest of what sources are called and say, wherever they lie."""
+def _content(sources: Sequence[Facts]) -> bytes:
+    """Return the digest of what sources are called and say, wherever the package lies."""
     found = sha256()
-    for name, (path, *_) in sources:
-        found.update(_part(name.encode()))
+    for path, *_ in sources:
+        found.update(_part(path[len(PACKAGE) :].encode()))
         found.update(_part(_read(path)))
     return found.digest()
 
@@ -84,9 +88,9 @@ def _facts(path: str, status: os.stat_result) -> Facts:
     return path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
-def _remembered(kind: str, files: Sequence[Facts], read: Callable[[], bytes]) -> bytes:
+def _remembered(kind: str, files: list[Facts], read: Callable[[], bytes]) -> bytes:
     """Return a digest of what some files hold, from the cache where they are the files that it was made of."""
-    return configured().made(kind, sha256(repr(files).encode()).digest(), read)
+    return configured().made(kind, sha256(dumps(files, 2)).digest(), read)  # a version without references
 
 
 def _started() -> float:

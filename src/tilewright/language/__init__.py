@@ -27,12 +27,12 @@ from tilewright.frontend.text import parse as _parse
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import optimizations as optimizations
-from tilewright.language import parser as parser
-from tilewright.tune.config import Config as Config
-from tilewright.tune.function import autotune as autotune
 
 if _typing.TYPE_CHECKING:
+    from tilewright.language import parser as parser
     from tilewright.language._ops import *
+    from tilewright.tune.config import Config as Config
+    from tilewright.tune.function import autotune as autotune
 
     _T = _typing.TypeVar("_T")
     Out = _typing.Annotated[_T, "Out"]
@@ -79,20 +79,35 @@ def _this() -> object:
     return sys.modules[__name__]
 
 
+_LATER = {"Config": "tilewright.tune.config", "autotune": "tilewright.tune.function", "parser": __name__}
+"""Names that few kernels ask for, and where they are."""
+
+
 def __getattr__(name: str) -> object:
     """Load the ops with the first of their names: a process that finds its programs kept asks for none."""
-    is_probe = name.startswith("__") and name != "__all__"  # which `import *` asks for before it takes every name
-    if is_probe or name not in _with_ops():
+    if name in _LATER:
+        return _loaded(name)
+    if name == "__all__":  # which `import *` asks for before it takes every name
+        __dir__()
+    if name.startswith("__") or name not in _with_ops():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals()[name]
 
 
 def __dir__() -> list[str]:
+    for name in _LATER:
+        _loaded(name)
     return sorted(_with_ops())
 
 
 def _with_ops() -> dict[str, object]:
-    """Return all names, those of ops among them."""
+    """Return the names that are there, those of ops among them."""
     ops = vars(_import_module("tilewright.language._ops"))
     globals().update({name: value for name, value in ops.items() if not name.startswith("_")})
     return globals()
+
+
+def _loaded(name: str) -> object:
+    where = _LATER[name]
+    found = _import_module(f"{where}.{name}") if where == __name__ else getattr(_import_module(where), name)
+    return globals().setdefault(name, found)

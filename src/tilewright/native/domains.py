@@ -1,9 +1,10 @@
 """Domains: how native code knows the ranks around it.
 
 Of every window, the eight bytes in front of its memory say where its domain's record lies. The record's words are the
-rank, how many there are, the address of a word that is not 0 once the run is over, and where the part of each rank
-starts. A rank that waits looks at its cell, lets other threads run, and sleeps a little when that takes long: it counts
-its sleeps behind that word, and the waits that it began to sleep in and left again, so that one who looks on knows.
+rank, how many there are, the address of a word that is not 0 once the run is over, in how many memories the parts lie,
+and where the part of each rank starts. A rank that waits looks at its cell, lets other threads run, and sleeps a little
+when that takes long: it counts its sleeps behind that word, and the waits that it began to sleep in and left again, so
+that one who looks on knows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ class Record(IntEnum):
     RANK = 0
     COUNT = 1
     ABORT = 2
-    PARTS = 3
+    COPIES = 3
+    PARTS = 4
 
 
 NAPS, SLEEPS = 8, 9

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tilewright.arrays import np
 from tilewright.native.assemble import assemble
 from tilewright.native.loader import Loaded, load
+from tilewright.native.matrix_units import amx, is_permitted
 from tilewright.native.target import host
 from tilewright.native.threads import parallel_address
 
@@ -31,6 +32,16 @@ class Peaks(NamedTuple):
     flops: float
     bytes: float
     threads: int
+
+
+MATRIX = {"bfloat16": ("amx_bf16", 16), "fp16": ("amx_fp16", 16), "int8": ("amx_int8", 32), "uint8": ("amx_int8", 32)}
+"""Which kind of AMX multiplies elements, and how many times as many a cycle as a core's two vectors of FP32."""
+
+
+def matrix_flops(threads: int, element: str) -> float:
+    """Return the operations a second of AMX, 0 where it is not there or not permitted: a multiple of multiply-adds'."""
+    kind, times = MATRIX.get(element, ("", 0))
+    return times * peaks(threads).flops if kind in amx() and is_permitted() else 0.0
 
 
 @cache

@@ -12,7 +12,7 @@ from tilewright.native import coroutines as co
 LANES, CALLER, PROGRESS, COUNT, QUEUES = range(5)
 """The words of a frame: lanes of the vector side, the caller's context, how much was pushed or ended, sides; queues."""
 
-CHANNELS = 32
+CHANNELS = 64
 SIDES = QUEUES + 2 * CHANNELS
 """Where the addresses of the sides are, after the first and last node of each queue."""
 

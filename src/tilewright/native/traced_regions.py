@@ -88,20 +88,18 @@ class Recorder:
         self.words: Any = np.zeros((CAPACITY, 5), np.int64)
         self._word("events").value = self.words.ctypes.data
         self._word("capacity").value = CAPACITY
-
-    @property
-    def address(self) -> int:
+        self._count = self._word("count")
+        self.address = self.loaded.address("traced")
         """Where a program finds it."""
-        return self.loaded.address("traced")
 
     def taken(self) -> tuple[Any, int]:
         """Return the chunks that have run since the last time, as (code, chunk, begin, end, thread), and all of them.
 
         Times are nanoseconds of the monotonic clock.
         """
-        count = self._word("count").value
+        count = self._count.value
         found = self.words[: min(count, CAPACITY)].copy()
-        self._word("count").value = 0
+        self._count.value = 0
         return found, count
 
     def _word(self, name: str) -> ctypes.c_int64:

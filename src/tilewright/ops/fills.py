@@ -57,7 +57,10 @@ def _all(number: int) -> Callable[..., Any]:
     "out = pl.store(pl.load(ones, [0, 0], [16, 32]), [0, 0], out)",
 )  # fmt: skip
 def full(shape: Extents, dtype: DataType, value: Number) -> Tensor:
-    """Return a new buffer all of whose elements are `value`; with `valid_shape=` it is the tile of `pl.tile_full`."""
+    """Return a new buffer all of whose elements are `value`.
+
+    With `valid_shape=`, and where only a tile will do, it is the tile of `pl.tile_full`.
+    """
     ...
 
 

@@ -1,7 +1,8 @@
 """Pipe ops: tiles handed from one function of a group to another, in the order in which they were pushed.
 
 A group has a cube side (AIC) and a vector side (AIV) of one or two lanes. A push never waits; taking what nobody has
-pushed yet lets the other side run. Buffers and slots are for chips: here a queue is as long as it has to be.
+pushed yet lets the other side run. Buffers and slots are for chips: here a queue is as long as it has to be. PTO text
+waits for slots by taking what is pushed as they become free.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from tilewright.core.annotations import Extents, Index, Scalar, Tile
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_shape
 from tilewright.core.op import Effect, Kind
-from tilewright.core.pipes import running
+from tilewright.core.pipes import STUCK, running
 from tilewright.core.region import Region
 from tilewright.core.types import VOID, ScalarType, TileType, is_static, show_shape, static_shape
 from tilewright.dtypes import INT32, DataType
@@ -27,7 +28,7 @@ AUTO = -1
 PIPES = frozenset(("tpush_to_aiv", "tpush_to_aic", "tpop_from_aic", "tpop_from_aiv"))
 """The ops that hand tiles over."""
 
-MOST_PIPES = 8
+MOST_PIPES = 16
 """How many queues each direction has."""
 
 
@@ -88,8 +89,10 @@ def _push(towards: str) -> Any:
 
 
 def _pop(towards: str) -> Any:
-    def evaluate(result: TileType, split: int, id: int | None, lane: int | None = None, **_: Any) -> Region:
-        taken = running().pop(towards, number_of(id), axis_of(split), lane)
+    def evaluate(
+        result: TileType, split: int, id: int | None, lane: int | None = None, stuck: str | None = None, **_: Any
+    ) -> Region:
+        taken = running().pop(towards, number_of(id), axis_of(split), lane, stuck or STUCK)
         if taken.data.shape != result.shape or taken.dtype != result.dtype:
             shape = " x ".join(map(str, taken.data.shape))
             raise ExecutionError(f"a tile of {shape} {taken.dtype} was pushed, and {result} is taken")
@@ -142,8 +145,12 @@ def tpop_from_aic(
     split: int = 0,
     lane_stride: int | None = None,
     id: int | None = None,
+    stuck: str | None = None,
 ) -> Tile:
-    """Return the oldest tile that the cube side has pushed; its annotation may say what it is."""
+    """Return the oldest tile that the cube side has pushed; its annotation may say what it is.
+
+    `stuck` is what an error says where nobody ever pushes it.
+    """
     ...
 
 
@@ -155,10 +162,11 @@ def tpop_from_aiv(
     split: int = 0,
     id: int | None = None,
     lane: int | None = None,
+    stuck: str | None = None,
 ) -> Tile:
     """Return the oldest tile that the vector side has pushed; its annotation may say what it is.
 
-    With `lane`, what that one has pushed.
+    With `lane`, what that one has pushed. `stuck` is what an error says where nobody ever pushes it.
     """
     ...
 

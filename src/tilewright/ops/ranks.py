@@ -60,6 +60,11 @@ def _nranks(result: ScalarType, ctx: Region) -> int:
     return len(world().membership(ctx.data).parts)
 
 
+def _copies(result: ScalarType, ctx: Region) -> int:
+    """Return how many ranks there are: for the meaning, each has memory of its own."""
+    return _nranks(result, ctx)
+
+
 def _part_type(target: Expr, peer: Expr) -> TensorType:
     type_ = window_type(target, "target")
     check_peer(peer)
@@ -96,6 +101,15 @@ def rank(ctx: Tensor) -> Scalar:
 )  # fmt: skip
 def nranks(ctx: Tensor) -> Scalar:
     """Return how many ranks a window's domain has."""
+    ...
+
+
+@op(
+    kinds=DISTRIBUTED, infer=_rank_type, evaluate=_copies, family=FAMILY, accepts=ANY, unread=("ctx",),
+    effect=Effect.READ, control_plane=True,
+)  # fmt: skip
+def copies(ctx: Tensor) -> Scalar:
+    """Return how many memories the parts of a window lie in: one for each rank, or 1 where all ranks share it."""
     ...
 
 

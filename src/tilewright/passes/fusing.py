@@ -16,7 +16,7 @@ from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.chains import tiles_on_their_side
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
-from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
+from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known, number
 from tilewright.passes.parts import part
 
 
@@ -142,6 +142,7 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=_along_rows(shape))
+    tile.corner = w.recorder.corner(tensor, [number(start) for start in starts.elements])
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
 
 

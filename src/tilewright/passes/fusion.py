@@ -2,9 +2,10 @@
 
 Ops that work row by row wait in a group of ops with the same rows, and are computed together, whole chains of them in
 registers. A group ends where somebody needs a result in memory, where rows or columns differ, where a store and a load
-may meet, and where the statements around it do. A tile of one row that is loaded *floats*: every group may read it. A
-load that only a matrix product reads is read *in place*, where it lies in its tensor. What is gathered to be stored
-goes *straight* where the store does.
+may meet, and where the statements around it do; a store of each element to where the same was loaded from is the last
+of its group. A tile of one row that is loaded *floats*: every group may read it. A load that only a matrix product
+reads is read *in place*, where it lies in its tensor, and what a product of few rows computes as it reads it waits for
+that. What is gathered to be stored goes *straight* where the store does.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import TypeAlias
 from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
-from tilewright.core.stmt import Stmt
+from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.passes.computed_operands import computed_operands
 from tilewright.passes.store_targets import Target
 from tilewright.records import mutable, record
 
@@ -28,6 +30,9 @@ Extent: TypeAlias = Hashable
 
 Window: TypeAlias = "Sequence[tuple[Extent, Extent]]"
 """Where something begins along each axis of a tensor, and how far it reaches."""
+
+Corner: TypeAlias = "tuple[Var, tuple[Extent, ...]]"
+"""A tensor, and where in it something begins."""
 
 
 @mutable
@@ -60,7 +65,8 @@ class Step:
 
     It floats beside all groups, is read in place, loads its part of a tile by itself, joins a group though it might
     work in memory, works on a tile that lies on its side, is packed for products in a loop that follows, gives a mask
-    that is only chosen by, writes for the store that follows, or is that store and has nothing left to do.
+    that is only chosen by, writes for the store that follows, is that store and has nothing left to do, or stores
+    each element of its group where that was loaded from.
     """
 
     ends: bool = False
@@ -74,6 +80,7 @@ class Step:
     only_chooses: bool = False
     target: Target | None = None
     is_done: bool = False
+    updates: bool = False
 
 
 @mutable
@@ -115,7 +122,11 @@ class Waiting:
     """How many functions are applied to each other to compute it."""
     loaded: Stmt | None = None
     tensor: Var | None = None
-    """What it is loaded from, and where."""
+    """What it is loaded from."""
+    corner: Corner | None = None
+    """Where its first element is loaded from, each other one as far from there as in the tile."""
+    level: int = 0
+    """In how many folds of rows, one after the other, what it is computed from ends."""
     owners: list[Var] = field(default_factory=list[Var])
     bools: Waiting | None = None
     """Of a mask that is only chosen by: what it stands for."""
@@ -138,7 +149,11 @@ class Recorder:
 
     def __init__(self, function: Function, roots: Mapping[Var, Var]) -> None:
         self.plan = Fusion(function)
+        self.computed = computed_operands(function)
+        """The tiles that products compute as they read them."""
         self.roots = roots
+        self.corners: dict[Var, Corner] = {}
+        """Where the slices of tensors begin."""
         self.stmt: Stmt | None = None
         """What is being looked at."""
         self._clear(0)
@@ -151,7 +166,9 @@ class Recorder:
         self.stmts: list[Stmt] = []
         self.loads: list[Waiting] = []
         self.stores: list[tuple[Var, Window]] = []
-        self.deepest = 0
+        self.deepest = self.top = 0
+        self.widths: set[Extent] = set()
+        """How many columns its tiles have."""
         self.turned: bool | None = None
         """Whether its tiles lie on their side, once that matters."""
 
@@ -196,7 +213,10 @@ class Recorder:
                 self.end("is needed in memory" if about else "what it computes is needed in memory", about)
 
     def record(self, tile: Waiting, operands: Sequence[Waiting], *, may_float: bool) -> Waiting:
-        """Let a tile wait, in the group of its rows or beside it."""
+        """Let a tile wait, in the group of its rows or beside it, or for the product that computes it."""
+        if isinstance(self.stmt, AssignStmt) and self.stmt.var in self.computed:
+            self.plan.note(self.stmt, in_place=True)
+            return tile
         if self.deepest > DEEPEST:
             self.end("no more functions can be applied to each other")
         tile.floats = may_float and self._floats(tile, operands)
@@ -206,7 +226,10 @@ class Recorder:
             tile.turned = None if tile.is_column else turned
         if tile.depth:
             tile.depth += max((o.depth for o in operands if self.waits(o)), default=0)
-        tile.since, self.deepest = self.number, max(self.deepest, tile.depth)
+        folds = tile.is_column and any(not o.is_column for o in operands)
+        tile.level = max((o.level for o in operands if self.waits(o)), default=0) + folds
+        self.widths |= set() if tile.is_column else {tile.valid[-1]}
+        tile.since, self.deepest, self.top = self.number, max(self.deepest, tile.depth), max(self.top, tile.level)
         assert self.stmt is not None
         self.plan.note(self.stmt, floats=tile.floats)
         self._add(self.stmts)
@@ -263,16 +286,36 @@ class Recorder:
             )
             self.rows, self.turned = (self.rows, self.turned) if self.joined else (None, None)
 
+    def corner(self, tensor: Var, starts: Sequence[Extent]) -> Corner:
+        """Return where something begins, of a slice that it is the first of in what that is a slice of."""
+        known = self.corners.get(tensor)
+        return (tensor, tuple(starts)) if known is None or any(start != 0 for start in starts) else known
+
     def store(self, tile: Waiting, tensor: Var, window: Window) -> None:
-        """Let a store join the group of its tile's rows."""
+        """Let a store join the group of its tile's rows; one to where these were loaded from is its last."""
         root = self.root_of(tensor)
-        if any(load.tensor is not None and self.root_of(load.tensor) is root for load in self.loads):
+        read = [load for load in self.loads if load.tensor is not None and self.root_of(load.tensor) is root]
+        corner = self.corner(tensor, [start for start, _ in window])
+        updates = len(read) == 1 and self._stays(read[0], tile) and read[0].corner == corner
+        if read and not updates:
             self.end("is loaded from, then stored to", tensor)
         if any(self.root_of(t) is root and not (t is tensor and _are_apart(window, w)) for t, w in self.stores):
             self.end("is stored to twice", tensor)
         self._join(tile.rows, ())
         self._add(self.stmts)
         self.stores.append((tensor, window))
+        if updates:
+            assert self.stmt is not None
+            self.plan.note(self.stmt, updates=True)
+            self.end("is stored to where it was loaded from", tensor)
+
+    def _stays(self, read: Waiting, tile: Waiting) -> bool:
+        """Return whether each element of a tile can be stored as soon as the same element of a load is read.
+
+        Nothing is then left to be computed of that: all columns are passed over together, for the last time.
+        """
+        is_last = tile.level == self.top and self.widths == {tile.valid[-1]} and not (self.turned or tile.is_column)
+        return is_last and self.waits(tile) and read.shape == tile.shape and not read.floats
 
 
 def _are_apart(one: Window, other: Window) -> bool:

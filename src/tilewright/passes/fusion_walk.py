@@ -141,6 +141,15 @@ class Walk:
             self.recorder.note_rows((number(given["shapes"].elements[0]),), given["dst"])
         if var is not None and self._turns(call.op.spec, given):
             self.turned.add(var)
+        if name == "slice" and var is not None:
+            self._slice(var, given)
+
+    def _slice(self, var: Var, given: Given) -> None:
+        """Remember where a slice begins, if that is where it was asked for and its axes are those of its source."""
+        source, offset = given["x"], given["offset"]
+        changes = any(is_there(given[name]) for name in ("drop_dims", "pad_value")) or given["clamp"]
+        if isinstance(source, Var) and isinstance(offset, MakeTuple) and not changes:
+            self.recorder.corners[var] = self.recorder.corner(source, [number(start) for start in offset.elements])
 
     def _turns(self, spec: OpSpec, given: Given) -> bool:
         """Return whether neighbours along the last axis of a tensor that an op gives may lie apart."""

@@ -12,6 +12,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies
+from tilewright.passes.computed_operands import computed_operands
 from tilewright.passes.last_use import reads
 from tilewright.records import record
 
@@ -31,18 +32,18 @@ class Term:
 
 def summed_later(function: Function) -> frozenset[int]:
     """Return the products, by identity, that the next one can add together with its own."""
-    return frozenset(_found(function.body, reads(function.body)))
+    return frozenset(_found(function.body, reads(function.body), computed_operands(function)))
 
 
-def _found(body: SeqStmts, counts: Counter[Var]) -> Iterator[int]:
+def _found(body: SeqStmts, counts: Counter[Var], computed: frozenset[Var]) -> Iterator[int]:
     last: Term | None = None
     nbytes = 0
     for stmt in body:
         for inner in bodies(stmt):
-            yield from _found(inner, counts)
-        term = _term(stmt)
+            yield from _found(inner, counts, computed)
+        term = _term(stmt, computed)
         if term is None:
-            last = last if _only_reads(stmt) else None
+            last = last if _only_reads(stmt, computed) else None
             continue
         nbytes += term.nbytes
         if last is not None and term.acc is last.total and counts[term.acc] == 1 and nbytes <= MOST_BYTES:
@@ -52,7 +53,7 @@ def _found(body: SeqStmts, counts: Counter[Var]) -> Iterator[int]:
         last = term
 
 
-def _term(stmt: Stmt) -> Term | None:
+def _term(stmt: Stmt, computed: frozenset[Var]) -> Term | None:
     """Return what a statement adds to an accumulator: a product of two matrices that have names."""
     call = stmt.value if isinstance(stmt, AssignStmt) else None
     if not isinstance(stmt, AssignStmt) or not isinstance(call, Call) or call.op.name != "tile.matmul_acc":
@@ -62,12 +63,12 @@ def _term(stmt: Stmt) -> Term | None:
     if not isinstance(acc, Var) or not isinstance(right, Var) or not isinstance(right.type, TileType):
         return None
     starts_anew = not isinstance(given.get("init_cond"), (Absent, type(None)))
-    return None if starts_anew else Term(call, acc, stmt.var, right.type.nbytes)
+    return None if starts_anew else Term(call, acc, stmt.var, 0 if right in computed else right.type.nbytes)
 
 
-def _only_reads(stmt: Stmt) -> bool:
-    """Return whether a statement makes a view, loads a tile or computes a number: nothing that is read changes."""
+def _only_reads(stmt: Stmt, computed: frozenset[Var]) -> bool:
+    """Return whether a statement makes a view, loads a tile, computes a number or nothing yet: what is read stays."""
     call = stmt.value if isinstance(stmt, AssignStmt) else None
-    if not isinstance(call, Call):
+    if not isinstance(stmt, AssignStmt) or not isinstance(call, Call):
         return False
-    return call.op.kind is Kind.SCALAR or call.op.name == "tile.load" or call.op.spec.is_view
+    return stmt.var in computed or call.op.kind is Kind.SCALAR or call.op.name == "tile.load" or call.op.spec.is_view

@@ -31,7 +31,7 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import ScalarType, join
+from tilewright.core.types import ScalarType, is_moving, join
 from tilewright.passes.liveness import Liveness, assigned_in, task_of
 from tilewright.records import record
 
@@ -115,7 +115,7 @@ class _Converter:
         if is_trivial(value):
             self.values[stmt.var] = value
             return
-        if stmt.var not in self.live.tracked and value is stmt.value:
+        if stmt.var not in self.live.tracked and value is stmt.value and not is_moving(stmt.var.type):
             out.append(stmt)
             return
         reach = bounds(value) if isinstance(value.type, ScalarType) else None

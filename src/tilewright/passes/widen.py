@@ -27,26 +27,15 @@ from tilewright.passes import simplify
 from tilewright.passes.apart import Apart
 from tilewright.passes.begun_sums import begun_sums
 from tilewright.passes.grid_forms import in_one_form
+from tilewright.passes.other_tiles import Widened
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
 from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
 from tilewright.passes.tile_axes import MADE, Axis, multiple_of
-from tilewright.records import record
 
 SHAPED = ("load", "slice", *MADE)
 """Ops that are told the shape of the tile that they give."""
-
-
-@record
-class Widened:
-    """A program with other tiles, and what was changed, a line for each grid."""
-
-    program: Program
-    notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return "\n".join((*(self.notes or ["every tile is as it was written"]), ""))
 
 
 def widened(program: Program, wanted: Wanted) -> Widened:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.backends.interface import Note
+from tilewright.backends.interface import RANKS, Note, Reach
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Invoke, Submit
 from tilewright.core.program import Program
-from tilewright.core.stmt import ForStmt
-from tilewright.core.visitor import expressions, statements
+from tilewright.core.stmt import ForStmt, SeqStmts
+from tilewright.core.visitor import bodies, expressions, statements
 from tilewright.passes.launches import launches, runs_side_by_side
 from tilewright.programs.explanation import Advice, Limit
 from tilewright.programs.work import Work
@@ -21,12 +21,12 @@ SHORT = 20e-6
 
 def advised(
     program: Program, work: Work, limits: Sequence[Limit], seconds: float, call_seconds: float, notes: Sequence[Note],
-    threads: int,
+    reach: Reach,
 ) -> tuple[Advice, ...]:  # fmt: skip
     """Return the changes most worth trying."""
     bytes_used = next((limit.share for limit in limits if limit.unit == "B/s" and not limit.is_passed), 0.0)
     found = [
-        *_threads(program, seconds, threads),
+        *_threads(program, seconds, reach),
         *_memory(notes, bytes_used),
         *_elements(bytes_used),
         *_scalars(notes),
@@ -36,24 +36,24 @@ def advised(
     return tuple(sorted(found, key=lambda each: -each.gain)[:MOST])
 
 
-def _threads(program: Program, seconds: float, threads: int) -> Iterator[Advice]:
+def _threads(program: Program, seconds: float, reach: Reach) -> Iterator[Advice]:
     """Yield which loops could run on more threads than they do."""
-    if threads < 2 or seconds < SHORT:
+    if reach.width < 2 or reach.noun == RANKS or seconds < SHORT:
         return
     for entry in program.entries:
         if any(launch.count for launch in launches(program, entry)):
-            yield from _few_turns(entry.name, program, threads)
+            yield from _few_turns(entry.name, program, reach)
             continue
         loop = next((stmt for stmt in statements(entry.body) if isinstance(stmt, ForStmt) and _starts(stmt)), None)
         if loop is None:
-            text = f"`{entry.name}` runs on one of {threads} threads: cut its rows into a `for ... in pl.parallel(...)`"
-            yield Advice(float(threads), text, entry.span.line)
+            text = f"`{entry.name}` runs on one of {reach}: cut its rows into a `for ... in pl.parallel(...)`"
+            yield Advice(float(reach.width), text, entry.span.line)
         else:
-            yield Advice(float(threads), _in_order(loop, threads), loop.span.line)
+            yield Advice(float(reach.width), _in_order(loop, reach), loop.span.line)
 
 
-def _in_order(loop: ForStmt, threads: int) -> str:
-    where = f"line {loop.span.line}: the turns of `{loop.loop_var.name_hint}` run in order, on one of {threads} threads"
+def _in_order(loop: ForStmt, reach: Reach) -> str:
+    where = f"line {loop.span.line}: the turns of `{loop.loop_var.name_hint}` run in order, on one of {reach}"
     if loop.kind is ForKind.Parallel:
         return f"{where}, since they hand values on or leave early: let each turn write what is its own"
     return f"{where}: pl.parallel in place of pl.range runs them side by side, where none needs another's result"
@@ -64,16 +64,33 @@ def _starts(loop: ForStmt) -> bool:
     return any(isinstance(expr, (Invoke, Submit)) for expr in calls)
 
 
-def _few_turns(name: str, program: Program, threads: int) -> Iterator[Advice]:
-    for loop in (stmt for stmt in statements(program[name].body) if isinstance(stmt, ForStmt)):
-        limits = [getattr(each, "value", None) for each in (loop.start, loop.stop, loop.step)]
-        if runs_side_by_side(loop) and all(isinstance(each, int) for each in limits):
-            turns = len(range(*(int(each or 0) for each in limits)))
-            if 0 < turns < threads:
-                text = (
-                    f"line {loop.span.line}: {turns} turns for {threads} threads: smaller tiles give each of them one"
-                )
-                yield Advice(threads / turns, text, loop.span.line)
+def _few_turns(name: str, program: Program, reach: Reach) -> Iterator[Advice]:
+    for loop in _side_by_side(program[name].body):
+        turns = _turns(loop, spans_nests=reach.spans_nests)
+        if 0 < turns < reach.width:
+            text = f"line {loop.span.line}: {turns} turns for {reach}: smaller tiles give each of them one"
+            yield Advice(reach.width / turns, text, loop.span.line)
+
+
+def _side_by_side(body: SeqStmts) -> list[ForStmt]:
+    """Return the outermost loops whose turns run side by side."""
+    found: list[ForStmt] = []
+    for stmt in body:
+        if isinstance(stmt, ForStmt) and runs_side_by_side(stmt):
+            found.append(stmt)
+        else:
+            found += [loop for inner in bodies(stmt) for loop in _side_by_side(inner)]
+    return found
+
+
+def _turns(loop: ForStmt, *, spans_nests: bool) -> int:
+    """Return how many turns run side by side, 0 where only a call tells."""
+    limits = [getattr(each, "value", None) for each in (loop.start, loop.stop, loop.step)]
+    if not all(isinstance(each, int) for each in limits):
+        return 0
+    own = len(range(*(int(each or 0) for each in limits)))
+    inner = _side_by_side(loop.body)
+    return own * _turns(inner[0], spans_nests=True) if spans_nests and len(inner) == 1 else own
 
 
 def _memory(notes: Sequence[Note], bytes_used: float) -> Iterator[Advice]:
@@ -105,7 +122,8 @@ def _calls(seconds: float, call_seconds: float) -> Iterator[Advice]:
 
 
 def _products(work: Work, limits: Sequence[Limit]) -> Iterator[Advice]:
-    used = next((limit.share for limit in limits if limit.unit == "FLOP/s"), 1.0)
-    if work.products > 0.5 * work.flops and work.flops and used < 0.4:
-        text = "products run at less than half of what multiply-adds give: rows and columns in multiples of 64 and"
-        yield Advice(min(0.8 / max(used, 0.05), 4.0), f"{text} inner dimensions of 256 and more keep them in registers")
+    unit = next((limit for limit in limits if limit.unit == "FLOP/s"), None)
+    if unit is not None and work.product is not None and unit.share < 0.4:
+        text = f"products run at less than half of the peak of {unit.name}: rows and columns in multiples of 64 and"
+        gain = min(0.8 / max(unit.share, 0.05), 4.0)
+        yield Advice(gain, f"{text} inner dimensions of 256 and more keep them in registers")

@@ -19,7 +19,6 @@ from tilewright.core.visitor import statements
 from tilewright.errors import ReturnMismatchError, UncallableError
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.tracebacks import brief
-from tilewright.interpret.hosts import host_functions
 from tilewright.passes.choices import MemoryPlanner, RuntimeKind
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
@@ -139,7 +138,7 @@ def compile(
         output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level, runtime
     )
     source = as_program(program)
-    if host_functions(source):
+    if source.hosts:
         return _distributed(source, how, target, distributed_config)
     return _stepped(source) if settings.debug() and not _ON_RANKS.get() else _compiled(source, how, target)
 

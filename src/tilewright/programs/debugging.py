@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from tilewright.backends.interface import find
+from tilewright.call.binding import Bound
 from tilewright.call.launch import runner_of
+from tilewright.core.access import OBSERVER
 from tilewright.core.program import Program
 from tilewright.forks import computed_once
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.steps import stepwise
 from tilewright.frontend.text import parse
 from tilewright.interpret.eager import eager
-from tilewright.interpret.hosts import host_functions
 from tilewright.interpret.stepper import Lines, SteppingMachine
+from tilewright.interpret.unwritten import Unwritten
 from tilewright.programs.entry import Entry
 from tilewright.programs.metadata import entry_of
 from tilewright.programs.platforms import INTERPRETER
@@ -33,7 +35,7 @@ class SteppedProgram:
         at: Mapping[str, int] | None = None,
         lines: Lines | None = None,
     ) -> None:
-        if hosts := host_functions(program):
+        if hosts := program.hosts:
             help = "debug the kernels that it dispatches, each on its own"
             raise TypeError(f"host function `{hosts[0].name}` runs on many ranks, which nobody steps through: {help}")
         self.program = program
@@ -43,7 +45,15 @@ class SteppedProgram:
     @computed_once
     def entry(self) -> Entry:
         """What callers start."""
-        return Entry(self.program, entry_of(self.program), runner_of(self))
+        return Entry(self.program, entry_of(self.program), self._run_bound)
+
+    def _run_bound(self, bound: Bound) -> tuple[Any, ...]:
+        """Run a call, and know meanwhile what nobody has written of the outputs that it allocated."""
+        token = OBSERVER.set(Unwritten([bound.values[position].array for position in bound.made]))
+        try:
+            return runner_of(self)(bound)
+        finally:
+            OBSERVER.reset(token)
 
     def ordered(self, seed: int | None, at: Mapping[str, int] | None) -> SteppedProgram:
         """Return the program with its parallel turns in a seed's order, and loops entered at a turn of theirs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from tilewright.programs.explored import Explored
 from tilewright.programs.platforms import DEFAULT
 
 if TYPE_CHECKING:
-    from tilewright.backends.interface import Anatomy, Note
+    from tilewright.backends.interface import Anatomy, Backend, Note, Reach
     from tilewright.call.binding import Bound
     from tilewright.core.enums import ParamDirection
     from tilewright.core.stmt import SeqStmts
@@ -27,25 +28,38 @@ ROUNDS, LONGEST = 20, 0.5
 class Explained(Explored):
     """What a compiled program says about its speed."""
 
+    ranks = 1
+    """How many run it together."""
+
+    @property
+    def backend(self) -> Backend:
+        """What computes for it."""
+        return self.loaded.code.backend
+
+    @property
+    def reach(self) -> Reach:
+        """What its turns run side by side on."""
+        from tilewright.call.thread_limit import thread_count
+
+        return self.backend.reach(thread_count())
+
     def explain(self, *args: Any, **named: Any) -> Explanation:
         """Return why a call takes as long as it does: what it did, what the machine can do, and what to try.
 
         The call is made some times over, so what it changes in place goes on changing.
         """
-        from tilewright.call.thread_limit import thread_count
         from tilewright.passes.stages import walked
         from tilewright.programs.advice import advised
         from tilewright.programs.explanation import Explanation
 
         bound = self.entry.bound(args, named)
         lowered = walked(self.source).stages[-1].after
-        work = _counted(lowered, self.entry.name, bound)
+        work = _counted(lowered, self.entry.name, bound, self.ranks)
         seconds, call_seconds = self._measured(bound, args, named)
-        code, names = self.loaded.code, [entry.name for entry in lowered.entries]
-        anatomy = code.backend.anatomy(lowered, names, code.target)
-        notes = [*anatomy.notes, *_loops(lowered, thread_count())]
+        anatomy, reach = self.anatomy(lowered), self.reach
+        notes = [*anatomy.notes, *(() if reach.spans_nests else _loops(lowered, reach))]
         needed = min(_argument_bytes(bound, self.entry.directions), work.loaded + work.stored or float("inf"))
-        limits = self._limits(work.flops, needed, seconds, thread_count())
+        limits = self._limits(work, needed, seconds)
         return Explanation(
             self.declared.name,
             self.platform,
@@ -55,9 +69,9 @@ class Explained(Explored):
             needed,
             work.loaded + work.stored,
             limits,
-            tuple(_done(lowered, anatomy, thread_count())),
+            tuple(_done(lowered, anatomy, reach)),
             tuple(_lines(notes, lowered)),
-            advised(lowered, work, limits, seconds, call_seconds, notes, thread_count()),
+            advised(lowered, work, limits, seconds, call_seconds, notes, reach),
         )
 
     def speed(self, *args: Any, **named: Any) -> Speed:
@@ -67,7 +81,7 @@ class Explained(Explored):
         """
         from tilewright.explore.page import Roofline, Speed
 
-        if self.loaded.code.backend.name == DEFAULT:
+        if self.backend.name == DEFAULT:
             args, named = tuple(map(_copied, args)), {name: _copied(value) for name, value in named.items()}
         found = self.explain(*args, **named)
         most = {limit.unit: limit.most for limit in found.limits}
@@ -96,38 +110,36 @@ class Explained(Explored):
         alone = timed(prepared(native, bound), ROUNDS, elapsed, longest=LONGEST)
         return min(alone), min(called)
 
-    def _limits(self, flops: float, needed: float, seconds: float, threads: int) -> tuple[Limit, ...]:
-        """Return what of the processor's a call used; of other devices nothing was measured."""
-        from tilewright.native.peaks import peaks
+    def _limits(self, work: Work, needed: float, seconds: float) -> tuple[Limit, ...]:
+        """Return what of the machine's a call used, where that is known."""
+        from tilewright.call.thread_limit import thread_count
         from tilewright.programs.explanation import Limit
 
-        if self.loaded.code.backend.name != DEFAULT:
-            return ()
-        most = peaks(threads)
-        used = [("memory", "B/s", needed, most.bytes), ("FMA", "FLOP/s", flops, most.flops)]
-        return tuple(Limit(name, unit, amount / seconds, peak) for name, unit, amount, peak in used)
+        used = {"B/s": needed / seconds, "FLOP/s": work.flops / seconds}
+        peaks = self.backend.peaks(thread_count(), work.product)
+        return tuple(Limit(peak.name, peak.unit, used[peak.unit], peak.most) for peak in peaks)
 
 
-def _done(lowered: Program, anatomy: Anatomy, threads: int) -> Iterator[str]:
+def _done(lowered: Program, anatomy: Anatomy, reach: Reach) -> Iterator[str]:
     """Yield what was made of the whole program."""
     from tilewright.passes.launches import launches
 
     for entry in lowered.entries:
         for launch in launches(lowered, entry):
-            side = f"on up to {threads} threads" if launch.count else "on one thread"
-            yield f"starts {launch.what}, {side}: {launch.does}"
+            yield f"starts {launch.what}, {reach.side(bool(launch.count))}: {launch.does}"
     yield from (f"tiles of {note.text}" for note in anatomy.notes if note.kind == "tiles")
+    yield from (note.text for note in anatomy.notes if note.kind == "kernel")
     for memory in (memory for memory in anatomy.memory if memory.size >= LARGE):
         yield f"`{memory.function}` keeps {memory.size} bytes of tiles in memory, the rest in registers"
 
 
-def _loops(lowered: Program, threads: int) -> Iterator[Note]:
+def _loops(lowered: Program, reach: Reach) -> Iterator[Note]:
     """Yield which loops of entries run on several threads, and why others do not."""
     for entry in lowered.entries:
-        yield from _turns(entry.body, threads, is_inside=False)
+        yield from _turns(entry.body, reach, is_inside=False)
 
 
-def _turns(body: SeqStmts, threads: int, *, is_inside: bool) -> Iterator[Note]:
+def _turns(body: SeqStmts, reach: Reach, *, is_inside: bool) -> Iterator[Note]:
     from tilewright.backends.interface import Note
     from tilewright.core.enums import ForKind
     from tilewright.core.stmt import ForStmt
@@ -139,10 +151,10 @@ def _turns(body: SeqStmts, threads: int, *, is_inside: bool) -> Iterator[Note]:
         if isinstance(stmt, ForStmt) and stmt.span.is_known:
             why = "they hand values on or leave early" if stmt.kind is ForKind.Parallel else "no pl.parallel"
             why = "inside a turn of another loop" if is_inside else why
-            side = f"turns run side by side, on up to {threads}" if starts and not is_inside else f"in order: {why}"
-            yield Note("threads", side, stmt.span.filename, stmt.span.line)
+            side = f"turns run side by side, on up to {reach.width}" if starts and not is_inside else f"in order: {why}"
+            yield Note(reach.noun, side, stmt.span.filename, stmt.span.line)
         for inner in bodies(stmt):
-            yield from _turns(inner, threads, is_inside=is_inside or starts)
+            yield from _turns(inner, reach, is_inside=is_inside or starts)
 
 
 def _copied(value: Any) -> Any:
@@ -152,10 +164,10 @@ def _copied(value: Any) -> Any:
     return np.array(array_of(value)) if is_tensor(value) else value
 
 
-def _counted(lowered: Program, name: str, bound: Bound) -> Work:
+def _counted(lowered: Program, name: str, bound: Bound, ranks: int) -> Work:
     from tilewright.programs.work import Counter
 
-    return Counter(lowered).call(lowered[name], bound.values)
+    return Counter(lowered, ranks).call(lowered[name], bound.values)
 
 
 def _argument_bytes(bound: Bound, directions: Sequence[ParamDirection]) -> float:
@@ -173,7 +185,9 @@ def _argument_bytes(bound: Bound, directions: Sequence[ParamDirection]) -> float
 def _lines(notes: Sequence[Note], lowered: Program) -> Iterator[ExplainedLine]:
     from tilewright.programs.explanation import ExplainedLine
 
-    sources = {f.span.filename: f.span.source for f in lowered.function_list if f.span.source is not None}
+    known = [f.span for f in lowered.function_list if f.span.source is not None]
+    short = {os.path.basename(span.filename): span.source for span in known}  # as PTX has it
+    sources = short | {span.filename: span.source for span in known}
     by_line: dict[tuple[str, int], list[Note]] = {}
     for note in notes:
         if note.number:

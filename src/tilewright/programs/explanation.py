@@ -115,9 +115,10 @@ class Explanation:
         yield f"{self.name} on {self.platform}: {_time(self.seconds)}, {_time(self.call_seconds)} called from Python"
         yield f"  does     {_amount(self.flops, 'FLOP')}, {_amount(self.bytes, 'B')} of arguments"
         yield f"           {_amount(self.moved, 'B')} between tensors and tiles"
+        wide = max((8, *(len(limit.name) for limit in self.limits)))
         for limit in self.limits:
             used, most = (_amount(each, limit.unit) for each in (limit.used, limit.most))
-            yield f"  {limit.name:<8} {used} of {most} ({limit.said})"
+            yield f"  {limit.name:<{wide}} {used} of {most} ({limit.said})"
         yield f"  bound by {self.bound_by}"
         yield from ("", "what was made of it", *(f"  {fact}" for fact in self.facts))
         yield from ("", "line by line", *self._lines())

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.abi import Number
-from tilewright.backends.interface import Entries
+from tilewright.backends.interface import Anatomy, Entries
 from tilewright.core.program import Program
 from tilewright.programs.folder import Folder
 from tilewright.programs.profile import Profile
@@ -59,6 +59,11 @@ class Explored:
         """Return how long a call takes, held against what the machine can do, None where that is not known."""
         return None
 
+    def anatomy(self, lowered: Program) -> Anatomy:
+        """Return what its code is made of, which is compiled once more for that."""
+        code = self.loaded.code
+        return code.backend.anatomy(lowered, [entry.name for entry in lowered.entries], code.target)
+
     def explore(self, *args: Any, output: str | os.PathLike[str] | None = None, **named: Any) -> Path:
         """Write a page that shows the program at every stage, each line beside the one it came from; return its path.
 
@@ -73,17 +78,19 @@ class Explored:
 
     def page(self, *args: Any, **named: Any) -> Page:
         """Return what the page shows, as data."""
+        from tilewright.call.launch import on_host
         from tilewright.explore.gather import gathered
         from tilewright.explore.subject import Subject
         from tilewright.explore.watched import watched
+        from tilewright.interpret.hosts import host_functions
         from tilewright.passes.stages import walked
         from tilewright.version import __version__
 
-        source, code = self.source, self.loaded.code
+        source = self.source
         walk = walked(source)
-        names = [entry.name for entry in source.entries]
         lowered = walk.stages[-1].after
         called = self.entry.bound(args, named).values if args or named else None
+        is_seen = called is not None and not host_functions(source)
         return gathered(
             Subject(
                 source.name,
@@ -91,12 +98,12 @@ class Explored:
                 walk.stages,
                 self.platform,
                 __version__,
-                code.backend.anatomy(lowered, names, code.target),
+                self.anatomy(lowered),
                 self.stages["fusion"] if "fusion" in self.stages else "",
                 [(record.name, record.start, record.end) for record in self.profile.records],
                 [*self._facts()],
                 speed=None if called is None else self.speed(*args, **named),
-                watch=None if called is None else partial(watched, source, self.entry.name, called),
+                watch=partial(watched, source, self.entry.name, [*map(on_host, called or ())]) if is_seen else None,
             )
         )
 

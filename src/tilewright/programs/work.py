@@ -16,6 +16,7 @@ from tilewright.core.signature import symbols_told
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, expressions
+from tilewright.dtypes import DataType
 from tilewright.errors import TilewrightError
 from tilewright.interpret.evaluator import Frame
 from tilewright.interpret.machine import Machine
@@ -34,11 +35,20 @@ class Work:
     flops: float = 0.0
     products: float = 0.0
     """How many of them are those of matrix products."""
+    multiplied: DataType | None = None
+    """What the factors of most of these hold."""
     loaded: float = 0.0
     stored: float = 0.0
 
+    @property
+    def product(self) -> DataType | None:
+        """What its matrices hold, where most of it multiplies them."""
+        return self.multiplied if self.products > 0.5 * self.flops else None
+
     def add(self, other: Work, times: float = 1.0) -> None:
         """Let something count so often."""
+        if times * other.products > self.products:
+            self.multiplied = other.multiplied
         self.flops += times * other.flops
         self.products += times * other.products
         self.loaded += times * other.loaded
@@ -57,6 +67,8 @@ class Counter:
     """The functions of a lowered program, counted for one call."""
 
     program: Program
+    ranks: int = 1
+    """How often loops turn whose bounds no call tells: those over ranks."""
     machine: Machine = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,7 +111,7 @@ class Counter:
             return 1
         start, stop, step = (self._number(frame, each) for each in (stmt.start, stmt.stop, stmt.step))
         if start is None or stop is None or not step:
-            return 1
+            return self.ranks
         frame.values[stmt.loop_var] = start
         return len(range(start, stop, step))
 
@@ -127,9 +139,9 @@ def _op(call: Call) -> Work:
     spec = call.op.spec
     sizes = [_elements(each) for each in (*call.args, call)]
     if spec.name in _MULTIPLIED:
-        lhs, rhs = [_elements(arg) for arg in call.args if isinstance(arg.type, TileType)][-2:]
-        flops = 2 * math.sqrt(lhs * rhs * sizes[-1])
-        return Work(flops, flops)
+        factors = [arg.type for arg in call.args if isinstance(arg.type, TileType)][-2:]
+        flops = 2 * math.sqrt(math.prod(math.prod(factor.shape) for factor in factors) * sizes[-1])
+        return Work(flops, flops, factors[0].dtype)
     if spec.name in ("load", "store"):
         types = [each.type for each in (call, *call.args)]
         moved = next((math.prod(t.shape) * t.dtype.get_byte() for t in types if isinstance(t, TileType)), 0)

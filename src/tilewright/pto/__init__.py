@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.programs.pto_text.values import NoPtoError
+from tilewright.programs.pto_text.values import READERS, NoPtoError
 from tilewright.pto.compiled import CompiledKernelHandle
 from tilewright.pto.declarations import (
     PartitionTensorView,
@@ -74,7 +74,7 @@ from tilewright.pto.decorator import jit
 from tilewright.pto.handle import KernelHandle
 from tilewright.pto.host import empty_like
 from tilewright.pto.module import Module
-from tilewright.pto.source import parse
+from tilewright.pto.source import parse, refuse_text
 from tilewright.pto.specialization import merge_jit_modules
 from tilewright.pto.traced.enumerations import (
     PAT,
@@ -231,6 +231,9 @@ __all__ = [
     "vreg",
     "vreg_type",
 ]
+
+
+READERS.append(refuse_text)
 
 
 def __getattr__(name: str) -> Operation | type:

@@ -6,10 +6,12 @@ through; one without an entry for an architecture does not exist there.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
 
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.module import Op, Value
+from tilewright.pto.module import Op, Value, word_of
 from tilewright.pto.types import TileBuf
 from tilewright.records import record
 
@@ -46,9 +48,63 @@ textract | i8 f16 bf16 f32 | f8E4M3FN f8E5M2
 mgather mscatter | | i8 i16 i32 f16 bf16 f32 f8E4M3FN f8E5M2
 thistogram | | i16
 trandom | | i32
+tload | i8 i16 i32 i64 f16 bf16 f32 | f64 f8E4M3FN f8E5M2 f8E8M0FNU
+tstore[vec] tstore[mat] | i8 i16 i32 i64 f16 bf16 f32 |
+tstore[acc] tstore_fp tmov.fp textract_fp tinsert_fp | i32 f32 |
+tinsert[vec] | i8 f16 bf16 f32 | i32 f8E4M3FN f8E5M2
+tgather[index] | i16 i32 f16 f32 | i8
+tgather[index]@1 | i32 | i16
+tgather[mask] | i16 i32 f16 bf16 f32 | i8 f8E4M3FN f8E5M2
+tgather[eq] | i32 f16 f32 | i16
+tgather[gt] | f16 f32 | i16 i32
+tgatherb>0 | i8 i16 i32 f16 bf16 f32 f8E4M3FN f8E5M2 |
+mgather@1 mscatter@1 | i32 |
+tmatmul tmatmul.acc@1 tmatmul.bias tgemv tgemv.acc@1 tgemv.bias | i8 f16 bf16 f32 | f8E4M3FN f8E5M2
+tmatmul.mx tmatmul.mx.acc@1 tmatmul.mx.bias | f8E4M3FN f8E5M2 |
+tgemv.mx tgemv.mx.acc@1 tgemv.mx.bias | | f8E4M3FN f8E5M2
+tcolargmax tcolargmin | i8 i16 i32 f16 bf16 f32 |
+tcolargmax>0 tcolargmin>0 trowargmax>0 trowargmin>0 tpartargmax@2 tpartargmin@2 | i32 |
+tcmp>0 tcmps>0 tquant>0 | i8 |
+tquant tquant@1 tquant@2 tdequant@1 tdequant@2 tdequant>0 | f32 |
+tdequant | i8 i16 |
+tci>0 | i16 i32 |
+tconcatidx@2 tconcatidx@3 | i8 i16 i32 |
+tprint | i8 i16 i32 f16 f32 |
 """
-_BY_RESULT = frozenset(["texpands", "tsel", "tsels", "ttri", "trandom", "mgather"])
+"""Ops, what they take on A2/A3, and what A5 adds. `tstore[vec]` is a form of an op, `mgather@1` its operand with that
+number, from 0 on, and `tci>0` what it writes; an op alone stands for the first tile that it reads."""
+
+_BY_RESULT = frozenset(["texpands", "tsel", "tsels", "ttri", "trandom", "mgather", "tload"])
 """The ops whose result decides, since what they read holds something else."""
+
+
+@record
+class Leaving:
+    """What an accumulator's elements may become on their way out, on each architecture."""
+
+    a3: Mapping[str, tuple[str, ...]]
+    a5: Mapping[str, tuple[str, ...]]
+
+    def on(self, arch: str) -> Mapping[str, tuple[str, ...]]:
+        """Return the ways of an architecture."""
+        return self.a5 if arch == A5 else self.a3
+
+
+_PLAIN = {"f32": ("i32", "f32", "f16", "bf16"), "i32": ("i32", "f32", "f16", "bf16")}
+_SCALED = Leaving(
+    {"f32": ("i8",), "i32": ("i8", "f16", "i16")},
+    {"f32": ("i8", "f8E4M3FN", "f8E5M2", "f16", "bf16", "f32"), "i32": ("i8", "f16", "bf16")},
+)
+LEAVING = {
+    "tstore": Leaving(_PLAIN, _PLAIN),
+    "tstore_fp": Leaving(
+        {"f32": ("i8",), "i32": ("i8", "f16")},
+        {"f32": ("i8", "f16", "bf16", "f32"), "i32": ("i8", "f16", "bf16")},
+    ),
+    "tinsert": Leaving({"f32": ("f16", "bf16")}, {"f32": ("f16", "bf16", "f32"), "i32": ("i32",)}),
+    **dict.fromkeys(("tmov.fp", "textract_fp", "tinsert_fp"), _SCALED),
+}
+"""What leaves an accumulator, by the op; a `tstore` with a scale is as `tstore_fp`."""
 
 
 @record
@@ -65,7 +121,7 @@ class Taken:
 
 @cache
 def table() -> dict[str, Taken]:
-    """Return what each op takes, by its full name."""
+    """Return what each op takes, by its full name and what of it is meant."""
     found: dict[str, Taken] = {}
     for line in _TABLE.strip().splitlines():
         names, older, added = (part.split() for part in line.split("|"))
@@ -76,12 +132,53 @@ def table() -> dict[str, Taken]:
 
 def refuse_elements(op: Op, arch: str) -> None:
     """Raise where an op does not take the elements it is given on an architecture."""
-    taken = table().get(op.name)
-    value = _decisive(op) if taken else None
-    if taken is None or value is None:
+    named = _asked().get(op.name)
+    if named is None:
         return
+    for key in named:
+        value = _operand(op, key)
+        if value is not None and isinstance(value.type, TileBuf):
+            _refuse(op, value, key, arch)
+
+
+@cache
+def _asked() -> dict[str, list[str]]:
+    """Return the entries of each op, by its full name."""
+    found: dict[str, list[str]] = {}
+    for key in table():
+        found.setdefault(_NAME.split(key)[0], []).append(key)
+    return found
+
+
+_NAME = re.compile(r"[\[@>]")
+
+
+def _operand(op: Op, key: str) -> Value | None:
+    """Return the operand that an entry is about, None where it is about another form of the op, or there is none."""
+    form = key.partition("[")[2].partition("]")[0]
+    if form and form != _form(op):
+        return None
+    for mark, values in (("@", op.ins), (">", op.outs)):
+        _, found, place = key.partition(mark)
+        if found:
+            return values[int(place)] if int(place) < len(values) else None
+    return _decisive(op)
+
+
+def _form(op: Op) -> str:
+    """Return which form of an op this is, where it has several: the memory of what it reads, or how it gathers."""
+    first = op.ins[0].type if op.ins else None
+    if op.name != "pto.tgather":
+        return first.space.loc if isinstance(first, TileBuf) else ""
+    if "maskPattern" in op.attributes or "mask_pattern" in op.attributes:
+        return "mask"
+    is_index = len(op.ins) > 1 and isinstance(op.ins[1].type, TileBuf)
+    return "index" if is_index else word_of(op.attributes.get("cmpMode", "eq")).lower()
+
+
+def _refuse(op: Op, value: Value, key: str, arch: str) -> None:
     name = value.of(TileBuf).element.name
-    allowed = taken.on(arch)
+    allowed = table()[key].on(arch)
     if name.removeprefix("u").removeprefix("s") in allowed:
         return
     short = op.name.removeprefix("pto.")
@@ -89,13 +186,18 @@ def refuse_elements(op: Op, arch: str) -> None:
         message = f"there is no {short} on {CALLED[arch]}"
     else:
         message = f"{CALLED[arch]} {short} takes {' '.join(allowed)}, `%{value.name}` holds {name}"
-    raise PtoTypeMismatchError(message, help=_way_out(op, name, arch, allowed))
+    raise PtoTypeMismatchError(message, help=_way_out(value, key, arch, allowed))
 
 
-def _way_out(op: Op, name: str, arch: str, allowed: tuple[str, ...]) -> str:
-    if arch == A3 and name.removeprefix("u").removeprefix("s") in table()[op.name].a5:
+def _way_out(value: Value, key: str, arch: str, allowed: tuple[str, ...]) -> str:
+    element = value.of(TileBuf).element
+    if arch == A3 and element.name.removeprefix("u").removeprefix("s") in table()[key].a5:
         return 'A5 takes it: say `pto.target_arch = "a5"` in the attributes of the module'
-    return f"convert it to {allowed[-1]} with `pto.tcvt`" if allowed else "write the kernel without it"
+    if not allowed:
+        return "write the kernel without it"
+    alike = [each for each in allowed if each.startswith("i") == element.is_integer] or allowed
+    nearest = next((each for each in ("f32", "i32") if each in alike), alike[-1])
+    return f"convert it to {nearest} with `pto.tcvt`"
 
 
 def _decisive(op: Op) -> Value | None:

@@ -7,22 +7,31 @@ from __future__ import annotations
 
 from math import prod
 
-from tilewright.pto.elements import A3, A5, CALLED
+from tilewright.pto.asked import (
+    COLUMNS,
+    NZ,
+    ROWS,
+    apart,
+    by_rows,
+    holds,
+    lies_in,
+    plain,
+    shaped_alike,
+    short,
+    tiles_of,
+    valid_alike,
+)
+from tilewright.pto.elements import A3, A5, CALLED, LEAVING
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
-from tilewright.pto.module import Constants, Op, Value, word_of
+from tilewright.pto.module import Constants, Op, word_of
 from tilewright.pto.text.typetext import brief_text
-from tilewright.pto.types import Ptr, Scalar, Space, TensorView, TileBuf, VReg, show
+from tilewright.pto.types import Mask, Ptr, Scalar, Space, TensorView, TileBuf, VReg, show
 
 LINE = 32
 """Bytes that the machines move at once."""
 
 _BOXES = {1024: (16, 16), 32: (16, 2)}
 """The rows and columns of a box by its size in bytes, where its element does not matter."""
-
-
-def short(op: Op) -> str:
-    """Return an op's name as messages have it."""
-    return op.name.removeprefix("pto.")
 
 
 def _box(tile: TileBuf) -> tuple[int, int] | None:
@@ -65,42 +74,41 @@ def _refuse_broken_lines(op: Op, tile: TileBuf) -> None:
 
 
 def alike(op: Op, _: Constants) -> None:
-    """Refuse tiles of which different parts are valid."""
-    tiles = [value for value in (*op.ins, *op.outs) if isinstance(value.type, TileBuf)]
-    for value in tiles[:-1]:
-        _refuse_difference(op, value, tiles[-1])
+    """Refuse tiles that are not row-major, or of which different parts are valid; and precision of integers."""
+    values = [*tiles_of(op.ins[:2]), *op.outs]
+    by_rows(op, *values)
+    for value in values[:-1]:
+        valid_alike(op, value, values[-1])
+    refuse_precision(op)
 
 
-def _refuse_difference(op: Op, one: Value, other: Value) -> None:
-    a, b = one.of(TileBuf), other.of(TileBuf)
-    for found, wanted in ((a.valid_rows, b.valid_rows), (a.valid_cols, b.valid_cols)):
-        if found is not None and wanted is not None and found != wanted:
-            shapes = [f"{show(tile.valid_rows)}x{show(tile.valid_cols)}" for tile in (a, b)]
-            message = f"{short(op)}: `%{one.name}` and `%{other.name}` must be valid alike, got {' and '.join(shapes)}"
-            raise PtoValidShapeError(message, help="give both the same valid rows and columns")
+def refuse_precision(op: Op) -> None:
+    """Refuse precision where there is none to choose: of integers."""
+    element = op.outs[0].of(TileBuf).element
+    if "precision_mode" in op.attributes and not element.is_float:
+        message = f"{short(op)}: `precision_mode` is for floats, `%{op.outs[0].name}` holds {element}"
+        raise PtoAttributeError(message, help="leave it out: integers are exact")
 
 
 def in_vec(op: Op, constants: Constants) -> None:
-    """Refuse tiles outside the vector memory, and such as are not valid alike."""
-    for value in (*op.ins, *op.outs):
-        if isinstance(value.type, TileBuf) and value.type.space is not Space.VEC:
-            message = f"{short(op)}: `%{value.name}` must lie in vec, got {value.type.space.loc}"
-            raise PtoOperandError(message, help="move it with `pto.tmov`")
-    alike(op, constants)
+    """Refuse tiles outside the vector memory, and such as are not valid alike; and precision of integers."""
+    values = tiles_of((*op.ins, *op.outs))
+    for value in values:
+        lies_in(op, value, Space.VEC)
+    for value in values[:-1]:
+        valid_alike(op, value, values[-1])
+    refuse_precision(op)
 
 
 def equally_large(op: Op, constants: Constants) -> None:
     """Refuse a conversion between tiles of different shapes."""
-    source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
-    if (source.rows, source.cols) != (target.rows, target.cols):
-        message = f"{short(op)}: shapes must be equal, got {source.rows}x{source.cols} and {target.rows}x{target.cols}"
-        raise PtoTypeMismatchError(message, help="make one tile as large as the other")
-    _refuse_difference(op, op.ins[0], op.outs[0])
+    for value in tiles_of(op.ins):
+        shaped_alike(op, value, op.outs[0])
+        valid_alike(op, value, op.outs[0])
 
 
-_STORED = ("i8", "i16", "i32", "i64", "f16", "bf16", "f32")
 _SPACES = {A3: (Space.VEC, Space.MAT, Space.ACC), A5: (Space.VEC, Space.ACC)}
-_LAYOUTS = (("row_major", "none_box"), ("col_major", "none_box"), ("col_major", "row_major"))
+_LAYOUTS = (ROWS, COLUMNS, NZ)
 
 
 def stored(op: Op, constants: Constants) -> None:
@@ -143,10 +151,6 @@ def _refuse_counts(op: Op, have: int, want: int) -> None:
 
 
 def _refuse_plain_store(op: Op, tile: TileBuf, arch: str) -> None:
-    name = plain(tile.element)
-    if name not in _STORED:
-        message = f"{CALLED[arch]} tstore takes {' '.join(_STORED)}, `%{op.ins[0].name}` holds {tile.element}"
-        raise PtoTypeMismatchError(message, help="convert it with `pto.tcvt`")
     if arch == A5 and 1 not in (tile.rows, tile.cols) and (tile.blayout, tile.slayout) not in _LAYOUTS:
         message = f"A5 tstore takes no tile of blayout={tile.blayout}, slayout={tile.slayout}"
         raise PtoTypeMismatchError(message, help="move it into a row-major tile first")
@@ -154,12 +158,8 @@ def _refuse_plain_store(op: Op, tile: TileBuf, arch: str) -> None:
 
 def _refuse_accumulated(op: Op, tile: TileBuf, view: TensorView, arch: str) -> None:
     source, target = plain(tile.element), plain(view.element)
-    if len(op.ins) > 1:
-        older = {"i32": ("i8", "f16"), "f32": ("i8",)}
-        newer = {"i32": ("i8", "f16", "bf16"), "f32": ("i8", "f16", "bf16", "f32")}
-        allowed = (newer if arch == A5 else older).get(source, ())
-    else:
-        allowed = ("i32", "f32", "f16", "bf16") if source in ("i32", "f32") else ()
+    ways = LEAVING["tstore"] if len(op.ins) == 1 else LEAVING["tstore_fp"]
+    allowed = ways.on(arch).get(source, ())
     if target not in allowed:
         message = (
             f"{CALLED[arch]} tstore brings {source} of an accumulator to {' '.join(allowed) or 'nothing'}, got {target}"
@@ -196,11 +196,9 @@ def filled(op: Op, _: Constants) -> None:
         )
 
 
-def apart(op: Op, constants: Constants) -> None:
+def bits_apart(op: Op, constants: Constants) -> None:
     """Refuse an op on bits that writes what it reads, and tiles that are not valid alike."""
-    if op.ins[0] is op.outs[0]:
-        message = f"{short(op)}: `%{op.ins[0].name}` is read and written"
-        raise PtoOperandError(message, help="write into another tile")
+    apart(op, op.ins[0], op.outs[0])
     alike(op, constants)
 
 
@@ -214,6 +212,9 @@ def loaded(op: Op, constants: Constants) -> None:
         if tile.space is Space.VEC and (tile.blayout, tile.slayout) not in _LAYOUTS:
             message = f"A5 tload takes no tile of blayout={tile.blayout}, slayout={tile.slayout} in vec"
             raise PtoTypeMismatchError(message, help="load it row-major, and move it with `pto.tmov`")
+        if plain(tile.element) == "i64" and tile.pad > 1:
+            message = f"A5 tload fills i64 with zeros or nothing, `%{op.outs[0].name}` has pad={tile.pad}"
+            raise PtoTypeMismatchError(message, help="write pad=1 (zero) or pad=0 in its type")
         return
     if tile.space not in (Space.VEC, Space.MAT):
         message = f"A2/A3 tload fills a tile in vec or mat, `%{op.outs[0].name}` is in {tile.space.loc}"
@@ -223,7 +224,9 @@ def loaded(op: Op, constants: Constants) -> None:
 def comparable(op: Op, constants: Constants) -> None:
     """Refuse a comparison of tiles that are not alike, or into something else than bits."""
     a, b, target = op.ins[0].of(TileBuf), op.ins[1].of(TileBuf), op.outs[0].of(TileBuf)
-    _refuse_difference(op, op.ins[0], op.ins[1])
+    for value in (*op.ins[:2], op.outs[0]) if constants.arch == A3 else ():
+        lies_in(op, value, Space.VEC)
+    valid_alike(op, op.ins[0], op.ins[1])
     if constants.arch == A3 and None not in (a.valid_rows, target.valid_rows) and a.valid_rows != target.valid_rows:
         message = f"A2/A3 {short(op)}: the result has as many valid rows, got {a.valid_rows} and {target.valid_rows}"
         raise PtoValidShapeError(message, help=f"write v_row={a.valid_rows} in its type")
@@ -246,36 +249,14 @@ def partly(op: Op, constants: Constants) -> None:
             shapes = f"{show(extents[0])}x{show(extents[1])} of `%{value.name}` and {show(wanted[0])}x{show(wanted[1])}"
             message = f"{short(op)}: the result is valid where its sources are, got {shapes}"
             raise PtoValidShapeError(message, help="make more of the result valid")
+    for value, index in zip(op.ins[:count], op.ins[count:], strict=False):
+        holds(op, index, "i32")
+        shaped_alike(op, index, value)
+        valid_alike(op, index, value)
     needs_one = constants.arch == A3 or "arg" in op.name
     if needs_one and None not in wanted and all(None not in each and each != wanted for _, each in sources):
         message = f"{CALLED[constants.arch]} {short(op)}: one source must be valid where the result is"
         raise PtoValidShapeError(message, help=f"make {wanted[0]}x{wanted[1]} of one valid")
-
-
-def reduced(op: Op, _: Constants) -> None:
-    """Refuse a reduction whose result does not have one element for each row, or for each column."""
-    source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
-    is_by_rows = op.name.startswith("pto.trow")
-    keeps, folds = ("rows", "cols") if is_by_rows else ("cols", "rows")
-    kept = getattr(source, f"valid_{keeps}"), getattr(target, f"valid_{keeps}")
-    if None not in kept and kept[0] != kept[1]:
-        message = f"{short(op)}: valid {keeps} must be equal, got {kept[0]} and {kept[1]}"
-        raise PtoValidShapeError(message, help=f"give the result {kept[0]} valid {keeps}")
-    left = getattr(target, f"valid_{folds}")
-    if is_by_rows and left not in (None, 1):
-        message = f"{short(op)}: the result has one valid column, got {left}"
-        raise PtoValidShapeError(message, help="write v_col=1 in its type")
-    if 0 in (source.valid_rows, source.valid_cols):
-        raise PtoValidShapeError(f"{short(op)}: there is nothing to reduce", help="extents are positive")
-
-
-def multiplied(op: Op, _: Constants) -> None:
-    """Refuse a product of more rows or columns than the cube counts."""
-    for value in (*op.ins, *op.outs):
-        for extent in (value.of(TileBuf).valid_rows, value.of(TileBuf).valid_cols):
-            if extent is not None and not 1 <= extent <= 4095:
-                message = f"{short(op)}: valid extents are 1 to 4095, `%{value.name}` has {extent}"
-                raise PtoValidShapeError(message, help="split the product")
 
 
 def counted(op: Op, _: Constants) -> None:
@@ -292,11 +273,6 @@ def counted(op: Op, _: Constants) -> None:
 
 
 # registers
-
-
-def plain(element: Scalar) -> str:
-    """Return an element type's name without its sign."""
-    return element.name.removeprefix("u").removeprefix("s") if element.is_integer else element.name
 
 
 def rectifiable(op: Op, _: Constants) -> None:
@@ -341,6 +317,7 @@ PAIRS = {
 """What a conversion of lanes must say, by its types: how it rounds (R), whether it saturates (S), which part (P)."""
 _SAID = {"R": "rnd", "S": "sat", "P": "part"}
 _ALIASES = {"rnd": "round_mode"}
+_PREFIXES = {"rnd": "ROUND_", "part": "PART_"}
 
 
 def _signed(element: Scalar) -> str:
@@ -357,11 +334,33 @@ def paired(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(
             f"vcvt cannot go from {source} to {target}", help=f"from {source} it goes to {', '.join(ways) or 'nothing'}"
         )
+    _refuse_tokens(op, source, target)
     said = [letter for letter, name in _SAID.items() if {name, _ALIASES.get(name)} & op.attributes.keys()]
     for letter, name in _SAID.items():
         if (letter in needed) != (letter in said):
             verb = "needs" if letter in needed else "takes no"
             raise PtoAttributeError(f"vcvt from {source} to {target} {verb} `{name}`", help=_attributes(needed))
+
+
+_TOKENS = {"rnd": "RAFCZO", "sat": ("SAT", "NOSAT", "RS_ENABLE", "RS_DISABLE")}
+
+
+def _refuse_tokens(op: Op, source: Scalar, target: Scalar) -> None:
+    """Refuse words that say nothing to a conversion of lanes, and a mask of other lanes than its source's."""
+    parts = (
+        ("EVEN", "ODD") if 2 in (source.bits // target.bits, target.bits // source.bits) else ("P0", "P1", "P2", "P3")
+    )
+    for name, allowed in (*_TOKENS.items(), ("part", parts)):
+        given = op.attributes.get(name, op.attributes.get(_ALIASES.get(name, name)))
+        words = [word for each in allowed for word in (each, f"{_PREFIXES.get(name, '')}{each}")]
+        if given is not None and word_of(given).upper() not in words:
+            message = f"vcvt from {source} to {target}: `{name}` is {word_of(given)}"
+            raise PtoAttributeError(message, help=f"one of {', '.join(allowed)}")
+    mask = next((value for value in op.operands[1:] if isinstance(value.type, Mask)), None)
+    wanted = min(source.bits, 32)
+    if mask is not None and mask.of(Mask).bits != wanted:
+        message = f"vcvt from {source} takes !pto.mask<b{wanted}>, `%{mask.name}` is {mask.type}"
+        raise PtoTypeMismatchError(message, help="make the mask with the width of the lanes that are read")
 
 
 def _attributes(needed: str) -> str:

@@ -73,6 +73,8 @@ class Constants(dict[Value, int]):
     """What values are that a constant defines, and whose rules hold: those of `a3` or `a5`, or of no machine."""
 
     arch = ""
+    said = ""
+    """The architecture as the text has it."""
 
 
 @dataclass(slots=True)

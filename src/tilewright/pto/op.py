@@ -7,7 +7,7 @@ its meaning as statements of the tile IR. Nothing else in the code base lists op
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from inspect import CO_VARARGS
 from itertools import islice
 from types import CodeType
@@ -15,10 +15,12 @@ from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
+from tilewright.pto.example import Example
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Constants as Constants
 from tilewright.pto.module import Number, Op
 from tilewright.pto.text.form import Form
+from tilewright.pto.text.kinds import row_of
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import INDEX, Ptr, Scalar, Space, TensorView, TileBuf, Type, VReg
 from tilewright.records import record
@@ -33,6 +35,8 @@ Rule: TypeAlias = Callable[[Op, Constants], None]
 Numbers whose text already contradicts a type are refused; what only the running program knows is held to the same when
 it runs.
 """
+Examples: TypeAlias = Example | Mapping[str, Example] | str | None
+"""A kernel that runs each of an op's names, kernels by the names that they run, or lines for a frame around them."""
 
 
 @record
@@ -63,6 +67,8 @@ class Declaration:
     """Whether it knows what the bits of numbers mean of which one value holds several, or that no type here has."""
     meets: int = 1
     """How many work items see each other at it."""
+    example: Examples = None
+    """A kernel that runs it, for all of its names or by name; ops without one stand in those of others."""
 
     def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
         """Write what an op does, given as many of its operands as its lowering takes; return its results."""
@@ -91,6 +97,7 @@ def declare(
     widens: float = 1,
     knows_packed: bool = False,
     meets: int = 1,
+    example: Examples = None,
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 
@@ -101,7 +108,7 @@ def declare(
     def signed_in(lowering: Lowering) -> Lowering:
         made = Declaration(
             form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens,
-            knows_packed, meets,
+            knows_packed, meets, example,
         )  # fmt: skip
         for name in (f"{dialect}.{word}" for word in words.split()):
             if OPS.setdefault(name, made) is not made:
@@ -111,15 +118,15 @@ def declare(
     return signed_in
 
 
-def unmeant(names: str, form: Form, family: str, rule: Rule | None = None) -> None:
-    """Declare ops that are read, printed and verified, and that nothing here can run: a kernel with one is refused."""
+def unmeant(names: str, form: Form, family: str, reason: str) -> None:
+    """Declare ops that are read, printed and verified, and that nothing can run: a kernel with one is refused."""
 
     def refuse(machine: object, op: Op) -> None:
-        raise PtoUnsupportedOpError(f"`{op.name}` cannot be run here ({family})")
+        raise PtoUnsupportedOpError(f"`{op.name}` cannot be run here ({family})", help=reason)
 
     refuse.__module__ = sys._getframe(1).f_globals["__name__"]  # pyright: ignore[reportPrivateUsage]
-    refuse.__doc__ = f"Read, printed and verified; nothing here runs it yet ({family})."
-    declare(names, form, rule=rule, is_by_bytes=True, family=family)(refuse)
+    refuse.__doc__ = f"Read, printed and verified, and refused where it would run: {reason}."
+    declare(names, form, is_by_bytes=True, family=family)(refuse)
 
 
 # what rules share
@@ -164,11 +171,11 @@ def within(*spaces: Space) -> Rule:
 
 def reach(op: Op, _: Constants) -> None:
     """Raise where a pointwise op would read beyond a source to fill its output."""
-    target = op.outs[0].of(TileBuf)
-    for value in op.ins:
+    target, kinds = op.outs[0].of(TileBuf), OPS[op.name].form.words["ins"].kinds
+    for value, letter in zip(op.ins, row_of(kinds, [value.type for value in op.ins]), strict=False):
         source = value.type
-        if not isinstance(source, TileBuf):
-            continue
+        if not isinstance(source, TileBuf) or (letter == "z" and "t" in kinds):
+            continue  # a scratch tile is as large as it likes
         if (target.valid_rows or 0) > source.rows or (target.valid_cols or 0) > source.cols:
             filled = f"{target.valid_rows or '?'}x{target.valid_cols or '?'}"
             message = f"`{op.name}` fills {filled} elements, `%{value.name}` holds {source.rows}x{source.cols}"

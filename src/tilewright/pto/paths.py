@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from tilewright.pto.elements import A3, A5, CALLED
+from tilewright.pto.asked import NZ, ROWS, laid_out_as, plain, short
+from tilewright.pto.elements import A3, A5, CALLED, LEAVING
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
-from tilewright.pto.laws import plain, short
 from tilewright.pto.module import Constants, Op, Value, word_of
-from tilewright.pto.types import Space, TileBuf
+from tilewright.pto.types import INDEX, Scalar, Space, TileBuf
 
 
 def _layout(tile: TileBuf) -> tuple[str, str]:
     return tile.blayout, tile.slayout
 
 
-NZ = ("col_major", "row_major")
-"""Boxes of rows, in columns."""
 _MOVES = {
     Space.MAT: (Space.LEFT, Space.RIGHT, Space.BIAS, Space.SCALING),
     Space.VEC: (Space.VEC,),
     Space.ACC: (Space.MAT, Space.VEC),
 }
-_BROUGHT = {
-    A3: {"f32": ("i8",), "i32": ("i8", "f16", "i16")},
-    A5: {"f32": ("i8", "f8E4M3FN", "f8E5M2", "f16", "bf16", "f32"), "i32": ("i8", "f16", "bf16")},
-}
-"""What scales per column make of an accumulator's elements."""
 
 
 def _refuse_move(op: Op, source: TileBuf, target: TileBuf, wanted: str) -> None:
@@ -54,8 +47,23 @@ def moved(op: Op, constants: Constants) -> None:
         message = f"{short(op)}: `accToVecMode` is for acc to vec"
         raise PtoAttributeError(message, help="leave it out")
     scales = [each for each in factors if isinstance(each.type, TileBuf)]
+    mode = word_of(op.attributes.get("accToVecMode", "")).lower()
+    if factors and mode.startswith("dual"):
+        message = f"{short(op)}: halves for both vector cores ({mode}) are not scaled on their way"
+        raise PtoAttributeError(
+            message, help="leave the scale out, or move to each core with single_mode_vec0 and _vec1"
+        )
+    if arch == A3 and (tile.space, target.space) == (Space.ACC, Space.MAT):
+        _refuse_fractal(op, target)
     if scales or (tile.space is Space.ACC and not is_plain):
         _refuse_scales(op, tile, target, scales[:1], arch)
+
+
+def _refuse_fractal(op: Op, target: TileBuf) -> None:
+    """Refuse an accumulator's way into boxes of another size."""
+    if target.fractal != 512:
+        message = f"{CALLED[A3]} {short(op)}: boxes in mat have 512 bytes, `%{op.outs[0].name}` has {target.fractal}"
+        raise PtoTypeMismatchError(message, help="write fractal=512 in its type")
 
 
 def _refuse_scales(op: Op, source: TileBuf, target: TileBuf, scales: list[Value], arch: str) -> None:
@@ -66,7 +74,7 @@ def _refuse_scales(op: Op, source: TileBuf, target: TileBuf, scales: list[Value]
         if each.of(TileBuf).space is not Space.SCALING:
             found = each.of(TileBuf).space.loc
             raise PtoOperandError(f"{short(op)}: scales lie in scaling, `%{each.name}` is in {found}", help="move them")
-        made, allowed = plain(target.element), _BROUGHT[arch].get(plain(source.element), ())
+        made, allowed = plain(target.element), LEAVING["tmov.fp"].on(arch).get(plain(source.element), ())
         if made not in allowed:
             ways = f"{CALLED[arch]} {short(op)} brings {source.element} to {' '.join(allowed) or 'nothing'}"
             raise PtoTypeMismatchError(f"{ways}, got {target.element}", help="choose one of these for the result")
@@ -83,6 +91,17 @@ def extracted(op: Op, constants: Constants) -> None:
     ways[Space.MAT] = (Space.LEFT, Space.RIGHT, *((Space.SCALING,) if arch == A5 else ()))
     if target.space not in ways.get(source.space, ()):
         _refuse_move(op, source, target, "it takes parts of vec for vec, and of mat for left and right")
+    for value in op.ins[1:3]:
+        if isinstance(value.type, Scalar) and value.type != INDEX:
+            message = f"{short(op)}: rows and columns are counted in index, `%{value.name}` is {value.type}"
+            raise PtoTypeMismatchError(message, help="cast it with `arith.index_cast`")
+    outer = "col_major" if arch == A5 else "row_major"
+    layouts = {Space.LEFT: (outer, "row_major"), Space.RIGHT: ("row_major", "col_major")}
+    if target.space in layouts:
+        laid_out_as(op, op.outs[0], layouts[target.space])
+    if arch == A5 and source.space is target.space is Space.VEC:
+        for value in (op.ins[0], op.outs[0]):
+            laid_out_as(op, value, ROWS)
 
 
 def _refuse_outside(op: Op, constants: Constants, part: tuple[int, ...], whole: tuple[int, ...]) -> None:
@@ -91,13 +110,6 @@ def _refuse_outside(op: Op, constants: Constants, part: tuple[int, ...], whole: 
         if first is not None and (first < 0 or first + extent > most):
             message = f"{short(op)}: {noun}s {first} to {first + extent} do not lie in {most}"
             raise PtoOperandError(message, help=f"the first {noun} is 0 to {most - extent}")
-
-
-_INSERTED = {
-    A3: {"f32": ("f16", "bf16")},
-    A5: {"f32": ("f16", "bf16", "f32"), "i32": ("i32",)},
-}
-_PLACED = {A3: ("i8", "f16", "bf16", "f32"), A5: ("i8", "i32", "f16", "bf16", "f32", "f8E4M3FN", "f8E5M2")}
 
 
 def inserted(op: Op, constants: Constants) -> None:
@@ -109,10 +121,18 @@ def inserted(op: Op, constants: Constants) -> None:
     ways = {Space.ACC: (Space.MAT,), Space.VEC: (Space.VEC, *((Space.MAT,) if arch == A5 else ()))}
     if target.space not in ways.get(source.space, ()):
         _refuse_move(op, source, target, "it puts acc into mat, and vec into vec")
-    allowed = _INSERTED[arch].get(come, ()) if source.space is Space.ACC else (come,) if come in _PLACED[arch] else ()
+    allowed = LEAVING["tinsert"].on(arch).get(come, ()) if source.space is Space.ACC else (come,)
     if go not in allowed:
         message = f"{CALLED[arch]} {short(op)} puts {come} of {source.space.loc} into {' '.join(allowed) or 'nothing'}"
         raise PtoTypeMismatchError(f"{message}, got {go}", help="convert with `pto.tcvt`")
-    if source.space is Space.ACC and not _layout(source) == _layout(target) == NZ:
-        message = f"{short(op)}: both tiles have blayout=col_major, slayout=row_major"
-        raise PtoTypeMismatchError(message, help="write both in their types")
+    if source.space is Space.ACC:
+        for value in (op.ins[0], op.outs[0]):
+            laid_out_as(op, value, NZ)
+        if arch == A3:
+            _refuse_fractal(op, target)
+    elif target.space is Space.MAT:
+        laid_out_as(op, op.ins[0], ROWS, NZ)
+        laid_out_as(op, op.outs[0], NZ)
+    elif arch == A5:
+        for value in (op.ins[0], op.outs[0]):
+            laid_out_as(op, value, ROWS)

@@ -28,6 +28,14 @@ SETTLED_NS = 100_000_000
 _OPENS_A_MODULE = re.compile(r"\s*(builtin\.)?module\s*(@[\w.$-]+\s*)?(attributes\s*\{|\{)|\s*func\.func\s")
 
 
+def refuse_text(text: str) -> None:
+    """Raise what is wrong with the text of a module."""
+    from tilewright.pto.text.parser import parse
+    from tilewright.pto.verify import verify
+
+    verify(parse(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """PTO text as it was read."""

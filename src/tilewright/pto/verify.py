@@ -43,7 +43,7 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
     archs = dict(_architectures(module, target))
     for func, visible in module.scopes():
         constants = Constants()
-        constants.arch = "" if is_portable else archs[func]
+        constants.arch, constants.said = ("", "") if is_portable else archs[func]
         checker = _Checker(visible, constants)
         checker.function(func)
         if constants.arch:
@@ -55,14 +55,14 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
     _refuse_recursion(calls)
 
 
-def _architectures(module: Module, outer: str) -> Iterator[tuple[Func, str]]:
-    """Yield every function with its architecture: what its module says, or the modules around it."""
+def _architectures(module: Module, outer: str) -> Iterator[tuple[Func, tuple[str, str]]]:
+    """Yield every function with its architecture, and how that is said, by its module or the modules around it."""
     said = module.attributes.get("pto.target_arch", outer)
     for item in module.items:
         if isinstance(item, Module):
             yield from _architectures(item, str(said))
         else:
-            yield item, A5 if said == A5 else A3
+            yield item, (A5 if said == A5 else A3, str(said))
 
 
 def _refuse_recursion(calls: dict[Func, dict[Func, Op]]) -> None:

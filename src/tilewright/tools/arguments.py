@@ -17,11 +17,19 @@ from tilewright.tools.naming import CommandError, check_known
 HELP = "a tensor as x=64x128 or x=fp16:64x128, a number as n=4, an axis with a name as M=100"
 USUAL = 24
 """The extent of an axis that nobody names."""
+RANKS = 2
+"""On how many ranks a host function runs unless somebody says so."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Let a parser take arguments."""
     parser.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help=HELP)
+
+
+def add_ranks(parser: argparse.ArgumentParser) -> None:
+    """Let a parser take on how many ranks a host function runs."""
+    text = f"on how many ranks a host function runs (default: {RANKS})"
+    parser.add_argument("--ranks", type=int, default=RANKS, metavar="N", help=text)
 
 
 def given(texts: Sequence[str]) -> dict[str, str]:
@@ -85,9 +93,9 @@ def tensor_of(text: str, usual: DataType | None = None) -> Any:
     return np.zeros(shape_of(shape), dtype.numpy)
 
 
-def inputs(function: Function, said: Mapping[str, str], seed: int = 0) -> dict[str, Any]:
+def inputs(function: Function, said: Mapping[str, str], seed: int = 0, usual: int = USUAL) -> dict[str, Any]:
     """Return random arguments for a function of a program; outputs that were not said are left out."""
-    axes = {name: int(number_of(name, said[name])) if name in said else USUAL for name in _symbols(function)}
+    axes = {name: int(number_of(name, said[name])) if name in said else usual for name in _symbols(function)}
     rng = np.random.default_rng(seed)
     params = zip(function.params, function.param_directions, strict=True)
     wanted = [param for param, direction in params if direction is not ParamDirection.Out or param.name_hint in said]

@@ -8,12 +8,18 @@ import json
 from tilewright.programs.bisection import SECONDS, Bisection, bisected
 from tilewright.programs.validate import WrongPassError
 from tilewright.tools import arguments, screen
+from tilewright.tools.calls import refuse_hosts
 from tilewright.tools.exploring import HOLDS
 from tilewright.tools.files import as_command, named, program_in
 
 ABOUT = """Run a kernel on random arguments after every pass, and as native code, and say which stage first changes the
 answer. The kernel and its arguments are then cut down to what shows it, and written as a file that can be run; the same
 for the text of any program, as `make fuzz` prints it. Ends with 1 where a stage is wrong."""
+EPILOG = """examples:
+  tilewright bisect kernel.py x=40x32                passes first, then native code
+  tilewright bisect kernel.py x=40x32 --passes-only  passes alone
+  tilewright bisect found.py -o small.py             of a failing random program, cut down to small.py
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _bisect(options: argparse.Namespace) -> None:
     said = arguments.given(options.arguments)
     program = program_in(*named(options.file), said)
+    refuse_hosts(program, "bisect", "runs one kernel after every pass")
     (entry,) = program.entries
     called = arguments.inputs(entry, said, options.seed)
     with screen.working(f"bisecting {program.name}"), as_command():

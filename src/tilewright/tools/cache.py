@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from time import time
 from typing import NamedTuple
@@ -122,7 +122,7 @@ def _ls(options: argparse.Namespace) -> None:
     else:
         lines = [(row.key[:12], row.kind, _bytes(row.size), _age(row.since), row.title) for row in rows]
         _print_table(("key", "kind", "size", "age", "name"), lines)
-        print(f"{len(rows)} entries, {_bytes(sum(row.size for row in rows))}, in {_printable(directory.path)}")
+        print(f"{_counted(rows)}, {_bytes(sum(row.size for row in rows))}, in {_printable(directory.path)}")
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -169,7 +169,7 @@ def _verify(options: argparse.Namespace) -> None:
         _print_json({"checked": len(ours), "removed": removed, "damaged": [row.plain() for row in rows]})
     else:
         _print_table(("file", "problem"), [(row.path, row.problem.value) for row in rows if row.problem])
-        print(f"{len(ours)} entries checked, {len(damaged)} damaged, {removed} removed")
+        print(f"{_counted(ours)} checked, {len(damaged)} damaged, {removed} removed")
     if damaged:
         help = "none is used; `tilewright cache verify --delete` removes those that you own"
         raise CacheCommandError(f"{len(damaged)} damaged" + ("" if options.delete else f"\n    help: {help}"))
@@ -233,6 +233,10 @@ def _row(directory: Directory, file: File, label: Label | Miss) -> Row:
     known = (None, None, None) if isinstance(label, Miss) else (label.name, label.version, label.created)
     problem = label if isinstance(label, Miss) else None
     return Row(file.key, file.kind, file.format, *known, int(status.st_mtime), status.st_size, path, problem)
+
+
+def _counted(found: Sequence[object]) -> str:
+    return f"{len(found)} {'entry' if len(found) == 1 else 'entries'}"
 
 
 def _print_json(value: object) -> None:

@@ -52,10 +52,33 @@ Output is highlighted on a terminal and plain text elsewhere, and JSON with --js
 `show` reads again.
 """
 
+SHOW = """Print a program as the compiler sees it: what the front end read, or what a pass made of that. Kernels are
+read by their annotations, and by the arguments that are named behind the file; nothing is run."""
+SHOW_EXAMPLES = """examples:
+  tilewright show kernel.py                          what the front end read
+  tilewright show kernel.py --all                    after every pass that changed something
+  tilewright show kernels.py:softmax x=fp16:64x128   one of several kernels, for a tensor that is left open
+  tilewright show kernel.py --launches               what runs side by side, in which order
+  tilewright show kernel.py --pto                    as PTO text, which `tilewright pto run` takes
+"""
+OPS = """List the ops of the language, or explain one: its signatures, what it takes and gives, what NumPy, torch,
+Triton and Numba call it. A word that no op is called lists those that are about it."""
+OPS_EXAMPLES = """examples:
+  tilewright ops                all of them, by what they are about
+  tilewright ops row_max        one
+  tilewright ops torch.where    by what another library calls it
+  tilewright ops mask           all that are about something
+"""
+TOOLS = (
+    ("bench", "say how long a kernel takes", benching),
+    ("explain", "say why a kernel is slow", explain),
+    ("bisect", "find the pass that is wrong", bisect),
+)
+
 
 def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
     """Run a command; return 0, or 1 after printing what was wrong."""
-    options = _options(_parser(version), arguments)
+    options = _options(parser(version), arguments)
     command: Callable[[argparse.Namespace], None] = options.command
     try:
         command(options)
@@ -83,14 +106,17 @@ def _options(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -
     return options
 
 
-def _parser(version: str) -> argparse.ArgumentParser:
+def parser(version: str) -> argparse.ArgumentParser:
+    """Return what reads a command line."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         "tilewright", description="Look at kernels the way the compiler does.", epilog=EPILOG, formatter_class=raw
     )
     parser.add_argument("--version", action="version", version=f"tilewright {version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    show = commands.add_parser("show", help="print a program's IR", description="Print the IR of a program.")
+    show = commands.add_parser(
+        "show", help="print a program's IR", description=SHOW, epilog=SHOW_EXAMPLES, formatter_class=raw
+    )
     holds = "a Python file with annotated @pl.jit kernels, or else one @pl.program or @pl.function"
     show.add_argument("file", metavar="FILE[:KERNEL]", help=holds)
     arguments.add_to(show)
@@ -103,21 +129,23 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     stage.add_argument("--pto", action="store_true", help="as PTO text, where that can say it")
     show.add_argument("--types", action="store_true", help="write the type of every local")
-    _can_print_json(show)
+    screen.can_print_json(show)
     show.set_defaults(command=_show)
     exploring.configure(commands)
-    bench = commands.add_parser("bench", help="say how long a kernel takes", description=benching.ABOUT)
-    benching.configure(bench)
-    explain.configure(commands.add_parser("explain", help="say why a kernel is slow", description=explain.ABOUT))
-    bisect.configure(commands.add_parser("bisect", help="find the pass that is wrong", description=bisect.ABOUT))
-    ops = commands.add_parser("ops", help="list ops, or explain one", description="List ops, or explain one.")
+    for name, help, module in TOOLS:
+        module.configure(
+            commands.add_parser(name, help=help, description=module.ABOUT, epilog=module.EPILOG, formatter_class=raw)
+        )
+    ops = commands.add_parser(
+        "ops", help="list ops, or explain one", description=OPS, epilog=OPS_EXAMPLES, formatter_class=raw
+    )
     ops.add_argument(
         "name", nargs="?", metavar="NAME", help="as in add, pl.add, tile.add or np.where, or a word that is said of it"
     )
-    _can_print_json(ops)
+    screen.can_print_json(ops)
     ops.set_defaults(command=_ops)
     passes = commands.add_parser("passes", help="list the passes", description="List the passes in order.")
-    _can_print_json(passes)
+    screen.can_print_json(passes)
     passes.set_defaults(command=_passes)
     kept = commands.add_parser(
         "cache", help="look at the cache on disk", description=cache.ABOUT, epilog=cache.EPILOG, formatter_class=raw
@@ -138,10 +166,6 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     completion.configure(shells, parser)
     return parser
-
-
-def _can_print_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _show(options: argparse.Namespace) -> None:

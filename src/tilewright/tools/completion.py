@@ -44,23 +44,33 @@ def configure(parser: argparse.ArgumentParser, whole: argparse.ArgumentParser) -
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """Return what a shell runs to complete what a parser takes."""
-    words = list(_words(parser, ()))
+    words = list(_words(parser))
     if shell == "fish":
         return "".join(f"complete -c tilewright {_fish(word)}\n" for word in words)
-    paths = sorted({word.path for word in words}, key=len, reverse=True)
+    paths = sorted(dict.fromkeys(word.path for word in words), key=len, reverse=True)
     cases = "\n".join(f'    {_case(path)} said="{_listed(words, path)}" ;;' for path in paths)
     return ("autoload -U +X bashcompinit && bashcompinit\n" if shell == "zsh" else "") + BASH.format(cases=cases)
 
 
-def _words(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Word]:
+def commands_of(
+    parser: argparse.ArgumentParser, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Yield the commands of a parser and theirs, each with the words that lead to it."""
     for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
         if isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
-            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}  # pyright: ignore
             parsers = cast("dict[str, argparse.ArgumentParser]", action.choices)  # pyright: ignore
             for name, inner in parsers.items():
-                yield Word(path, name, helps.get(name, ""))
-                yield from _words(inner, (*path, name))
-        else:
+                yield (*path, name), inner
+                yield from commands_of(inner, (*path, name))
+
+
+def _words(parser: argparse.ArgumentParser) -> Iterator[Word]:
+    for path, inner in [((), parser), *commands_of(parser)]:
+        for action in inner._actions:  # pyright: ignore[reportPrivateUsage]
+            choices = cast("list[argparse.Action]", getattr(action, "_choices_actions", ()))
+            yield from (Word(path, choice.dest, choice.help or "") for choice in choices)
+            is_word = not choices and not action.option_strings
+            yield from (Word(path, str(choice), action.help or "") for choice in (action.choices or ()) if is_word)
             yield from (Word(path, option, action.help or "") for option in action.option_strings)
 
 

@@ -18,6 +18,7 @@ from tilewright.explore.writer import html_of, unpacked, write
 from tilewright.passes.stages import Walk, walked
 from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
+from tilewright.tools.calls import checked_ranks, inputs_of, refuse_hosts
 from tilewright.tools.files import UntoldError, as_command, called_in, compiled_in, named, program_in
 from tilewright.tools.naming import CommandError
 
@@ -31,7 +32,7 @@ the IR after each pass, LLVM or Triton IR and PTX, machine code, memory, launche
 no server and no network. A kernel that is refused gets a page too, with the stage that refused it."""
 ACCESS = """Run a small call in the interpreter and say which elements of each argument its turns read and write: gaps,
 overlaps, repeated and strided reads, races, elements that nobody wrote. -o writes a page that plays it, too."""
-HOLDS = "a Python file with @pl.jit kernels, or else one @pl.program or @pl.function, or a file of PTO text"
+HOLDS = "a file of @pl.jit kernels and host functions, or of one @pl.program or @pl.function, or of PTO text"
 
 
 EXPLORE_EXAMPLES = """examples:
@@ -40,6 +41,7 @@ EXPLORE_EXAMPLES = """examples:
   tilewright explore script.py --run                 the program that a script's first call has compiled
   tilewright explore kernel.py x=40x32 --access      with what each turn touches, and how fast it is
   tilewright explore kernel.py --platform cuda       Triton IR, PTX and machine code of a GPU
+  tilewright explore ring.py:ring --ranks 4          a host function, and what it dispatches
   tilewright explore kernel.pto                      PTO text, line by line
 
 On the page: point at a line to see what it became, click to hold on to it, ? for the keys. The address says where you
@@ -80,6 +82,7 @@ def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def _configure_explore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
     arguments.add_to(parser)
+    arguments.add_ranks(parser)
     parser.add_argument("-o", "--output", metavar="PAGE", help="where to write it (default: KERNEL.html)")
     parser.add_argument("--platform", metavar="NAME", help="what to compile for: cpu, cuda, interpret (default: cpu)")
     parser.add_argument("--run", action="store_true", help="run the file, and show the program of its first call")
@@ -102,7 +105,7 @@ def _explore(options: argparse.Namespace) -> None:
     try:
         with screen.working(f"compiling {file}"):
             compiled = _compiled(options, file, kernel, said)
-        called = arguments.inputs(compiled.entry.function, said) if options.access else {}
+        called = inputs_of(compiled, said, options.ranks) if options.access else {}
     except (InternalError, CommandError, ResultCountError, UntoldError):
         raise
     except TilewrightError as error:
@@ -125,7 +128,7 @@ def _shown(page: Page, options: argparse.Namespace, name: str, said: str = "") -
 
 def _compiled(options: argparse.Namespace, file: str, kernel: str | None, said: Mapping[str, str]) -> CompiledProgram:
     if not options.run:
-        return compiled_in(file, kernel, said, options.platform)
+        return compiled_in(file, kernel, said, options.platform, checked_ranks(options.ranks))
     if said or options.platform:
         raise CommandError("--run takes the calls as the file makes them: leave out arguments and --platform")
     return called_in(file, kernel)
@@ -147,6 +150,7 @@ def _access(options: argparse.Namespace) -> None:
     file, kernel = named(options.file)
     said = arguments.given(options.arguments)
     compiled = compiled_in(file, kernel, said, "interpret")
+    refuse_hosts(compiled.declared, "access", "shows the turns of one kernel")
     called = arguments.inputs(compiled.entry.function, said)
     with screen.working("watching"), as_command():
         page = compiled.page(**called)

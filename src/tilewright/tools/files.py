@@ -23,10 +23,13 @@ from tilewright.programs.compiler import compile
 from tilewright.programs.config import RunConfig
 from tilewright.programs.platforms import DEFAULT
 from tilewright.programs.program import CompiledProgram
-from tilewright.tools.arguments import check_names, is_number, number_of, tensor_of
+from tilewright.tools.arguments import RANKS, check_names, is_number, number_of, tensor_of
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.pto import entry_of, lowered
 from tilewright.tools.pto_texts import module_in
+
+STARTED = (KernelKind.ENTRY, KernelKind.HOST)
+"""The kernels that callers start."""
 
 
 def named(text: str) -> tuple[str, str | None]:
@@ -49,15 +52,21 @@ def program_in(path: str, kernel: str | None = None, said: Mapping[str, str] | N
 
 
 def compiled_in(
-    path: str, kernel: str | None = None, said: Mapping[str, str] | None = None, platform: str | None = None
+    path: str,
+    kernel: str | None = None,
+    said: Mapping[str, str] | None = None,
+    platform: str | None = None,
+    ranks: int = RANKS,
 ) -> CompiledProgram:
-    """Return that program, compiled."""
+    """Return that program, compiled: a host function for so many ranks."""
     found = _found(path, kernel)
     if isinstance(found, Program):
         made = compile(found, platform=platform)
     else:
         with as_command():
-            made = found.compile(**_arguments(found, said or {}), config=RunConfig(platform=platform or DEFAULT))
+            devices = range(ranks) if found.kind is KernelKind.HOST else None
+            config = RunConfig(platform=platform or DEFAULT, device_ids=devices)
+            made = found.compile(**_arguments(found, said or {}), config=config)
     check_names(said or {}, _parameters(found), made.declared.entries)
     return made
 
@@ -95,7 +104,7 @@ def called_in(path: str, kernel: str | None = None) -> CompiledProgram:
 
 def _programs(kernel: pl.JITFunction) -> list[CompiledProgram]:
     """Return what calls of a kernel have had compiled, the first one first."""
-    return list(kernel._cache.values()) if kernel.kind is KernelKind.ENTRY else []  # pyright: ignore
+    return list(kernel._cache.values()) if kernel.kind in STARTED else []  # pyright: ignore
 
 
 def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
@@ -112,7 +121,7 @@ def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
 
 def _is_entry(value: object, module: Mapping[str, Any]) -> bool:
     """Return whether a value is a kernel that the file itself defines, for callers to start."""
-    return isinstance(value, pl.JITFunction) and value.kind is KernelKind.ENTRY and value.function.__globals__ is module
+    return isinstance(value, pl.JITFunction) and value.kind in STARTED and value.function.__globals__ is module
 
 
 def _chosen(kernels: Sequence[pl.JITFunction], name: str | None) -> pl.JITFunction:
@@ -120,10 +129,18 @@ def _chosen(kernels: Sequence[pl.JITFunction], name: str | None) -> pl.JITFuncti
     if name is not None:
         check_known(name, names, "@pl.jit kernel", f"the file has {', '.join(names) or 'none'}")
         return kernels[names.index(name)]
+    kernels = [kernel for kernel in kernels if not _takes_windows(kernel)] or kernels
+    names = [kernel.name for kernel in kernels]
     if len(kernels) > 1:
         message, second = f"Multiple @pl.jit kernels found: {', '.join(names)}", kernels[1].captured
         raise ResultCountError(message, spans=[second.span(second.node)], help=f"pick one, as in FILE:{names[0]}")
     return kernels[0]
+
+
+def _takes_windows(kernel: pl.JITFunction) -> bool:
+    """Return whether only a host function can start a kernel, which makes its windows."""
+    types = [says.type for says in kernel.declared(Resolver.of(kernel.function))]
+    return any(isinstance(type_, TensorType) and type_.is_window for type_ in types)
 
 
 def _arguments(kernel: pl.JITFunction, said: Mapping[str, str]) -> dict[str, Any]:

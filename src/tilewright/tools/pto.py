@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, prod
 from pathlib import Path
@@ -34,8 +35,8 @@ EPILOG = """examples:
   tilewright pto diff before.pto after.pto                          what they say differently
   tilewright pto explain trowsum                                    one op: form, meaning, rules, a kernel
 
-Arguments are given by the names the function has for them. A pointer takes a .npy file, or random, zeros, ones or
-arange with a shape; a scalar takes a number.
+Arguments are given by the names the function has for them. A pointer takes a .npy file, or random, zeros, ones,
+arange, a number or a range of integers (1..9) with a shape; a scalar takes a number.
 """
 
 MAKERS: Mapping[str, Callable[[Any, tuple[int, ...]], Any]] = {
@@ -75,19 +76,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--seed", type=int, default=0, help="of random buffers (default: 0)")
     run.add_argument("--save", metavar="DIR", type=Path, help="write every buffer as it is afterwards to NAME.npy")
     run.set_defaults(command=_run)
+    for each in (check, run):
+        screen.can_print_json(each)
     pto_texts.configure(commands)
 
 
 def _check(options: argparse.Namespace) -> None:
-    for path in options.files:
-        module = module_in(path)
-        launchable = _launchable(module)
-        for func in launchable:
-            program = lowered(module, func, options.target)
-            if options.show:
-                screen.titled(f"{path} @{func.name}", "as tile IR", program.as_python(concise=True))
-        names = ", ".join(f"@{func.name}" for func in launchable)
-        print(f"{path}: {f'{names} can be launched' if names else 'nothing to launch'}")
+    found = {str(path): _checked(path, options) for path in options.files}
+    if options.json:
+        screen.json_text(json.dumps([{"file": path, "launchable": names} for path, names in found.items()]))
+        return
+    for path, names in found.items():
+        listed = ", ".join(f"@{name}" for name in names)
+        print(f"{path}: {f'{listed} can be launched' if names else 'nothing to launch'}")
+
+
+def _checked(path: Path, options: argparse.Namespace) -> list[str]:
+    """Return the names of the functions of a file that can be launched."""
+    module = module_in(path)
+    launchable = _launchable(module)
+    for func in launchable:
+        program = lowered(module, func, options.target)
+        if options.show and not options.json:
+            screen.titled(f"{path} @{func.name}", "as tile IR", program.as_python(concise=True))
+    return [func.name for func in launchable]
 
 
 def _launchable(module: Module) -> list[Func]:
@@ -122,18 +134,24 @@ def _run(options: argparse.Namespace) -> None:
     func = entry_of(module, options.entry)
     if options.grid < 1:
         raise CommandError(f"--grid must be 1 or more, got {options.grid}")
-    given = _given(func, options.arguments)
-    rng = np.random.default_rng(options.seed)
-    values: list[Any] = [_value(argument, given[argument.name], rng) for argument in func.arguments]
+    values = given_values(func, options.arguments, options.seed)
     program = lowered(module, func, options.target)
     before = _copied(values)
-    _launch(program, options.platform, options.grid, values)
-    _report(_buffers(func, before), _buffers(func, values))
+    launch(program, options.platform, options.grid, values)
+    _report(_buffers(func, before), _buffers(func, values), is_json=options.json)
     if options.save is not None:
         _save(options.save, _buffers(func, values))
     if options.compare:
-        _launch(program, "interpret", options.grid, before)
+        launch(program, "interpret", options.grid, before)
         _agree(_buffers(func, values), _buffers(func, before))
+        if not options.json:
+            print("the interpreter agrees")
+
+
+def given_values(func: Func, texts: Sequence[str], seed: int) -> list[Any]:
+    """Return what a function is called with, as `NAME=VALUE` says it for each parameter."""
+    given, rng = _given(func, texts), np.random.default_rng(seed)
+    return [_value(argument, given[argument.name], rng) for argument in func.arguments]
 
 
 def _copied(values: Sequence[Any]) -> list[Any]:
@@ -185,10 +203,11 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     assert isinstance(argument.type, Ptr)
     dtype = argument.type.element.dtype.numpy
     maker, separator, shape = text.partition(":")
-    if separator and maker in MAKERS:
+    make = MAKERS.get(maker) or _numbers(maker)
+    if separator and make:
         extents = shape_of(shape)
         try:
-            made = MAKERS[maker](rng, extents)
+            made = make(rng, extents)
         except (MemoryError, ValueError) as error:
             raise CommandError(f"{argument.name}={text}: {error}") from None
         return (made if dtype.kind not in "iu" or maker != "random" else made * INTEGER_RANGE).astype(dtype)
@@ -198,6 +217,18 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     if loaded.dtype != dtype and not (loaded.dtype.kind == "V" and loaded.dtype.itemsize == dtype.itemsize):
         raise CommandError(f"{text} holds {loaded.dtype} elements, and {argument.name} points to {dtype}")
     return np.reshape(np.frombuffer(bytearray(loaded.tobytes()), dtype), loaded.shape)
+
+
+def _numbers(text: str) -> Callable[[Any, tuple[int, ...]], Any] | None:
+    """Return what fills a buffer with a number, or with integers of a range; nothing where the text is neither."""
+    low, between, high = text.partition("..")
+    try:
+        numbers = int(low, 0) if low.lstrip("-").isalnum() else float(low), int(high) if between else 0
+    except ValueError:
+        return None
+    if between:
+        return lambda rng, shape: rng.integers(*numbers, shape, endpoint=True)
+    return lambda rng, shape: np.full(shape, numbers[0])
 
 
 def _number(name: str, type_: Scalar, text: str) -> float:
@@ -211,7 +242,8 @@ def _number(name: str, type_: Scalar, text: str) -> float:
     return number
 
 
-def _launch(program: Program, platform: str, grid: int, values: Sequence[Any]) -> None:
+def launch(program: Program, platform: str, grid: int, values: Sequence[Any]) -> None:
+    """Run a program on values, which it may write."""
     from tilewright.programs.compiler import compile
 
     flat = [value.reshape(-1) if hasattr(value, "reshape") else value for value in values]
@@ -221,14 +253,21 @@ def _launch(program: Program, platform: str, grid: int, values: Sequence[Any]) -
         raise CommandError(str(error)) from None
 
 
-def _report(before: Mapping[str, Array], after: Mapping[str, Array]) -> None:
+def _report(before: Mapping[str, Array], after: Mapping[str, Array], *, is_json: bool) -> None:
     """Show what every buffer holds now."""
-    rows: list[tuple[str, str]] = []
-    for name, new in after.items():
-        changed = before[name].tobytes() != new.tobytes()
-        shape = "x".join(map(str, new.shape))
-        rows.append((f"{name} {shape} {new.dtype}", f"{_spread(new)}{', written' if changed else ''}"))
-    screen.columns(rows)
+    written = {name: before[name].tobytes() != new.tobytes() for name, new in after.items()}
+    if is_json:
+        facts = [
+            {"name": name, "shape": new.shape, "dtype": str(new.dtype), "holds": _spread(new), "written": written[name]}
+            for name, new in after.items()
+        ]
+        screen.json_text(json.dumps(facts))
+        return
+    shapes = {name: "x".join(map(str, new.shape)) for name, new in after.items()}
+    screen.columns(
+        (f"{name} {shapes[name]} {new.dtype}", f"{_spread(new)}{', written' if written[name] else ''}")
+        for name, new in after.items()
+    )
 
 
 def _spread(values: Array) -> str:
@@ -254,4 +293,3 @@ def _agree(native: Mapping[str, Array], interpreted: Mapping[str, Array]) -> Non
                 f"{name}[{at}] is {a[worst]:.9g}, and {b[worst]:.9g} in the interpreter\n"
                 "    help: this is a bug in Tilewright, not in your kernel: please report it"
             )
-    print("the interpreter agrees")

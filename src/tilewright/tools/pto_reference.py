@@ -6,14 +6,17 @@ import inspect
 import sys
 from collections.abc import Iterator
 from itertools import groupby
+from typing import NamedTuple
 
+from tilewright.pto.elements import LEAVING
 from tilewright.pto.elements import table as elements
+from tilewright.pto.examples.lines import example
 from tilewright.pto.laws import PAIRS
+from tilewright.pto.ops.quantizations import QUANTIZATIONS
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.usage import usage
 from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.naming import check_known
-from tilewright.tools.pto_example import example
 
 
 def pto_page() -> str:
@@ -26,6 +29,8 @@ def pto_page() -> str:
         f"[PTO text](pto.md) has the rest. {_counted()}",
         *(page(f"## {noun.title()}", _heading(noun), _rows(names)) for noun, names in nouns.items()),
         page("## Elements", _ELEMENTS, table(("Ops", "A2/A3", "A5"), _element_rows())),
+        page("## What leaves an accumulator", _LEAVING, table(("Ops", "From", "A2/A3", "A5"), _leaving_rows())),
+        page("## Modes of `pre_quant`", _MODES, table(("Mode", "Number", "From", "Makes"), _mode_rows())),
         page("## Conversions of lanes", _LANES, table(("From", "To", "Says"), _lane_rows())),
     )
 
@@ -39,8 +44,18 @@ def _counted() -> str:
 
 _ELEMENTS = """
 What ops on tiles take, by the architecture that `pto.target_arch` names: `"a5"`, or any other for A2/A3, which is meant
-where neither the text nor a kernel's `target=` says one. An integer stands for its width, with or without a sign. Ops
-that are not listed ask for no more than their form and rules.
+where neither the text nor a kernel's `target=` says one. An integer stands for its width, with or without a sign.
+`tstore[vec]` is a form of an op: the memory that it reads, or how it gathers; `mgather@1` is its operand with that
+number, from 0 on, and `tci>0` what it writes. An op alone stands for the first tile that it reads, or for the one it
+writes where it reads none. Ops that are not listed ask for no more than their form and rules.
+"""
+_LEAVING = """
+What the elements of an accumulator become as tile ops bring them out. A `tstore` with a scale is as `tstore_fp`.
+"""
+_MODES = """
+How `pto.mte_l0c_gm`, `_l1` and `_ub` convert what an accumulator holds, and the numbers of these modes in the words of
+`pto.copy_matrix_cc_to_gm` and its like. The destination holds what the mode makes. `_scalar` modes take one factor,
+`_vec` modes a pointer to one for each column, the other two none.
 """
 _LANES = """
 `pto.vcvt` converts these lanes, and has to say how it rounds (`rnd`), whether it saturates (`sat`) and which part of
@@ -55,6 +70,21 @@ def _element_rows() -> list[tuple[str, str, str]]:
     for name, taken in elements().items():
         rows.setdefault((" ".join(taken.a3) or "-", " ".join(taken.a5)), []).append(f"`{name}`")
     return [(", ".join(names), *key) for key, names in rows.items()]
+
+
+def _leaving_rows() -> list[tuple[str, str, str, str]]:
+    """Return what an accumulator's elements may become, ops that make the same in one row."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for name, ways in LEAVING.items():
+        for source in sorted({*ways.a3, *ways.a5}):
+            made = (" ".join(each.get(source, ())) or "-" for each in (ways.a3, ways.a5))
+            rows.setdefault((source, *made), []).append(f"`pto.{name}`")  # pyright: ignore[reportArgumentType]
+    return [(", ".join(names), *key) for key, names in rows.items()]
+
+
+def _mode_rows() -> list[tuple[str, str, str, str]]:
+    ways = QUANTIZATIONS.values()
+    return [(f"`{way.name}`", str(way.number), way.source or "-", " ".join(way.made) or "-") for way in ways]
 
 
 def _lane_rows() -> list[tuple[str, str, str]]:
@@ -89,24 +119,46 @@ def meaning(name: str) -> str:
     return " ".join((inspect.getdoc(OPS[name].lowering) or "").split())
 
 
-def explained(name: str) -> str:
+class Entry(NamedTuple):
+    """What there is to say about one op."""
+
+    name: str
+    form: str
+    meaning: str
+    rule: str
+    law: str
+    """What the machines ask."""
+    elements: dict[str, tuple[str, ...]]
+    """The element types that it takes, by architecture; none where its form and rule decide."""
+    example: str
+
+
+def entry(name: str) -> Entry:
     """Return what there is to say about one op; CommandError, with the nearest name, where there is none."""
     full = name if name in OPS else f"pto.{name}"
     check_known(full, OPS, "op of PTO", "docs/pto-reference.md lists them")
-    return page(*_entry(full))
+    declared, taken = OPS[full], elements().get(full)
+    rule, law = (inspect.getdoc(each) or "" if each else "" for each in (declared.rule, declared.law))
+    by_arch = {"A2/A3": taken.a3, "A5": taken.a5} if taken else {}
+    return Entry(full, usage(full, declared.form), meaning(full), rule, law, by_arch, example(full))
 
 
-def _entry(name: str) -> Iterator[str]:
-    declared = OPS[name]
-    yield f"#### `{name}`"
-    yield code(usage(name, declared.form), "mlir")
-    yield meaning(name)
-    if declared.rule is not None and (said := inspect.getdoc(declared.rule)):
-        yield f"Rule: {said}"
-    if declared.law is not None and (said := inspect.getdoc(declared.law)):
-        yield f"On a machine: {said}"
-    if taken := elements().get(name):
-        yield f"Elements: A2/A3 {' '.join(taken.a3) or 'none'}; A5 {' '.join(taken.a5)}."
-    if text := example(name, declared):
-        yield "A kernel that runs it, as in `tilewright pto run example.pto x0=random:8x64 ... out=zeros:8x64`:"
-        yield code(text, "mlir")
+def explained(name: str) -> str:
+    """Return an entry as a page."""
+    return page(*_paragraphs(entry(name)))
+
+
+def _paragraphs(said: Entry) -> Iterator[str]:
+    yield f"#### `{said.name}`"
+    yield code(said.form, "mlir")
+    yield said.meaning
+    if said.rule:
+        yield f"Rule: {said.rule}"
+    if said.law:
+        yield f"On a machine: {said.law}"
+    if said.elements:
+        taken = [f"{arch} {' '.join(names) or 'none'}" for arch, names in said.elements.items()]
+        yield f"Elements: {'; '.join(taken)}."
+    if said.example:
+        yield "A kernel that runs it; its first line says how:"
+        yield code(said.example, "mlir")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.source import shown
 from tilewright.tools import screen
@@ -39,6 +40,8 @@ def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     explain = commands.add_parser("explain", help="explain an op", description=about)
     explain.add_argument("name", metavar="OP", help="as in tadd or pto.tadd")
     explain.set_defaults(command=_explain)
+    for each in (fmt, lint, diff, explain):
+        screen.can_print_json(each)
 
 
 def module_in(path: Path) -> Module:
@@ -63,23 +66,33 @@ def _fmt(options: argparse.Namespace) -> None:
 
     texts = {path: _text(path) for path in options.files}
     changed = {path: new for path, text in texts.items() if (new := formatted(text, str(path))) != text}
+    if not options.check:
+        for path, text in changed.items():
+            path.write_text(text, encoding="utf-8")
+    if options.json:
+        screen.json_text(json.dumps({"changed": list(map(str, changed))}))
+    else:
+        said = "would be laid out anew" if options.check else "laid out anew"
+        print("".join(f"{path}: {said}\n" for path in changed), end="")
     if options.check and changed:
-        _end_with(f"{path}: would be laid out anew" for path in changed)
-    for path, text in changed.items():
-        path.write_text(text, encoding="utf-8")
-        print(f"{path}: laid out anew")
+        sys.exit(1)
 
 
 def _lint(options: argparse.Namespace) -> None:
     from tilewright.pto.lint import CHECKS, lint
 
+    if options.list and options.json:
+        screen.json_text(json.dumps({name: check.__doc__ for name, check in CHECKS.items()}))
+        return
     if options.list:
         screen.columns((name, check.__doc__ or "") for name, check in CHECKS.items())
         return
     if not options.files:
         raise CommandError("which files?\n    help: tilewright pto lint FILE ..., or --list for the checks")
     found = [finding for path in options.files for finding in lint(module_in(path))]
-    if found:
+    if options.json:
+        _end_with_json([{"at": str(f.span), "check": f.check, "message": f.message, "help": f.help} for f in found])
+    elif found:
         _end_with(shown(f.message, (f.span,), (), f"{f.help} ({f.check})") for f in found)
 
 
@@ -87,14 +100,26 @@ def _diff(options: argparse.Namespace) -> None:
     from tilewright.pto.difference import difference
 
     lines = difference(*map(module_in, options.files), context=max(0, options.context))
-    if lines:
+    if options.json:
+        _end_with_json(list(lines))
+    elif lines:
         _end_with((f"--- {options.files[0]}", f"+++ {options.files[1]}", *lines))
 
 
 def _explain(options: argparse.Namespace) -> None:
-    from tilewright.tools.pto_reference import explained
+    from tilewright.tools.pto_reference import entry, explained
 
-    screen.markdown(explained(options.name))
+    if options.json:
+        screen.json_text(json.dumps(entry(options.name)._asdict()))
+    else:
+        screen.markdown(explained(options.name))
+
+
+def _end_with_json(found: list[Any]) -> None:
+    """Print what was found as JSON, and leave with status 1 where that is something."""
+    screen.json_text(json.dumps(found))
+    if found:
+        sys.exit(1)
 
 
 def _end_with(answer: Iterable[str]) -> NoReturn:

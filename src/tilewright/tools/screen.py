@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -65,6 +66,11 @@ def heading(title: str, subtitle: str) -> None:
     else:
         console.print()
         console.print(_title(title, subtitle))
+
+
+def can_print_json(parser: argparse.ArgumentParser) -> None:
+    """Let a command print JSON."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def json_text(text: str) -> None:

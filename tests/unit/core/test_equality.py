@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from unit.core.programs import EVERYTHING, everything, function, functions
 
 import tilewright.language as pl
@@ -329,7 +329,6 @@ def test_ten_thousand_statements_are_no_problem() -> None:
     assert structural_hash(long()) == structural_hash(long())
 
 
-@settings(deadline=None)
 @given(functions())
 def test_a_copy_is_equal_and_hashes_alike(function: Function) -> None:
     copy = deserialize(serialize(function))
@@ -337,20 +336,17 @@ def test_a_copy_is_equal_and_hashes_alike(function: Function) -> None:
     assert structural_hash(function) == structural_hash(copy)
 
 
-@settings(deadline=None)
 @given(functions(), functions())
 def test_equality_is_symmetric_and_equal_functions_hash_alike(one: Function, other: Function) -> None:
     assert structural_equal(one, other) == structural_equal(other, one)
     assert structural_equal(one, other) <= (structural_hash(one) == structural_hash(other))
 
 
-@settings(deadline=None)
 @given(functions())
 def test_a_lost_statement_is_noticed(function: Function) -> None:
     assert not structural_equal(function, function.with_body(SeqStmts(function.body.stmts[:-1])))
 
 
-@settings(deadline=None)
 @given(functions())
 def test_a_changed_return_value_is_noticed(function: Function) -> None:
     changed = ReturnStmt((constant(0.5, FP16),))

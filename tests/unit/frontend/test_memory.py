@@ -36,16 +36,25 @@ def test_every_tile_keeps_its_own_content(target: str) -> None:
 
 def test_the_text_says_the_same() -> None:
     text = str(kernel)
-    for place in ("MemRef('both', slots=2)", "MemRef('kept', slots=2)[0]", "MemRef('kept', slots=2),"):
+    for place in ("MemRef('both', slots=2)[i % 2]", "MemRef('kept', slots=2)[0]", "MemRef('kept', slots=2),"):
         assert place in text
     again = pl.parse(text)
     assert ir.structural_equal(again, kernel) and str(again) == text
     assert ir.structural_equal(ir.deserialize(ir.serialize(kernel)), kernel)
 
 
-def test_another_slot_is_another_place() -> None:
-    other = pl.parse(str(kernel).replace("slots=2)[0]", "slots=2)[1]"))
-    assert not ir.structural_equal(other, kernel)
+@pytest.mark.parametrize(("slot", "other"), [("[0]", "[1]"), ("[i % 2]", "[i // 2]"), ("[i % 2]", "[i]")])
+def test_another_slot_is_another_place(slot: str, other: str) -> None:
+    assert f"slots=2){slot}" in str(kernel)
+    changed = pl.parse(str(kernel).replace(f"slots=2){slot}", f"slots=2){other}"))
+    assert not ir.structural_equal(changed, kernel) and ir.structural_hash(changed) != ir.structural_hash(kernel)
+
+
+def test_a_slot_that_a_program_counts_is_the_same_under_another_name() -> None:
+    renamed = pl.parse(
+        str(kernel).replace("i % 2", "turn % 2").replace("for i in", "for turn in").replace("[i", "[turn")
+    )
+    assert "slots=2)[turn % 2]" in str(renamed) and ir.structural_equal(renamed, kernel)
 
 
 @pytest.mark.parametrize("slots", [0, -1, 1.5, True])
@@ -107,21 +116,24 @@ def kernel(x: pl.Tensor[[16, 16], pl.FP32], out: pl.Out[pl.Tensor[[16, 16], pl.F
     ir.compile(kernel, platform=target)(x, out)
     assert (out == 2).all()
     assert ir.structural_equal(pl.parse(str(kernel)), kernel)
+    assert "MemRef('first', 0, 1024)," in str(kernel) and "MemRef('first', 1024, 1024, slots=2)[1]," in str(kernel)
 
 
-@pytest.mark.parametrize("place", ['"kept"', '"kept", slots=2', "0, 1024"])
+@pytest.mark.parametrize("place", ['"kept")', '"kept", slots=2)', "0, 1024)", '"kept", slots=2)[i % 2]'])
 def test_what_several_blocks_assign_is_one_variable(place: str, target: str) -> None:
-    where = f"pl.Tile[[16, 16], pl.FP32, pl.MemRef({place}), pl.Mem.Vec]"
+    where = f"pl.Tile[[16, 16], pl.FP32, pl.MemRef({place}, pl.Mem.Vec]"
     kernel = pl.parse(f"""
 @pl.function(type=pl.FunctionType.InCore)
 def kernel(x: pl.Tensor[[16, 16], pl.FP32], out: pl.Out[pl.Tensor[[16, 16], pl.FP32]]) -> pl.Tensor[[16, 16], pl.FP32]:
-    t: {where} = pl.load(x, [0, 0], [16, 16])
+    t = pl.load(x, [0, 0], [16, 16])
     for i in pl.range(3):
         t: {where} = pl.add(t, t)
         if i == 2:
             t = t + 1.0
     return pl.store(t, [0, 0], out)
 """)
+    assert f"pl.MemRef({place}, ".replace('"', "'") in str(kernel)
+    assert ir.structural_equal(pl.parse(str(kernel)), kernel)
     x, out = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
     ir.compile(kernel, platform=target)(x, out)
     assert (out == 9).all()

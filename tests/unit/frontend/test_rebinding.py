@@ -122,6 +122,30 @@ def test_a_known_branch_hands_on_what_it_yields(target: str) -> None:
     assert run(body, 7, target) == [7, 0, 0, 0]
 
 
+@pytest.mark.parametrize("condition", ["1 < 2", "n < 100"])
+def test_a_yield_assigns_a_name_that_blocks_around_it_have(condition: str, target: str) -> None:
+    body = f"""
+    a = n
+    b = n + 5
+    v = n
+    for i in pl.range(3):
+        if {condition}:
+            r = pl.yield_(v)
+        else:
+            r = pl.yield_(n)
+        v = v + 1
+        if {condition}:
+            a, b = pl.yield_(b, a)
+        else:
+            a, b = pl.yield_(a, b)
+        for j, (c,) in pl.range(2, init_values=(a,)):
+            a = pl.yield_(c + 1)
+        pl.write(out, [i], pl.cast(a * 100 + r, pl.INT64))
+    pl.write(out, [3], pl.cast(b, pl.INT64))
+"""
+    assert run(body, 1, target) == [801, 302, 1003, 3]
+
+
 def test_a_name_first_bound_in_an_inner_loop_outlives_both(target: str) -> None:
     body = """
     for i in pl.range(3):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from unit.interpret.looking_kernels import SEEN, hiding, looking, misspelling, rebinding
+from unit.interpret.looking_kernels import SEEN, filling, hiding, looking, misspelling, rebinding
 
 import tilewright.language as pl
 from tilewright.errors import UnknownAttributeError
@@ -49,3 +49,21 @@ def test_looking_binds_no_name_that_the_kernel_reads() -> None:
     for refused in (rebinding, hiding):
         with pytest.raises(UnknownAttributeError, match="numpy"):
             refused.debug(x)
+
+
+def test_an_output_is_masked_where_nobody_has_written_it_yet() -> None:
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    SEEN.clear()
+    out, other = filling.debug(x)
+    np.testing.assert_array_equal(out[:, 1:], x[:, :3])
+    assert not out[:, 0].any() and not other.any(), "it is read as zeros"
+    masks = [np.ma.getmaskarray(seen) for seen in SEEN]
+    for turn, (seen, before, rest) in enumerate(zip(masks[::3], masks[1::3], masks[2::3], strict=True)):
+        written = np.zeros((4, 4), bool)
+        written[: 2 * turn + 2, 1:] = True
+        np.testing.assert_array_equal(seen, ~written)
+        assert not before.any() and (~rest).sum() == 8 * turn
+    assert SEEN[3].sum() == x[:, :3].sum()
+    SEEN.clear()
+    filling.debug(x, np.zeros((4, 4), np.float32), np.zeros((4, 4), np.float32))
+    assert not any(np.ma.getmaskarray(seen).any() for seen in SEEN), "the caller has written those"

@@ -188,7 +188,7 @@ def test_ranks_run_as_always_and_say_that_nobody_steps_through_them(monkeypatch:
     on_ranks(x, out, config=RunConfig(device_ids=[0, 1]))
     np.testing.assert_array_equal(out, x + 1)
     with pytest.raises(TypeError, match="host function `on_ranks` runs on many ranks, which nobody steps through"):
-        on_ranks.debug(x, out)
+        on_ranks.debug(x, out, config=RunConfig(device_ids=[0, 1]))
 
 
 @pl.jit.inline

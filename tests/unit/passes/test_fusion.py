@@ -26,6 +26,7 @@ class Attention:
 
 X, Y = "x: pl.InOut[pl.Tensor[[8, 40], pl.FP32]]", "y: pl.InOut[pl.Tensor[[8, 40], pl.FP32]]"
 LOAD = "t = pl.load(x, [0, 0], [8, 40])"
+UPDATED, APART = "`x` is stored to where it was loaded from", "`x` is loaded from, then stored to"
 
 
 def lowered(text: str) -> Program:
@@ -63,13 +64,22 @@ def test_a_chain_of_ops_is_one_group() -> None:
         ([LOAD, "y = pl.store(pl.slice(pl.exp(t), [4, 40], [0, 0]), [0, 0], y)"], "`exp` is needed in memory"),
         ([LOAD, "u = pl.load(x, [0, 0], [4, 40])", "y = pl.store(t, [0, 0], y)", "y = pl.store(u, [4, 0], y)"],
          "the rows that follow are others"),
-        ([LOAD, "x = pl.store(t * 2.0, [0, 0], x)"], "`x` is loaded from, then stored to"),
+        ([LOAD, "u = pl.load(x, [0, 0], [8, 40])", "x = pl.store(t * pl.exp(u), [0, 0], x)"], UPDATED),
+        ([LOAD, "x = pl.store(t * 2.0, [0, 0], x)"], UPDATED),
+        (["t = x[0:8, 0:40]", "x[0:8, :] = t / pl.row_sum(t)"], UPDATED),
+        (["t = pl.load(x, [0, 0], [8, 20])", "x = pl.store(t * 2.0, [0, 20], x)"], APART),
+        ([LOAD, "row = pl.load(x, [0, 0], [1, 40])", "x = pl.store(t * row, [0, 0], x)"], APART),
+        ([LOAD, "s = pl.row_sum(t)", "x = pl.store(t * 2.0, [0, 0], x)", "y = pl.store(t * s, [0, 0], y)"], APART),
+        ([LOAD, "x = pl.store(t * 2.0, [0, 0], x, atomic=pl.AtomicType.Add)"], UPDATED),
         ([LOAD, "y = pl.store(t, [0, 0], y)", "y = pl.store(pl.load(y, [0, 0], [8, 40]), [0, 0], y)"],
          "`y` is stored to, then loaded from"),
         ([LOAD, "y = pl.store(t, [0, 0], y)", "y = pl.store(t * 2.0, [0, 0], y)"], "`y` is stored to twice"),
         ([LOAD, "for i in pl.range(2):", "    t = pl.exp(t)", "y = pl.store(t, [0, 0], y)"], "control flow follows"),
     ],
-    ids=["memory", "rows", "store after load", "load after store", "two stores", "a loop"],
+    ids=[
+        "memory", "rows", "twice loaded", "an update", "an update of a slice", "elsewhere", "a row of it",
+        "read once more", "added", "load after store", "two stores", "a loop",
+    ],
 )  # fmt: skip
 def test_a_group_ends_and_says_why(body: list[str], why: str) -> None:
     assert ends(fused(*body))[0] == why
@@ -88,7 +98,9 @@ def test_what_only_a_product_reads_is_in_no_group() -> None:
 
 def test_one_row_is_read_by_every_group() -> None:
     text = fused("row = pl.load(x, [0, 0], [1, 40])", "t = pl.load(y, [0, 0], [8, 40])", "pl.store(t + row, [0, 0], y)")
-    assert ends(text)[0] == "`y` is loaded from, then stored to" and text.startswith("main:\n  rows 8:\n      row = ")
+    assert ends(text)[0] == "`y` is stored to where it was loaded from" and text.startswith(
+        "main:\n  rows 8:\n      row = "
+    )
 
 
 def test_a_very_long_chain_is_cut() -> None:

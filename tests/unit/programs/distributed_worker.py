@@ -121,7 +121,12 @@ attempt("works", 2, 2)
 attempt("again", 2, 2)
 attempt("raises", 2, -1)
 attempt("recovers", 2, 2)
-attempt("hangs", 7, 2, timeout=0.5)
+attempt("hangs", 7, 2)
+attempt("recovers", 2, 2)
+attempt("soon", 2, 2, timeout=0.5)
+if RANK == 1:
+    time.sleep(1)
+attempt("waits", 2, 2, timeout=0.5)
 attempt("recovers", 2, 2)
 if RANK == 1:
     sys.stdout.flush()

@@ -65,6 +65,9 @@ torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
 rows, scales = torch.randn(size, 1, SIZE), torch.randn(size, 1, SIZE)
 mine: Any = DTensor.from_local(rows[rank : rank + 1].clone(), mesh, [Shard(0)])
 
+gathered: list[Any] = []
+full_tensor: Any = DTensor.full_tensor
+DTensor.full_tensor = lambda self: gathered.append(self) or full_tensor(self)  # pyright: ignore[reportAttributeAccessIssue]
 made: Any = summed(mine)
 say("returned", made.to_local(), rows.sum(0, keepdim=True))
 print(f"placed: {made.placements == (Shard(0),)}", flush=True)
@@ -74,6 +77,12 @@ say("in place", into.to_local(), rows.sum(0, keepdim=True))
 program = summed.compile(torch.empty(size, 1, SIZE))
 program(mine, into.zero_())
 say("compiled", into.to_local(), rows.sum(0, keepdim=True))
+
+print(f"stayed: {not gathered and made.to_local().shape == (1, 1, SIZE)}", flush=True)
+say("gathered", summed_backward(mine).to_local(), rows.sum(0, keepdim=True))
+summed_backward(mine, into.zero_())  # which gives each rank the row of another one
+say("gathered in place", into.to_local(), rows.sum(0, keepdim=True))
+print(f"went: {len(gathered) == 2}", flush=True)
 
 square: Any = init_device_mesh("cpu", (1, size))
 try:

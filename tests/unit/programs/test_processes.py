@@ -43,9 +43,9 @@ def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: P
             said
         )
         assert [line for line in lines if line.startswith("again")] == [f"again{works}"], said
-        assert [line for line in lines if line.startswith("recovers")] == [f"recovers{works}"] * 2, said
-        faults = [line for line in lines if line.split(":")[0] in ("raises", "hangs", "dies")]
-        assert len(faults) >= 2 and all(line.endswith("[in time]") for line in faults), said
+        assert [line for line in lines if line.startswith("recovers")] == [f"recovers{works}"] * 3, said
+        faults = [line for line in lines if line.split(":")[0] in ("raises", "hangs", "waits", "dies")]
+        assert len(faults) >= 3 and all(line.endswith("[in time]") for line in faults), said
         assert "grouped: [2, 12]" in lines, said
         differing = [line for line in lines if line.startswith("differing: ")]
         assert [line == "differing: True" for line in differing] == [False, True] * 3, said
@@ -56,7 +56,10 @@ def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: P
         assert len(examples) >= 11 and all(line.endswith(": right") for line in examples), said
     told = {line.split(":")[0]: line for line in first.splitlines() if ": " in line}
     assert "rank 1 failed: x must not be negative" in told["raises"]
-    assert "its cell is 2, and it waits for == 7" in told["hangs"] and "more than 0.5 s" in told["hangs"]
+    assert "its cell is 2, and it waits for == 7" in told["hangs"] and "nobody can end that" in told["hangs"]
+    assert "rank 1: it waits for rank 0" in told["hangs"] and "distributed_worker.py:" in told["hangs"]
+    assert "more than 0.5 s: it waits for rank 1" in told["waits"]
+    assert "rank 0: this wait was ended" in second
     assert "the process of rank 1 has ended" in told["dies"]
     assert "x must not be negative" in second and "on rank 1" in second
 
@@ -65,5 +68,14 @@ def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: P
 def test_host_functions_take_dtensors_and_have_gradients_beside_ddp(tmp_path: Path) -> None:
     for said in launched(2, tmp_path, WORKER.with_name("shards_worker.py")):
         lines = [line for line in said.splitlines() if line.endswith((": right", ": True"))]
-        wanted = ["returned: right", "placed: True", "in place: right", "compiled: right", "refused: True"]
+        wanted = ["returned: right", "placed: True", "in place: right", "compiled: right", "stayed: True"]
+        wanted += ["gathered: right", "gathered in place: right", "went: True", "refused: True"]
         assert lines == [*wanted, "beside DDP: right", "operator: right"], said
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")
+def test_a_process_that_fails_at_any_wait_ends_the_other_and_the_next_call_works(tmp_path: Path) -> None:
+    for said in launched(2, tmp_path, WORKER.with_name("faults_worker.py")):
+        lines = said.splitlines()
+        assert len(lines) == 6 and all(line.endswith(": right") for line in lines), said
+        assert all(int(line.split()[1]) >= 2 for line in lines), said

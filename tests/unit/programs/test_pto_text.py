@@ -18,6 +18,9 @@ from tilewright.tools.cli import main
 
 M = pl.dynamic("M")
 Rows = pl.Tensor[[M, 64], pl.FP32]
+Odd = pl.Tensor[[M, 10], pl.FP32]
+Long = pl.Tensor[[16, 64], pl.INT64]
+Words = pl.Tensor[[8, 16], pl.INT32]
 Block = pl.Tensor[[16, 64], pl.FP32]
 Left = pl.Tensor[[32, 64], pl.FP32]
 Right = pl.Tensor[[64, 48], pl.FP32]
@@ -102,6 +105,30 @@ def product(a: Left, b: Right, out: pl.Out[Product]):
             pl.store(pl.relu(acc), [i, 0], out)
 
 
+@pl.jit
+def odd(x: Odd, out: pl.Out[Odd]):
+    """Rows and columns that fill neither lines nor boxes of any memory."""
+    for r in pl.parallel(0, M, 6):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [6, 10])
+            half = pl.cast(pl.cast(pl.where(t > 0.25, pl.exp(t), t * 2.0), pl.FP16), pl.FP32)
+            product = pl.matmul(half / pl.sum(t * t, axis=-1, keepdims=True), pl.load(x, [0, 0], [10, 10]))
+            pl.store(product + pl.sum(t, axis=0, keepdims=True), [r, 0], out)
+
+
+@pl.jit
+def whole_numbers(x: Words, out: pl.Out[Words]):
+    """Bits, shifts and remainders, by tiles, rows and numbers; single elements in and out."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [8, 16])
+        row = pl.load(x, [3, 0], [1, 16])
+        bits = pl.xor(pl.and_(t, 12345), pl.or_(pl.not_(row), t))
+        shifted = pl.shl(t, 3) + pl.shr(bits, row)
+        left = pl.rem(t, 7) + pl.fmod(t, 5) + pl.rem(9, t) + pl.square(t)
+        pl.store(pl.col_expand(t, row) - shifted * left, [0, 0], out)
+        pl.write(out, [7, 15], pl.read(x, [2, 5]))
+
+
 def _rows(rng: np.random.Generator, rows: int) -> list[Any]:
     return [rng.normal(size=(rows, 64)).astype(np.float32), np.zeros((rows, 64), np.float32)]
 
@@ -113,6 +140,11 @@ CASES: dict[str, tuple[Any, Callable[[np.random.Generator], list[Any]]]] = {
         lambda rng: [(r := _rows(rng, 41))[0], rng.normal(size=(1, 64)).astype(np.float32), r[1]],
     ),
     "clipped": (clipped, lambda rng: [(r := _rows(rng, 20))[0], 0.25, r[1]]),
+    "odd": (odd, lambda rng: [rng.normal(size=(12, 10)).astype(np.float32), np.zeros((12, 10), np.float32)]),
+    "whole_numbers": (
+        whole_numbers,
+        lambda rng: [rng.integers(1, 1 << 20, (8, 16), dtype=np.int32), np.zeros((8, 16), np.int32)],
+    ),
     "fibonacci": (fibonacci, lambda rng: _rows(rng, 16)),
     "product": (
         product,
@@ -145,6 +177,21 @@ def test_what_cannot_be_said_is_named_at_its_line() -> None:
     out = np.zeros_like(x)
     with pytest.raises(pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:\d+: PTO text has no `pl\.tile\.sort"):
         sorted_rows.compile(x, out).as_pto()
+
+
+@pl.jit
+def squares(x: Long, out: pl.Out[Long]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 64])
+        pl.store(t * t, [0, 0], out)
+
+
+def test_what_no_machine_takes_is_named_at_its_line() -> None:
+    x = np.ones((16, 64), np.int64)
+    with pytest.raises(
+        pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:18: PTO text cannot say this: A5 tmul takes"
+    ):
+        squares.compile(x, np.zeros_like(x)).as_pto()
 
 
 def test_show_prints_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,8 +36,11 @@ def read() -> Module:
 
 def test_a_kernel_with_one_is_refused_by_its_name_and_line() -> None:
     module = read()
-    with pytest.raises(PtoUnsupportedOpError, match=r"4:14: .*`pto\.vintlvv2` cannot be run here \(raw"):
+    with pytest.raises(
+        PtoUnsupportedOpError, match=r"4:14: .*`pto\.vintlvv2` cannot be run here \(machine ops"
+    ) as caught:
         lower(module, next(module.funcs()), target="a5")
+    assert "help: what it computes is written down nowhere" in str(caught.value)
 
 
 def test_another_kernel_of_the_text_is_compiled() -> None:

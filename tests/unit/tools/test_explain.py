@@ -98,3 +98,22 @@ def test_what_a_page_shows_is_measured_on_copies() -> None:
     found = copied.compile(x).speed(x, out).roofline
     assert found is not None and found.bytes == 2 * x.nbytes and found.seconds > 0
     assert (out == 7).all()
+
+
+@pl.jit
+def multiplied(a: pl.Tensor[[64, 64], pl.BF16], out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(a, [0, 0], [64, 64])
+        pl.store(pl.matmul(t, t), [0, 0], out)
+    return out
+
+
+def test_products_are_held_against_amx_where_that_is_permitted(measured: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.ones((64, 64), pl.BF16.numpy)
+    assert [limit.name for limit in multiplied.compile(a).explain(a).limits] == ["memory", "FMA"]
+    monkeypatch.setattr(peaks, "amx", lambda: ("amx_bf16", "amx_tile"))
+    monkeypatch.setattr(peaks, "is_permitted", lambda: True)
+    found = multiplied.compile(a).explain(a)
+    assert {limit.name: limit.most for limit in found.limits} == {"memory": 10e9, "FMA": 100e9, "AMX": 1600e9}
+    x = np.ones((256, 64), np.float32)
+    assert [limit.name for limit in copied.compile(x).explain(x).limits] == ["memory", "FMA"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tilewright.pto.examples.lines import example
 from tilewright.tools.cli import main
 
 SCALE = """module {
@@ -178,3 +180,29 @@ def test_diff_is_by_structure(file: str, tmp_path: Path, capsys: pytest.CaptureF
         main(["pto", "diff", "--context", "0", file, str(other)])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[2:]] == [["-", "pto.tmuls"], ["+", "pto.tadds"]]
+
+
+def test_every_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = example("pto.tneg")
+    path = tmp_path / "example.pto"
+    path.write_text(text, encoding="utf-8")
+    commands: dict[tuple[str, ...], object] = {
+        ("check",): [{"file": str(path), "launchable": ["example"]}],
+        ("lint",): [],
+        ("fmt", "--check"): {"changed": []},
+        ("diff", str(path)): [],
+    }
+    for (word, *more), wanted in commands.items():
+        assert main(["pto", word, *more, str(path), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == wanted
+    assert main(["pto", "run", str(path), "x_gm=0.5:8x64", "out_gm=zeros:8x64", "--compare", "--json"]) == 0
+    _, out = json.loads(capsys.readouterr().out)
+    assert out == {
+        "name": "out_gm",
+        "shape": [8, 64],
+        "dtype": "float32",
+        "holds": "-0.5 to -0.5, mean -0.5",
+        "written": True,
+    }
+    assert main(["pto", "explain", "tneg", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["example"] == text

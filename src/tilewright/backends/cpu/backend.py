@@ -8,8 +8,9 @@ from typing import Any
 
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.host import HostProgram
-from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Exported, Texts, Timed
+from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Exported, Peak, Texts, Timed
 from tilewright.core.program import Program
+from tilewright.dtypes import DataType
 from tilewright.errors import ArtifactError
 from tilewright.native import machines, support
 from tilewright.native.assemble import assemble, assembly, llvm_version
@@ -79,6 +80,14 @@ class CPU(Backend):
         from tilewright.backends.cpu.emission import anatomy
 
         return anatomy(program, entries, target or host())
+
+    def peaks(self, threads: int, product: DataType | None) -> Sequence[Peak]:
+        """Return what the processor does at most, measured: memory, multiply-adds, and AMX for what it takes."""
+        from tilewright.native.peaks import matrix_flops, peaks
+
+        most, units = peaks(threads), 0.0 if product is None else matrix_flops(threads, str(product))
+        found = [Peak("memory", "B/s", most.bytes), Peak("FMA", "FLOP/s", most.flops)]
+        return [*found, Peak("AMX", "FLOP/s", units)] if units else found
 
     def load(self, program: Program, code: Code) -> HostProgram:
         """Return code mapped into this process; ArtifactError names what this processor lacks for it."""

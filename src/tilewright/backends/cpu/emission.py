@@ -9,15 +9,12 @@ from tilewright.backends.cpu.emit.arena import Arena, Claim
 from tilewright.backends.cpu.emit.values import Array, Tile
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cpu.host.program import ProgramEmitter
-from tilewright.backends.cpu.notes import notes
 from tilewright.backends.interface import Anatomy, Held, Line, Memory
 from tilewright.core.program import Program
 from tilewright.native.assemble import assembly
 from tilewright.native.places import located
 from tilewright.native.target import Target
-from tilewright.passes import added_products, chains
-from tilewright.passes.product_grids import Wanted
-from tilewright.passes.widen import Widened, widened
+from tilewright.passes.other_tiles import Widened, may_be_widened
 from tilewright.records import record
 
 
@@ -32,16 +29,28 @@ class Emission:
 
 def emitted(program: Program, entries: Sequence[str] | None, target: Target, options: Options) -> Emission:
     """Return a lowered program written for a target."""
-    program = added_products.run(program)
-    tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
-    program = chains.run(tiles.program)
+    tiles = _tiled(program, options) if may_be_widened(program) else Widened(program)
+    program = tiles.program
     emitter = ProgramEmitter(program, target, options)
     functions = program.entries if entries is None else [program[name] for name in entries]
     return Emission(emitter, {function.name: emitter.entry(function) for function in functions}, tiles)
 
 
+def _tiled(program: Program, options: Options) -> Widened:
+    """Return a program with its products as the machine wants them."""
+    from tilewright.passes import added_products, chains  # which programs without products do without
+    from tilewright.passes.product_grids import Wanted
+    from tilewright.passes.widen import widened
+
+    program = added_products.run(program)
+    tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
+    return replace(tiles, program=chains.run(tiles.program))
+
+
 def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> Anatomy:
     """Return LLVM's text and the instructions with the lines they were made for, and who holds which memory."""
+    from tilewright.backends.cpu.notes import notes  # which only those need who look
+
     made = emitted(program, entries, target, replace(Options.current(), located=True))
     emitter = made.emitter
     text, places = emitter.module.text(), emitter.module.places

@@ -15,8 +15,9 @@ from tilewright.backends.cuda.driver import current_stream, driver, is_there, nu
 from tilewright.backends.cuda.loaded import LaunchedProgram
 from tilewright.backends.cuda.reports import KERNELS, TEXTS, disassembler, packed, texts
 from tilewright.backends.cuda.target import Target, shared_memory
-from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Texts, Timed
+from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Peak, Reach, Texts, Timed
 from tilewright.core.program import Program
+from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
 from tilewright.native import support
 from tilewright.native.assemble import assemble
@@ -129,6 +130,16 @@ class CUDA(Backend):
     def elapsed(self, run: Callable[[], object]) -> float:
         """Return how many seconds a run takes the GPU, which has nothing else to do when it starts."""
         return driver().elapsed(run, current_stream())
+
+    def peaks(self, threads: int, product: DataType | None) -> Sequence[Peak]:
+        """Return what this machine's first GPU does at most, by its clocks and what its multiprocessors have."""
+        from tilewright.backends.cuda.peaks import peaks
+
+        return peaks(driver(), 0, product) if is_there() else ()
+
+    def reach(self, threads: int) -> Reach:
+        """Return the multiprocessors of this machine's first GPU."""
+        return Reach(driver().multiprocessors(0) if is_there() else 1, "multiprocessors")
 
     def stream(self, device: str) -> int | None:
         """Return the current stream of a GPU, torch's where torch is loaded."""

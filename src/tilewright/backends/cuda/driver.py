@@ -18,6 +18,7 @@ from tilewright.errors import ExecutionError
 LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
 _MULTIPROCESSORS = 16
+_CLOCKS = 13, 36, 37  # of the multiprocessors and the memory, in kHz, and the bits that this moves at a time
 _MOST_SHARED = 8  # attribute of a function: how much shared memory it may ask for
 _RELAXED = 2  # a thread's own calls are none that a capture may object to
 _NOT_READY = 600
@@ -77,6 +78,11 @@ class Driver:
     def multiprocessors(self, device: int) -> int:
         """Return how many blocks that fill a multiprocessor run on a GPU at a time."""
         return self._number("cuDeviceGetAttribute", _MULTIPROCESSORS, device)
+
+    def clocks(self, device: int) -> tuple[float, float]:
+        """Return how many cycles a second the multiprocessors of a GPU make, and how many bytes its memory moves."""
+        core, memory, wires = (self._number("cuDeviceGetAttribute", kind, device) for kind in _CLOCKS)
+        return 1e3 * core, 2e3 * memory * wires / 8
 
     def device_name(self, device: int) -> str:
         """Return what a GPU is called."""

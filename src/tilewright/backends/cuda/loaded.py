@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
 from tilewright.backends.cuda.driver import DriverError, current_stream, driver, is_there, number_of, stream_function
@@ -25,8 +25,12 @@ from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
+from tilewright.forks import computed_once
 from tilewright.native.context import INTERRUPTED
 from tilewright.native.support import carried
+
+if TYPE_CHECKING:  # which only traced calls need
+    from tilewright.backends.cuda.timeline import Timeline
 
 PATIENCE = 5.0
 """Seconds that the end of a process waits for its kernels, at most."""
@@ -82,13 +86,28 @@ _Show = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.
 class PlacedProgram(HostProgram):
     """A program on one GPU, where kernels are loaded as they are first launched."""
 
-    def __init__(self, program: Program, code: Code, device: int) -> None:
-        self.device = device
+    def __init__(self, program: Program, code: Code, device: int, timeline: Timeline | None = None) -> None:
+        self.device, self._timeline = device, timeline
         self._table: Any = None
         self._graphs: Any = None
         self._keep: list[object] = []
         super().__init__(program, code, self._symbols(code))
         look_at_exit(self)
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """What the GPU notes of its launches, where it is traced."""
+        return self._timeline
+
+    @computed_once
+    def _traced(self) -> PlacedProgram:
+        from tilewright.backends.cuda.timeline import timeline
+
+        return PlacedProgram(self.program, self.code, self.device, timeline(self.device))
+
+    def traced(self) -> HostProgram:
+        """Return the program loaded once more, its launches between events: one by one, never as a graph."""
+        return self._traced
 
     def _symbols(self, code: Code) -> dict[str, int]:
         """Return where everything lies that host functions name."""
@@ -106,7 +125,7 @@ class PlacedProgram(HostProgram):
             words.append(int(kernel.get("waits", False)))
         self._table = (ctypes.c_uint64 * len(words))(*words)
         self._graphs = (ctypes.c_uint64 * (ENTRY_WORDS * len(code.symbols)))()
-        if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":  # which nobody promises of graphs
+        if self._timeline is not None or os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":  # which graphs know nothing of
             self._graphs[::STATE_WORDS] = [TRIES] * (STREAMS * len(code.symbols))
         stream, kept = stream_function("torch" in sys.modules)
         load = _Load(partial(self._load, code, kernels))
@@ -119,6 +138,7 @@ class PlacedProgram(HostProgram):
             LOAD: ctypes.cast(load, ctypes.c_void_p).value or 0,
             PRINT: ctypes.cast(show, ctypes.c_void_p).value or 0,
             **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER, *map_code.DRIVER)},
+            **({} if self._timeline is None else self._timeline.symbols),
         }
 
     def _held(self, words: Sequence[int]) -> int:
@@ -136,6 +156,8 @@ class PlacedProgram(HostProgram):
         except DriverError as error:
             return error.code
         self._table[Table.KERNELS + Table.ROW * number] = found
+        if self._timeline is not None:
+            self._timeline.names[found] = kernel["name"]
         return 0
 
     def _show(self, prints: Sequence[Sequence[Any]], stream: int | None, buffer: int, room: int) -> int:

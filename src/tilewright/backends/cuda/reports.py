@@ -11,7 +11,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,6 +71,16 @@ def _launches(objects: Mapping[str, bytes]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def kernels_said(objects: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield what each kernel that is launched takes of a multiprocessor."""
+    about = json.loads(objects[KERNELS])
+    for number, *rest in about["launches"]:
+        name, line, grid, threads, registers, spilled, shared, _ = _row(about["kernels"][2 * number], objects, rest)
+        takes = f"{threads} threads of {registers} registers a block, {shared} bytes of shared memory"
+        lost = f"; {spilled} bytes a thread did not fit into registers" if spilled != "0" else ""
+        yield f"`{name}` ({line}) over {grid or 'one block'}: {takes}{lost}"
 
 
 def _row(kernel: Mapping[str, Any], objects: Mapping[str, bytes], launch: Sequence[Any]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from tilewright.ops.collectives import allreduce as allreduce
 from tilewright.ops.collectives import barrier as barrier
 from tilewright.ops.collectives import broadcast as broadcast
 from tilewright.ops.collectives import reduce_scatter as reduce_scatter
+from tilewright.ops.ranks import copies as copies
 from tilewright.ops.ranks import get_comm_ctx as get_comm_ctx
 from tilewright.ops.ranks import nranks as nranks
 from tilewright.ops.ranks import part as part

@@ -17,18 +17,22 @@ from tilewright.core.region import Array, Region, whole
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Plan, WindowBuffer
 from tilewright.native import futexes
+from tilewright.native.domains import NAPS, SLEEPS
 from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.in_place import PAGE, InPlace
+from tilewright.programs.distributed.mapped import Pieces
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.segments import Control, Segment
 from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
-from tilewright.programs.distributed.team import LOOK, TEAM, said
+from tilewright.programs.distributed.team import LOOK, STUCK, TEAM, said
+from tilewright.programs.distributed.waits import Looks
 from tilewright.programs.distributed.windows import Parts, aligned, room_of
 
 PATIENCE = 2.0
 """Seconds that a process whose run is over has to say so."""
 SPINS = 50
 """How often a process looks before it sleeps."""
-FAILED, LATE, ALONE = 1, 2, 3
+FAILED, LATE, ALONE, VAIN = 1, 2, 3, 4
 """How a run came to be over."""
 
 
@@ -66,55 +70,80 @@ class ProcessProgress:
         words, own, spins = self.words[rank], self.words[self.rank], 0
         while (held := int(words[word])) < number:
             if own[Control.ABORT]:
-                raise Ended
+                raise Ended(f"it waits for rank {rank}")
             spins += 1
+            if spins == SPINS:
+                own[Control.WORD], own[Control.NUMBER], own[Control.AWAITED] = word, number, rank + 1
             if spins > SPINS:
                 futexes.wait(self._starts[rank] + 8 * word, held)
+        if spins >= SPINS:
+            own[Control.AWAITED] = 0
+
+    def blocked(self) -> int:
+        """Return how many processes wait for turns that have not been, or for others to come."""
+        words: list[list[int]] = [each[: Control.NUMBER + 1].tolist() for each in self.words]
+        awaited = [each for each in words if each[Control.AWAITED]]
+        return sum(words[each[Control.AWAITED] - 1][each[Control.WORD]] < each[Control.NUMBER] for each in awaited)
 
 
 class ProcessRun:
     """What this process does of a plan, again and again."""
 
     def __init__(
-        self, group: Group, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], written: Sequence[int]
-    ) -> None:
+        self, group: Group, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], written: Sequence[int],
+        chosen: InPlace,
+    ) -> None:  # fmt: skip
         self.group = group
         self.written = written
         self.sizes = {position: args[position].data.nbytes for position in written}
-        self.segments = self._shared(plan)
+        pieces = Pieces(plan, chosen)
+        room = self._room(plan, pieces)
+        self.segments = self._shared(room + pieces.rooms[group.rank])
         self.progress = ProcessProgress(group.rank, self.segments)
         self.number = 0
-        parts = self._parts(plan)
+        parts = self._parts(plan, pieces)
+        self._close()
         self.steps: Steps = steps_of(plan, natives, bodies, args, parts, [group.rank])
         self.turns = [len(turns) for turns in plan.turns]
+        self.may_look = True
+        """Whether a rank that sleeps does nothing else: it has one thread, or no turns side by side."""
+        self.looks = Looks()
         self.failure: BaseException | None = None
         self.done = threading.Event()
 
-    def _shared(self, plan: Plan) -> list[Segment]:
-        """Return the segments of all processes: parts of windows, and with rank 0 the tensors that are written."""
-        rank, room = self.group.rank, 0
-        for buffer in plan.buffers:
-            room += room_of(buffer) if rank in buffer.ranks else 0
-        staged = 2 * sum(map(aligned, self.sizes.values())) if rank == 0 else 0
-        own = Segment.made(room + staged)
+    def _room(self, plan: Plan, pieces: Pieces) -> int:
+        """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
+        held = [buffer for buffer in plan.buffers if self.group.rank in buffer.ranks and buffer not in pieces.of]
+        staged = 2 * sum(map(aligned, self.sizes.values())) if self.group.rank == 0 else 0
+        return -(-(sum(map(room_of, held)) + staged) // PAGE) * PAGE
+
+    def _shared(self, size: int) -> list[Segment]:
+        """Return the segments of all processes."""
+        own = Segment.made(size)
         told = self.group.exchanged((own.descriptor, own.size))
         processes = self.group.processes
-        segments = [
-            own if peer == rank else Segment.opened(processes[peer], descriptor, size)
+        return [
+            own if peer == self.group.rank else Segment.opened(processes[peer], descriptor, size)
             for peer, (descriptor, size) in enumerate(told)
         ]
-        self.group.exchanged(None)  # all have opened what they need
-        own.close()
-        return segments
 
-    def _parts(self, plan: Plan) -> Mapping[WindowBuffer, Parts]:
-        places, found = [0] * self.group.size, dict[WindowBuffer, Parts]()
-        for buffer in plan.buffers:
+    def _close(self) -> None:
+        """Give up all descriptors, once all processes have opened and mapped what they need."""
+        self.group.exchanged(None)
+        for segment in self.segments:
+            segment.close()
+
+    def _parts(self, plan: Plan, pieces: Pieces) -> Mapping[WindowBuffer, Parts]:
+        aborts = {self.group.rank: self.segments[self.group.rank].abort}
+        starts = [segment.size - room for segment, room in zip(self.segments, pieces.rooms, strict=True)]
+        found = pieces.parts(aborts, lambda rank: (self.segments[rank].descriptor, starts[rank]))
+        places = [0] * self.group.size
+        for buffer in (each for each in plan.buffers if each not in pieces.of):
             memory: dict[int, Array] = {}
             for rank in buffer.domain:
                 memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
                 places[rank] += room_of(buffer)
-            found[buffer] = Parts(memory, {self.group.rank: self.segments[self.group.rank].abort})
+            found[buffer] = Parts(memory, aborts)
         self._staged_at = places[0]
         return found
 
@@ -128,22 +157,21 @@ class ProcessRun:
             at += aligned(size)
         return found
 
-    def run(self, args: Sequence[Any], timeout: float) -> None:
-        """Do what this process has to, and leave in `args` what all ranks wrote; raise what ended the run."""
+    def run(self, args: Sequence[Any], timeout: float, starts: Mapping[int, int]) -> None:
+        """Do what this process has to, and leave in `args` what all ranks wrote; raise what ended the run.
+
+        `starts` says of arguments that only stand for others where those begin, by their positions.
+        """
         self.number += 1
-        own, shared = self.segments[self.group.rank].words, self.staged(args)
-        own[Control.TURNS] = 0
+        shared = self.staged(args)
+        self.segments[self.group.rank].begin()
+        self.looks = Looks()
         if self.group.rank == 0:
             for position, array in shared.items():
                 array[...] = args[position].data
-        bases = [
-            shared[position].ctypes.data
-            if position in shared
-            else arg.data.ctypes.data
-            if isinstance(arg, Region)
-            else 0
-            for position, arg in enumerate(args)
-        ]
+        bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
+        for position, base in (*starts.items(), *((k, array.ctypes.data) for k, array in shared.items())):
+            bases[position] = base
         self.steps.begin(bases)
         self.failure = None
         self.done.clear()
@@ -173,6 +201,8 @@ class ProcessRun:
                 late = time.monotonic() - since > timeout
                 if not own[Control.ABORT] and (late or self._is_alone() or self.group.ended()):
                     self._end(LATE if late else ALONE if self._is_alone() else FAILED)
+                elif not own[Control.ABORT] and self._is_stuck():
+                    self._end(VAIN)
         except BaseException:
             self._end()
             self.done.wait(PATIENCE)
@@ -180,9 +210,15 @@ class ProcessRun:
         if self.failure is not None and own[Control.ABORT] == ALONE:
             raise CalledOtherwise
         if self.failure is not None:
-            is_late = own[Control.ABORT] == LATE
-            why = f"ranks have waited for each other for more than {timeout:g} s" if is_late else ""
-            self.failure = self._explained(self.failure, why)
+            late = f"ranks have waited for each other for more than {timeout:g} s"
+            self.failure = self._explained(self.failure, {LATE: late, VAIN: STUCK}.get(int(own[Control.ABORT]), ""))
+
+    def _is_stuck(self) -> bool:
+        """Return whether all ranks that are not done have waited since the last look but one."""
+        words = self.progress.words
+        sleeps, naps, turns = ([int(each[k]) for each in words] for k in (SLEEPS, NAPS, Control.TURNS))
+        left = len(words) - self.progress.blocked()
+        return self.may_look and self.looks.are_in_vain(sleeps, naps, left, tuple(turns))
 
     def plan_anew(self, planning: bool) -> None:
         """Tell the others that this process plans for other arguments, or has done so."""
@@ -202,24 +238,27 @@ class ProcessRun:
         """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""
         rank, own = self.group.rank, self.segments[self.group.rank]
         is_own = not isinstance(error, Ended) and not own.words[Control.ABORT]
-        own.say(self.number, said(error) if is_own else "")
+        own.words[Control.FAILED] = self.number if is_own else 0
+        own.say(self.number, str(error) if isinstance(error, Ended) else said(error))
         self._end()
         if is_own:
             _note(error, f"on rank {rank}")
             return error
         silent = self._silent()
-        told = [(peer, each.said()) for peer, each in enumerate(self.segments) if peer not in silent and each.said()]
-        if told:
-            return ExecutionError(f"rank {told[0][0]} failed: {told[0][1]}")
+        told = {peer: each for peer, each in enumerate(self.segments) if peer not in silent}
+        failed = [peer for peer, each in told.items() if each.words[Control.FAILED] == self.number]
+        if failed:
+            return ExecutionError(f"rank {failed[0]} failed: {told[failed[0]].said()}")
         ended = self.group.ended()
         if ended:
             return ExecutionError(f"the process of rank {ended[0]} has ended while rank {rank} was running")
-        notes = [f"rank {peer} does not answer: {self._place(peer)}" for peer in silent]
+        notes = [f"rank {peer}: {each.said()}" for peer, each in told.items() if peer != rank]
+        notes += [f"rank {peer} does not answer: {self._place(peer)}" for peer in silent]
         if isinstance(error, ExecutionError):
             error.message = f"{why}: {error.message}" if why else error.message
             error.notes = (*error.notes, f"on rank {rank}", *notes)
             return error
-        return ExecutionError(why or "the run was ended", notes=[f"on rank {rank}", *notes])
+        return ExecutionError(f"{why or 'the run was ended'}: {error}", notes=[f"on rank {rank}", *notes])
 
     def _silent(self) -> list[int]:
         """Return the ranks that do not say in time that their run is over."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tilewright.backends.interface import RANKS, Anatomy, Backend, Reach, find
 from tilewright.call.binding import Bound
 from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.placement import MISSING, placed
@@ -18,15 +19,18 @@ from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
 from tilewright.interpret.hosts import chip_program, dispatched
 from tilewright.passes import chips, control_plane
+from tilewright.passes.stages import walked
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.distributed.shards import on_whole
+from tilewright.programs.distributed.shown import shown
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load
 from tilewright.programs.platforms import DEFAULT, INTERPRETER, checked_platform, target_of
 from tilewright.programs.program import CompiledProgram
+from tilewright.programs.stages import Makers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +48,29 @@ class DistributedCompiledProgram(CompiledProgram):
     def distributed_config(self) -> DistributedConfig:
         """On which devices it runs."""
         return self.loaded.config
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks it runs on."""
+        return self.loaded.size
+
+    @property
+    def backend(self) -> Backend:
+        """What computes on each rank."""
+        return find(self.loaded.platform)
+
+    @property
+    def reach(self) -> Reach:
+        """What its dispatches run side by side on."""
+        return Reach(self.ranks, RANKS)
+
+    def anatomy(self, lowered: Program) -> Anatomy:
+        """Return what is made of all that it dispatches, one behind the other."""
+        chips = self.loaded.chips.items()
+        found = [chip.anatomy(walked(chip_program(self.source, name)).stages[-1].after) for name, chip in chips]
+        stages = found[0].texts if found else ()
+        texts = {stage: [line for each in found for line in each.texts[stage]] for stage in stages}
+        return Anatomy(texts, [m for each in found for m in each.memory], [n for each in found for n in each.notes])
 
     def configured(self, config: Any) -> CompiledProgram:
         """Return this program: its ranks were settled when it was compiled."""
@@ -90,7 +117,7 @@ class DistributedCompiledProgram(CompiledProgram):
             raise ValueError(f"{META} of {folder} is broken: {error}") from error
         assert isinstance(source, Program)
         ranked = Ranked(source, _placed(config), target_of(name), partial(_loaded, folder))
-        return cls(source, name, ranked, {"ir": lambda: str(source)}, output_dir=folder)
+        return cls(source, name, ranked, _stages(ranked), output_dir=folder)
 
     def _files(self) -> dict[str, bytes]:
         """Return what `from_dir` reads besides what every program's folder has."""
@@ -104,6 +131,10 @@ class DistributedCompiledProgram(CompiledProgram):
 
     def __repr__(self) -> str:
         return f"DistributedCompiledProgram({self.declared.name!r}, device_ids={list(self.loaded.config.device_ids)})"
+
+
+def _stages(ranked: Ranked) -> Makers:
+    return {"ir": lambda: str(ranked.program), "plan": lambda: shown(ranked.program, ranked.size)}
 
 
 def _file(chip: str) -> str:
@@ -144,7 +175,7 @@ def compile_distributed(
     ranked = Ranked(source, _placed(config), target, lambda name: compile(chip_program(source, name)))
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chip(name)
-    made = DistributedCompiledProgram(source, platform, ranked, {"ir": lambda: str(source)}, output_dir=directory)
+    made = DistributedCompiledProgram(source, platform, ranked, _stages(ranked), output_dir=directory)
     if directory is not None:
         made.write()
     return made

@@ -19,12 +19,14 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.frontend.sub_workers import body_of
-from tilewright.interpret.hosts import HostMachine, host_functions
+from tilewright.interpret.hosts import HostMachine
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import Group, group_of, group_size
+from tilewright.programs.distributed.in_place import in_place
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, shared_args
+from tilewright.programs.distributed.rows import ROWS, is_taken_by_rows
 from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
@@ -40,6 +42,8 @@ class _Planned:
 
     run: TeamRun | ProcessRun
     returned: tuple[int, ...]
+    rows: tuple[int, ...] = ()
+    """The arguments of which ranks are given their own rows alone, and processes have no other."""
 
 
 class Ranked:
@@ -102,27 +106,33 @@ class Ranked:
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a host function returns; tensors are written in place."""
+        rows = ROWS.get()
+        names = [param.name_hint for param in self.program[name].params]
+        if rows is not None and not self._takes_rows:
+            rows.take(names, args, ())
         if self.platform == INTERPRETER:
             return run_host(self.program, self.size, name, args, self._told)
-        key = (name, *map(_kind, args))
-        planned = self.plans.get(key) or self._made(key, name, args)
+        places = () if rows is None or not self._takes_rows else rows.places(names, args, self.size)
+        key = (name, places, *map(_kind, args))
+        planned = self.plans.get(key) or self._made(key, name, args, places)
+        starts = {} if rows is None else rows.take(names, args, planned.rows)
         if isinstance(planned.run, TeamRun):
             bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
             TEAM.run(planned.run, bases, self.config.timeout_s)
         else:
             try:
-                self._run_together(planned.run, args)
+                self._run_together(planned.run, args, starts)
             except CalledOtherwise:  # which all find out together
                 return self.run(name, args)
         return tuple(args[position] for position in planned.returned)
 
-    def _made(self, key: Hashable, name: str, args: Sequence[Any]) -> _Planned:
+    def _made(self, key: Hashable, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         """Return a new plan, kept for the next call."""
         runs = [each.run for each in self.plans.values() if isinstance(each.run, ProcessRun)]
         for run in runs:
             run.plan_anew(True)
         try:
-            planned = self._planned(name, args)
+            planned = self._planned(name, args, places)
         except BaseException:
             self.plans.clear()
             raise
@@ -132,15 +142,15 @@ class Ranked:
             self.plans[key] = planned
         return planned
 
-    def _run_together(self, run: ProcessRun, args: Sequence[Any]) -> None:
+    def _run_together(self, run: ProcessRun, args: Sequence[Any], starts: Mapping[int, int]) -> None:
         """Run this process's part; what failed leaves nothing that the next run could go on from."""
         try:
-            run.run(args, self.config.timeout_s)
+            run.run(args, self.config.timeout_s, starts)
         except BaseException:
             self.plans.clear()
             raise
 
-    def _planned(self, name: str, args: Sequence[Any]) -> _Planned:
+    def _planned(self, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         handle = self.config.process_group
         together = group_size(handle) > 1
         written = sorted(Footprints(self.program)[name].writes) if together else []
@@ -149,18 +159,22 @@ class Ranked:
         given = shared_args(args, written) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
+        rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
+        rows = rows if rows and _are_numbered_alike(group_of(handle)) else ()
+        written = [position for position in written if position not in rows]
         returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
+        chosen = in_place(machine.plan, self.program)
         run = (
-            ProcessRun(group_of(handle), machine.plan, self._native, self._body, given, written)
+            ProcessRun(group_of(handle), machine.plan, self._native, self._body, given, written, chosen)
             if together
-            else team_run(machine.plan, self._native, self._body, given)
+            else team_run(machine.plan, self._native, self._body, given, chosen)
         )
         run.steps.keeps_windows = self.keeps_windows
-        if isinstance(run, TeamRun):
-            run.waits.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
-        return _Planned(run, tuple(position for position in returned if position is not None))
+        looked_at = run.waits if isinstance(run, TeamRun) else run
+        looked_at.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
+        return _Planned(run, tuple(position for position in returned if position is not None), rows)
 
     def _native(self, name: str) -> tuple[HostProgram, Function]:
         chip = self.chip(name)
@@ -175,10 +189,16 @@ class Ranked:
         loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
         return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
 
+    @property
+    def _takes_rows(self) -> bool:
+        """Whether processes may have rows of tensors alone: there are several, and the host looks at no element."""
+        is_native = self.platform != INTERPRETER
+        return is_native and self._can_be_kept and group_size(self.config.process_group) > 1
+
     @computed_once
     def _can_be_kept(self) -> bool:
         """Whether what the ranks do follows from the shapes of arguments and from numbers: no element is looked at."""
-        calls = [e for host in host_functions(self.program) for s in statements(host.body) for e in expressions(s)]
+        calls = [e for host in self.program.hosts for s in statements(host.body) for e in expressions(s)]
         return not any(getattr(getattr(call, "op", None), "name", "") == "tensor.read" for call in calls)
 
 
@@ -199,6 +219,12 @@ def check_same(function: Function, args: Sequence[Any], group: Group) -> None:
             help = "every process passes the same tensors and numbers, those of all ranks"
             message = f"processes were called with different `{name}`"
             raise ExecutionError(message, spans=[function.span], notes=notes, help=help)
+
+
+def _are_numbered_alike(group: Group) -> bool:
+    """Return whether every process has the row that has its number in a group."""
+    rows = ROWS.get()
+    return all(group.exchanged(rows is not None and rows.rank == group.rank))
 
 
 def _told(arg: Any) -> str:

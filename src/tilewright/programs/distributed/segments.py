@@ -14,6 +14,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.region import Array
+from tilewright.native.domains import NAPS, SLEEPS
 
 PAGE = 4096
 TEXT = 1024
@@ -33,6 +34,14 @@ class Control(IntEnum):
     """The run, by its number, that its process has given up; the text says why."""
     PLANNING = 4
     """Whether its process was called with other arguments, and plans for them."""
+    FAILED = 5
+    """The run, by its number, that its own mistake has ended."""
+    AWAITED = 6
+    """The rank for whose turn or meeting its process waits, counted from 1, or 0."""
+    WORD = 7
+    """Which word of that rank it looks at: the two behind this one native waits count in."""
+    NUMBER = SLEEPS + 1
+    """What that word has to reach."""
 
 
 class Segment:
@@ -55,10 +64,8 @@ class Segment:
 
     @staticmethod
     def opened(process: int, descriptor: int, size: int) -> Segment:
-        """Return the segment of another process; mapped, it needs no descriptor here."""
-        found = Segment(os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC), size)
-        found.close()
-        return found
+        """Return the segment of another process."""
+        return Segment(os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC), size)
 
     def part(self, offset: int, size: int) -> Array:
         """Return memory behind the page of control."""
@@ -68,6 +75,11 @@ class Segment:
     def abort(self) -> int:
         """The address of the word that ends waits."""
         return self.memory.ctypes.data + 8 * Control.ABORT
+
+    def begin(self) -> None:
+        """Make ready for a run: it has had no turn, and waits for nothing."""
+        for word in (Control.TURNS, Control.AWAITED, NAPS, SLEEPS):
+            self.words[word] = 0
 
     def say(self, run: int, text: str) -> None:
         """Leave why this process has given up a run."""

@@ -1,8 +1,8 @@
 """Shards: tensors that processes hold a part of each, as arguments of host functions.
 
-A host function sees whole tensors. Torch gathers a DTensor where a call takes it, and what the call gives back becomes
-one again: sharded by the leading axis where that counts the ranks, otherwise whole on each. Torch does both, so that
-gradients flow through it.
+A host function sees whole tensors. A DTensor of which each process has the row of its rank stays where it is, see
+`rows.py`. Torch gathers others where a call takes them, and all of them where gradients flow through it. What the call
+gives back becomes one again: sharded by the leading axis where that counts the ranks, otherwise whole on each.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.programs.distributed.config import DistributedConfig
+from tilewright.programs.distributed.rows import ROWS, NotRows, Rows
 
 if TYPE_CHECKING:
     from tilewright.programs.config import RunConfig
@@ -40,23 +42,73 @@ def ranked(config: RunConfig | None, mesh: Any) -> RunConfig:
 
 
 def on_whole(call: Callable[..., Any], given: Mapping[str, Any], written: Collection[str]) -> Any:
-    """Return what a call with whole tensors instead of DTensors returns, as DTensors; those it has `written` change."""
+    """Return what a call with whole tensors instead of DTensors returns, as DTensors; those it has `written` change.
+
+    A DTensor of which each process has one row stays where it is, where the call needs no more of it.
+    """
     tensors: Any = sys.modules["torch.distributed.tensor"]
     shards = {name: value for name, value in given.items() if isinstance(value, tensors.DTensor)}
-    mesh, whole = mesh_of(shards.values()), {name: value.full_tensor().contiguous() for name, value in shards.items()}
-    made = call(**{**given, **whole})
-    for name in shards.keys() & written:
+    mesh = mesh_of(shards.values())
+    may_stay = _may_stay(shards.values())
+    rows: set[str] = {name for name, value in shards.items() if may_stay and _is_row(tensors, value)}
+    while True:
+        whole = {name: _whole(name, value, name in rows) for name, value in shards.items()}
+        held = _held(mesh, given.keys(), {name: shards[name] for name in rows})
+        token = ROWS.set(held if may_stay else None)
+        try:
+            made = call(**{**given, **whole})
+            break
+        except NotRows as needed:
+            rows -= {*needed.names}
+        finally:
+            ROWS.reset(token)
+    for name in (shards.keys() & written) - rows:
         _put_back(tensors, whole[name], shards[name])
     origin = {id(each): shards[name] for name, each in whole.items() if name in written}
     several: tuple[Any, ...] = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
-    back = tuple(origin[id(each)] if id(each) in origin else _sharded(tensors, each, mesh) for each in several)
+    back = tuple(origin[id(each)] if id(each) in origin else _sharded(tensors, each, mesh, held) for each in several)
     return back if isinstance(made, tuple) else back[0]
 
 
-def _sharded(tensors: Any, value: Any, mesh: Any) -> Any:
-    """Return a tensor that every process has as a DTensor; what is no tensor as it is."""
+def _may_stay(shards: Iterable[Any]) -> bool:
+    """Return whether no gradient flows through a call, which it would through what torch gathers."""
+    torch: Any = sys.modules["torch"]
+    return not (torch.is_grad_enabled() and any(shard.requires_grad for shard in shards))
+
+
+def _is_row(tensors: Any, shard: Any) -> bool:
+    """Return whether a process has one packed row of a tensor that has as many as there are processes."""
+    local, mesh = shard.to_local(), shard.device_mesh
+    is_ranked = tuple(shard.placements) == (tensors.Shard(0),) and shard.ndim > 0 and shard.shape[0] == mesh.size() > 1
+    return is_ranked and local.shape[0] == 1 and local.is_contiguous() and local.device.type == "cpu"
+
+
+def _whole(name: str, shard: Any, is_row: bool) -> Any:
+    return _stand_in(name, tuple(shard.shape), shard.dtype) if is_row else shard.full_tensor().contiguous()
+
+
+@lru_cache(128)
+def _stand_in(name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return a tensor whose elements nobody touches."""
+    return sys.modules["torch"].empty(shape, dtype=dtype)
+
+
+def _held(mesh: Any, given: Collection[str], rows: Mapping[str, Any]) -> Rows:
+    """Return which tensors of a call are rows of whole ones, given the shard of each."""
+    rank, starts = int(mesh.get_local_rank()), dict[str, int]()
+    for name, shard in rows.items():
+        local = shard.to_local()
+        starts[name] = local.data_ptr() - rank * local.numel() * local.element_size()
+    return Rows(rank, starts, frozenset(given) - rows.keys())
+
+
+def _sharded(tensors: Any, value: Any, mesh: Any, held: Rows) -> Any:
+    """Return a tensor that every process has, or its row of one, as a DTensor; what is no tensor as it is."""
     if not hasattr(value, "data_ptr"):
         return value
+    if value.data_ptr() in held.taken:
+        own = value[held.rank : held.rank + 1]
+        return tensors.DTensor.from_local(own, mesh, [tensors.Shard(0)], run_check=False)
     whole = tensors.DTensor.from_local(value, mesh, [tensors.Replicate()], run_check=False)
     is_ranked = value.ndim > 0 and value.shape[0] == mesh.size()
     return whole.redistribute(placements=[tensors.Shard(0)]) if is_ranked else whole

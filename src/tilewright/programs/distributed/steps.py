@@ -111,11 +111,17 @@ def _step(
 ) -> Callable[[], None]:  # fmt: skip
     """Return what a rank calls in one turn."""
     if isinstance(action, Collective):
-        return _performing(action, parts) if rank == action.domain[0] else _nothing
+        return _performing(action, parts) if rank == action.domain[0] and not _is_done(action, parts) else _nothing
     body = bodies(action.function)
     if body is not None:
         return worked(action, body, args)
     return launched(action, *natives(action.function), parts, args, threads)
+
+
+def _is_done(action: Collective, parts: Mapping[WindowBuffer, Parts]) -> bool:
+    """Return whether a collective is done once its ranks have met: its target is a view of what it gathers."""
+    target = action.windows.get("target")
+    return target is not None and not parts[target.buffer].copies
 
 
 def _nothing() -> None:

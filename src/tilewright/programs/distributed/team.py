@@ -13,6 +13,8 @@ from tilewright.errors import ExecutionError
 from tilewright.forks import Lock, after_fork
 from tilewright.interpret.hosts import Plan
 from tilewright.interpret.ranks import HELP
+from tilewright.programs.distributed.in_place import InPlace
+from tilewright.programs.distributed.mapped import Pieces, made_file
 from tilewright.programs.distributed.progress import Ended, ThreadProgress
 from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
 from tilewright.programs.distributed.waits import Waits
@@ -83,10 +85,14 @@ class TeamRun:
             return self.waits.are_in_vain(self.left - self.progress.blocked(), tuple(self.progress.turns))
 
 
-def team_run(plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any]) -> TeamRun:
+def team_run(plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], chosen: InPlace) -> TeamRun:
     """Return a plan made ready for the ranks of this process."""
-    waits = Waits(plan.size)
-    parts = {buffer: own_parts(buffer, waits.aborts) for buffer in plan.buffers}
+    waits, pieces = Waits(plan.size), Pieces(plan, chosen)
+    parts = {buffer: own_parts(buffer, waits.aborts) for buffer in plan.buffers if buffer not in pieces.of}
+    if pieces.of:
+        starts = [sum(pieces.rooms[:rank]) for rank in range(plan.size)]
+        with made_file(sum(pieces.rooms)) as file:
+            parts |= pieces.parts(waits.aborts, lambda rank: (file, starts[rank]))
     return TeamRun(steps_of(plan, natives, bodies, args, parts, range(plan.size)), waits)
 
 

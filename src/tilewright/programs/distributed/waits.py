@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 from tilewright.native.domains import NAPS, SLEEPS
 
@@ -20,12 +21,12 @@ class Waits:
         self.aborts = {rank: ctypes.addressof(self._words) + 8 * WORDS * rank for rank in range(ranks)}
         self.may_look = True
         """Whether a rank that sleeps does nothing else: it has one thread, or no turns side by side."""
-        self._seen: list[_Seen] = []
+        self._looks = Looks()
 
     def begin(self) -> None:
         """Make ready for a run."""
         ctypes.memset(self._words, 0, ctypes.sizeof(self._words))
-        self._seen = []
+        self._looks = Looks()
 
     def end(self) -> None:
         """Let all waits be over."""
@@ -38,16 +39,28 @@ class Waits:
         return bool(self._words[0])
 
     def are_in_vain(self, left: int, turns: tuple[int, ...]) -> bool:
+        """Return whether so many ranks, all that could do anything, have slept in the same waits for three looks."""
+        return self.may_look and self._looks.are_in_vain(
+            self._words[SLEEPS::WORDS], self._words[NAPS::WORDS], left, turns
+        )
+
+
+class Looks:
+    """What one who looks on has seen of ranks that wait."""
+
+    def __init__(self) -> None:
+        self._seen: list[_Seen] = []
+
+    def are_in_vain(self, sleeps: Sequence[int], naps: Sequence[int], left: int, turns: tuple[int, ...]) -> bool:
         """Return whether so many ranks, all that could do anything, have slept in the same waits for three looks.
 
         Each has then looked at its cell after all had begun to sleep, and found nothing; `turns` are those that were.
         """
-        sleeps = tuple(self._words[SLEEPS::WORDS])
         asleep = [rank for rank, number in enumerate(sleeps) if number % 2]
-        if not self.may_look or not asleep or len(asleep) != left:
+        if not asleep or len(asleep) != left:
             self._seen = []
             return False
-        now = sleeps, turns, [self._words[WORDS * rank + NAPS] for rank in asleep]
+        now = tuple(sleeps), turns, [naps[rank] for rank in asleep]
         if self._seen and not _is_later(self._seen[-1], now):
             same = self._seen[-1][:2] == now[:2]
             self._seen = self._seen if same else [now]  # those that have not slept since may see what came last

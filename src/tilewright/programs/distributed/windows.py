@@ -17,14 +17,18 @@ ALIGNED = 64
 class Parts:
     """The parts of one buffer, in the order of the ranks of its domain; those of ranks that run here have records.
 
-    `aborts` says for those where the word lies that ends their waits.
+    `aborts` says for those where the word lies that ends their waits. The parts lie in so many `copies`, where not each
+    in its own; none of them where all are views of other buffers.
     """
 
-    def __init__(self, memory: Mapping[int, Array], aborts: Mapping[int, int]) -> None:
+    def __init__(self, memory: Mapping[int, Array], aborts: Mapping[int, int], copies: int | None = None) -> None:
         self.memory = memory
         self.here = [rank for rank in memory if rank in aborts]
+        self.copies = len(memory) if copies is None else copies
         addresses = [self.address(rank) for rank in memory]
-        self._records = [domain_record(list(memory).index(rank), addresses, aborts[rank]) for rank in self.here]
+        self._records = [
+            domain_record(list(memory).index(rank), addresses, aborts[rank], self.copies) for rank in self.here
+        ]
         for rank, record in zip(self.here, self._records, strict=True):
             ctypes.c_int64.from_address(self.address(rank) - 8).value = ctypes.addressof(record)
 
@@ -38,14 +42,15 @@ class Parts:
 
     def clear(self) -> None:
         """Let the memory of the ranks that run here be zero."""
-        for rank in self.here:
+        for rank in self.here[: self.copies]:
             self.memory[rank][HEAD:] = 0
 
 
-def domain_record(number: int, addresses: Sequence[int], abort: int) -> ctypes.Array[ctypes.c_int64]:
+def domain_record(number: int, addresses: Sequence[int], abort: int, copies: int) -> ctypes.Array[ctypes.c_int64]:
     """Return the record of a domain as one of its ranks sees it."""
     words = [0] * Record.PARTS + list(addresses)
     words[Record.RANK], words[Record.COUNT], words[Record.ABORT] = number, len(addresses), abort
+    words[Record.COPIES] = copies
     return (ctypes.c_int64 * len(words))(*words)
 
 

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import dtypes as dt
+from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import ScalarType, TileType, is_fully_valid
-from tilewright.programs.pto_text.ops import in_vec, written
+from tilewright.programs.pto_text.ops import element_of, in_vec, written
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element, located
 from tilewright.programs.pto_text.writer import Writer
+from tilewright.source import UNKNOWN
 
 
 class Body:
@@ -33,12 +35,12 @@ class Body:
     def write(self, body: SeqStmts) -> None:
         """Write statements; NoPtoError, with its line, for what PTO text cannot say."""
         for stmt in body:
+            outer, self.w.span = self.w.span, getattr(stmt, "span", UNKNOWN)
             try:
                 self._stmt(stmt)
             except NoPtoError as error:
-                span = getattr(stmt, "span", None)
-                known = span is not None and span.is_known and not str(error).startswith(span.filename)
-                raise NoPtoError(f"{span}: {error}" if known else str(error)) from None
+                raise located(str(error), self.w.span) from None
+            self.w.span = outer
 
     def _stmt(self, stmt: Stmt) -> None:
         match stmt:
@@ -158,6 +160,8 @@ class Body:
             case MakeTuple():
                 return [self.number(each) for each in expr.elements]
             case Call() if isinstance(expr.type, ScalarType):
+                if expr.op.name == "tensor.read":
+                    return self._read(expr)
                 if expr.op.kind is not Kind.SCALAR:
                     raise NoPtoError(f"PTO text has no number from `pl.{expr.op.name}`")
                 return computed(self.w, expr.op.spec.name, [self.number(arg) for arg in expr.args], expr.type.dtype)
@@ -173,6 +177,15 @@ class Body:
                 raise NoPtoError(f"PTO text has no {type(expr).__name__.lower()} here")
             case _:
                 return expr
+
+    def _read(self, call: Call) -> Number:
+        """Write the reading of one element of a tensor."""
+        given = {key: self._value(each) for key, each in arguments(call).items()}
+        tensor, kind = given["x"], element(given["x"].dtype)
+        place = element_of(self.w, tensor, given["indices"])
+        name = self.w.name("element")
+        self.w.line(f"{name} = pto.load_scalar {place} : !pto.ptr<{kind}, gm> -> {kind}")
+        return Number(name, tensor.dtype)
 
     def number(self, expr: Expr) -> Number:
         """Return an operand that is a number."""

@@ -12,16 +12,25 @@ from tilewright.core.expr import Expr, Var
 from tilewright.core.program import Program
 from tilewright.core.stmt import ForStmt, ReturnStmt
 from tilewright.core.types import ScalarType, TensorType
+from tilewright.errors import KernelError
 from tilewright.passes.manager import PassManager
 from tilewright.programs.pto_text.body import Body
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, element
+from tilewright.programs.pto_text.values import READERS, NoPtoError, Number, Tensor, element, located
 from tilewright.programs.pto_text.writer import Writer
 
 
 def as_pto(program: Program) -> str:
     """Return PTO text that computes what a program computes; NoPtoError names what it cannot say, with its line."""
-    return _Export(PassManager.get_strategy().run_passes(program)).text()
+    export = _Export(PassManager.get_strategy().run_passes(program))
+    text = export.text()
+    for read in READERS:
+        try:
+            read(text)
+        except KernelError as error:
+            line = error.spans[0].line if error.spans else 0
+            raise located(f"PTO text cannot say this: {error.message}", export.w.origin(line)) from error
+    return text
 
 
 class _Export:
@@ -52,7 +61,7 @@ class _Export:
         if isinstance(param.type, ScalarType):
             self.body.values[param] = Number(name, param.type.dtype)
         elif isinstance(param.type, TensorType):
-            self.body.values[param] = Tensor(name, param.type.dtype, (), ())
+            self.body.values[param] = Tensor(name, param.type.dtype, (), (), name, ())
         else:
             raise NoPtoError(f"PTO text has no parameter `{param.name_hint}`, which is neither a tensor nor a number")
         return name
@@ -72,7 +81,8 @@ class _Export:
         strides = [self.w.constant(1)]
         for extent in reversed(shape[1:]):
             strides.insert(0, computed(self.w, "mul", [extent, strides[0]], dt.INDEX))
-        whole = Tensor(self.w.name(f"{param.name_hint}_view"), type_.dtype, shape, (self.w.constant(0),) * len(shape))
+        view, starts = self.w.name(f"{param.name_hint}_view"), (self.w.constant(0),) * len(shape)
+        whole = Tensor(view, type_.dtype, shape, starts, pointer.pointer, tuple(strides))
         extents, steps = (", ".join(each.name for each in numbers) for numbers in (shape, strides))
         head = f"{whole.view} = pto.make_tensor_view {pointer.view}, shape = [{extents}], strides = [{steps}]"
         self.w.line(f"{head} : {whole.view_type}")

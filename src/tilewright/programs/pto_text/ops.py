@@ -6,7 +6,8 @@ again. Tiles that the cube reads move to its memories first, and those that it w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilewright.core.build import arguments
@@ -15,7 +16,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import INDEX, DataType
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value
+from tilewright.programs.pto_text.values import LINE, NoPtoError, Number, Tensor, Tile, Value, element, room_of
 from tilewright.programs.pto_text.writer import Writer
 
 Given = dict[str, Any]
@@ -50,16 +51,24 @@ def _type(call: Call) -> tuple[tuple[int, int], TileType]:
     return (type_.shape[0], type_.shape[1]), type_
 
 
-def _result(w: Writer, call: Call, like: tuple[Number, Number], is_mask: bool = False) -> Tile:
+def _result(
+    w: Writer,
+    call: Call,
+    like: tuple[Number, Number],
+    is_mask: bool = False,
+    room: tuple[int, int] | None = None,
+) -> Tile:
     """Write the buffer of a result, as much of it valid as its type says, or else as `like` says."""
     shape, type_ = _type(call)
     pairs = zip(type_.valid, like, strict=True)
     rows, cols = (w.constant(extent) if isinstance(extent, int) else each for extent, each in pairs)
-    return w.tile(call.op.spec.name, type_.dtype, shape, (rows, cols), is_mask=is_mask)
+    return w.tile(call.op.spec.name, type_.dtype, shape, (rows, cols), is_mask=is_mask, room=room)
 
 
 def in_vec(w: Writer, tile: Tile) -> Tile:
-    """Return a tile where vectors read it."""
+    """Return a tile where vectors read it; NoPtoError for bits, of which only choices are made."""
+    if tile.is_mask:
+        raise NoPtoError("PTO text computes nothing of masks: it only chooses by them")
     return tile if tile.memory is MemorySpace.Vec else moved(w, tile, MemorySpace.Vec)
 
 
@@ -111,6 +120,24 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     return tensor
 
 
+@_writes("tensor.write")
+def _write(w: Writer, call: Call, given: Given) -> Tensor:
+    tensor: Tensor = given["x"]
+    number = converted(w, given["value"], tensor.dtype)
+    place, kind = element_of(w, tensor, given["indices"]), element(tensor.dtype)
+    w.line(f"pto.store_scalar {number.name}, {place} : !pto.ptr<{kind}, gm>, {kind}")
+    return tensor
+
+
+def element_of(w: Writer, tensor: Tensor, indices: Sequence[Number]) -> str:
+    """Write where an element of a tensor lies; return its pointer and offset."""
+    at = w.constant(0)
+    for index, first, stride in zip(indices, tensor.offsets, tensor.strides, strict=True):
+        step = computed(w, "mul", [computed(w, "add", [first, index], INDEX), stride], INDEX)
+        at = computed(w, "add", [at, step], INDEX)
+    return f"{tensor.pointer}[{at.name}]"
+
+
 @_writes("tensor.slice")
 def _slice(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["x"]
@@ -118,7 +145,7 @@ def _slice(w: Writer, call: Call, given: Given) -> Tensor:
     offsets = tuple(computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, given["offset"], strict=True))
     left = [computed(w, "sub", [n, at], INDEX) for n, at in zip(tensor.shape, given["offset"], strict=True)]
     shape = tuple(_least(w, rest, size) for rest, size in zip(left, given["shape"], strict=True))
-    return Tensor(tensor.view, tensor.dtype, shape, offsets)
+    return replace(tensor, shape=shape, offsets=offsets)
 
 
 def _refuse(call: Call, is_so: bool, what: str) -> None:
@@ -128,8 +155,13 @@ def _refuse(call: Call, is_so: bool, what: str) -> None:
 
 # elementwise
 
-_BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "maximum": "max", "minimum": "min"}
-_SWAPS = ("add", "mul", "max", "min")
+_BINARY = {
+    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "maximum": "max", "minimum": "min", "fmod": "fmod",
+    "rem": "rem", "and_": "and", "or_": "or", "xor": "xor", "shl": "shl", "shr": "shr",
+}  # fmt: skip
+_SWAPS = ("add", "mul", "max", "min", "and", "or", "xor")
+_EXPANDS = ("add", "sub", "mul", "div", "max", "min")
+"""The words that PTO has for a tile and a row or a column."""
 
 
 @_writes(*(f"tile.{name}" for name in _BINARY))
@@ -139,8 +171,10 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
     if isinstance(lhs, Number):
         return _with_number_first(w, call, word, lhs, in_vec(w, rhs))
     a = in_vec(w, lhs)
-    if isinstance(rhs, Number):
+    if isinstance(rhs, Number) and word != "rem":  # `trems` of floats has the dividend's sign, `trem` the divisor's
         return w.op(f"t{word}s", [a, converted(w, rhs, a.dtype)], _result(w, call, a.valid))
+    if isinstance(rhs, Number):
+        return w.op(f"t{word}", [a, _whole(w, rhs, a.dtype, a)], _result(w, call, a.valid))
     return _met(w, call, word, a, in_vec(w, rhs))
 
 
@@ -150,6 +184,8 @@ def _with_number_first(w: Writer, call: Call, word: str, number: Number, tile: T
         return w.op(f"t{word}s", [tile, first], out)
     if word == "div":
         return w.op("tdivs", [first, tile], out)
+    if word != "sub":
+        return w.op(f"t{word}", [_whole(w, first, tile.dtype, tile), tile], out)
     w.op("tneg", [tile], out)
     return w.op("tadds", [out, first], out)
 
@@ -159,14 +195,20 @@ def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     shape, _ = _type(call)
     if b.shape == shape == a.shape:
         return w.op(f"t{word}", [a, b], _result(w, call, _both(w, a, b)))
-    if a.shape == shape:
-        return w.op(f"t{_axis(b)}expand{word}", [a, b], _result(w, call, a.valid))
-    if b.shape != shape:
+    if shape not in (a.shape, b.shape):
         raise NoPtoError("PTO text meets a column with a row only through a tile as large as both")
-    if word in _SWAPS:
+    if a.shape == shape and word in _EXPANDS:
+        return w.op(f"t{_axis(b)}expand{word}", [a, b], _result(w, call, a.valid))
+    if a.shape == shape:
+        return w.op(f"t{word}", [a, _spread(w, b, a)], _result(w, call, a.valid))
+    if word in _SWAPS and word in _EXPANDS:
         return w.op(f"t{_axis(a)}expand{word}", [b, a], _result(w, call, b.valid))
-    spread = w.op(f"t{_axis(a)}expand", [a], w.tile("spread", a.dtype, shape, b.valid))
-    return w.op(f"t{word}", [spread, b], _result(w, call, b.valid))
+    return w.op(f"t{word}", [_spread(w, a, b), b], _result(w, call, b.valid))
+
+
+def _spread(w: Writer, tile: Tile, like: Tile) -> Tile:
+    """Write a row or a column as often as fills a tile like another."""
+    return w.op(f"t{_axis(tile)}expand", [tile], w.tile("spread", tile.dtype, like.shape, like.valid))
 
 
 def _both(w: Writer, a: Tile, b: Tile) -> tuple[Number, Number]:
@@ -185,17 +227,34 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     return w.op(f"t{axis}expand{word}", [first, second], _result(w, call, first.valid))
 
 
-@_writes(*(f"tile.{word}" for word in ("exp", "log", "sqrt", "rsqrt", "recip", "neg", "abs", "relu")))
+@_writes("tile.row_expand", "tile.col_expand")
+def _expand(w: Writer, call: Call, given: Given) -> Tile:
+    return _spread(w, in_vec(w, given["vec"]), in_vec(w, given["x"]))
+
+
+@_writes(*(f"tile.{word}" for word in ("exp", "log", "sqrt", "rsqrt", "recip", "neg", "abs", "relu", "not_", "square")))
 def _unary(w: Writer, call: Call, given: Given) -> Tile:
-    x = in_vec(w, given["x"])
-    return w.op(f"t{call.op.spec.name}", [x], _result(w, call, x.valid))
+    x, word = in_vec(w, given["x"]), call.op.spec.name.strip("_")
+    name, operands = ("tmul", [x, x]) if word == "square" else (f"t{word}", [x])
+    return w.op(name, operands, _result(w, call, x.valid))
 
 
 @_writes("tile.cast")
 def _cast(w: Writer, call: Call, given: Given) -> Tile:
     x, mode = in_vec(w, given["x"]), str(given["mode"])
     _refuse(call, mode not in _ROUNDING, f"that rounds by {mode!r}")
-    return w.op("tcvt", [x], _result(w, call, x.valid), f"{{rmode = #pto<round_mode {mode.upper()}>}}")
+    shape, type_ = _type(call)
+    need = room_of(type_.dtype, shape, MemorySpace.Vec)
+    room = max(x.room[0], need[0]), max(x.room[1], need[1])
+    source, out = _with_room(w, x, room), _result(w, call, x.valid, room=room)
+    return w.op("tcvt", [source], out, f"{{rmode = #pto<round_mode {mode.upper()}>}}")
+
+
+def _with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
+    """Return a tile in a buffer of as many rows and columns."""
+    if tile.room == room:
+        return tile
+    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, room=room))
 
 
 _ROUNDING = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
@@ -232,10 +291,11 @@ def _compare(w: Writer, call: Call, given: Given) -> Tile:
     _refuse(call, not isinstance(lhs, Tile), "with a number first")
     a = in_vec(w, lhs)
     _refuse(call, isinstance(rhs, Tile) and rhs.shape != a.shape, "of tiles of two shapes")
-    _refuse(call, a.shape[1] % 32 != 0, "of tiles whose columns are no multiple of 32")
     mode = f"{{cmpMode = #pto<cmp {call.op.spec.name}>}}"
+    room = a.shape[0], -(-a.shape[1] // LINE) * LINE
     second = _whole(w, rhs, a.dtype, a)  # `tcmps` packs its bits as no selection reads them
-    return w.op("tcmp", [a, second], _result(w, call, a.valid, True), mode)
+    first, second = _with_room(w, a, room), _with_room(w, second, room)
+    return w.op("tcmp", [first, second], _result(w, call, a.valid, True, room), mode)
 
 
 def _whole(w: Writer, side: Number | Tile, dtype: DataType, like: Tile) -> Tile:

@@ -29,6 +29,8 @@ def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> N
         return w.number("arith.xori", [operands[0], w.constant(True, dt.BOOL)], dt.BOOL, "i1")
     if name == "neg":
         operands, name = [w.constant(0, dtype), operands[0]], "sub"
+    if len(operands) != 2:
+        raise NoPtoError(f"PTO text has no `{name}` of a number")
     common = _common(operands) if name in _COMPARED else dtype
     a, b = (converted(w, operand, common) for operand in operands)
     if (folded := _folded(w, name, a, b)) is not None:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
 from tilewright.errors import TilewrightError
 from tilewright.records import record
+from tilewright.source import Span
 
 
 class NoPtoError(TilewrightError, NotImplementedError):
     """Something that cannot be written down as PTO text."""
+
+
+READERS: list[Callable[[str], None]] = []
+"""What text is held to: `tilewright.pto` signs in what reads and verifies it, once somebody loads that."""
+
+
+def located(message: str, span: Span) -> NoPtoError:
+    """Return the error at its place in the program, which the innermost statement has said first."""
+    said = not span.is_known or message.startswith(span.filename)
+    return NoPtoError(message if said else f"{span}: {message}")
 
 
 _ELEMENTS = {
@@ -54,20 +67,46 @@ class Tile:
     memory: MemorySpace = MemorySpace.Vec
     is_mask: bool = False
     """Whether it holds bits, eight columns a byte, in bytes of the shape of what was compared."""
+    room: tuple[int, int] = (0, 0)
+    """The rows and columns of the buffer, which fill the lines or boxes of its memory."""
 
     @property
     def type(self) -> str:
         """The type of the buffer."""
         loc, layout = _BOXED.get(self.memory, ("vec", ""))
-        rows, cols = self.shape
+        rows, cols = self.room
         if self.is_mask:
             return f"!pto.tile_buf<vec, {rows}x{cols}xui8>"
-        if not layout and cols == 1 and rows > 1:
+        if not layout and self.is_column:
             layout = ", blayout=col_major"
         known = tuple(number.known for number in self.valid)
         shown = "x".join("?" if extent is None else str(extent) for extent in known)
-        valid = "" if known == self.shape else f", valid={shown}"
+        valid = "" if known == self.room else f", valid={shown}"
         return f"!pto.tile_buf<{loc}, {rows}x{cols}x{element(self.dtype)}{valid}{layout}>"
+
+    @property
+    def is_column(self) -> bool:
+        """Whether its elements lie one below the other."""
+        return self.memory is MemorySpace.Vec and self.shape[1] == 1 and self.shape[0] > 1
+
+
+LINE = 32
+"""Bytes that the machines move at once: rows of tiles are multiples of them."""
+_BOX = 16
+"""The fewest rows and columns of a box."""
+
+
+def room_of(dtype: DataType, shape: tuple[int, int], memory: MemorySpace) -> tuple[int, int]:
+    """Return the rows and columns of a buffer for a tile: its own, and as many more as fill lines or boxes."""
+    line, (rows, cols) = LINE // dtype.get_byte(), shape
+    if memory is not MemorySpace.Vec:
+        unit = max(_BOX, line)
+        return _filled(rows, unit), _filled(cols, unit)
+    return (_filled(rows, line), 1) if cols == 1 and rows > 1 else (rows, _filled(cols, line))
+
+
+def _filled(extent: int, unit: int) -> int:
+    return -(-extent // unit) * unit
 
 
 @record
@@ -78,6 +117,9 @@ class Tensor:
     dtype: DataType
     shape: tuple[Number, ...]
     offsets: tuple[Number, ...]
+    pointer: str
+    strides: tuple[Number, ...]
+    """How many elements further the next one of each axis lies."""
 
     @property
     def view_type(self) -> str:

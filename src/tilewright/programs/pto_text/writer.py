@@ -9,7 +9,8 @@ from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
 from tilewright.frontend.names import free_name
-from tilewright.programs.pto_text.values import Number, Tensor, Tile, element
+from tilewright.programs.pto_text.values import Number, Tensor, Tile, element, room_of
+from tilewright.source import UNKNOWN, Span
 
 _HEAD = 'module attributes {pto.target_arch = "a5"} {'
 """The machine whose paths between memories are used: from the vector memory to the cube's, among others."""
@@ -21,6 +22,9 @@ class Writer:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.span: Span = UNKNOWN
+        """The place in the program that is being written."""
+        self._origins: list[Span] = []
         self.constants: dict[tuple[DataType, str], Number] = {}
         self._heads: list[str] = []
         self._taken: set[str] = set()
@@ -40,6 +44,12 @@ class Writer:
     def line(self, text: str) -> None:
         """Write a line."""
         self.lines.append(f"{_STEP * self._depth}{text}")
+        self._origins.append(self.span)
+
+    def origin(self, number: int) -> Span:
+        """Return the place in the program that a line of the module was written for, the first being 1."""
+        place = number - 3 - len(self._heads)
+        return self._origins[place] if 0 <= place < len(self._origins) else UNKNOWN
 
     @contextmanager
     def block(self, head: str) -> Generator[None]:
@@ -55,7 +65,9 @@ class Writer:
         """Let lines stand in the first region of a branch, and in its second once what this gives is called."""
 
         def otherwise() -> None:
-            self.lines.append(f"{_STEP * (self._depth - 1)}}} else {{")
+            self._depth -= 1
+            self.line("} else {")
+            self._depth += 1
 
         with self.block(head):
             yield otherwise
@@ -85,9 +97,10 @@ class Writer:
         valid: tuple[Number, Number],
         memory: MemorySpace = MemorySpace.Vec,
         is_mask: bool = False,
+        room: tuple[int, int] | None = None,
     ) -> Tile:
-        """Write a new tile buffer."""
-        tile = Tile(self.name(hint), dtype, shape, valid, memory, is_mask)
+        """Write a new tile buffer, of as many rows and columns as it needs or as `room` says."""
+        tile = Tile(self.name(hint), dtype, shape, valid, memory, is_mask, room or room_of(dtype, shape, memory))
         words = ("valid_row", "valid_col")
         given = [f"{word} = {each.name}" for word, each in zip(words, valid, strict=True) if each.known is None]
         self.line(f"{tile.name} = {' '.join(['pto.alloc_tile', *([] if is_mask else given)])} : {tile.type}")

@@ -28,6 +28,8 @@ SECTIONS = {
 """The core that runs a region, by the op that it belongs to."""
 _EVENTS = ("pto.sync.set", "pto.sync.wait")
 _LANES = 2
+FEWEST_SLOTS = 4
+"""How many entries every pipe holds."""
 EVENTS = 16
 """The events of one vector core; the cube counts those of the second from there on."""
 
@@ -80,6 +82,8 @@ class Meeting:
     kinds: Mapping[Func, str]
     lanes: int
     entries: Mapping[tuple[str, Hashable], Entry]
+    bounded: frozenset[tuple[str, Hashable]]
+    """The pipes of tiles in which there may be more than they have slots for."""
     queues: dict[tuple[str, Hashable], int] = field(default_factory=dict[tuple[str, Hashable], int])
     shared: set[Space] = field(default_factory=set[Space])
     """The memories that another core than their own writes or reads."""
@@ -164,8 +168,24 @@ def meeting_of(module: Module, func: Func) -> Meeting | None:
     names = {op.name for op, _ in placed}
     if {CUBE, VECTOR} - {kind for _, kind in placed} or names.isdisjoint(_MEETS):
         return None
-    lanes = _LANES if _uses_both(op for op, _ in placed) else 1
-    return Meeting(kinds, lanes, _entries(_uses(placed), lanes))
+    lanes, uses = _LANES if _uses_both(op for op, _ in placed) else 1, _uses(placed)
+    entries = _entries(uses, lanes)
+    pushed = Counter(use.key for use in uses if not use.is_taken)
+    bounded = (key for key, count in pushed.items() if count > FEWEST_SLOTS or _is_repeated(placed))
+    return Meeting(
+        kinds, lanes, entries, frozenset(key for key in bounded if _is_freed_by_all(key, entries[key], lanes))
+    )
+
+
+def _is_repeated(placed: Iterable[tuple[Op, str]]) -> bool:
+    """Return whether an op may run more than once."""
+    callees = Counter((kind, str(op.attributes.get("callee"))) for op, kind in placed if "callee" in op.attributes)
+    return any(op.name in ("scf.for", "scf.while") for op, _ in placed) or max(callees.values(), default=0) > 1
+
+
+def _is_freed_by_all(key: tuple[str, Hashable], entry: Entry, lanes: int) -> bool:
+    """Return whether every core that a pipe leads to takes what is pushed: of a whole tile, one vector core may."""
+    return key[0] != "aiv" or lanes == 1 or entry.axis is not None
 
 
 def _placed(
@@ -250,9 +270,16 @@ def _entries(uses: Iterable[Use], lanes: int) -> dict[tuple[str, Hashable], Entr
         axis = split - 1 if split and lanes == _LANES else None
         is_part = use.is_taken == (use.key[0] == "aiv")
         shape = (type_.rows, type_.cols) if is_part else _halved((type_.rows, type_.cols), axis)
-        if before is not None and (before.axis != axis or (axis is not None and before.shape != shape)):
-            message = f"pipe {use.key[1]} is split one way and another, or tiles of two sizes are"
+        if before is not None and before.axis != axis:
+            ways = {None: "not at all", 0: "by rows", 1: "by columns"}
+            message = f"pipe {use.key[1]} is split {ways[axis]} here, and {ways[before.axis]} elsewhere"
             raise PtoTypeMismatchError(message, spans=[use.op.span], help="use a pipe for each")
+        if before is not None and axis is not None and before.shape != shape:
+            sizes = " and ".join("x".join(map(str, each)) for each in (before.shape, shape))
+            message = f"pipe {use.key[1]} is split, and its halves are tiles of two sizes, {sizes}"
+            raise PtoTypeMismatchError(
+                message, spans=[use.op.span], help="push and take tiles of one size, or use a pipe for each"
+            )
         if use.is_taken and taken.setdefault(use.key, dtype) != dtype:
             message = f"pipe {use.key[1]} gives {taken[use.key]} and {dtype}"
             raise PtoTypeMismatchError(message, spans=[use.op.span], help="use a pipe for each")

@@ -7,6 +7,9 @@ from tilewright.dtypes import INT64
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import get_cell, set_cell
 
+ATOMIC_AT = 6
+"""The first bit of the control word that says what is combined in global memory."""
+
 SETTERS: set[str] = set()
 """The ops that leave numbers, by their full names."""
 

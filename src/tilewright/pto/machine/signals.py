@@ -26,12 +26,13 @@ def pop(
     dtype: DataType,
     split: int = 0,
     lane: int | None = None,
+    stuck: str | None = None,
 ) -> Expr:
-    """Return the oldest tile of a queue, once there is one."""
+    """Return the oldest tile of a queue, once there is one; `stuck` is what is said where there never is."""
     assert m.core is not None
     name, only = ("aic", {}) if towards == "aiv" else ("aiv", {"lane": lane})
     number = m.core.meeting.queue(towards, key)
-    return m.b.do(f"system.tpop_from_{name}", shape=shape, dtype=dtype, split=split, id=number, **only)
+    return m.b.do(f"system.tpop_from_{name}", shape=shape, dtype=dtype, split=split, id=number, stuck=stuck, **only)
 
 
 def _ways(m: Machine) -> tuple[str, str]:
@@ -46,6 +47,6 @@ def signal(m: Machine, key: Hashable, lane: int | None = None) -> None:
     push(m, _ways(m)[0], key, nothing, lane=lane)
 
 
-def wait(m: Machine, key: Hashable, lane: int | None = None) -> None:
+def wait(m: Machine, key: Hashable, lane: int | None = None, stuck: str | None = None) -> None:
     """Wait until another core has said that something has happened."""
-    pop(m, _ways(m)[1], key, (1, 1), INT32, lane=lane)
+    pop(m, _ways(m)[1], key, (1, 1), INT32, lane=lane, stuck=stuck)

@@ -78,7 +78,7 @@ _AS_UNSIGNED = {"divui": "div", "remui": "mod", "maxui": "max", "minui": "min", 
 _BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
 
 
-@declare("arith.constant", Form("", "x", syntax=Syntax.CONSTANT), knows_packed=True)
+@declare("arith.constant", Form("", "x", syntax=Syntax.CONSTANT), knows_packed=True, example="%r = {op} 7 : i32")
 def _constant(m: Machine, op: Op) -> Expr | None:
     """A number, or two in one value; more of them are for ops that ask for none of their values."""
     value, type_ = op.attributes["value"], op.results[0].type
@@ -165,7 +165,12 @@ def _negated(m: Machine, op: Op, value: Expr) -> Expr:
     return m.b.scalar("neg", value)
 
 
-@declare("arith.cmpi", _comparison("ii"), rule=predicate(_INTEGER_ORDERS))
+@declare(
+    "arith.cmpi",
+    _comparison("ii"),
+    rule=predicate(_INTEGER_ORDERS),
+    example="(%n: i32, %k: i32); %r = {op} sgt, %n, %k : i32",
+)
 def _compare(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """Whether integers compare so, with or without a sign as the predicate says."""
     word = str(op.attributes["predicate"])
@@ -178,7 +183,12 @@ def _compare(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     return m.b.scalar(word.lstrip("su") if len(word) == 3 else word, lhs, rhs)
 
 
-@declare("arith.cmpf", _comparison("ff"), rule=predicate(_FLOAT_ORDERS))
+@declare(
+    "arith.cmpf",
+    _comparison("ff"),
+    rule=predicate(_FLOAT_ORDERS),
+    example="(%n: f32, %k: f32); %r = {op} ogt, %n, %k : f32",
+)
 def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """Whether floats compare so; with NaN only `une` and the unordered ones hold."""
     word = str(op.attributes["predicate"])
@@ -193,7 +203,13 @@ def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     return m.b.scalar("or_", m.b.scalar("not_", ordered), holds)
 
 
-@declare("arith.select", Form("bxx", "x", Typing.SELECT), rule=_choices, knows_packed=True)
+@declare(
+    "arith.select",
+    Form("bxx", "x", Typing.SELECT),
+    rule=_choices,
+    knows_packed=True,
+    example="(%is: i1, %n: f32, %k: f32); %r = {op} %is, %n, %k : f32",
+)
 def _select(m: Machine, op: Op, condition: Expr) -> Lowered:
     """One of two numbers, as a condition says."""
     then, other = (m.values[value] for value in op.operands[1:])

@@ -17,11 +17,22 @@ from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.types import INDEX, SCALARS, Scalar, Space
 
 _INDICES = {"indices": Word(Layout.INDEX, "ii*", required=True)}
+_ARRAY = Form("", "o", Typing.RESULT)
+_NUMBERS = """
+(%n: i32); %a = pto.declare_local_array -> !pto.local_array<4xi32>
+; pto.local_array_set %a[%c1], %n; %r = pto.local_array_get %a[%c1] -> i32
+"""
+_NUMBERS_OF_EVENTS = """
+(%n: index); %a = pto.declare_eventid_array -> !pto.eventid_array<4>
+; pto.eventid_array_set %a[%c1], %n : !pto.eventid_array<4>
+; %r = pto.eventid_array_get %a[%c1] : !pto.eventid_array<4> -> index
+"""
 EVENTS = r"eventid_array<(\d+)>"
 """How many numbers an array of events has."""
 
 
-@declare("pto.declare_local_array declare_eventid_array", Form("", "o", Typing.RESULT), widens=0)
+@declare("pto.declare_local_array", _ARRAY, widens=0, example=_NUMBERS)
+@declare("pto.declare_eventid_array", _ARRAY, widens=0, example=_NUMBERS_OF_EVENTS)
 def _declare(m: Machine, op: Op) -> View:
     """A small array of numbers that a function keeps."""
     text = str(op.results[0].type)
@@ -37,16 +48,21 @@ def _declare(m: Machine, op: Op) -> View:
     return View(pointer, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))
 
 
-@declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"))
-@declare("pto.eventid_array_get", Form("o", "i", words=_INDICES, index="indices"), left_out=lambda op, _: INDEX)
+@declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"), example=_NUMBERS)
+@declare(
+    "pto.eventid_array_get",
+    Form("o", "i", words=_INDICES, index="indices"),
+    left_out=lambda op, _: INDEX,
+    example=_NUMBERS_OF_EVENTS,
+)
 def _get(m: Machine, op: Op, array: View) -> Expr:
     """A number of an array."""
     view = bytes_view(m, array.pointer, array.shape, array.strides)
     return m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), op.results[0].of(Scalar).dtype)
 
 
-@declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"))
-@declare("pto.eventid_array_set", Form("oi", words=_INDICES, index="indices", untyped=1))
+@declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"), example=_NUMBERS)
+@declare("pto.eventid_array_set", Form("oi", words=_INDICES, index="indices", untyped=1), example=_NUMBERS_OF_EVENTS)
 def _set(m: Machine, op: Op, array: View, value: Expr) -> None:
     """Write a number of an array."""
     view = bytes_view(m, array.pointer, array.shape, array.strides)

@@ -23,6 +23,7 @@ from tilewright.pto.machine.tiles import (
 from tilewright.pto.machine.values import Lowered, Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, equal, gives
+from tilewright.pto.operand_laws import boxed_alike
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import I64, Dims, Ptr, Scalar, Space, TileBuf, Type
@@ -72,6 +73,8 @@ _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "va
     rule=_is_told_extents,
     law=laid_out,
     is_by_bytes=True,
+    example="(%x: w8x40xf32, %y: w8x40xf32 = zeros); %t = {op} : !pto.tile_buf<vec, 8x64xf32, valid=8x40>"
+    "; pto.tload ins(%x) outs(%t); pto.tstore ins(%t) outs(%y)",
 )
 def _alloc(m: Machine, op: Op) -> Tile:
     """A tile buffer: at an address, or where there is room."""
@@ -129,7 +132,16 @@ def _is_open(op: Op, constants: Constants) -> None:
     _refuse_valid(op, op.operands[1:], tile, constants)
 
 
-@declare("pto.set_validshape", Form("zii", untyped=2), rule=_is_open, is_by_bytes=True)
+@declare(
+    "pto.set_validshape",
+    Form("zii", untyped=2),
+    rule=_is_open,
+    is_by_bytes=True,
+    example="(%x: t8x64xf32, %n: index = 5)"
+    "; %t = pto.alloc_tile valid_row = %c8 valid_col = %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
+    "; {op} %t, %n, %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
+    "; %r = pto.tile_valid_rows %t : !pto.tile_buf<vec, 8x64xf32, valid=?x?> -> index",
+)
 def _set_valid(m: Machine, op: Op, tile: Tile, rows: Expr, cols: Expr) -> None:
     """Change how many of a tile's rows and columns are valid."""
     if not m.placed(tile):
@@ -180,7 +192,15 @@ _OFFSETS = {"offsets": Word(Layout.INDEX, "ii", required=True), "valid": Word(La
 _WINDOW = Form("z", "z", words=_OFFSETS, numbers=("sizes",), index="offsets", family="tile_buf")
 
 
-@declare("pto.subview subset", _WINDOW, rule=_is_window, left_out=_window_of, is_by_bytes=True)
+@declare(
+    "pto.subview subset",
+    _WINDOW,
+    rule=_is_window,
+    left_out=_window_of,
+    is_by_bytes=True,
+    example="(%x: t8x64xf32, %out: t4x16xf32); %w = {op} %x[%c4, %c8] sizes [4, 16] -> t4x16xf32"
+    "; pto.tmov ins(%w) outs(%out)",
+)
 def _subview(m: Machine, op: Op, tile: Tile) -> Lowered:
     """A window of a tile, in the same bytes."""
     type_ = op.results[0].of(TileBuf)
@@ -212,7 +232,14 @@ def _keeps_bytes(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(f"`{op.name}` keeps the bytes, got {tile.nbytes} and {other.nbytes}")
 
 
-@declare("pto.treshape", Form("z", "z", family="tile_buf"), rule=_keeps_bytes, is_by_bytes=True)
+@declare(
+    "pto.treshape",
+    Form("z", "z", family="tile_buf"),
+    rule=_keeps_bytes,
+    law=boxed_alike,
+    is_by_bytes=True,
+    example="(%x: t8x64xf32); %r = {op} %x -> t16x32xf32",
+)
 def _reshape(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes under another shape."""
     type_ = op.results[0].of(TileBuf)
@@ -237,7 +264,14 @@ def _is_seen_as(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(message, help="see it as smaller elements, or use `pto.treshape`")
 
 
-@declare("pto.bitcast", Form("z", "z", family="tile_buf"), rule=_is_seen_as, is_by_bytes=True, widens=0)
+@declare(
+    "pto.bitcast",
+    Form("z", "z", family="tile_buf"),
+    rule=_is_seen_as,
+    is_by_bytes=True,
+    widens=0,
+    example="(%x: t8x64xf32); %r = {op} %x -> t8x64xi32",
+)
 def _see_as(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes as elements of another type."""
     type_ = op.results[0].of(TileBuf)
@@ -252,7 +286,15 @@ def _keeps_type(op: Op, _: Constants) -> None:
     equal(op, "result", op.results[0].type, op.operands[0].type)
 
 
-@declare("pto.tassign", Form("zi", "z", family="tile_buf"), rule=_keeps_type, is_by_bytes=True, counts=I64)
+@declare(
+    "pto.tassign",
+    Form("zi", "z", family="tile_buf"),
+    rule=_keeps_type,
+    is_by_bytes=True,
+    counts=I64,
+    example="(%x: t8x64xf32, %out: t8x64xf32); %t = {op} %x, %n4096 -> t8x64xf32"
+    "; pto.texpands ins(%x1.0) outs(%t); pto.tmov ins(%t) outs(%out)",
+)
 def _assign(m: Machine, op: Op, tile: Tile, address: Expr) -> Tile:
     """A tile of the same type at another address."""
     return fresh(m, m.here(op), op.results[0].of(TileBuf), tile.valid, m.b.index(address))
@@ -270,7 +312,13 @@ def _start_of(op: Op) -> Ptr:
     return Ptr(tile.element, tile.space)
 
 
-@declare("pto.tile_buf_addr", Form("z", "p", family="ptr"), rule=gives(_start_of), is_by_bytes=True)
+@declare(
+    "pto.tile_buf_addr",
+    Form("z", "p", family="ptr"),
+    rule=gives(_start_of),
+    is_by_bytes=True,
+    example="(%x: t8x64xf32); %p = {op} %x -> !pto.ptr<f32, ub>; %r = pto.load_scalar %p[%c3] -> f32",
+)
 def _address(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The address of a tile's first element."""
     type_ = op.results[0].of(Ptr)

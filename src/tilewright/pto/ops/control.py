@@ -22,9 +22,45 @@ from tilewright.pto.types import Scalar
 _FOR = Form("iii", "x*", words={"iter_args": Word(Layout.PLAIN, "x*")}, syntax=Syntax.FOR)
 
 
-@declare("scf.yield", Form("x*"))
-@declare("func.return", Form("x*"))
-@declare("scf.condition", Form("bx*", syntax=Syntax.CONDITION))
+_LOOP = """
+(%n: f32); %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%a = %n) -> (f32) {
+; %b = arith.addf %a, %n : f32; scf.yield %b : f32; }
+"""
+_BRANCH = """
+(%n: f32, %is: i1); %r = scf.if %is -> (f32) {
+; %b = arith.addf %n, %n : f32; scf.yield %b : f32; } else {; scf.yield %n : f32; }
+"""
+_WHILE = """
+(%n: i32); %r = scf.while (%a = %n) : (i32) -> (i32) {
+; %is = arith.cmpi slt, %a, %i100 : i32; scf.condition(%is) %a : i32; } do {
+; ^bb0(%b: i32):; %d = arith.addi %b, %b : i32; scf.yield %d : i32; }
+"""
+_CALL = """// tilewright pto run example.pto n=0.5 out=zeros:1
+module {
+  func.func @twice(%x: f32) -> f32 {
+    %y = arith.addf %x, %x : f32
+    return %y : f32
+  }
+  func.func @example(%n: f32, %out: !pto.ptr<f32, gm>) {
+    %c0 = arith.constant 0 : index
+    %r = func.call @twice(%n) : (f32) -> f32
+    pto.store_scalar %r, %out[%c0] : !pto.ptr<f32, gm>, f32
+    return
+  }
+}
+"""
+_SECTION = "(%n: f32, %y: !pto.ptr<f32, gm>); {op} {; pto.store_scalar %n, %y[%c0] : !pto.ptr<f32, gm>, f32; }"
+_STRICT = """
+(%x: !pto.ptr<f32, ub>, %y: !pto.ptr<f32, ub>); pto.strict_vecscope(%x, %y) {
+; ^bb0(%p: !pto.ptr<f32, ub>, %q: !pto.ptr<f32, ub>):
+; %v = pto.vlds %p[%c0] : !pto.ptr<f32, ub> -> v64xf32; %m = pto.pset_b32 "PAT_ALL" : m32
+; pto.vsts %v, %q[%c0], %m : v64xf32, !pto.ptr<f32, ub>, m32; } : (!pto.ptr<f32, ub>, !pto.ptr<f32, ub>) -> ()
+"""
+
+
+@declare("scf.yield", Form("x*"), example=_LOOP)
+@declare("func.return", Form("x*"), example=_CALL)
+@declare("scf.condition", Form("bx*", syntax=Syntax.CONDITION), example=_WHILE)
 def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The end of a region, and what it hands on."""
     return tuple(_carriable(m, v) for v in op.operands)
@@ -38,7 +74,7 @@ def _carriable(m: Machine, value: Value) -> Lowered:
     return Predicate(regrained(m, found.expr, 1), found.bits)
 
 
-@declare("func.call", Form("x*", "x*", syntax=Syntax.CALL))
+@declare("func.call", Form("x*", "x*", syntax=Syntax.CALL), example=_CALL)
 def _call(m: Machine, op: Op) -> tuple[Lowered, ...] | None:
     """A call of a function of the module."""
     callee = op.attributes["callee"]
@@ -49,8 +85,8 @@ def _call(m: Machine, op: Op) -> tuple[Lowered, ...] | None:
     return m.call(op, callee.name, arguments)
 
 
-@declare("pto.section.cube section.vector vecscope", Form(syntax=Syntax.REGION), is_by_bytes=True)
-@declare("pto.strict_vecscope", Form("x*", syntax=Syntax.REGION), is_by_bytes=True)
+@declare("pto.section.cube section.vector vecscope", Form(syntax=Syntax.REGION), is_by_bytes=True, example=_SECTION)
+@declare("pto.strict_vecscope", Form("x*", syntax=Syntax.REGION), is_by_bytes=True, example=_STRICT)
 def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """A region that runs where it stands."""
     region = op.regions[0]
@@ -62,7 +98,7 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     return handed if op.results else ()
 
 
-@declare("scf.for", _FOR)
+@declare("scf.for", _FOR, example=_LOOP)
 def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
     """A loop that counts up, and carries values."""
     start, stop, step = map(m.b.index, bounds)
@@ -81,7 +117,7 @@ def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
     return tuple(c.value for c in kept)
 
 
-@declare("scf.if", Form("b", "x*", syntax=Syntax.IF))
+@declare("scf.if", Form("b", "x*", syntax=Syntax.IF), example=_BRANCH)
 def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
     """One of two regions, as a condition says."""
     fixed = known(condition)
@@ -102,7 +138,7 @@ def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
     return tuple(r.value for r in results)
 
 
-@declare("scf.while", Form("x*", "x*", syntax=Syntax.WHILE))
+@declare("scf.while", Form("x*", "x*", syntax=Syntax.WHILE), example=_WHILE)
 def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The first region decides and hands values on, the second one makes the next turn's."""
     inits = [_carriable(m, v) for v in op.operands]

@@ -72,7 +72,7 @@ def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     cover(m, target, made)
 
 
-@declare("pto.tpack", tile("z", "z"))
+@declare("pto.tpack", tile("z", "z"), example="(%x: t8x64xi32, %out: t8x64xi16); {op} ins(%x) outs(%out)")
 def _pack(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Integers cut to the low bits that the destination has room for."""
     values = read(m, source, target.valid, target.limits)
@@ -145,13 +145,23 @@ def _part(op: Op, step: int) -> int:
     return _PARTS[word]
 
 
-@declare("pto.vcvt", register("un?", "u"), law=paired, widens=0)
+@declare(
+    "pto.vcvt",
+    register("un?", "u"),
+    law=paired,
+    widens=0,
+    example='(%x: v64xf32, %m: m32); %r = {op} %x, %m {rnd = "R", sat = "SAT"} -> v64xi32',
+)
 def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """Lanes in another type; of narrower ones, every second or fourth."""
     return _placed(m, op, source.expr)
 
 
-@declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
+@declare(
+    "pto.vmulscvt",
+    Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0),
+    example='(%x: v64xf32, %n: f32, %m: m32); %r = {op} %x, %n, %m, "A", "EVEN" -> v128xf16',
+)
 def _scale_and_convert(m: Machine, op: Op, source: Vector, scale: Expr) -> Expr:
     """Lanes times a number, in a narrower type."""
     return _placed(m, op, m.b.tile("mul", source.expr, m.b.cast(scale, source.element.dtype, "rint")))
@@ -229,7 +239,9 @@ def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
     return where(m, row, CmpType.LT, zero, m.b.tile("neg", signed), signed)
 
 
-@declare("pto.vtrc", register("vm", "v", "rnd", False))
+@declare(
+    "pto.vtrc", register("vm", "v", "rnd", False), example='(%x: v64xf32, %m: m32); %r = {op} %x, %m, "C" -> v64xf32'
+)
 @elementwise
 def _round(m: Machine, op: Op, row: Expr) -> Expr:
     """Floats rounded to integers, still floats."""
@@ -251,7 +263,12 @@ def _takes_upper(m: Machine, op: Op) -> bool:
     return part == 1
 
 
-@declare("pto.vpack", register("un?|ui", "u", "part", False), widens=1 / 2)
+@declare(
+    "pto.vpack",
+    register("un?|ui", "u", "part", False),
+    widens=1 / 2,
+    example='(%x: v64xi32); %r = {op} %x, "LOWER" -> v128xui16',
+)
 def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """The low parts of the elements in one half of the result; the other half is zero."""
     type_ = op.results[0].of(VReg)
@@ -260,7 +277,12 @@ def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     return m.b.tile("concat", none, half) if _takes_upper(m, op) else m.b.tile("concat", half, none)
 
 
-@declare("pto.vsunpack vzunpack", replace(register("un?|ui", "u", "part", False), untyped=1), widens=2)
+@declare(
+    "pto.vsunpack vzunpack",
+    replace(register("un?|ui", "u", "part", False), untyped=1),
+    widens=2,
+    example='(%x: v128xi16); %r = {op} %x, "LOWER" -> v64xi32',
+)
 def _unpack(m: Machine, op: Op, source: Vector) -> Expr:
     """One half of the elements, made longer with copies of their sign or with zeros."""
     type_ = op.results[0].of(VReg)

@@ -20,7 +20,7 @@ from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.pairs import reinterpreted
 from tilewright.pto.machine.registers import BLOCK
-from tilewright.pto.machine.settings import bits, note, setters, setting
+from tilewright.pto.machine.settings import ATOMIC_AT, bits, note, setters, setting
 from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
@@ -110,7 +110,15 @@ def _fill(m: Machine, copy: Copy, value: Expr, row: Expr) -> None:
 @declare("pto.mte_ub_gm", Form("lgi", words=_BURSTS), is_by_bytes=True, counts=I64)
 def _store(m: Machine, op: Op, source: Pointer, target: Pointer, length: Expr) -> None:
     """Bursts of bytes from local to global memory."""
+    _refuse_combining(m, op)
     run(m, Copy(source, target, m.b.index(length), _axes(m, op)))
+
+
+def _refuse_combining(m: Machine, op: Op) -> None:
+    """Refuse bytes where the control word says that what is written to global memory is added to it."""
+    if (known(setting(m, "set_ctrl")[0]) or 0) >> ATOMIC_AT & 7:
+        message = f"the control word lets `{op.name}` add to global memory, which cannot be run here"
+        raise UnsupportedFeatureError(message, help="store a tile with `atomicType`, or clear bits 6 to 8 before")
 
 
 @declare("pto.mte_gm_l1", Form("gpi", words=_BURSTS), rule=within(Space.GM, Space.MAT), is_by_bytes=True, counts=I64)
@@ -214,6 +222,7 @@ def _copy_in(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
 @declare("pto.copy_ubuf_to_gm", Form("lgx*"), is_by_bytes=True, counts=I64)
 def _copy_out(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
     """Operands: bursts and their length, and strides at the end, the target's first."""
+    _refuse_combining(m, op)
     if len(op.operands) != 8:
         raise UnsupportedFeatureError(f"{op.name} takes 8 operands, got {len(op.operands)}")
     count, length = (m.index(v) for v in op.operands[3:5])

@@ -12,11 +12,12 @@ from tilewright.pto.machine.registers import full, iota
 from tilewright.pto.machine.values import Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
+from tilewright.pto.operand_laws import of_elements
 from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import VReg
 
 
-@declare("pto.texpands", tile("e"))
+@declare("pto.texpands", tile("e"), law=of_elements)
 @declare("pto.vbr", register("e"))
 @declare("pto.vdup", register("vm?|em?"))
 def _expand_number(m: Machine, op: Op) -> Expr | None:

@@ -1,12 +1,10 @@
-"""Cube micro-ops: matrices staged through the cube's memories and multiplied there. What leaves it is in `leaving`.
-
-Products of block-scaled matrices are read and verified; nothing here runs them yet.
-"""
+"""Cube micro-ops: matrices staged through the cube's memories and multiplied there. What leaves it is in `leaving`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
@@ -14,21 +12,22 @@ from tilewright.dtypes import UINT32, DataType, finite_limits
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known, tile_type
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.example import Example
 from tilewright.pto.machine.elements import cast, filled, where
 from tilewright.pto.machine.formats import decoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import FRACTAL, Matrix, as_bits, extents, lanes, up
+from tilewright.pto.machine.scales import GROUP, by_columns, by_rows, read_beside
 from tilewright.pto.machine.tiles import bytes_view
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, Rule, declare, element_type, unmeant, within
+from tilewright.pto.op import Constants, Rule, declare, element_type, within
 from tilewright.pto.ops.transfers import refuse_overlap
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space
 from tilewright.records import record
 
-_SCALED = "block-scaled matrices"
 _GM, _L1, _L0A, _L0B, _L0C, _BT = Space.GM, Space.MAT, Space.LEFT, Space.RIGHT, Space.ACC, Space.BIAS
 
 # staging
@@ -137,12 +136,9 @@ def _load(
     Matrix(target, major, depth, major).write(m, value)
 
 
-unmeant("pto.mte_l1_l0a_mx", free("ppii"), _SCALED, within(_L1, _L0A))
-unmeant("pto.mte_l1_l0b_mx", free("ppii"), _SCALED, within(_L1, _L0B))
-
 # products
 
-_CLAUSES = "unit_flag disable_gemv sat nosat tf32_mode n_dir"
+CLAUSES = "unit_flag disable_gemv sat nosat tf32_mode n_dir"
 _SUMS = {"f32": ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "hif8"), "i32": ("i8",)}
 _WORDS = {"unit_flag": ("check_only", "check_and_set"), "tf32_mode": ("round_even", "round_away")}
 
@@ -177,8 +173,40 @@ def _refuse_words(op: Op, words: dict[str, Said], element: str) -> None:
         raise PtoAttributeError(f"`tf32_mode` of `{op.name}` is for f32, got {element}", help="leave it out")
 
 
+_PLACES = "x1: f16 l1 0, y1: f16 l1 8192, a: f16 l0a 0, b: f16 l0b 0, c: f32 l0c 0"
+_STAGED = """
+pto.mte_gm_l1_frac %x, %x1, nd2nz, shape(%n16, %n32), src_layout(%n64), dst_group(%n1, %n1, %n16, %n0), ctrl(%n0, %no)
+pto.mte_gm_l1_frac %y, %y1, nd2nz, shape(%n32, %n16), src_layout(%n32), dst_group(%n1, %n1, %n32, %n0), ctrl(%n0, %no)
+pto.mte_l1_l0a %x1, %a, %n16, %n32, %n0, %n0
+pto.mte_l1_l0b %y1, %b, %n32, %n16, %n0, %n0 {transpose = true}
+"""
+_STORED = "pto.mte_l0c_gm %c, %out, %n16, %n16, %n16, %n16, %n0, %n0, nz2nd"
+
+
+def _multiplied(lines: str, gives: Callable[..., Any], more: str = "", places: str = "") -> Example:
+    """Return a kernel that stages two matrices, multiplies them by some lines and brings the product out."""
+    arguments = f"x: f16 16x32, y: f16 32x16, {more}out: f32 16x16"
+    return Example(arguments, f"{_STAGED}{lines}\n{_STORED}", gives, f"{_PLACES}{places}")
+
+
+def _product(op: str, x: Any, y: Any, out: Any) -> Any:
+    return x.astype("f4") @ y.astype("f4")
+
+
+_MADE = "pto.mad %a, %b, %c, %n16, %n16, %n32"
+_EXAMPLES = {
+    "mad": _multiplied(_MADE, _product),
+    "mad_acc": _multiplied(f"{_MADE}\n{{op}} %a, %b, %c, %n16, %n16, %n32", lambda *given: 2 * _product(*given)),
+}
+
+
 @declare(
-    "pto.mad mad_acc", free("pppiii", words=_CLAUSES), rule=multiplies(_L0A, _L0B, _L0C), counts=I64, knows_packed=True
+    "pto.mad mad_acc",
+    free("pppiii", words=CLAUSES),
+    rule=multiplies(_L0A, _L0B, _L0C),
+    counts=I64,
+    knows_packed=True,
+    example=_EXAMPLES,
 )
 def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr, cols: Expr, depth: Expr) -> None:
     """The product of two matrices, or that and what the accumulator holds."""
@@ -190,7 +218,7 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr
 
 @declare(
     "pto.mad_bias",
-    free("ppppiii", words=_CLAUSES),
+    free("ppppiii", words=CLAUSES),
     rule=multiplies(_L0A, _L0B, _L0C, _BT),
     counts=I64,
     knows_packed=True,
@@ -204,10 +232,6 @@ def _biased(
     multiply(m, Product("sat" in words, tf32, bias=bias), a, b, c, extents(op, rows, cols, depth))
 
 
-unmeant("pto.mad_mx mad_mx_acc", free("pppiii", words=_CLAUSES), _SCALED, within(_L0A, _L0B, _L0C))
-unmeant("pto.mad_mx_bias", free("ppppiii", words=_CLAUSES), _SCALED, within(_L0A, _L0B, _L0C, _BT))
-
-
 @record
 class Product:
     """How matrices are multiplied: whether results are made finite, how f32 is rounded, and what is added."""
@@ -216,6 +240,8 @@ class Product:
     tf32: str = ""
     adds: bool = False
     bias: Pointer | None = None
+    is_scaled: bool = False
+    """Whether the scales beside both matrices count."""
 
 
 def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes: Sequence[int]) -> None:
@@ -224,6 +250,8 @@ def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes
     pitch = up(rows, FRACTAL)
     left = _factor(m, how, a.element, Matrix(a, rows, depth, pitch).read(m))
     right = _factor(m, how, b.element, Matrix(b, cols, depth, up(cols, FRACTAL)).read(m, is_turned=True))
+    if how.is_scaled:
+        left, right = _scaled(m, left, right, a, b)
     out = Matrix(c, rows, cols, pitch)
     total = c.element.dtype
     product = cast(m, m.b.tile("matmul", left, right), total)
@@ -233,6 +261,16 @@ def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes
         row = m.b.load(bytes_view(m, how.bias, (1, cols), (cols, 1)), (1, cols))
         product = m.b.tile("col_expand_add", product, row)
     _write(m, out, finite(m, product, total) if how.saturates else product)
+
+
+def _scaled(m: Machine, left: Expr, right: Expr, a: Pointer, b: Pointer) -> tuple[Expr, Expr]:
+    """Return factors times the powers of two beside them."""
+    (rows, depth), cols = tile_type(left).shape, tile_type(right).shape[1]
+    if depth % GROUP:
+        message = f"scaled matrices are multiplied over {depth} elements, and {GROUP} share a scale"
+        raise UnsupportedFeatureError(message, help=f"make it {up(depth, GROUP)}, and fill what is added with zeros")
+    right_powers = read_beside(m, b, cols, depth, is_turned=True)
+    return by_rows(m, left, read_beside(m, a, rows, depth)), by_columns(m, right, right_powers)
 
 
 def _write(m: Machine, out: Matrix, value: Expr) -> None:

@@ -7,7 +7,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
-from tilewright.pto.laws import alike, apart, in_vec, rectifiable
+from tilewright.pto.laws import alike, bits_apart, in_vec, rectifiable
 from tilewright.pto.machine.elements import arithmetic, cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise, given, operand, rows_of
@@ -16,6 +16,7 @@ from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Tile, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare, reach
+from tilewright.pto.operand_laws import exclusive, in_turn, remainders, scaled_sum, shifted, sloped
 from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import SCALARS, VReg
 
@@ -34,7 +35,8 @@ def _word(op: Op) -> str:
     return op.name.removeprefix("pto.")[1:]
 
 
-@declare("pto.texp tlog tsqrt trecip tneg tabs trelu", tile("t"), rule=reach)
+@declare("pto.texp tlog tsqrt tneg tabs trelu", tile("t"), rule=reach)
+@declare("pto.trecip", tile("t"), rule=reach, law=in_turn)
 @declare("pto.trsqrt", tile("tz?"), rule=reach)
 @declare("pto.vabs vneg vexp vln vsqrt", register("vm"))
 @declare("pto.vrelu", register("vm"), law=rectifiable)
@@ -46,7 +48,8 @@ def _unary(m: Machine, op: Op, x: Expr) -> Expr:
 
 @declare("pto.tadd tsub tmul tdiv tmax tmin tfmod tshl tshr", tile("tt"), rule=reach, law=alike)
 @declare("pto.tadds tsubs tmuls tmaxs tmins", tile("te"), rule=reach, law=in_vec)
-@declare("pto.tfmods tshls tshrs", tile("te"), rule=reach)
+@declare("pto.tfmods", tile("te"), rule=reach, law=remainders)
+@declare("pto.tshls tshrs", tile("te"), rule=reach, law=shifted)
 @declare("pto.tdivs", tile("te|et"), rule=reach, law=in_vec)
 @declare("pto.vadd vsub vmul vdiv vmax vmin", register("vvm"))
 @declare("pto.vadds vsubs vmuls vmaxs vmins", register("vem"))
@@ -64,10 +67,12 @@ def _function(op: Op) -> str:
 
 
 @declare("pto.tand tor", tile("tt"), rule=reach, law=alike)
-@declare("pto.tands tors", tile("te"), rule=reach, law=apart)
-@declare("pto.txor", tile("ttz?"), rule=reach)
-@declare("pto.txors", tile("tez?"), rule=reach)
-@declare("pto.vand vor vxor", register("vvm"))
+@declare("pto.tands tors", tile("te"), rule=reach, law=bits_apart)
+@declare("pto.txor", tile("ttz?"), rule=reach, law=exclusive)
+@declare("pto.txors", tile("tez?"), rule=reach, law=exclusive)
+@declare(
+    "pto.vand vor vxor", register("vvm"), example="(%x: v64xi32, %y: v64xi32, %m: m32); %r = {op} %x, %y, %m -> v64xi32"
+)
 @elementwise
 def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
     """Elements of two, bit by bit."""
@@ -76,7 +81,7 @@ def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
 
 
 @declare("pto.tnot", tile("t"), rule=reach)
-@declare("pto.vnot", register("vm"))
+@declare("pto.vnot", register("vm"), example="(%x: v64xi32, %m: m32); %r = {op} %x, %m -> v64xi32")
 @elementwise
 def _inverted(m: Machine, op: Op, x: Expr) -> Expr:
     """Each element with its bits flipped."""
@@ -96,7 +101,7 @@ def _then_relu(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
     return m.b.tile("relu", arithmetic(m, _word(op)[:3], x, y))
 
 
-@declare("pto.tlrelu", tile("ts"), rule=reach)
+@declare("pto.tlrelu", tile("ts"), rule=reach, law=sloped)
 @declare("pto.vlrelu", register("vem"))
 @elementwise
 def _leaky(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
@@ -104,7 +109,7 @@ def _leaky(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
     return m.b.tile("lrelu", x, slope)
 
 
-@declare("pto.tprelu", tile("ttz?"), rule=reach)
+@declare("pto.tprelu", tile("ttz?"), rule=reach, law=in_turn)
 @declare("pto.vprelu", register("vvm?"))
 @elementwise
 def _parametric(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
@@ -112,8 +117,8 @@ def _parametric(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
     return where(m, x, CmpType.GT, constant(0.0), x, m.b.tile("mul", x, slope))
 
 
-@declare("pto.trem", tile("ttz?"), rule=reach)
-@declare("pto.trems", tile("tez?"), rule=reach)
+@declare("pto.trem", tile("ttz?"), rule=reach, law=remainders)
+@declare("pto.trems", tile("tez?"), rule=reach, law=remainders)
 @elementwise
 def _remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The remainder with the sign of the divisor; of a float and a number it keeps the dividend's."""
@@ -124,7 +129,14 @@ def _remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 # several steps at once
 
 
-@declare("pto.taxpy", tile("zs", "z"), rule=reach, is_by_source=True)
+@declare(
+    "pto.taxpy",
+    tile("zs", "z"),
+    rule=reach,
+    law=scaled_sum,
+    is_by_source=True,
+    example="(%x: t8x64xf32, %n: f32, %y: t8x64xf32); {op} ins(%x, %n) outs(%y)",
+)
 def _add_scaled(m: Machine, op: Op, target: Tile, source: Tile, scale: Expr) -> None:
     """A tile times a number, added to the destination."""
     dtype = target.type.element.dtype
@@ -168,7 +180,11 @@ def _scale_add(m: Machine, op: Op, total: Expr, lhs: Expr, rhs: Expr) -> Expr:
     return m.b.tile("add", m.b.tile("mul", total, lhs), rhs)
 
 
-@declare("pto.vexpdif", register("uun?", "u", "part", False))
+@declare(
+    "pto.vexpdif",
+    register("uun?", "u", "part", False),
+    example='(%x: v64xf32, %y: v64xf32, %m: m32); %r = {op} %x, %y, %m, "ODD" -> v64xf32',
+)
 def _exponential_of_difference(m: Machine, op: Op, lhs: Vector, rhs: Vector) -> Expr:
     """The exponential of a difference in fp32; of shorter floats, of their even or odd lanes."""
     type_, mask = op.results[0].of(VReg), mask_of(m, op)

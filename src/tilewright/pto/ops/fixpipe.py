@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Const, Expr
 from tilewright.dtypes import FP32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
@@ -17,17 +17,12 @@ from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, Rule, declare, element_type, within
 from tilewright.pto.ops.leaving import Leaving, put, row_at, words_at
+from tilewright.pto.ops.quantizations import QUANTIZATIONS, misfit, quantization
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.types import I64, Ptr, Scalar, Space
 from tilewright.records import record
 
-_FROM_F32 = (
-    "qf322hif8_pre", "qf322hif8_pre_hybrid", "qf322fp8_pre", "qf322f32_pre", "qf162b8_pre", "qf162s4_pre",
-    "qf322b8_pre", "qf322s4_pre", "qf322f16_pre", "qf322bf16_pre",
-)  # fmt: skip
-_FROM_I32 = ("deqs32_int", "req8", "deqf16", "deqs16", "qf162s16_pre", "qs322bf16_pre")
-_PLAIN = ("f32_f16", "f32_bf16")
 RELUS = ("no_relu", "normal_relu", "scalar_relu", "vector_relu")
 _WORDS = {
     "unit_flag": ("check_only", "check_and_clear"), "sat": ("", "preserve_nan"), "dst_mode": ("", "split_m", "split_n"),
@@ -36,13 +31,6 @@ _ALONE = "pre_quant pre_relu nz2dn nz2nz loop3".split()
 _OUT = "unit_flag pre_quant pre_relu nz2nd nz2dn nz2nz loop3 sat nosat atomic dst_mode"
 _COMBINED = ("add", "max", "min")
 CLIPPED = ("f16", "ui8", "i8", "i16", "si8", "si16")
-
-
-def quantizations(accumulated: Scalar) -> tuple[str, ...]:
-    """Return every way to scale what an accumulator of a type holds."""
-    scaled = _FROM_F32 if accumulated.is_float else _FROM_I32
-    names = tuple(f"{name}_{kind}" for name in scaled for kind in ("vec", "scalar"))
-    return (*_PLAIN, *names) if accumulated.is_float else names
 
 
 def _leaves(target: Space) -> Rule:
@@ -55,7 +43,7 @@ def _leaves(target: Space) -> Rule:
         for name, allowed in _WORDS.items():
             if name in words and words[name].first not in allowed:
                 raise PtoAttributeError(f"`{name}` of `{op.name}` is {words[name].first}", help=" or ".join(allowed))
-        _refuse_quantization(op, words, come)
+        _refuse_quantization(op, words, come, go)
         _refuse_relu(op, words, go)
         if "atomic" in words and (target is not Space.GM or words["atomic"].word("op") not in _COMBINED):
             help = "to global memory, `op` is add, max or min"
@@ -66,14 +54,14 @@ def _leaves(target: Space) -> Rule:
     return rule
 
 
-def _refuse_quantization(op: Op, words: Mapping[str, Said], come: Scalar) -> None:
+def _refuse_quantization(op: Op, words: Mapping[str, Said], come: Scalar, go: Scalar) -> None:
     given = words.get("pre_quant")
     if given is None:
         return
-    mode, allowed = given.word("mode"), quantizations(come)
-    if mode not in allowed:
-        raise PtoAttributeError(f"`pre_quant` of {come} has no mode {mode!r}", help=f"one of {', '.join(allowed)}")
-    _refuse_payload(op, "pre_quant", mode, given.values, mode.endswith("_vec"), mode not in _PLAIN)
+    way = quantization(given.word("mode"), come)
+    _refuse_payload(op, "pre_quant", way.name, given.values, way.is_by_column, not way.is_plain)
+    if error := misfit(way, op, come, go):
+        raise error
 
 
 def _refuse_payload(op: Op, name: str, mode: str, values: tuple[Value, ...], is_row: bool, is_needed: bool) -> None:
@@ -163,6 +151,9 @@ def _taken(m: Machine, words: Mapping[str, Said], cols: int) -> Leaving:
         how = replace(how, keeps_nan=True)
     for value in words["pre_quant"].values[:1] if "pre_quant" in words else ():
         found = m.values[value]
+        if QUANTIZATIONS[words["pre_quant"].word("mode")].is_plain:
+            _refuse_factor(words["pre_quant"].word("mode"), m.expr(value))
+            continue
         scales = words_at(m, found, cols) if isinstance(found, Pointer) else (m.b.cast(m.expr(value), FP32), None)
         how = replace(how, scale=scales[0], offset=scales[1])
     given = words.get("pre_relu")
@@ -175,6 +166,14 @@ def _taken(m: Machine, words: Mapping[str, Said], cols: int) -> Leaving:
         how = replace(how, slope=slope)
     clip = given.named.get("clip")
     return replace(how, clip=m.expr(clip)) if isinstance(clip, Value) else how
+
+
+def _refuse_factor(mode: str, factor: Expr) -> None:
+    """Refuse a factor of a way that does not scale, unless it is known to change nothing."""
+    if not isinstance(factor, Const) or factor.value != 1:
+        scaling = f"qf322{mode.removeprefix('f32_')}_pre_scalar"
+        message = f"mode {mode} converts and does not scale: it has no use for a factor"
+        raise PtoAttributeError(message, help=f"leave the factor out, or use mode {scaling}")
 
 
 def refuse_packed(op: Op, target: Pointer) -> None:

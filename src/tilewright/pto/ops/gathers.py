@@ -36,6 +36,7 @@ from tilewright.pto.machine.tiles import (
 from tilewright.pto.machine.values import Tile, Vector, View
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import Constants, declare, element_type, equal, number_of
+from tilewright.pto.operand_laws import combined, gathered, gathered_blocks, scattered
 from tilewright.pto.ops.moves import flat
 from tilewright.pto.ops.selections import BYTE
 from tilewright.pto.ops.vector_memory import accessed, unsigned
@@ -71,7 +72,13 @@ def _finds(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(message, help="write `outs(%columns, %counts : T, T)` with i32 tiles")
 
 
-@declare("pto.tgather", tile("zx?x?x?", "zz?"), rule=_finds)
+@declare(
+    "pto.tgather",
+    tile("zx?x?x?", "zz?"),
+    rule=_finds,
+    law=gathered,
+    example="(%x: t8x64xf32, %i: t8x64xi32 = arange, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
+)
 def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Elements of a tile at indices, of a mask pattern, or that compare so."""
     pattern = op.attributes.get("maskPattern", op.attributes.get("mask_pattern"))
@@ -132,7 +139,12 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
     write(m, target, m.b.load(view, shape, target.valid))
 
 
-@declare("pto.tgatherb", tile("zz", "z"))
+@declare(
+    "pto.tgatherb",
+    tile("zz", "z"),
+    law=gathered_blocks,
+    example="(%x: t8x64xf32, %i: t8x8xui32 = zeros, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
+)
 def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Take blocks of 32 bytes at byte offsets from the source's start."""
     if not m.placed(source, places, target):
@@ -151,7 +163,12 @@ def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile)
         m.b.store(room, m.b.load(view, (1, BLOCK)))
 
 
-@declare("pto.tscatter", tile("zz", "z"))
+@declare(
+    "pto.tscatter",
+    tile("zz", "z"),
+    law=scattered,
+    example="(%x: t8x64xf32, %i: t8x64xi32 = zeros, %y: t8x64xf32); {op} ins(%x, %i) outs(%y)",
+)
 def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Put each element into the row its index names, in its own column."""
     if not m.placed(source, places, target):
@@ -164,7 +181,11 @@ def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> No
         m.b.set(made, m.b.get(elements, row, column), to, column)
 
 
-@declare("pto.mgather", tile("yz", "z"))
+@declare(
+    "pto.mgather",
+    tile("yz", "z"),
+    example="(%x: w1x512xf32, %i: t8x64xi32 = arange, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
+)
 def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -> None:
     """Rows or elements of global memory at indices."""
     if not m.placed(places, target):
@@ -174,7 +195,12 @@ def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -
         m.b.set(made, m.b.get(_named(m, view, indices, at), m.b.index(0)), *at)
 
 
-@declare("pto.mscatter", tile("zz", "y"))
+@declare(
+    "pto.mscatter",
+    tile("zz", "y"),
+    law=combined,
+    example="(%x: t8x64xf32, %i: t8x64xi32 = arange, %out: w1x512xf32 = zeros); {op} ins(%x, %i) outs(%out)",
+)
 def _scatter_memory(m: Machine, op: Op, view: View, source: Tile, places: Tile) -> None:
     """Rows or elements to global memory at indices."""
     if not m.placed(source, places):
@@ -198,7 +224,11 @@ def _indices(m: Machine, op: Op) -> Expr:
     return next(v.expr for v in (m.values[o] for o in reversed(op.operands)) if isinstance(v, Vector))
 
 
-@declare("pto.vgather2 vgather2_bc", memory("lx?x?x?", "u"))
+@declare(
+    "pto.vgather2 vgather2_bc",
+    memory("lx?x?x?", "u"),
+    example="(%x: !pto.ptr<f32, ub>, %i: v64xui32 = arange, %m: m32); %r = {op} %x, %i, %m -> v64xf32",
+)
 def _gather_lanes(m: Machine, op: Op) -> Expr:
     """Each lane is the element behind the pointer that an index names; bytes are made longer with zeros."""
     pointer, _ = accessed(m, op, 0)
@@ -213,7 +243,11 @@ def _gather_lanes(m: Machine, op: Op) -> Expr:
     return written(m, op, buffer)
 
 
-@declare("pto.vgatherb", memory("lx?x?x?", "u"))
+@declare(
+    "pto.vgatherb",
+    memory("lx?x?x?", "u"),
+    example="(%x: !pto.ptr<f32, ub>, %i: v64xui32 = zeros, %m: m32 = PAT_VL8); %r = {op} %x, %i, %m -> v64xf32",
+)
 def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
     """Each block of 32 bytes comes from the byte offset that one of the first eight indices names."""
     pointer, _ = accessed(m, op, 0)
@@ -226,7 +260,11 @@ def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
     return written(m, op, buffer)
 
 
-@declare("pto.vscatter", memory("ulx?x?"))
+@declare(
+    "pto.vscatter",
+    memory("ulx?x?"),
+    example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %i: v64xui32 = arange, %m: m32); {op} %x, %y, %i, %m",
+)
 def _scatter_lanes(m: Machine, op: Op, source: Vector) -> None:
     """Each lane goes where an index says; of bytes, every other one."""
     pointer, offsets = accessed(m, op, 1)[0], _indices(m, op)

@@ -36,7 +36,13 @@ def _rounds(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(f"`{op.name}` makes words of 32 bits, got {element}", help="use i32 or ui32")
 
 
-@declare("pto.trandom", tile("iiiiii", "z"), rule=_rounds, counts=SCALARS["i32"])
+@declare(
+    "pto.trandom",
+    tile("iiiiii", "z"),
+    rule=_rounds,
+    counts=SCALARS["i32"],
+    example="(%n: i32, %out: t8x64xi32); {op} ins(%n, %n, %n, %n, %n, %n) outs(%out)",
+)
 def _random(m: Machine, op: Op, target: Tile, *words: Expr) -> None:
     """The words of Philox 4x32 for a key of two words and a counter of four."""
     rows, cols = target.limits
@@ -55,7 +61,14 @@ def _counts_bytes(op: Op, _: Constants) -> None:
         raise PtoValidShapeError(f"`%{op.outs[0].name}` has {target.cols} columns", help="a histogram has 256")
 
 
-@declare("pto.thistogram", tile("zz", "z"), rule=_counts_bytes)
+@declare(
+    "pto.thistogram",
+    tile("zz", "z"),
+    rule=_counts_bytes,
+    example="(%x: t8x64xui16, %i: !pto.tile_buf<vec, 32x1xui8, valid=8x1, blayout=col_major> = zeros, "
+    "%out: t8x256xui32)"
+    "; {op} ins(%x, %i) outs(%out)",
+)
 def _histogram(m: Machine, op: Op, target: Tile, source: Tile, chosen: Tile) -> None:
     """How many high bytes of a row are at most each number; or low bytes, of elements with a chosen high byte."""
     if not m.placed(target):
@@ -75,7 +88,12 @@ def _histogram(m: Machine, op: Op, target: Tile, source: Tile, chosen: Tile) -> 
         write(m, target, total, (m.b.index(0), number), (source.valid[0], m.b.index(1)))
 
 
-@declare("pto.tconcatidx", tile("zzzz", "z"))
+@declare(
+    "pto.tconcatidx",
+    tile("zzzz", "z"),
+    example="(%x: t8x32xf32, %y: t8x32xf32, %i: t8x8xi32 = ones, %j: t8x8xi32 = ones, %out: t8x64xf32)"
+    "; {op} ins(%x, %y, %i, %j) outs(%out)",
+)
 def _join_by_index(m: Machine, op: Op, target: Tile, first: Tile, second: Tile, counts: Tile, others: Tile) -> None:
     """As many columns of each row of the first tile as its index says, then of the second, as far as there is room."""
     if not all(m.placed(each) for each in (target, first, second, counts, others)):

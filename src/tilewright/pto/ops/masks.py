@@ -46,9 +46,12 @@ COARSEST = 8
 """Bytes of the widest lanes there are."""
 
 
-def by_width(name: str, form: Form, counts: Scalar = INDEX) -> Callable[[Lowering], Lowering]:
+def by_width(
+    name: str, form: Form, counts: Scalar = INDEX, example: str | None = None
+) -> Callable[[Lowering], Lowering]:
     """Declare an op for each width of lanes, as in `pto.pset_b8`; all its masks have that width."""
-    return declare(f"pto.{' '.join(f'{name}_{width}' for width in WIDTHS)}", form, rule=_one_width, counts=counts)
+    names = " ".join(f"{name}_{width}" for width in WIDTHS)
+    return declare(f"pto.{names}", form, rule=_one_width, counts=counts, example=example)
 
 
 def _one_width(op: Op, _: Constants) -> None:
@@ -69,8 +72,8 @@ def _first(m: Machine, op: Op, count: Expr) -> Predicate:
     return Predicate(flags(m, bits, type_.lanes), type_.bits)
 
 
-@by_width("pset", _PATTERN)
-@by_width("pge", _PATTERN)
+@by_width("pset", _PATTERN, example='%r = {op} "PAT_H" : m{width}')
+@by_width("pge", _PATTERN, example='%r = {op} "PAT_VL4" : m{width}')
 def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     """The mask of a pattern."""
     word, lanes = str(op.attributes["pattern"]), op.results[0].of(Mask).lanes
@@ -87,7 +90,7 @@ def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     return flags(m, compared(m, rest, CmpType.EQ, constant(0, INT32)), lanes)
 
 
-@by_width("plt", register("i", "ni"), counts=SCALARS["i32"])
+@by_width("plt", register("i", "ni"), counts=SCALARS["i32"], example="(%n: i32 = 5); %r, %s = {op} %n -> m{width}, i32")
 def _less_than(m: Machine, op: Op, count: Expr) -> tuple[Predicate, Expr]:
     """The first lanes, as many as are left, and how many are left behind them."""
     lanes, none = (constant(n, element_of(count)) for n in (op.results[0].of(Mask).lanes, 0))
@@ -126,7 +129,7 @@ def _bitcast(m: Machine, op: Op, source: Predicate) -> Predicate:
     return Predicate(source.expr, op.results[0].of(Mask).bits, source.is_all)
 
 
-@declare("pto.ppack", register("n", "n", "part"), is_by_bits=True)
+@declare("pto.ppack", register("n", "n", "part"), is_by_bits=True, example='(%m: m32); %r = {op} %m, "LOWER" -> m16')
 def _pack(m: Machine, op: Op, source: Predicate) -> Expr:
     """Every other bit of the image, in its lower or upper half; the other half is zero."""
     half = regrained(m, source.expr, max(2, grain(source.expr)))
@@ -134,7 +137,7 @@ def _pack(m: Machine, op: Op, source: Predicate) -> Expr:
     return m.b.tile("concat", none, half) if is_upper(op) else m.b.tile("concat", half, none)
 
 
-@declare("pto.punpack", register("n", "n", "part"), is_by_bits=True)
+@declare("pto.punpack", register("n", "n", "part"), is_by_bits=True, example='(%m: m16); %r = {op} %m, "LOWER" -> m32')
 def _unpack(m: Machine, op: Op, source: Predicate) -> Expr:
     """The lower or upper half of the image, each bit followed by a zero."""
     some = regrained(m, source.expr, min(COARSEST, grain(source.expr)))
@@ -165,8 +168,16 @@ def _bit_view(m: Machine, at: Pointer, count: int) -> Expr:
     return bytes_view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1))
 
 
-@declare("pto.psts", memory("nl", "l?", "dist"))
-@declare("pto.psti", memory("nli?", "l?", "dist"))
+@declare(
+    "pto.psts",
+    memory("nl", "l?", "dist"),
+    example='(%m: m32, %y: !pto.ptr<ui8, ub>); {op} %m, %y[%c0], "NORM" : m32, !pto.ptr<ui8, ub>, index',
+)
+@declare(
+    "pto.psti",
+    memory("nli?", "l?", "dist"),
+    example='(%m: m32, %y: !pto.ptr<ui8, ub>); {op} %m, %y[%c0], "NORM" : m32, !pto.ptr<ui8, ub>, index',
+)
 def _store_mask(m: Machine, op: Op, mask: Predicate) -> tuple[Pointer, ...]:
     """A mask to local memory, a bit a lane or a bit a byte."""
     at, further = _place(m, op, 1)
@@ -186,8 +197,18 @@ def _place(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]
     return updated(op, at, moved(m, at, m.index(op.operands[index + 1])))
 
 
-@declare("pto.plds", memory("l", "nl?", "dist"), is_by_bits=True)
-@declare("pto.pldi", memory("li?", "nl?", "dist"), is_by_bits=True)
+@declare(
+    "pto.plds",
+    memory("l", "nl?", "dist"),
+    is_by_bits=True,
+    example='(%x: !pto.ptr<ui8, ub>); %r = {op} %x[%c0], "NORM" : !pto.ptr<ui8, ub>, index -> m32',
+)
+@declare(
+    "pto.pldi",
+    memory("li?", "nl?", "dist"),
+    is_by_bits=True,
+    example='(%x: !pto.ptr<ui8, ub>); %r = {op} %x[%c0], "NORM" : !pto.ptr<ui8, ub>, index -> m32',
+)
 def _load_mask(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A mask from local memory."""
     at, further = _place(m, op, 0)
@@ -211,7 +232,12 @@ def _doubled(m: Machine, row: Expr) -> Expr:
     return m.b.tile("reshape", m.b.tile("row_expand", blank, column), (1, 2 * lanes))
 
 
-@declare("pto.pstu", register("anli?", "al?"))
+@declare(
+    "pto.pstu",
+    register("anli?", "al?"),
+    example="(%m: m32, %y: !pto.ptr<ui32, ub>); %a = pto.init_align : !pto.align"
+    "; %b, %p = {op} %a, %m, %y : !pto.align, m32, !pto.ptr<ui32, ub> -> !pto.align, !pto.ptr<ui32, ub>",
+)
 def _store_mask_unaligned(m: Machine, op: Op, _: Token, mask: Predicate, base: Pointer) -> tuple[Lowered, ...]:
     """One bit a lane, however wide lanes are."""
     own = lit_lanes_of(m, mask)

@@ -14,6 +14,7 @@ from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, 
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare, element_type, gives
+from tilewright.pto.operand_laws import read_in_vec
 from tilewright.pto.ops.leaving import brought, is_there, scaled_by_words
 from tilewright.pto.paths import extracted, inserted, moved
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
@@ -21,7 +22,13 @@ from tilewright.pto.types import TileBuf
 
 
 @declare("pto.tmov", tile("zx?", "z"), rule=scaled_by_words, law=moved)
-@declare("pto.tmov.fp", tile("zz", "z"), law=moved)
+@declare(
+    "pto.tmov.fp",
+    tile("zz", "z"),
+    law=moved,
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x32xi8)"
+    "; {op} ins(%a, %fp) outs(%out)",
+)
 def _move(m: Machine, op: Op, target: Tile, source: Tile, *factors: Expr | Tile) -> None:
     """A copy of what both hold, converted, and perhaps scaled and rectified, where it leaves an accumulator."""
     if not is_there(m, *factors):
@@ -47,7 +54,13 @@ VECTOR_CORES = {
 """Which vector cores an accumulator goes to, and how many tiles down and across what each gets begins."""
 
 
-@declare("pto.textract_fp", tile("zzii", "z"), law=moved)
+@declare(
+    "pto.textract_fp",
+    tile("zzii", "z"),
+    law=moved,
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x16xf16)"
+    "; {op} ins(%a, %fp, %c0, %c16) outs(%out)",
+)
 def _extract_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, row: Expr, column: Expr) -> None:
     """The part of an accumulator from a position on, each column with its scale."""
     at = m.b.index(row), m.b.index(column)
@@ -57,7 +70,13 @@ def _extract_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Til
         write(m, target, brought(m, op, value, target.type.element, (factors,), at[1]))
 
 
-@declare("pto.tinsert_fp", tile("zzii", "z"), law=moved)
+@declare(
+    "pto.tinsert_fp",
+    tile("zzii", "z"),
+    law=moved,
+    example="(%a: acc16x16xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x16xf16)"
+    "; {op} ins(%a, %fp, %c0, %c0) outs(%out)",
+)
 def _insert_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, row: Expr, column: Expr) -> None:
     """An accumulator into a larger tile from a position on, each column with its scale."""
     at = m.b.index(row), m.b.index(column)
@@ -66,7 +85,12 @@ def _insert_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile
         write(m, target, brought(m, op, read_all(m, source), target.type.element, (factors,)), at)
 
 
-@declare("pto.textract", tile("zii", "z"), law=extracted)
+@declare(
+    "pto.textract",
+    tile("zii", "z"),
+    law=extracted,
+    example="(%x: t16x64xf32, %out: t8x32xf32); {op} ins(%x, %c2, %c4) outs(%out)",
+)
 def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
     """The part of a tile from a position on."""
     at = m.b.index(row), m.b.index(column)
@@ -75,7 +99,12 @@ def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: 
     write(m, target, cast(m, value, target.type.element.dtype))
 
 
-@declare("pto.tinsert", tile("zii", "z"), law=inserted)
+@declare(
+    "pto.tinsert",
+    tile("zii", "z"),
+    law=inserted,
+    example="(%x: t8x32xf32, %y: t16x64xf32); {op} ins(%x, %c2, %c4) outs(%y)",
+)
 def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
     """A tile into a larger one, from a position on."""
     at = m.b.index(row), m.b.index(column)
@@ -83,7 +112,11 @@ def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: E
     write(m, target, cast(m, read_all(m, source), target.type.element.dtype), at)
 
 
-@declare("pto.tconcat", tile("tt"))
+@declare(
+    "pto.tconcat",
+    tile("tt"),
+    example="(%x: t8x32xf32, %y: t8x32xf32, %out: t8x64xf32); {op} ins(%x, %y) outs(%out)",
+)
 def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """Two tiles side by side."""
     left, right = read_all(m, first), read_all(m, second)
@@ -94,7 +127,7 @@ def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None
     write(m, target, right, (m.b.index(0), first.valid[1]))
 
 
-@declare("pto.ttrans", tile("tz?"))
+@declare("pto.ttrans", tile("tz?"), example="(%x: t8x64xf32, %out: t64x8xf32); {op} ins(%x) outs(%out)")
 def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Rows as columns."""
     write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
@@ -103,7 +136,18 @@ def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
 # padding
 
 
-@declare("pto.tfillpad tfillpad_inplace tfillpad_expand", tile("t"), law=filled)
+_PADDED = "(%x: !pto.tile_buf<vec, 8x64xf32, valid=5x19>, %out: !pto.tile_buf<vec, {}>); {{op}} ins(%x) outs(%out)"
+_PADDED_IN_PLACE = """
+(%x: w8x40xf32, %y: w8x64xf32 = zeros)
+; %t = pto.alloc_tile addr = %n0 : !pto.tile_buf<vec, 8x64xf32, valid=8x40>; pto.tload ins(%x) outs(%t)
+; %u = pto.alloc_tile addr = %n0 : !pto.tile_buf<vec, 8x64xf32, pad=1>; pto.tfillpad_inplace ins(%t) outs(%u)
+; pto.tstore ins(%u) outs(%y)
+"""
+
+
+@declare("pto.tfillpad", tile("t"), law=filled, example=_PADDED.format("8x64xf32, pad=1"))
+@declare("pto.tfillpad_inplace", tile("t"), law=filled, example=_PADDED_IN_PLACE)
+@declare("pto.tfillpad_expand", tile("t"), law=filled, example=_PADDED.format("16x64xf32, pad=1"))
 def _fill(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """A copy of the source's valid part, and the destination's pad everywhere else."""
     value = read_all(m, source, target.limits)
@@ -145,14 +189,20 @@ def blank(m: Machine, target: Tile) -> Expr:
 _READS = {"ins": Word(Layout.TYPED, "ti", required=True)}
 
 
-@declare("pto.tgetval", Form("", "s", Typing.RESULT, words=_READS), rule=gives(lambda op: element_type(op.ins[0].type)))
+@declare(
+    "pto.tgetval",
+    Form("", "s", Typing.RESULT, words=_READS),
+    rule=gives(lambda op: element_type(op.ins[0].type)),
+    law=read_in_vec,
+    example="(%x: t8x64xf32); %r = {op} ins(%x, %c3) outs : f32",
+)
 def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:
     """One element of a tile."""
     at = m.b.index(index)
     return m.b.get(flat(m, tile), at) if m.placed(tile) else constant(0, tile.type.element.dtype)
 
 
-@declare("pto.tsetval", tile("is"))
+@declare("pto.tsetval", tile("is"), example="(%n: f32, %y: t8x64xf32); {op} ins(%c3, %n) outs(%y)")
 def _set(m: Machine, op: Op, tile: Tile, index: Expr, value: Expr) -> None:
     """Write one element of a tile."""
     at = m.b.index(index)

@@ -1,7 +1,8 @@
 """Core-to-core pipes: queues between the cube function and the vector functions of a kernel.
 
-A queue is as long as it has to be, and an entry of tiles is what was valid of the tile that was pushed. Entries in
-global memory lie in slots that are used again once they are free.
+A pipe has eight slots, four for each way where it leads both ways: who pushes waits until one is free, which A2/A3
+makes a slot when it is taken, and A5 when `tfree` says so. An entry of tiles is what was valid of the tile that was
+pushed; entries in global memory lie in the slots themselves.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known, tile_type
+from tilewright.pto.elements import A3
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError
 from tilewright.pto.machine.cores import CUBE, MADE, OTHER, OWN, PIPED, Entry, number
 from tilewright.pto.machine.elements import cast
@@ -58,25 +60,29 @@ def _reserve(m: Machine, op: Op) -> Expr:
 
 @record
 class Slots:
-    """The entries of a pipe in global memory."""
+    """The slots of a pipe: how many there are, and where those of global memory lie."""
 
-    view: View
-    nbytes: int
     count: int
+    view: View | None = None
+    nbytes: int = 0
+
+
+def _slots(m: Machine, op: Op, count: int) -> Slots:
+    views = [found for found in (m.values[value] for value in op.operands) if isinstance(found, View)]
+    return Slots(count, views[0] if views else None, number(op, "slot_size"))
 
 
 @declare("pto.aic_initialize_pipe aiv_initialize_pipe", free("x*"), rule=_in_range)
 def _initialize(m: Machine, op: Op) -> None:
     """A pipe that leads to the vector cores (`dir_mask` 1), to the cube (2) or both ways (3)."""
     mask = number(op, "dir_mask")
-    views = [found for found in (m.values[value] for value in op.operands) if isinstance(found, View)]
-    if views and mask == 3:
+    slots = _slots(m, op, 4 if mask == 3 else 8)
+    if slots.view is not None and mask == 3:
         message = f"`{op.name}` has slots in global memory for both ways, which cannot be run here"
         raise UnsupportedFeatureError(message, help="use two pipes, each with slots of its own")
     for towards, bit in (("aiv", 1), ("aic", 2)):
         if mask & bit:
-            slots = [Slots(view, number(op, "slot_size"), 4 if mask == 3 else 8) for view in views]
-            m.pipes[towards, number(op, "id")] = slots[0] if slots else None
+            m.pipes[towards, number(op, "id")] = slots
 
 
 def _about(m: Machine, op: Op) -> tuple[str, Hashable]:
@@ -87,7 +93,7 @@ def _about(m: Machine, op: Op) -> tuple[str, Hashable]:
     return way, m.pipes.get(op.operands[-1], f"%{op.operands[-1].name}")
 
 
-def _initialized(m: Machine, op: Op, towards: str, id: Hashable) -> Slots | None:
+def _initialized(m: Machine, op: Op, towards: str, id: Hashable) -> Slots:
     """Return the slots of an op's pipe; refuse an op without a pipe, or outside of cores that meet."""
     if m.core is None:
         raise UnsupportedFeatureError(
@@ -100,8 +106,21 @@ def _initialized(m: Machine, op: Op, towards: str, id: Hashable) -> Slots | None
         message = f"pipe {id} of `{op.name}` is initialized for no such direction here"
         raise PtoOperandError(message, help=f"initialize it before, with `dir_mask = {ways[towards]}` or 3")
     found = m.pipes[key]
-    assert found is None or isinstance(found, Slots)
+    assert isinstance(found, Slots)
     return found
+
+
+def _await_slot(m: Machine, towards: str, id: Hashable, slots: Slots) -> None:
+    """Wait for a free slot, once all have been used."""
+    key = ("used", towards, id)
+    used = get_cell(m, key)
+    with m.b.when(m.b.scalar("ge", used, m.b.index(slots.count))):
+        frees = "pop" if m.arch == A3 else "free"
+        other = "aic" if towards == "aiv" else "aiv"
+        named = f"pipe {id}" if isinstance(id, int) else "this pipe"
+        full = f"{named} has {slots.count} slots, and all of them are full"
+        wait(m, ("free", id), stuck=f"{full}: `pto.t{frees}_from_{other}` frees one, and nobody will")
+    set_cell(m, key, m.b.add(used, 1))
 
 
 # tiles
@@ -112,11 +131,13 @@ def _initialized(m: Machine, op: Op, towards: str, id: Hashable) -> Slots | None
 def _push(m: Machine, op: Op, entry: Tile | View) -> None:
     """A tile, or a slot that has been written, for the other side."""
     towards, id = _about(m, op)
-    _initialized(m, op, towards, id)
+    slots = _initialized(m, op, towards, id)
     if not isinstance(entry, Tile):
         signal(m, ("slot", id))
         return
     assert m.core is not None
+    if (towards, id) in m.core.meeting.bounded:
+        _await_slot(m, towards, id, slots)
     held = m.core.meeting.entries[towards, id]
     value = cast(m, read_all(m, entry), held.dtype)
     shape = held.whole if m.core.kind == CUBE else held.shape
@@ -163,6 +184,8 @@ def _take(m: Machine, op: Op, target: Tile) -> None:
         open_ = None if None not in map(known, target.valid) else target.valid
         value = m.b.tile("slice", value, static(target.valid, target.limits), (0, 0), open_)
     cover(m, target, value)
+    if m.arch == A3 and (towards, id) in m.core.meeting.bounded:
+        signal(m, ("free", id))
 
 
 def _written(m: Machine, op: Op, type_: TensorView) -> View:
@@ -194,25 +217,24 @@ def _allocate(m: Machine, op: Op) -> View:
 def _free_one(m: Machine, op: Op, type_: TensorView) -> View:
     towards, id = _about(m, op)
     slots = _initialized(m, op, towards, id)
-    if slots is not None:
-        used = get_cell(m, ("allocated", towards, id))
-        with m.b.when(m.b.scalar("ge", used, m.b.index(slots.count))):
-            wait(m, ("free", id))
+    _await_slot(m, towards, id, slots)
     return _slot(m, op, towards, id, slots, type_)
 
 
 @declare("pto.tfree_from_aic tfree_from_aiv tfree", free("x?x?"), rule=_in_range)
 def _free(m: Machine, op: Op, *entry: Tile | View) -> None:
-    """A slot that may be used again; of tiles there are as many as there have to be."""
+    """A slot that may be used again; on A2/A3 those of tiles may be as soon as these are taken."""
     towards, id = _about(m, op)
-    if _initialized(m, op, towards, id) is not None:
+    is_in_memory = _initialized(m, op, towards, id).view is not None
+    assert m.core is not None
+    if is_in_memory or (m.arch != A3 and (towards, id) in m.core.meeting.bounded):
         signal(m, ("free", id))
 
 
-def _slot(m: Machine, op: Op, towards: str, id: Hashable, slots: Slots | None, type_: TensorView) -> View:
+def _slot(m: Machine, op: Op, towards: str, id: Hashable, slots: Slots, type_: TensorView) -> View:
     """Return the slot whose turn it is, or this vector core's part of it."""
     split = number(op, "split")
-    if slots is None:
+    if slots.view is None:
         message = f"pipe {id} of `{op.name}` has no slots in global memory"
         raise PtoOperandError(message, help="initialize it with `gm_slot_tensor`")
     key = ("allocated", towards, id)
@@ -236,11 +258,10 @@ def _make(m: Machine, op: Op) -> Token:
     """A pipe: the first one of the cube leads to the first one of the vector cores, and so on."""
     id = "made", sum(isinstance(key, Value) for key in m.pipes)
     m.pipes[op.results[0]] = id
-    views = [found for found in (m.values[value] for value in op.operands) if isinstance(found, View)]
-    slots = [Slots(view, number(op, "slot_size"), number(op, "slot_num")) for view in views]
+    slots = _slots(m, op, number(op, "slot_num") or 4)
     for towards, bit in (("aiv", 1), ("aic", 2)):
         if number(op, "dir_mask") & bit:
-            m.pipes[towards, id] = slots[0] if slots else None
+            m.pipes[towards, id] = slots
     return Token()
 
 

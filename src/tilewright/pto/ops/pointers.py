@@ -31,7 +31,14 @@ def _keeps_space(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError("`pto.castptr` needs a pointer on one side", help="use `arith.index_cast`")
 
 
-@declare("pto.castptr", Form("i|p", "p|i", family="ptr"), rule=_keeps_space, is_by_bytes=True)
+@declare(
+    "pto.castptr",
+    Form("i|p", "p|i", family="ptr"),
+    rule=_keeps_space,
+    is_by_bytes=True,
+    example="(%n: i64 = 0); %p = {op} %n -> !pto.ptr<f32, ub>; pto.store_scalar %x1.0, %p[%c0] : !pto.ptr<f32, ub>, f32"
+    "; %r = pto.load_scalar %p[%c0] -> f32",
+)
 def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
     """An address as another pointer, or a number as an address."""
     type_ = op.results[0].type
@@ -54,7 +61,14 @@ def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
     return m.memory.pointer(type_.space, type_.element, m.b.index(value))
 
 
-@declare("pto.addptr", Form("pi", "p", untyped=1), rule=gives(lambda op: op.operands[0].type), is_by_bytes=True)
+@declare(
+    "pto.addptr",
+    Form("pi", "p", untyped=1),
+    rule=gives(lambda op: op.operands[0].type),
+    is_by_bytes=True,
+    example="(%x: !pto.ptr<f32, ub>, %n: index); %p = {op} %x, %n : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
+    "; %r = pto.load_scalar %p[%c0] -> f32",
+)
 def _addptr(m: Machine, op: Op, pointer: Pointer, elements: Expr) -> Pointer:
     """An address so many elements on."""
     return moved(m, pointer, m.b.index(elements))
@@ -64,7 +78,13 @@ _LOAD = Form("p", "s", words=_INDEX, index="offset")
 _STORE = Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0))
 
 
-@declare("pto.load load_scalar", _LOAD, rule=gives(lambda op: element_type(op.operands[0].type)), knows_packed=True)
+@declare(
+    "pto.load load_scalar",
+    _LOAD,
+    rule=gives(lambda op: element_type(op.operands[0].type)),
+    knows_packed=True,
+    example="(%x: !pto.ptr<f32, ub>, %n: index); %r = {op} %x[%n] -> f32",
+)
 def _load(m: Machine, op: Op, pointer: Pointer) -> Expr:
     """An element of memory."""
     return m.b.get(_element(m, op, pointer), 0)
@@ -75,7 +95,13 @@ def _stores_element(op: Op, _: Constants) -> None:
     equal(op, "value", value.type, element_type(pointer.type))
 
 
-@declare("pto.store store_scalar", _STORE, rule=_stores_element, knows_packed=True)
+@declare(
+    "pto.store store_scalar",
+    _STORE,
+    rule=_stores_element,
+    knows_packed=True,
+    example="(%n: f32, %y: !pto.ptr<f32, ub>); {op} %n, %y[%c3] : !pto.ptr<f32, ub>, f32",
+)
 def _store(m: Machine, op: Op, value: Expr, pointer: Pointer) -> None:
     """Write an element of memory."""
     m.b.set(_element(m, op, pointer), value, 0)

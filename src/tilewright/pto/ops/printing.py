@@ -13,13 +13,14 @@ from tilewright.pto.machine.tiles import bytes_view, read_all
 from tilewright.pto.machine.values import Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
+from tilewright.pto.operand_laws import printed
 from tilewright.pto.text.attributes import unquoted
 from tilewright.pto.text.form import free
 
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z]")
 
 
-@declare("pto.tprint", free("x", words="ins"))
+@declare("pto.tprint", free("x", words="ins"), law=printed, example="(%x: t8x64xf32); {op} ins(%x)")
 def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
     """The valid part of a tile, or a window of memory."""
     shown = (
@@ -28,7 +29,7 @@ def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
     m.b.act("system.print_value", text="", value=shown)
 
 
-@declare("pto.print", free("s", words="ins"))
+@declare("pto.print", free("s", words="ins"), example='(%n: f32); {op} ins("n is %+.3f", %n : f32)')
 def _print_number(m: Machine, op: Op, number: Expr) -> None:
     """A number between the words of a format."""
     written = op.attributes.get("written")
@@ -38,7 +39,7 @@ def _print_number(m: Machine, op: Op, number: Expr) -> None:
     m.b.act("system.print_value", text=before, value=number, end=after)
 
 
-@declare("pto.trap", free(""))
+@declare("pto.trap", free(""), example="(%n: i32); %is = arith.cmpi sgt, %n, %i100 : i32; scf.if %is {; {op}; }")
 def _trap(m: Machine, op: Op) -> None:
     """The end of the program, where it is reached: that a launch has no blocks, which is known only then."""
     nobody = m.b.scalar("lt", m.blocks.count, m.b.index(0))

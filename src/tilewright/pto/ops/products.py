@@ -5,13 +5,13 @@ from __future__ import annotations
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import tile_type
 from tilewright.pto.errors import PtoValidShapeError
-from tilewright.pto.laws import multiplied
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
+from tilewright.pto.product_laws import multiplied
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
@@ -31,13 +31,54 @@ def _fits(op: Op, _: Constants) -> None:
         raise PtoValidShapeError(f"the product is {product}, `%{op.outs[0].name}` holds {out.rows}x{out.cols}")
 
 
-@declare("pto.tmatmul tgemv", tile("zz", "z"), rule=_fits, law=multiplied)
+_BOXES = "{}, valid={}, blayout=col_major, slayout=row_major"
+LEFT, ACCUMULATOR = f"!pto.tile_buf<left, {_BOXES}>", f"!pto.tile_buf<acc, {_BOXES}, fractal=1024>"
+"""Tiles of which some rows are valid."""
+
+
+def _example(line: str, rows: int = 16) -> str:
+    """Return a line with those of the operands that it names: so many rows of the left matrix are valid."""
+    operands = {
+        "c": ACCUMULATOR.format("16x16xf32", f"{rows}x16"), "a": LEFT.format("16x32xf16", f"{rows}x32"),
+        "b": "right32x16xf16", "x": "bias1x16xf32", "out": ACCUMULATOR.format("16x16xf32", f"{rows}x16"),
+    }  # fmt: skip
+    given = ", ".join(f"%{name}: {type_}" for name, type_ in operands.items() if f"%{name}" in line)
+    return f"({given}); {line}"
+
+
+@declare(
+    "pto.tmatmul",
+    tile("zz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %b) outs(%out)"),
+)
+@declare(
+    "pto.tgemv",
+    tile("zz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %b) outs(%out)", 1),
+)
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices."""
     _write(m, target, a, b, m.b.tile("matmul", *_factors(m, a, b)))
 
 
-@declare("pto.tmatmul.acc tgemv.acc", tile("zzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.acc",
+    tile("zzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%c, %a, %b) outs(%out)"),
+)
+@declare(
+    "pto.tgemv.acc",
+    tile("zzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%c, %a, %b) outs(%out)", 1),
+)
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices added to a third."""
     lhs, rhs = _factors(m, a, b)
@@ -45,7 +86,20 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) 
     _write(m, target, a, b, m.b.tile("matmul_acc", acc, lhs, rhs))
 
 
-@declare("pto.tmatmul.bias tgemv.bias", tile("zzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.bias",
+    tile("zzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %b, %x) outs(%out)"),
+)
+@declare(
+    "pto.tgemv.bias",
+    tile("zzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %b, %x) outs(%out)", 1),
+)
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:
     """The product of two matrices, and a row added to each of its rows."""
     lhs, rhs = _factors(m, a, b)

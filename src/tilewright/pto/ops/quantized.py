@@ -1,7 +1,4 @@
-"""Quantized tiles: integers with a scale, per tile or row; and block-scaled products.
-
-Block-scaled products are read and verified; nothing here runs them yet.
-"""
+"""Quantized tiles: integers with a scale, per tile or row."""
 
 from __future__ import annotations
 
@@ -13,12 +10,11 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cover, read, static
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
-from tilewright.pto.op import Constants, declare, element_type, unmeant
+from tilewright.pto.op import Constants, declare, element_type
+from tilewright.pto.operand_laws import quantized
 from tilewright.pto.ops.conversions import converted
-from tilewright.pto.text.form import free, tile
+from tilewright.pto.text.form import tile
 
-_SCALED = "block-scaled matrices"
-_WORDS = "ins outs"
 BLOCK = 8
 """The factors of a row: one for each of eight columns, and again from the ninth on."""
 
@@ -37,7 +33,13 @@ def _has_its_offset(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(f"`{op.name}` of {kind} makes {wanted}, got {element}", help=f"write to {wanted}")
 
 
-@declare("pto.tquant", tile("zzz?", "z"), rule=_has_its_offset)
+@declare(
+    "pto.tquant",
+    tile("zzz?", "z"),
+    rule=_has_its_offset,
+    law=quantized,
+    example="(%x: t8x64xf32, %f: t8x8xf32 = 9, %out: t8x64xi8); {op} ins(%x, %f) outs(%out)",
+)
 def _quantize(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, *offsets: Tile) -> None:
     """Floats times their factors, and offsets added, rounded to the nearest even and clamped to a byte."""
     values = m.b.tile("mul", read(m, source, target.valid, target.limits), _per_block(m, factors, target))
@@ -57,13 +59,14 @@ def _per_block(m: Machine, factors: Tile, target: Tile) -> Expr:
     return m.b.tile("set_validshape", cut, *target.valid)
 
 
-@declare("pto.tdequant", tile("zzz", "z"))
+@declare(
+    "pto.tdequant",
+    tile("zzz", "z"),
+    example="(%x: t8x64xi8, %f: t8x8xf32, %g: t8x8xf32, %out: t8x64xf32); {op} ins(%x, %f, %g) outs(%out)",
+)
 def _dequantize(m: Machine, op: Op, target: Tile, source: Tile, scales: Tile, offsets: Tile) -> None:
     """Integers less the offset of their row, times its scale."""
     rows = (target.valid[0], m.b.index(1)), (target.limits[0], 1)
     scale, offset = (read(m, each, *rows) for each in (scales, offsets))
     values = cast(m, read(m, source, target.valid, target.limits), FP32)
     cover(m, target, m.b.tile("row_expand_mul", m.b.tile("row_expand_sub", values, offset), scale))
-
-
-unmeant("pto.tget_scale_addr", free("zz", words=_WORDS), _SCALED)

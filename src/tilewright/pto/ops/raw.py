@@ -6,16 +6,20 @@ Words that say how large something is are constants here. What nothing here read
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, INT64
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
+from tilewright.pto.asked import plain
+from tilewright.pto.errors import PtoTypeMismatchError
+from tilewright.pto.example import Example
 from tilewright.pto.machine.copying import Axis, Copy, run
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import BLOCK, FRACTAL, extents
 from tilewright.pto.machine.pairs import reinterpreted
-from tilewright.pto.machine.settings import bits, note, setters, setting
+from tilewright.pto.machine.settings import ATOMIC_AT, bits, note, setters, setting
 from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
@@ -23,11 +27,11 @@ from tilewright.pto.op import declare, element_type, unmeant, within
 from tilewright.pto.ops.cube import Layout, Product, is_turned, multiplies, multiply, refuse_small, stage
 from tilewright.pto.ops.fixpipe import Out, refuse_packed
 from tilewright.pto.ops.leaving import Leaving, row_at, word, words_at
+from tilewright.pto.ops.quantizations import BY_NUMBER, Quantization, misfit, quantization
 from tilewright.pto.ops.vector_memory import load
 from tilewright.pto.text.form import Typing, free
 from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space, VReg
 
-_FAMILY = "raw machine ops"
 _L1, _L0A, _L0B, _L0C = Space.MAT, Space.LEFT, Space.RIGHT, Space.ACC
 _FRACTAL_BYTES = FRACTAL * BLOCK
 
@@ -43,6 +47,9 @@ def _field(op: Op, value: Expr, first: int, last: int) -> int:
 
 # registers
 
+_ATOMIC = {0: "", 1: "f32", 2: "f16", 3: "i16", 4: "i32", 5: "i8", 6: "bf16"}
+"""What bits 6 to 8 of the control word say is combined in global memory; the next two say how."""
+_COMBINED = ("add", "max", "min")
 _WORDS = "set_quant_pre set_fpc set_fix_clip_relu set_channel_para set_mte2_nz_para set_ctrl"
 
 
@@ -65,6 +72,48 @@ def _set_repetition(m: Machine, op: Op, low: Expr, high: Expr) -> None:
     """How often a matrix leaves an accumulator, and how far apart on either side: 40 bits of a word, and the rest."""
     rest = m.b.scalar("shl", m.b.cast(high, INT64), constant(40, INT64))
     note(m, "set_loop3_para", m.b.scalar("bit_or", m.b.cast(low, INT64), rest))
+
+
+_ADDED = """
+pto.copy_gm_to_cbuf_multi_nd2nz %x, %x1, %n0, %n32, %n0, %n16, %n32, %n0, %no
+pto.load_cbuf_to_ca_s4 %x1, %a, %n0, %n0, %n1, %n1, %n1, %n1, %n0
+pto.load_cbuf_to_cb_s4 %x1, %b, %n0, %n0, %n1, %n1, %n1, %n1, %n0
+%fresh = arith.constant {word} : i64
+pto.mad_raw %a, %b, %c, %fresh
+pto.set_quant_pre %n1065353216
+{{op}}
+pto.copy_matrix_cc_to_gm %c, %out, %n{size}, %n{way}
+"""
+
+
+def _sum(op: str, x: Any, out: Any) -> Any:
+    return out + x.astype("i4") @ x.astype("i4").T
+
+
+def _added(element: str, mode: int) -> Example:
+    """Return a kernel that adds a product of bytes to what is in global memory."""
+    word, size = (16 | 32 << 12 | 16 << 24) - (1 << 63), 16 << 4 | 16 << 16 | 16 << 32
+    lines = _ADDED.format(word=word, size=size, way=16 | mode << 34 | 1 << 43)
+    para = f"pto.set_mte2_nz_para %n{1 | 1 << 16 | 16 << 32}"
+    return Example(
+        f"x: i8 16x32 in -1..1, out: {element} 16x16 in -9..9",
+        f"{para}\n{lines}",
+        _sum,
+        "x1: i8 l1 0, a: i8 l0a 0, b: i8 l0b 0, c: i32 l0c 0",
+    )
+
+
+_ADDITIONS = {"set_atomic_s32": _added("i32", 0), "set_atomic_s8": _added("i8", 9)}
+
+
+@declare(setters("pto.set_atomic_s32 set_atomic_s8"), free(""), example=_ADDITIONS)
+def _set_atomic(m: Machine, op: Op) -> None:
+    """Let what accumulators bring to global memory be added to integers of 32 or 8 bits there, until `set_ctrl`."""
+    (control,) = setting(m, "set_ctrl")
+    kept = m.b.scalar("bit_and", m.b.cast(control, INT64), constant(~(0x1F << ATOMIC_AT), INT64))
+    element = f"i{op.name.rpartition('_s')[2]}"
+    kind = next(number for number, name in _ATOMIC.items() if name == element)
+    note(m, "set_ctrl", m.b.scalar("bit_or", kept, constant(kind << ATOMIC_AT, INT64)))
 
 
 @declare("pto.get_ctrl", free("", "i", typing=Typing.RESULT))
@@ -105,6 +154,16 @@ def _stage(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr)
     stage(m, source, target, Layout(groups, rows, cols, come, (apart, down, across)))
 
 
+@declare("pto.load_cbuf_to_ca_s4", free("ppiiiiiii"), rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
+@declare("pto.load_cbuf_to_cb_s4", free("ppiiiiiii"), rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
+def _load_halves(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
+    """Fractals of elements of four bits, two in a byte, as they are: the last number, which would turn them, is 0."""
+    if known(numbers[-1]) != 0:
+        message = f"`{op.name}` turns no fractals of four bits here"
+        raise UnsupportedFeatureError(message, help="pass 0, and stage the matrix by its columns with `dn2nz`")
+    _load(m, op, source, target, *numbers[:-1])
+
+
 @declare("pto.load_cbuf_to_ca", free("ppiiiiii"), rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
 @declare("pto.load_cbuf_to_cb", free("ppiiiiii"), rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
 def _load(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
@@ -132,6 +191,12 @@ def _load(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) 
 )
 def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, *rest: Pointer | Expr) -> None:
     """The product of two matrices, as a word says: from zero, from a bias, or from what the accumulator holds."""
+    how, sizes = told_product(m, op, a, *rest)
+    multiply(m, how, a, b, c, sizes)
+
+
+def told_product(m: Machine, op: Op, a: Pointer, *rest: Pointer | Expr) -> tuple[Product, tuple[int, ...]]:
+    """Return how a word says to multiply, and its rows, columns and depth."""
     *bias, told = rest
     assert isinstance(told, Expr)
     rows, depth, cols = (_field(op, told, first, first + 11) for first in (0, 12, 24))
@@ -141,14 +206,10 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, *rest: Poi
     mode = _field(op, control, 46, 47) if known(control) else 0
     tf32 = ("", "round_even", "", "round_away")[mode] if a.element == F32 else ""
     how = Product(False, tf32, not is_fresh and not is_biased, added if is_biased else None)
-    multiply(m, how, a, b, c, extents(op, *map(m.b.index, (rows, cols, depth))))
+    return how, extents(op, *map(m.b.index, (rows, cols, depth)))
 
 
 # what leaves
-
-_NONE, _PLAIN = 0, (1, 16)
-_SCALARS = frozenset((*range(3, 16, 2), *range(18, 37, 2)))
-"""The numbers of ways to scale by one factor; the others have one for each column."""
 
 
 @declare("pto.copy_matrix_cc_to_gm", free("ppii"), rule=within(_L0C, Space.GM), counts=I64, knows_packed=True)
@@ -164,7 +225,8 @@ def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, size: Expr,
         message = f"`{op.name}` into blocks of columns cannot be run here"
         raise UnsupportedFeatureError(message, help="set bit 43 for rows, or 62 for columns")
     pitch, how = _field(op, way, 0, 15), _leaving(m, op, way, cols)
-    out = Out(source, target, rows, cols, m.b.index(pitch), m.b.index(stride), how, bool(is_by_columns))
+    combine = _combination(m, op, target)
+    out = Out(source, target, rows, cols, m.b.index(pitch), m.b.index(stride), how, bool(is_by_columns), combine)
     if op.name.endswith("ub"):
         _to_vector_cores(m, op, out, way)
     elif is_by_rows:
@@ -175,6 +237,18 @@ def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, size: Expr,
         out.emit(m)
 
 
+def _combination(m: Machine, op: Op, target: Pointer) -> str:
+    """Return how the control word lets results meet what is in global memory, nothing where they replace it."""
+    (control,) = setting(m, "set_ctrl")
+    kind = _ATOMIC.get(_field(op, control, ATOMIC_AT, ATOMIC_AT + 2))
+    if not kind or target.space is not Space.GM:
+        return ""
+    if plain(target.element) != kind:
+        message = f"the control word combines {kind} in global memory, and `{op.name}` writes {target.element}"
+        raise PtoTypeMismatchError(message, help=f"write {kind}, or clear bits 6 to 10 with `pto.set_ctrl`")
+    return _COMBINED[min(_field(op, control, ATOMIC_AT + 3, ATOMIC_AT + 4), 2)]
+
+
 def _to_vector_cores(m: Machine, op: Op, out: Out, way: Expr) -> None:
     split, which = _field(op, way, 16, 17), _field(op, way, 18, 18)
     if split == 0:
@@ -183,16 +257,27 @@ def _to_vector_cores(m: Machine, op: Op, out: Out, way: Expr) -> None:
     out.halves(m, is_by_rows=split == 1)
 
 
+def _quantization(op: Op, number: int) -> Quantization | None:
+    """Return the way to scale of a number, None for zero; refuse one that is not for these elements."""
+    if number == 0:
+        return None
+    come, go = (element_type(value.type) for value in op.operands[:2])
+    way = quantization(BY_NUMBER[number].name if number in BY_NUMBER else str(number), come)
+    if error := misfit(way, op, come, go):
+        raise error
+    return way
+
+
 def _leaving(m: Machine, op: Op, way: Expr, cols: int) -> Leaving:
     """Return what a word and the registers do to elements."""
     (control,), (places,) = setting(m, "set_ctrl"), setting(m, "set_fpc")
     told = known(control) or 0
     how = Leaving(saturates=not told >> 48 & 1, keeps_nan=bool(told >> 50 & 1))
-    mode = _field(op, way, 34, 38) | _field(op, way, 29, 29) << 5
-    if mode in _SCALARS:
+    mode = _quantization(op, _field(op, way, 34, 38) | _field(op, way, 29, 29) << 5)
+    if mode is not None and not mode.is_plain and not mode.is_by_column:
         scale, offset = word(m, setting(m, "set_quant_pre")[0])
         how = replace(how, scale=scale, offset=offset)
-    elif mode != _NONE and mode not in _PLAIN:
+    elif mode is not None and mode.is_by_column:
         start = m.memory.pointer(Space.SCALING, F32, m.b.mul(bits(m, places, 8, 8), 128))
         scale, offset = words_at(m, start, cols)
         how = replace(how, scale=scale, offset=offset)
@@ -211,10 +296,9 @@ def _leaving(m: Machine, op: Op, way: Expr, cols: int) -> Leaving:
     return replace(how, clip=reinterpreted(m, op, clip, SCALARS["ui16"], SCALARS["f16"])[0] if is_half else clip)
 
 
-unmeant("pto.load_cbuf_to_cb_mx", free("ppiiiiii"), _FAMILY)
-unmeant("pto.load_cbuf_to_ca_s4 load_cbuf_to_cb_s4", free("ppiiiiiii"), _FAMILY)
-unmeant("pto.load_cbuf_to_ca_mx", free("ppiii*"), _FAMILY)
-unmeant("pto.mad_mx_raw", free("pppi"), _FAMILY)
-unmeant("pto.mad_mx_bias_raw", free("pppxx?"), _FAMILY)
-unmeant("pto.set_atomic_s32 set_atomic_s8", free(""), _FAMILY)
-unmeant("pto.vselrv2 vintlvv2 vdintlvv2 vaddreluconv vmulconv", free("x*", "x*"), _FAMILY)
+unmeant(
+    "pto.vselrv2 vintlvv2 vdintlvv2 vaddreluconv vmulconv",
+    free("x*", "x*"),
+    "machine ops that nobody describes",
+    "what it computes is written down nowhere, and no text uses it: say it in ops that are described",
+)

@@ -11,7 +11,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of
-from tilewright.pto.laws import reduced
+from tilewright.pto.fold_laws import met_by_columns, met_by_rows, reduced
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
@@ -33,9 +33,13 @@ from tilewright.pto.op import declare
 from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import VReg
 
+_FOLD = "(%x: t8x64xf32, %out: !pto.tile_buf<vec, {}>); {{op}} ins(%x) outs(%out)"
 
-@declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"), law=reduced)
-@declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"), law=reduced)
+
+@declare("pto.trowsum trowmax trowmin trowprod", tile("tz?"), law=reduced, example=_FOLD.format("8x8xf32, valid=8x1"))
+@declare("pto.tcolsum tcolmax tcolmin tcolprod", tile("tz?"), law=reduced, example=_FOLD.format("1x64xf32"))
+@declare("pto.trowargmax trowargmin", tile("zz?", "z"), law=reduced, example=_FOLD.format("8x8xi32, valid=8x1"))
+@declare("pto.tcolargmax tcolargmin", tile("zz?", "z"), law=reduced, example=_FOLD.format("1x64xi32"))
 def _fold(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """What each row or column folds to, or the first place along it that holds that."""
     axis, word = op.name[5:8], op.name[8:]
@@ -68,11 +72,22 @@ def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
 
 
+_MEET = "(%x: t8x64xf32, %y: !pto.tile_buf<vec, {}>, %out: t8x64xf32); {{op}} ins(%x, %y) outs(%out)"
 _MET = ("add", "sub", "mul", "div", "max", "min", "expdif")
 
 
-@declare(f"pto.{' '.join(f'trowexpand{word}' for word in _MET)}", tile("ttz?"))
-@declare(f"pto.{' '.join(f'tcolexpand{word}' for word in _MET)}", tile("tt"))
+@declare(
+    f"pto.{' '.join(f'trowexpand{word}' for word in _MET)}",
+    tile("ttz?"),
+    law=met_by_rows,
+    example=_MEET.format("8x1xf32, blayout=col_major"),
+)
+@declare(
+    f"pto.{' '.join(f'tcolexpand{word}' for word in _MET)}",
+    tile("tt"),
+    law=met_by_columns,
+    example=_MEET.format("1x64xf32"),
+)
 def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """A tile met with a column or a row, over all of it."""
     axis, name = op.name[5:8], op.name[14:]

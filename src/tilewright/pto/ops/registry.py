@@ -28,6 +28,7 @@ from tilewright.pto.ops import quantized as quantized
 from tilewright.pto.ops import raw as raw
 from tilewright.pto.ops import reductions as reductions
 from tilewright.pto.ops import scaled as scaled
+from tilewright.pto.ops import scaled_cube as scaled_cube
 from tilewright.pto.ops import selections as selections
 from tilewright.pto.ops import shuffles as shuffles
 from tilewright.pto.ops import simt as simt

@@ -6,23 +6,24 @@ columns, a row for each 32 rows of the right matrix and as many columns.
 
 from __future__ import annotations
 
+import re
+
 from tilewright.core.expr import Expr
-from tilewright.dtypes import FP8E8M0, FP32, UINT8
-from tilewright.ops.builder import element_of, known, tile_type
+from tilewright.dtypes import FP32
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
-from tilewright.pto.laws import multiplied
 from tilewright.pto.machine.elements import cast
-from tilewright.pto.machine.formats import seen_as
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.scales import GROUP, by_columns, by_rows, powers_of
 from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare
+from tilewright.pto.ops.products import ACCUMULATOR, LEFT
+from tilewright.pto.product_laws import multiplied
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
-GROUP = 32
-"""How many elements share a power of two."""
 _FLOATS = ("f8E4M3FN", "f8E5M2")
 _EXPONENTS = ("f8E8M0FNU", "i8", "ui8", "si8")
 
@@ -53,25 +54,92 @@ def _check_scale(op: Op, scale: TileBuf, wanted: tuple[int, int]) -> None:
         raise PtoValidShapeError(message, help=f"one for each {GROUP} elements along the inner axis")
 
 
-@declare("pto.tmatmul.mx tgemv.mx", tile("zzzz", "z"), rule=_fits, law=multiplied)
+_SCALES = "!pto.tile_buf<{}xf8E8M0FNU, slayout=row_major, fractal=32>"
+
+
+def _example(lines: str, rows: int = 16) -> str:
+    """Return lines with those of the operands that they name: so many rows of the left matrix are valid."""
+    operands = {
+        "c": ACCUMULATOR.format("16x32xf32", f"{rows}x32"), "a": LEFT.format("16x64xf8E4M3FN", f"{rows}x64"),
+        "b": "right64x32xf8E4M3FN",
+        "i": f"{_SCALES.format('scaling, 16x2')} = 1", "j": f"{_SCALES.format('scaling, 2x32')} = 1",
+        "m": f"{_SCALES.format('mat, 16x2')} = 1", "x": "bias1x32xf32",
+        "out": ACCUMULATOR.format("16x32xf32", f"{rows}x32"),
+    }  # fmt: skip
+    given = ", ".join(f"%{name}: {type_}" for name, type_ in operands.items() if re.search(rf"%{name}\b", lines))
+    return f"({given}); {lines}"
+
+
+@declare(
+    "pto.tmatmul.mx",
+    tile("zzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %i, %b, %j) outs(%out)"),
+)
+@declare(
+    "pto.tgemv.mx",
+    tile("zzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %i, %b, %j) outs(%out)", 1),
+)
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales."""
     _write(m, target, a, b, m.b.tile("matmul", *_numbers(m, op, a, left, b, right)))
 
 
-@declare("pto.tmatmul.mx.acc tgemv.mx.acc", tile("zzzzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.mx.acc",
+    tile("zzzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%c, %a, %i, %b, %j) outs(%out)"),
+)
+@declare(
+    "pto.tgemv.mx.acc",
+    tile("zzzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%c, %a, %i, %b, %j) outs(%out)", 1),
+)
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales, added to a third."""
     acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
     _write(m, target, a, b, m.b.tile("matmul_acc", acc, *_numbers(m, op, a, left, b, right)))
 
 
-@declare("pto.tmatmul.mx.bias tgemv.mx.bias", tile("zzzzz", "z"), rule=_fits, law=multiplied)
+@declare(
+    "pto.tmatmul.mx.bias",
+    tile("zzzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %i, %b, %j, %x) outs(%out)"),
+)
+@declare(
+    "pto.tgemv.mx.bias",
+    tile("zzzzz", "z"),
+    rule=_fits,
+    law=multiplied,
+    example=_example("{op} ins(%a, %i, %b, %j, %x) outs(%out)", 1),
+)
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile, bias: Tile) -> None:
     """The product of two matrices with scales, and a row added to each of its rows."""
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
     product = m.b.tile("matmul", *_numbers(m, op, a, left, b, right))
     _write(m, target, a, b, m.b.tile("col_expand_add", product, cast(m, row, FP32)))
+
+
+@declare(
+    "pto.tget_scale_addr",
+    tile("z", "z"),
+    example=_example(
+        f"%s = pto.alloc_tile : {_SCALES.format('scaling, 16x2')}; {{op}} ins(%a) outs(%s)"
+        "; pto.tmov ins(%m) outs(%s); pto.tmatmul.mx ins(%a, %s, %b, %j) outs(%out)"
+    ),
+)
+def _bind_scales(m: Machine, op: Op, scales: Tile, data: Tile) -> None:
+    """Let a tile hold the scales of another: products are given both, so each has bytes of its own here."""
 
 
 def _write(m: Machine, target: Tile, a: Tile, b: Tile, product: Expr) -> None:
@@ -80,30 +148,24 @@ def _write(m: Machine, target: Tile, a: Tile, b: Tile, product: Expr) -> None:
 
 def _numbers(m: Machine, op: Op, a: Tile, left: Tile, b: Tile, right: Tile) -> tuple[Expr, Expr]:
     """Return both matrices as f32, each element times its power of two: exact, as long as it is a number of f32."""
-    for value in (a, b):
-        if None in map(known, value.valid) or value.limits != tuple(map(known, value.valid)):
-            raise PtoValidShapeError(f"`{op.name}` multiplies whole tiles here", help="let all of them be valid")
-    (rows, depth), columns = a.limits, b.limits[1]
+    found = [known(extent) for each in (a, b) for extent in each.valid]
+    if None in found:
+        message = f"`{op.name}` multiplies matrices whose extents are constants here"
+        raise PtoValidShapeError(message, help="write v_row and v_col in their types")
+    rows, depth, _, cols = (extent or 0 for extent in found)
     if depth % GROUP:
         raise PtoValidShapeError(f"`{op.name}` sums over {depth} elements", help=f"multiples of {GROUP}")
-    groups = depth // GROUP
-    short = m.b.tile("reshape", cast(m, read(m, a, a.valid), FP32), (rows * groups, GROUP))
-    scale = m.b.tile("reshape", _powers(m, op, left), (rows * groups, 1))
-    lhs = m.b.tile("reshape", m.b.tile("row_expand_mul", short, scale), (rows, depth))
-    powers = _powers(m, op, right)
-    for _ in range(GROUP.bit_length() - 1):
-        powers = m.b.tile("concat", powers, powers)
-    rhs = m.b.tile("mul", cast(m, read(m, b, b.valid), FP32), m.b.tile("reshape", powers, (depth, columns)))
-    return lhs, rhs
+    lhs, rhs = read(m, a, a.valid), read(m, b, (a.valid[1], b.valid[1]))
+    left_powers, right_powers = (
+        _powers(m, op, left, rows, depth // GROUP),
+        _powers(m, op, right, depth // GROUP, cols),
+    )
+    return by_rows(m, cast(m, lhs, FP32), left_powers), by_columns(m, cast(m, rhs, FP32), right_powers)
 
 
-def _powers(m: Machine, op: Op, scale: Tile) -> Expr:
-    """Return the powers of two that exponents stand for; 255 is no number."""
+def _powers(m: Machine, op: Op, scale: Tile, rows: int, cols: int) -> Expr:
+    """Return the powers of two that a tile of exponents stands for."""
     if scale.type.element.name not in _EXPONENTS:
         message = f"`{op.name}` takes exponents of one byte, got {scale.type.element}"
         raise PtoTypeMismatchError(message, help="f8E8M0FNU or ui8, one for each 32 elements along the inner axis")
-    exponents = read(m, scale, scale.valid)
-    if element_of(exponents) != FP8E8M0:
-        exponents = seen_as(m, cast(m, exponents, UINT8), FP8E8M0)
-    assert tile_type(exponents).dtype == FP8E8M0
-    return cast(m, exponents, FP32)
+    return powers_of(m, read(m, scale, (m.b.index(rows), m.b.index(cols))))

@@ -33,7 +33,13 @@ def comparison(op: Op) -> CmpType:
     return CmpType[word.upper()]
 
 
-@declare("pto.tcmp", tile("tt", "z"), is_by_source=True, law=comparable)
+@declare(
+    "pto.tcmp",
+    tile("tt", "z"),
+    is_by_source=True,
+    law=comparable,
+    example="(%x: t8x64xf32, %y: t8x64xf32, %out: t8x64xui8); {op} ins(%x, %y) outs(%out) {cmpMode = #pto<cmp lt>}",
+)
 def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
     lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)
@@ -45,7 +51,12 @@ def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     m.b.store(_bit_rows(m, target, region, source), mask)
 
 
-@declare("pto.tcmps", tile("te", "z"), is_by_source=True)
+@declare(
+    "pto.tcmps",
+    tile("te", "z"),
+    is_by_source=True,
+    example="(%x: t8x64xf32, %n: f32, %out: t8x64xui8); {op} ins(%x, %n) outs(%out) {cmpMode = #pto<cmp lt>}",
+)
 def _compare_number(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare the source's valid part with a number; bits lie as if the destination had no rows, the lowest first.
 
@@ -112,14 +123,22 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
     return m.b.load(_bit_rows(m, tile, region, target), shape, region)
 
 
-@declare("pto.tsel", tile("zttz?"))
+@declare(
+    "pto.tsel",
+    tile("zttz?"),
+    example="(%m: t8x64xui8, %x: t8x64xf32, %y: t8x64xf32, %out: t8x64xf32); {op} ins(%m, %x, %y) outs(%out)",
+)
 def _select(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     """Elements of one tile where a bit is set, of another elsewhere."""
     bits, lhs, rhs = _mask(m, mask, target), op.ins[1], op.ins[2]
     cover(m, target, m.b.tile("sel", bits, operand(m, lhs, target), operand(m, rhs, target)))
 
 
-@declare("pto.tsels", tile("ztzx?|ztex?"))
+@declare(
+    "pto.tsels",
+    tile("ztzx?|ztex?"),
+    example="(%m: t8x64xui8, %x: t8x64xf32, %n: f32, %out: t8x64xf32); {op} ins(%m, %x, %n) outs(%out)",
+)
 def _select_number(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     """Elements of a tile where a bit is set, a number elsewhere."""
     bits, source, number = _mask(m, mask, target), op.ins[1], op.ins[-1]
@@ -164,7 +183,14 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
     write(m, target, m.b.tile("assemble", whole, met, (0, 0)))
 
 
-@declare("pto.tpartargmax tpartargmin", tile("zzz?z?", "zz?"), law=partly)
+@declare(
+    "pto.tpartargmax tpartargmin",
+    tile("zzz?z?", "zz?"),
+    law=partly,
+    example="(%x: t8x64xf32, %y: t8x64xf32, %i: t8x64xi32, %j: t8x64xi32, %out: t8x64xf32, "
+    "%at: t8x64xi32)"
+    "; {op} ins(%x, %y, %i, %j) outs(%out, %at)",
+)
 def _better(m: Machine, op: Op) -> None:
     """Of two values the larger or smaller, and the index that came with it; the first where they are equal."""
     if len(op.ins) != 4 or len(op.outs) != 2:
@@ -193,8 +219,18 @@ def _select_lanes(m: Machine, op: Op, then: Vector, other: Vector, mask: Predica
     return chosen(m, active(m, mask, then.element.nbytes), then.expr, other.expr)
 
 
-@declare("pto.vcmp", register("vvm", "m", "predicate"), rule=_COMPARED)
-@declare("pto.vcmps", register("vem", "m", "predicate"), rule=_COMPARED)
+@declare(
+    "pto.vcmp",
+    register("vvm", "m", "predicate"),
+    rule=_COMPARED,
+    example='(%x: v64xf32, %y: v64xf32, %m: m32); %r = {op} %x, %y, %m, "lt" -> m32',
+)
+@declare(
+    "pto.vcmps",
+    register("vem", "m", "predicate"),
+    rule=_COMPARED,
+    example='(%x: v64xf32, %n: f32, %m: m32); %r = {op} %x, %n, %m, "lt" -> m32',
+)
 def _compare_lanes(m: Machine, op: Op) -> Expr:
     """Flags of the lanes where a comparison holds, of those that the op's mask has."""
     lhs, rhs = operands(m, op)

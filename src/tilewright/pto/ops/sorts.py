@@ -29,6 +29,7 @@ from tilewright.pto.machine.tiles import (
 from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
+from tilewright.pto.operand_laws import merged, sorted_with
 from tilewright.pto.text.form import Typing, free, register, tile
 from tilewright.pto.types import SCALARS, Opaque, Scalar
 from tilewright.records import record
@@ -126,7 +127,12 @@ def _place(m: Machine, runs: Sequence[Run], mine: int, one: Expr, first: Expr) -
 # tiles
 
 
-@declare("pto.tsort32", tile("zz?z?", "zz?"))
+@declare(
+    "pto.tsort32",
+    tile("zz?z?", "zz?"),
+    law=sorted_with,
+    example="(%x: t1x128xf32, %i: t1x128xui32 = arange, %out: t1x256xf32); {op} ins(%x, %i) outs(%out)",
+)
 def _sort(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Sort each run of 32 elements of a row; without given indices, elements are numbered along it."""
     given = m.get(op.ins[1], Tile) if len(op.ins) > 1 else None
@@ -175,7 +181,15 @@ def _whole_blocks(op: Op, constants: Constants) -> None:
             raise PtoOperandError(message, help=f"a block has a multiple of {BLOCK_LENGTH} elements")
 
 
-@declare("pto.tmrgsort", tile("zx?x?x?x?", "zx?x?"), rule=_whole_blocks)
+@declare(
+    "pto.tmrgsort",
+    tile("zx?x?x?x?", "zx?x?"),
+    rule=_whole_blocks,
+    law=merged,
+    example="(%x: t1x128xf32, %i: t1x128xui32 = arange, %out: t1x256xf32)"
+    "; %s = pto.alloc_tile : t1x256xf32; pto.tsort32 ins(%x, %i) outs(%s)"
+    "; {op} ins(%s, %i64) outs(%out)",
+)
 def _merge(m: Machine, op: Op, target: Tile, *ins: Tile | Expr) -> None:
     """Merge up to four sorted lists: tiles of one row, or blocks of one tile that follow each other."""
     sources = [t for t in ins if isinstance(t, Tile)]
@@ -217,7 +231,11 @@ def _merge_blocks(m: Machine, source: Tile, length: Expr, made: Records) -> None
 # lists behind pointers
 
 
-@declare("pto.vbitsort", register("llli?", ""))
+@declare(
+    "pto.vbitsort",
+    register("llli?", ""),
+    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>, %i: !pto.ptr<ui32, ub> = arange); {op} %y, %x, %i, %c1",
+)
 def _sort_list(m: Machine, op: Op, target: Pointer, source: Pointer, given: Pointer, repeated: Expr | int = 1) -> None:
     """Sort runs of 32 scores; what a record has beside its score and index is zero."""
     times = m.b.index(repeated)
@@ -235,7 +253,13 @@ def _sort_list(m: Machine, op: Op, target: Pointer, source: Pointer, given: Poin
         _sort_run(m, (start, m.b.add(start, RUN)), values, put)
 
 
-@declare("pto.vmrgsort4", register("lllllii?i?", ""))
+@declare(
+    "pto.vmrgsort4",
+    register("lllllii?i?", ""),
+    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>)"
+    "; %p = pto.addptr %x, %c64 : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
+    "; {op} %y, %x, %p, %p, %p, %n262148, %n769",
+)
 def _merge_lists(m: Machine, op: Op, target: Pointer) -> None:
     """Merge up to four sorted lists of records, again and again.
 
@@ -271,6 +295,8 @@ def _note_taken(m: Machine, runs: Sequence[Run], stops: Expr) -> None:
     """Note how many records each list gave: all of them, or where that stops, those before one had no more."""
     zero, end = m.b.index(0), m.b.held(m.b.index(MOST), "end")
     for mine, run in enumerate(runs):
+        if known(run.count) == 0:
+            continue
         with m.b.when(m.b.scalar("and_", stops, m.b.scalar("gt", run.count, zero))):
             last = _place(m, runs, mine, m.b.add(run.count, -1), zero)
             m.b.assign(end, m.b.least(end, m.b.add(last, 1)))
@@ -283,7 +309,14 @@ def _note_taken(m: Machine, runs: Sequence[Run], stops: Expr) -> None:
         set_cell(m, ("taken", mine), taken)
 
 
-@declare(_TAKEN, free("", "iiii", typing=Typing.RESULT))
+@declare(
+    _TAKEN,
+    free("", "iiii", typing=Typing.RESULT),
+    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>)"
+    "; %p = pto.addptr %x, %c64 : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
+    "; pto.vmrgsort4 %y, %x, %p, %p, %p, %n262148, %n769"
+    "; %a, %b, %c, %d = pto.get_vms4_sr : i16, i16, i16, i16",
+)
 def _taken(m: Machine, op: Op) -> tuple[Expr, ...]:
     """How many records the last merge took from each of four lists."""
     return tuple(m.b.cast(get_cell(m, ("taken", i)), value.of(Scalar).dtype) for i, value in enumerate(op.results))

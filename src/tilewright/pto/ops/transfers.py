@@ -168,7 +168,15 @@ def _copies(op: Op, a: Scalar, b: Scalar) -> None:
         raise PtoTypeMismatchError(message, help="leave `pad` and `atomicType` out")
 
 
-@declare("pto.tload", tile("y", "z"), rule=_keeps_width, law=loaded, knows_packed=True)
+@declare(
+    "pto.tload",
+    tile("y", "z"),
+    rule=_keeps_width,
+    law=loaded,
+    knows_packed=True,
+    example="(%x: w8x64xf32, %y: w8x64xf32 = zeros); %t = pto.alloc_tile : t8x64xf32; {op} ins(%x) outs(%t)"
+    "; pto.tstore ins(%t) outs(%y)",
+)
 def _load(m: Machine, op: Op, target: Tile, source: View) -> None:
     """A window of global memory into a tile."""
     view = _seen_as(source, target.type.element)
@@ -199,8 +207,23 @@ def _is_stored(op: Op, constants: Constants) -> None:
     scaled_by_words(op, constants)
 
 
-@declare("pto.tstore", tile("zs?", "y"), rule=_is_stored, law=stored, knows_packed=True)
-@declare("pto.tstore_fp", tile("zz", "y"), rule=_keeps_width, law=stored)
+@declare(
+    "pto.tstore",
+    tile("zs?", "y"),
+    rule=_is_stored,
+    law=stored,
+    knows_packed=True,
+    example="(%x: w8x64xf32, %y: w8x64xf32 = zeros); %t = pto.alloc_tile : t8x64xf32"
+    "; pto.tload ins(%x) outs(%t); {op} ins(%t) outs(%y)",
+)
+@declare(
+    "pto.tstore_fp",
+    tile("zz", "y"),
+    rule=_keeps_width,
+    law=stored,
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %y: w16x32xi8 = zeros)"
+    "; {op} ins(%a, %fp) outs(%y)",
+)
 def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) -> None:
     """A tile into a window of global memory, added to it where `atomicType` says so.
 

@@ -96,7 +96,26 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 # loads
 
 
-@declare("pto.vlds", memory("l", "ul?"), law=keeps_pointer)
+_ANYWHERE = """
+(%x: !pto.ptr<f32, ub>); %p = pto.addptr %x, %c5 : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>
+; %a = pto.vldas %p -> !pto.align; %r, %b = pto.vldus %p, %a -> v64xf32, !pto.align
+"""
+_TO_ANYWHERE = """
+(%x: v64xf32, %y: !pto.ptr<f32, ub>); %a = pto.init_align : !pto.align
+; %b = pto.vstus %a, %i20, %x, %y -> !pto.align; pto.vstas %b, %y, %i20
+"""
+_ONE_AFTER_ANOTHER = """
+(%x: v64xf32, %m: m32, %y: !pto.ptr<f32, ub>); pto.sprclr "AR"; %a = pto.init_align : !pto.align
+; %s = pto.vsqz %x, %m -> v64xf32; %b = pto.vstur %a, %s, %y, "POST_UPDATE" -> !pto.align; pto.vstar %b, %y
+"""
+
+
+@declare(
+    "pto.vlds",
+    memory("l", "ul?"),
+    law=keeps_pointer,
+    example="(%x: !pto.ptr<f32, ub>, %n: index); %r = {op} %x[%n] : !pto.ptr<f32, ub> -> v64xf32",
+)
 def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A register from local memory, spread as `dist` says."""
     at, further = accessed(m, op, 0)
@@ -128,7 +147,12 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
     return load(m, at, *layouts[word])
 
 
-@declare("pto.vldsx2", memory("l", "uul?", "dist"))
+@declare(
+    "pto.vldsx2",
+    memory("l", "uul?", "dist"),
+    example="(%x: !pto.ptr<f32, ub>)"
+    '; %r, %s = {op} %x[%c0], "DINTLV_B32" : !pto.ptr<f32, ub>, index -> v64xf32, v64xf32',
+)
 def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """Two registers from 512 bytes: every other element, or every other block."""
     at, further = accessed(m, op, 0)
@@ -147,7 +171,12 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 # stores
 
 
-@declare("pto.vsts", memory("uln?", "l?"), law=keeps_pointer)
+@declare(
+    "pto.vsts",
+    memory("uln?", "l?"),
+    law=keeps_pointer,
+    example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32); {op} %x, %y[%c0], %m",
+)
 def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     """A register to local memory, packed as `dist` says."""
     at, further = accessed(m, op, 1)
@@ -166,7 +195,12 @@ def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     return further
 
 
-@declare("pto.vstsx2", memory("uuln?", "l?", "dist"))
+@declare(
+    "pto.vstsx2",
+    memory("uuln?", "l?", "dist"),
+    example="(%x: v64xf32, %z: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32)"
+    '; {op} %x, %z, %y[%c0], "INTLV_B32", %m : v64xf32, v64xf32, !pto.ptr<f32, ub>, index, m32',
+)
 def _store_two(m: Machine, op: Op, low: Vector, high: Vector) -> tuple[Pointer, ...]:
     """Elements of two registers in turn; the mask counts for nothing."""
     at, further = accessed(m, op, 2)
@@ -199,7 +233,12 @@ def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Poin
     return stride, *updated(op, base, moved(m, base, m.b.mul(m.index(op.operands[index + 2]), each)))
 
 
-@declare("pto.vsldb", register("liin", "ul?"), counts=SCALARS["i16"])
+@declare(
+    "pto.vsldb",
+    register("liin", "ul?"),
+    counts=SCALARS["i16"],
+    example="(%x: !pto.ptr<f32, ub>, %m: m32); %r = {op} %x, %h2, %h1, %m -> v64xf32",
+)
 def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A register from blocks of 32 bytes that lie apart."""
     type_ = op.results[0].of(VReg)
@@ -212,7 +251,13 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     return row, *further
 
 
-@declare("pto.vsstb", register("uliin", "l?"), law=keeps_pointer, counts=SCALARS["i16"])
+@declare(
+    "pto.vsstb",
+    register("uliin", "l?"),
+    law=keeps_pointer,
+    counts=SCALARS["i16"],
+    example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32); {op} %x, %y, %h2, %h1, %m",
+)
 def _store_blocks(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     """A register to blocks of 32 bytes that lie apart."""
     stride, at, further = _blocks(m, op, 1, source.element)
@@ -240,7 +285,7 @@ def squeezed(m: Machine, nbytes: Expr) -> None:
     set_cell(m, _SQUEEZED, nbytes)
 
 
-@declare("pto.sprclr", register("", "", "register"))
+@declare("pto.sprclr", register("", "", "register"), example=_ONE_AFTER_ANOTHER)
 def _clear(m: Machine, op: Op) -> None:
     """Let what is stored without alignment begin anew."""
     if op.attributes["register"] != "AR":
@@ -248,21 +293,21 @@ def _clear(m: Machine, op: Op) -> None:
     set_cell(m, _REACHED, m.b.index(0))
 
 
-@declare("pto.init_align", Form("", "a", Typing.RESULT, implied=ALIGN))
-@declare("pto.vldas", memory("l", "a"))
+@declare("pto.init_align", Form("", "a", Typing.RESULT, implied=ALIGN), example=_TO_ANYWHERE)
+@declare("pto.vldas", memory("l", "a"), example=_ANYWHERE)
 def _begin(m: Machine, op: Op) -> Token:
     """The state that loads or stores without alignment begin with."""
     return Token()
 
 
-@declare("pto.vstar", register("al", ""))
-@declare("pto.vstas", memory("ali?", "l?"))
+@declare("pto.vstar", register("al", ""), example=_ONE_AFTER_ANOTHER)
+@declare("pto.vstas", memory("ali?", "l?"), example=_TO_ANYWHERE)
 def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """Nothing is kept back, so there is nothing to write."""
     return accessed(m, op, 1)[1] if op.results else ()
 
 
-@declare("pto.vldus", memory("lai?", "ual?"))
+@declare("pto.vldus", memory("lai?", "ual?"), example=_ANYWHERE)
 def _load_unaligned(
     m: Machine, op: Op, base: Pointer, _: Token, step: Expr | None = None
 ) -> tuple[Lowered | Expr, ...]:
@@ -284,7 +329,7 @@ def _store_first(m: Machine, source: Vector, at: Pointer, count: Expr) -> None:
     store(m, source.expr, replace(at, element=source.element), (0, 1), on)
 
 
-@declare("pto.vstus", register("aiul|aul", "al?", "mode", False))
+@declare("pto.vstus", register("aiul|aul", "al?", "mode", False), example=_TO_ANYWHERE)
 def _store_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The first lanes, as many as the stream moves on."""
     source, base = m.get(op.operands[-2], Vector), m.get(op.operands[-1], Pointer)
@@ -293,7 +338,7 @@ def _store_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
     return Token(), *_further(m, op, base, count)
 
 
-@declare("pto.vstur", register("aul", "a", "mode", False))
+@declare("pto.vstur", register("aul", "a", "mode", False), example=_ONE_AFTER_ANOTHER)
 def _store_squeezed(m: Machine, op: Op, _: Token, source: Vector, base: Pointer) -> Token:
     """The lanes that the last squeeze kept, behind those of the stores before."""
     reached, nbytes = get_cell(m, _REACHED), get_cell(m, _SQUEEZED)

@@ -50,6 +50,12 @@ def _is_view(op: Op, constants: Constants) -> None:
     _refuse_extents(op, "extent", shape, _dims(view, len(shape)), constants)
 
 
+_WINDOW = """
+(%x: !pto.ptr<f32, gm> = random:8x64, %y: w4x64xf32 = zeros)
+; %v = pto.make_tensor_view %x, shape = [%c8, %c64], strides = [%c64, %c1] : !pto.tensor_view<?x?xf32>
+; %p = pto.partition_view %v, offsets = [%c2, %c0], sizes = [%c4, %c64] : !pto.tensor_view<?x?xf32> -> w4x64xf32
+; %t = pto.alloc_tile : t4x64xf32; pto.tload ins(%p) outs(%t); pto.tstore ins(%t) outs(%y)
+"""
 _LISTED = Word(Layout.LIST, "i*", required=True)
 
 
@@ -58,6 +64,7 @@ _LISTED = Word(Layout.LIST, "i*", required=True)
     Form("g", "w", Typing.RESULT, words={"shape": _LISTED, "strides": _LISTED}, family="tensor_view"),
     rule=_is_view,
     is_by_bytes=True,
+    example=_WINDOW,
 )
 def _make_view(m: Machine, op: Op, pointer: Pointer) -> View:
     """A pointer under a shape and strides."""
@@ -99,6 +106,7 @@ def _partition_of(op: Op, constants: Constants) -> Type:
     rule=_is_part,
     left_out=_partition_of,
     is_by_bytes=True,
+    example=_WINDOW,
 )
 def _partition(m: Machine, op: Op, view: View) -> View:
     """A window of a view."""
@@ -109,7 +117,12 @@ def _partition(m: Machine, op: Op, view: View) -> View:
     return View(moved(m, view.pointer, start), sizes, view.strides)
 
 
-@declare("pto.get_tensor_view_dim get_tensor_view_stride", Form("yi", "i", untyped=1), is_by_bytes=True)
+@declare(
+    "pto.get_tensor_view_dim get_tensor_view_stride",
+    Form("yi", "i", untyped=1),
+    is_by_bytes=True,
+    example="(%x: w8x64xf32); %r = {op} %x, %c1 -> index",
+)
 def _measure(m: Machine, op: Op, view: View, axis: Expr) -> Expr:
     """An extent or a stride of a view."""
     number = known(axis)
@@ -125,7 +138,13 @@ def _pointer_of(op: Op) -> Type:
     return Ptr(element_type(op.operands[0].type))
 
 
-@declare("pto.tensor_view_addr", Form("y", "p", family="ptr"), rule=gives(_pointer_of), is_by_bytes=True)
+@declare(
+    "pto.tensor_view_addr",
+    Form("y", "p", family="ptr"),
+    rule=gives(_pointer_of),
+    is_by_bytes=True,
+    example="(%x: w8x64xf32); %p = {op} %x -> !pto.ptr<f32, gm>; %r = pto.load_scalar %p[%c3] -> f32",
+)
 def _start(m: Machine, op: Op, view: View) -> Pointer:
     """The address of a view's first element."""
     return view.pointer

@@ -240,3 +240,55 @@ class P:
         acc = pl.matmul_acc(acc, pl.load(a, [0, 0], [9, 40]), pl.load(b, [0, 0], [40, 83]))
         pl.store(acc, [0, 0], c)
 """)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 8])
+def test_few_rows_meet_weights_as_they_are_unpacked(rows: int) -> None:
+    """Halves of bytes, and numbers that a half rounds, scaled by rows and columns, at any depth and width."""
+    check(f"""
+import tilewright.language as pl
+M = pl.dynamic("M")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def main(self, a: pl.Tensor[[{rows}, 38], pl.FP16], w: pl.Tensor[[19, 107], pl.UINT8],
+             x: pl.Tensor[[{rows}, M], pl.FP32], v: pl.Tensor[[M, 107], pl.INT8],
+             s: pl.Tensor[[1, 107], pl.FP32], t: pl.Tensor[[40, 1], pl.FP32],
+             c: pl.InOut[pl.Tensor[[{rows}, 107], pl.FP32]], d: pl.Out[pl.Tensor[[{rows}, 107], pl.FP32]]):
+        both = pl.cast(pl.load(w, [0, 0], [19, 107]), pl.INT32)
+        whole = pl.load(a, [0, 0], [{rows}, 38])
+        acc = pl.load(c, [0, 0], [{rows}, 107])
+        acc = pl.matmul_acc(acc, whole[:, 0::2], pl.cast((both & 15) - 8, pl.FP16))
+        acc = pl.matmul_acc(acc, whole[:, 1::2], pl.cast((both >> 4) * 300 - 8, pl.FP16))
+        pl.store(acc, [0, 0], c)
+        some = pl.cast(pl.load(v, [0, 0], [40, 107]), pl.FP32) * pl.load(s, [0, 0], [1, 107])
+        pl.store(pl.matmul(pl.load(x, [0, 0], [{rows}, 40]), some * pl.load(t, [0, 0], [40, 1])), [0, 0], d)
+""")
+
+
+def test_weights_that_are_computed_as_they_are_read_take_no_memory() -> None:
+    @pl.jit
+    def widened(
+        x: pl.Tensor[[1, 64], pl.FP16], w: pl.Tensor[[64, 512], pl.UINT8], out: pl.Out[pl.Tensor[[1, 512], F32]]
+    ):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            low = (pl.cast(pl.load(w, [0, 0], [64, 512]), pl.INT32) & 15) - 8
+            pl.store(pl.matmul(pl.load(x, [0, 0], [1, 64]), pl.cast(low, pl.FP16)), [0, 0], out)
+        return out
+
+    llvm = str(widened.compile().stages["llvm"])
+    assert "gemm" not in llvm and "fptrunc <16 x float>" not in llvm
+
+
+def test_a_tensor_written_after_its_load_is_widened_as_it_was() -> None:
+    native = Native(
+        kernel(
+            f"a = pl.load(x, [0, 0], [{M}, {M}])\nb = pl.muls(a, 2.0)\nx = pl.store(pl.neg(a), [0, 0], x)\n"
+            f"c = pl.muls(pl.load(x, [0, 0], [{M}, {M}]), 3.0)\nout = pl.store(pl.matmul(a, b), [0, 0], out)\n"
+            "pl.write(x, [0, 0], 3.0)\nmore = pl.store(pl.matmul(a, c), [0, 0], more)\nreturn out",
+            x=f"pl.InOut[{tensor(pl.FP32, M, M)}]",
+            out=out(pl.FP32, M, M),
+            more=out(pl.FP32, M, M),
+        )  # fmt: skip
+    )
+    agree(native, matrix(pl.FP32, M, M), *(np.zeros((M, M), np.float32) for _ in "ab"))

@@ -58,6 +58,34 @@ def test_slots_of_global_memory_are_used_again(target: str) -> None:
     np.testing.assert_array_equal(slots[:4], x[16:])
 
 
+PUSH = "pto.tpush_to_aiv(%acc"
+FREE = "pto.tfree_from_aic {id = 2, split = 1}"
+
+
+def pushed(text: str, times: int, platform: str, arch: str) -> Any:
+    """Run `one_way` with as many turns of its cube's loop; three tiles are taken."""
+    cube, found, rest = text.partition("scf.for")
+    module = parse(cube.replace("%c3 = arith.constant 3", f"%c3 = arith.constant {times}") + found + rest, "pushed.pto")
+    func = next(func for func in module.funcs() if func.name == "one_way")
+    x, o = np.eye(16, dtype=np.float16).reshape(-1), np.zeros(768, np.float16)
+    ir.compile(lower(module, func, target=arch), platform=platform)(1, x, x.copy(), o)
+    return o.reshape(3, 16, 16)
+
+
+def test_who_pushes_more_than_a_pipe_has_slots_for_waits_until_one_is_free(target: str) -> None:
+    """Eight slots, of which three are freed: on A5 by `tfree`, on A2/A3 as they are taken."""
+    text = (KERNELS / "one_way.pto").read_text()
+    for arch, free in (("a5", FREE), ("a3", FREE), ("a3", "")):
+        o = pushed(text.replace(FREE, free), 11, target, arch)
+        np.testing.assert_array_equal(o[2], 3 * np.eye(16) + 1)
+    for arch, free, times, says in (("a5", FREE, 12, "tfree"), ("a5", "", 9, "tfree"), ("a3", FREE, 12, "tpop")):
+        with pytest.raises(
+            ExecutionError, match=rf"pipe 2 has 8 slots, and all .*`pto\.{says}_from_aic` frees"
+        ) as caught:
+            pushed(text.replace(FREE, free), times, target, arch)
+        assert PUSH in str(caught.value)
+
+
 EVENTS = [
     "section.cube {",
     staged("x", 16, 16, 4), staged("y", 16, 32, 4),

@@ -17,10 +17,9 @@ def accepted(body: str, arguments: str = "") -> None:
 
 
 def test_scratch_tiles_have_any_element_type() -> None:
-    column = "!pto.tile_buf<vec, 16x1xf32, blayout=col_major>"
-    scratch = "!pto.tile_buf<vec, 16x64xui8>"
-    arguments = f"%a: {TILE}, %b: {column}, %s: {scratch}"
-    accepted(f"pto.trowsum ins(%a, %s : {TILE}, {scratch}) outs(%b : {column})", arguments)
+    scratch = "!pto.tile_buf<vec, 1x64xui8>"
+    arguments = f"%a: {TILE}, %b: {TILE}, %s: {scratch}"
+    accepted(f"pto.tprelu ins(%a, %a, %s : {TILE}, {TILE}, {scratch}) outs(%b : {TILE})", arguments)
 
 
 def test_a_scalar_divides_on_either_side() -> None:

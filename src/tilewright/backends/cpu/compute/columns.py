@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 
 from tilewright.backends.cpu.compute.nodes import BytesNode, ColumnsNode, IndexNode, MapNode, MaskedNode, ReduceNode
+from tilewright.backends.cpu.compute.reaches import literal_reach
 from tilewright.backends.cpu.compute.row_memory import (
     Pass,
     Row,
@@ -180,7 +181,7 @@ def drained(b: Builder, sink: Sink, here: Pass, *, streaming: bool) -> None:
 def lane_of(b: Builder, value: Tile | Scalar, here: Pass) -> Lanes:
     """Return the elements of a value at the columns being emitted."""
     if isinstance(value, Scalar):
-        single = Lanes(b, value.value, value.dtype)
+        single = Lanes(b, value.value, value.dtype, reach=literal_reach(value.value, value.dtype))
         if here.spread is not None:
             return replace(_everywhere(b, value, lambda: single, here), shared=None)
         return single if here.down is None else Lanes(b, b.splat(value.value, here.count), value.dtype)
@@ -215,7 +216,8 @@ def _everywhere(b: Builder, key: Tile | Scalar, single: Callable[[], Lanes], her
         with b.earlier(spread.mark):
             number = single()
             vector_ = b.splat(number.value, here.count)
-        spread.lanes[key] = Lanes(b, vector_, number.element, shared=Shared(number, spread.mark))
+        shared = Shared(number, spread.mark)
+        spread.lanes[key] = Lanes(b, vector_, number.element, shared=shared, reach=number.reach)
     return spread.lanes[key]
 
 

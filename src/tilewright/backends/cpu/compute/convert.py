@@ -8,6 +8,7 @@ from typing import Any
 from tilewright.backends.cpu.compute import formats
 from tilewright.backends.cpu.compute.copies import tile_type
 from tilewright.backends.cpu.compute.nodes import mapped
+from tilewright.backends.cpu.compute.reaches import is_exact
 from tilewright.backends.cpu.compute.traced import Lanes, converted, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -109,7 +110,8 @@ def _to_float(lane: Lanes, dtype: DataType) -> Lanes:
         return (
             _narrowed(lane, dtype) if not formats.is_tabled(dtype) else _tabled(_odd(Term(lane.b, lane.value)), dtype)
         )
-    exact = lane.element.is_float() or lane.element.bits <= 16 or dtype in (FP16, FP32)
+    is_small = lane.element.bits <= 16 or is_exact(lane.reach, dtype)
+    exact = lane.element.is_float() or is_small or dtype in (FP16, FP32)
     floats = converted(lane, FP32) if exact else _odd(_doubles(lane))
     return _tabled(floats, dtype) if formats.is_tabled(dtype) else rounded(floats, dtype)
 

@@ -21,7 +21,7 @@ from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.groups import Group, SaveSink, Sink, StoreSink, level_of, operands_of
 from tilewright.backends.cpu.emit.llvm_types import memory_type
-from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, static
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Tensor, Tile, static
 from tilewright.backends.cpu.emit.work import ELEMENTS, LONG, PIECE
 from tilewright.native.llvm import Builder, Value, i64
 
@@ -51,10 +51,15 @@ def _streams(e: FunctionEmitter, group: Group) -> Value | None:
         return None
     (sink,) = wide
     tensor, column = sink.tensor, sink.offsets[-1]
-    if sink.add or sink.mask is not None:
+    if sink.add or sink.mask is not None or any(_reads(tile, tensor) for tile in group.tiles):
         return None
     begin = e.b.offset(tensor.pointer, column, memory_type(tensor.dtype))
     return streaming_pays(e, tensor, begin, static(sink.tile.valid[-1]))
+
+
+def _reads(tile: Tile, tensor: Tensor) -> bool:
+    """Return whether a tile is loaded from a tensor: what is stored there is in the caches already, and pushed out."""
+    return isinstance(tile.node, LoadNode) and tile.node.tensor.root is tensor.root
 
 
 class RowLoop:
@@ -70,7 +75,7 @@ class RowLoop:
         self.wanted = self._wanted()
         kept = {tile: self._row_place(tile) for tile in self.wanted if self._is_kept(tile)}
         saved = [SaveSink(tile, place=place) for tile, place in (group.places | kept).items()]
-        self.sinks: list[Sink] = [*group.stores, *saved]
+        self.sinks: list[Sink] = [*saved, *group.stores]
         self.top = max([level_of(tile) for tile in self.wanted] or [0])
 
     def _wanted(self) -> list[Tile]:

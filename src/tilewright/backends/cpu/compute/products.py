@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import starmap
 
+from tilewright.backends.cpu.compute.computed_products import ComputedProduct, ComputedTerm, is_computed
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
@@ -62,15 +63,27 @@ class Product:
         """The products that were put off until this one."""
         self.k = self._depth()
         self.left = self._near() or placed(e, lhs)
+        self.is_computed = is_computed(e, rhs)
+        """Whether the right operand is computed as it is read."""
         near = not _is_turned(rhs) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
         is_ready = rhs.words is not None and self.words == 2
-        self.right = right or placed(e, rhs if is_ready or _has_rows(e, rhs) else packed(e, rhs))
+        self._right = right if right or self.is_computed else self._brought(is_ready)
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
             self.valid = least_part(e, acc.valid, self.valid, self.type.shape)
         self.valid = known_or(self.type, self.valid)
+
+    @property
+    def right(self) -> Matrix:
+        """Where the right operand lies, of one that is in memory."""
+        assert self._right is not None
+        return self._right
+
+    def _brought(self, is_ready: bool) -> Matrix:
+        """Return where the right operand lies in rows that a product reads, brought there if it does not."""
+        return placed(self.e, self.rhs if is_ready or _has_rows(self.e, self.rhs) else packed(self.e, self.rhs))
 
     def _near(self) -> Matrix | None:
         """Return where the left operand is read in its tensor; rows that follow in a loop are fetched meanwhile."""
@@ -127,6 +140,8 @@ class Product:
         terms = [*self.before, self]
         for name in (name for term in self.before for name in term.names):
             self.e.uses[name] -= 1
+        if self.before and all(term.is_computed and term.k == self.k for term in terms):
+            return self._compute(result, accumulate, terms)
         if self.before and _are_alike(terms):
             return _add_terms(terms, result)
         for term in terms:
@@ -159,6 +174,8 @@ class Product:
 
     def multiply(self, result: Tile, accumulate: Value, *distances: Value, terms: int = 1) -> Tile:
         """Emit the product into a tile, or the sum of as many terms as lie at some distances from it."""
+        if self.is_computed:
+            return self._compute(result, accumulate, [self])
         e, (m, n) = self.e, self.valid[-2:]
         assert result.place is not None
         target = placed(e, result)
@@ -172,6 +189,15 @@ class Product:
                 most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
                 sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
                 sums.emit(self.words, distances, terms, self.rhs.words)
+        return result
+
+    def _compute(self, result: Tile, accumulate: Value, products: Sequence[Product]) -> Tile:
+        """Emit a sum of products into a tile that compute their right operands as they read them."""
+        (rows, columns), target = self.valid[-2:], placed(self.e, result)
+        terms = [ComputedTerm(Panel(p.left.pointer, *p.left.strides), p.left.dtype, p.rhs) for p in products]
+        c, known = Panel(target.pointer, *target.strides), static(rows)
+        assert known is not None, "products of as many rows as are known are computed so"
+        ComputedProduct(self.e, terms, c, known, columns, self.k, accumulate).emit()
         return result
 
     @property
@@ -193,6 +219,8 @@ class Product:
 
 def _are_alike(terms: Sequence[Product]) -> bool:
     """Return whether one sum can have some products as its terms: only where they lie differs."""
+    if any(p.is_computed for p in terms):
+        return False
     kinds = {(p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in terms}
     type_ = terms[0].type
     return len(kinds) == 1 and len(type_.shape) == 2 and type_.dtype != FP64 and terms[0].words == 1

@@ -7,11 +7,13 @@ are rounded to the op's element type; integers wrap in their own width.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import cache
 from typing import Any
 
-from tilewright.backends.cpu.compute import doubles, library, narrow, trigonometry, vectormath
+from tilewright.backends.cpu.compute import narrow, vectormath
+from tilewright.backends.cpu.compute.reaches import Reach, is_exact, reach_of, stored_reach, within
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
 from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
@@ -34,6 +36,8 @@ class Lanes(Traced):
     """The one number in every lane, where all the elements of a row have it."""
     stored: Value | None = None
     """The same elements as they lie in memory, of floats that were narrow before or have been rounded already."""
+    reach: Reach = None
+    """The least and the largest that integers can be, where that is known; of floats, that they were such."""
 
     @property
     def count(self) -> int:
@@ -47,11 +51,12 @@ class Lanes(Traced):
 
     def like(self, number: Any) -> Lanes:
         """Return a number in every lane, of the same type."""
-        return Lanes(self.b, literal(self.element, number, self.count), self.element)
+        reach = (int(number), int(number)) if self.element.is_int() else None
+        return Lanes(self.b, literal(self.element, number, self.count), self.element, reach=reach)
 
     def emitter(self, name: str) -> Callable[..., Lanes]:
         """Return the instructions of a NumPy function."""
-        found = _UFUNCS.get(name)
+        found = _UFUNCS.get(name) or _rare().get(name)
         if found is None:
             raise InternalError(f"no instructions for np.{name}")
         return found
@@ -80,7 +85,8 @@ def _binary(floats: str, integers: str, unsigned: str = "") -> Callable[[Lanes, 
         if b.element == BOOL != a.element:
             b = converted(b, a.element)
         name = floats if a.element.is_float() else unsigned if unsigned and a.element.is_unsigned_int() else integers
-        return Lanes(a.b, a.b.op(name, a.value, b.value), a.element)
+        reach = reach_of(name, a.reach, b.reach, a.element)
+        return Lanes(a.b, a.b.op(name, a.value, b.value), a.element, reach=reach)
 
     return emit
 
@@ -104,10 +110,16 @@ def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     return emit
 
 
+def _of_doubles(emitter: Callable[..., Value]) -> Callable[..., Value]:
+    from tilewright.backends.cpu.compute.library import FUNCTIONS  # few kernels have doubles
+
+    return FUNCTIONS.get(getattr(emitter, "name", ""), emitter)
+
+
 def _function(emitter: Callable[..., Value]) -> Callable[..., Lanes]:
     def emit(*args: Lanes) -> Lanes:
         b, element = args[0].b, args[0].element
-        function = library.FUNCTIONS.get(getattr(emitter, "name", ""), emitter) if element == FP64 else emitter
+        function = _of_doubles(emitter) if element == FP64 else emitter
         return Lanes(b, function(b, *(a.value for a in args)), element)
 
     return emit
@@ -180,7 +192,9 @@ def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     if a.b.module.fused:
         return Lanes(a.b, a.b.intrinsic("llvm.fma", a.value, b.value, c.value), a.element)
     if a.element == FP64:
-        return Lanes(a.b, library.called("fma")(a.b, a.value, b.value, c.value), a.element)
+        from tilewright.backends.cpu.compute.library import called  # few machines have no such instruction
+
+        return Lanes(a.b, called("fma")(a.b, a.value, b.value, c.value), a.element)
     wide = vector("double", a.count)
     x, y, z = (a.b.convert("fpext", lane.value, wide) for lane in (a, b, c))
     total = a.b.op("fadd", a.b.op("fmul", x, y), z)
@@ -209,11 +223,8 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "exp": _exp,
     "log": _function(vectormath.log),
     "sqrt": _function(vectormath.sqrt),
-    "sin": _function(trigonometry.sin),
-    "cos": _function(trigonometry.cos),
     "tanh": _function(vectormath.tanh),
     "erf": _function(vectormath.erf),
-    **{emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS},
     "fused": fused,
     "floor": _function(vectormath.floor),
     "ceil": _function(vectormath.ceil),
@@ -232,7 +243,16 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "greater": _compare("gt"),
     "greater_equal": _compare("ge"),
 }
-"""The instructions of each NumPy function that references use."""
+"""The instructions of each NumPy function that many references use."""
+
+
+@cache
+def _rare() -> Mapping[str, Callable[..., Lanes]]:
+    """Return the instructions of functions that few kernels have."""
+    from tilewright.backends.cpu.compute import doubles, trigonometry
+
+    own = {"sin": _function(trigonometry.sin), "cos": _function(trigonometry.cos)}
+    return own | {emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS}
 
 
 def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
@@ -243,9 +263,11 @@ def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
 def rounded(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type, still in the type they are computed in."""
     if dtype not in (FP16, BF16):
-        return Lanes(lane.b, _precise(lane, dtype), dtype)
+        return Lanes(lane.b, _precise(lane, dtype), dtype, reach=within(lane.reach, dtype))
     if lane.element == dtype and lane.stored is not None:
         return lane
+    if lane.element in (FP32, dtype) and is_exact(lane.reach, dtype):
+        return Lanes(lane.b, lane.value, dtype, reach=lane.reach)
     return from_memory(lane.b, to_memory(Lanes(lane.b, lane.value, dtype)), dtype)
 
 
@@ -264,8 +286,8 @@ def from_memory(b: Builder, value: Value, dtype: DataType) -> Lanes:
     if dtype == BOOL:
         return Lanes(b, b.compare("icmp ne", value, repeated("i8", "0", lanes(value.type))), dtype)
     if dtype.bits == 4 and dtype.is_int():
-        return Lanes(b, _low_half(b, value, dtype), dtype)
-    return Lanes(b, value, dtype)
+        return Lanes(b, _low_half(b, value, dtype), dtype, reach=stored_reach(dtype))
+    return Lanes(b, value, dtype, reach=stored_reach(dtype))
 
 
 def _low_half(b: Builder, value: Value, dtype: DataType) -> Value:
@@ -292,9 +314,10 @@ def converted(lane: Lanes, dtype: DataType) -> Lanes:
         return Lanes(b, _precise(lane, dtype), dtype)
     if dtype.is_float():
         name = "sitofp" if source.is_signed_int() else "uitofp"
-        return Lanes(b, b.convert(name, lane.value, wide), dtype)
+        return Lanes(b, b.convert(name, lane.value, wide), dtype, reach=lane.reach)
+    reach = within(lane.reach, dtype)
     if compute_type(source) == compute_type(dtype):
-        return Lanes(b, lane.value, dtype)
+        return Lanes(b, lane.value, dtype, reach=reach)
     narrower = int(element(wide)[1:]) < int(compute_type(source)[1:])
     name = "trunc" if narrower else "sext" if source.is_signed_int() else "zext"
-    return Lanes(b, b.convert(name, lane.value, wide), dtype)
+    return Lanes(b, b.convert(name, lane.value, wide), dtype, reach=reach)

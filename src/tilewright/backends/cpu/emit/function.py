@@ -100,7 +100,8 @@ class FunctionEmitter(Recording):
 
     def _stmt(self, stmt: Stmt) -> None:
         """Emit or record one statement."""
-        self.at, self.step = stmt, self.fusion.at(stmt)
+        self.at = stmt
+        step = self.step = self.fusion.at(stmt)
         if self.arena.plan is not None:
             self.arena.plan.advance(stmt.span)
         if isinstance(stmt, AssignStmt):
@@ -113,6 +114,8 @@ class FunctionEmitter(Recording):
             self.handlers.emit(self, stmt)
         for var in self.fusion.reads[id(stmt)]:
             self.uses[var] -= 1
+        if step.updates:
+            self.flush()
 
     def emit_group(self, group: Group) -> None:
         """Emit one loop over rows."""

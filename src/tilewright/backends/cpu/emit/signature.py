@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.values import Binding, Tensor, static
 from tilewright.core.program import Function
 from tilewright.core.types import Type
+from tilewright.native.llvm import Value
 from tilewright.records import record
 
 
@@ -53,3 +55,18 @@ class Emitted:
     returned: tuple[int | None, ...]
     results: tuple[Type, ...]
     turned_results: tuple[bool, ...]
+
+
+@record
+class Prepared:
+    """A call that can be made: what it calls, with which words, and where its results go."""
+
+    callee: Emitted
+    bindings: list[Binding]
+    words: list[Value]
+    parts: list[Part]
+    rooms: list[Value]
+
+    def known(self) -> list[Binding | None]:
+        """Return the results that are arguments; None for one that is made."""
+        return [None if p is None else self.bindings[p] for p in self.callee.returned]

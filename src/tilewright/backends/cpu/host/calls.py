@@ -6,10 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
-from tilewright.backends.cpu.emit.signature import Emitted, Signature
+from tilewright.backends.cpu.emit.signature import Emitted, Prepared, Signature
 from tilewright.backends.cpu.emit.values import Array, Binding, Scalar, Tensor, Tile, static
 from tilewright.backends.cpu.host.abi import argument_words, invoke, room_bytes, take_result
-from tilewright.backends.cpu.host.coroutines import Prepared, run_together
 from tilewright.backends.cpu.host.functions import written
 from tilewright.backends.cpu.host.parallel import grid, rounds
 from tilewright.backends.cpu.host.tensor_views import guarded
@@ -27,6 +26,8 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     sides = e.program.sides.get(e.function.name)
     if sides is not None and sides.has(expr):
         if id(expr) not in e.beside:
+            from tilewright.backends.cpu.host.coroutines import run_together  # few programs have groups
+
             run_together(e, sides, _prepared, _results)
         return e.beside[id(expr)]
     call = _prepared(e, expr)

@@ -7,11 +7,11 @@ the other calls to take.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cpu.emit.signature import Emitted
+from tilewright.backends.cpu.emit.signature import Prepared
 from tilewright.backends.cpu.emit.values import Binding
 from tilewright.backends.cpu.host.abi import invoke, write_words
 from tilewright.backends.cpu.host.parallel import Task
@@ -25,20 +25,6 @@ from tilewright.native.rounds import GRID
 from tilewright.passes.groups import Side, Sides
 
 NO_MEMORY = "there is no memory for the functions of this group"
-
-
-class Prepared(NamedTuple):
-    """A call that can be made: what it calls, with which words, and where its results go."""
-
-    callee: Emitted
-    bindings: list[Binding]
-    words: list[Value]
-    parts: list[Part]
-    rooms: list[Value]
-
-    def known(self) -> list[Binding | None]:
-        """Return the results that are arguments; None for one that is made."""
-        return [None if p is None else self.bindings[p] for p in self.callee.returned]
 
 
 Prepare: TypeAlias = Callable[[FunctionEmitter, Invoke], Prepared]

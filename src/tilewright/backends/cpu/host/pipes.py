@@ -145,7 +145,7 @@ def _elements(e: FunctionEmitter, node: Value) -> Value:
 @lowers("system.tpop_from_aic")
 def _pop_from_cube(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     side, frame = _side(e, call)
-    node = _take(e, call, side, frame, _queue(e, frame, "aiv", bound["id"], _lane(e, side)))
+    node = _take(e, call, side, frame, _queue(e, frame, "aiv", bound["id"], _lane(e, side)), bound["stuck"])
     return _taken(e, call, tile_type(call), [node])
 
 
@@ -155,14 +155,15 @@ def _pop_from_vector(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_, axis = tile_type(call), axis_of(bound["split"])
     queues = [_queue(e, frame, "aic", bound["id"], i64(lane)) for lane in range(2)]
     only: int | None = bound["lane"]
+    stuck: str | None = bound["stuck"]
     if only is not None:
-        return _taken(e, call, type_, [_take(e, call, side, frame, queues[only])])
+        return _taken(e, call, type_, [_take(e, call, side, frame, queues[only], stuck)])
     both = e.b.compare("icmp eq", _lanes(e, frame), i64(2))
-    first = _take(e, call, side, frame, queues[0])
+    first = _take(e, call, side, frame, queues[0], stuck)
     second = e.b.slot(PTR)
     e.b.store(NULL, second, 8)
     with e.b.when(both):
-        e.b.store(_take(e, call, side, frame, queues[1]), second, 8)
+        e.b.store(_take(e, call, side, frame, queues[1], stuck), second, 8)
     if axis is None:
         tile = _taken(e, call, type_, [first])
         e.b.invoke("free", e.b.load(PTR, second, 8))
@@ -170,7 +171,7 @@ def _pop_from_vector(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     return _joined(e, call, type_, axis, first, e.b.load(PTR, second, 8))
 
 
-def _take(e: FunctionEmitter, call: Call, side: Value, frame: Value, queue: Value) -> Value:
+def _take(e: FunctionEmitter, call: Call, side: Value, frame: Value, queue: Value, stuck: str | None = None) -> Value:
     """Emit the taking of the oldest node; others run while there is none, and waiting for nobody is an error."""
     b = e.b
     head, wait, got = (b.label(hint) for hint in ("head", "wait", "got"))
@@ -188,7 +189,7 @@ def _take(e: FunctionEmitter, call: Call, side: Value, frame: Value, queue: Valu
         e.leave(e.exit)
     still = b.compare("icmp eq", b.load(I64, progress, 8), before)
     nothing = b.compare("icmp eq", b.load(PTR, queue, 8), NULL)
-    e.stop(b.op("and", still, nothing), STUCK, call)
+    e.stop(b.op("and", still, nothing), stuck or STUCK, call)
     b.do(f"br label %{head}")
     b.begin(got)
     following = b.load(PTR, word(e, node, co.NEXT), 8)

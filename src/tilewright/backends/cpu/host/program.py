@@ -8,7 +8,6 @@ from __future__ import annotations
 from tilewright.backends.cpu.compute import convert as convert
 from tilewright.backends.cpu.compute import copies as copies
 from tilewright.backends.cpu.compute import groups as groups
-from tilewright.backends.cpu.compute import reduce as reduce
 from tilewright.backends.cpu.compute import tiles as tiles
 from tilewright.backends.cpu.compute import views as views
 from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter

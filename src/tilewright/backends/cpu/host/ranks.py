@@ -47,6 +47,11 @@ def _nranks(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     return Scalar(e.b.convert("trunc", _word(e, bound["ctx"], Record.COUNT), I32), INT32)
 
 
+@lowers("distributed.copies")
+def _copies(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(e.b.convert("trunc", _word(e, bound["ctx"], Record.COPIES), I32), INT32)
+
+
 @lowers("distributed.part")
 def _part(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     return _part_of(e, call, bound["target"], e.index(bound["peer"]))

@@ -39,7 +39,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         "system.reserve_buffer", "system.import_peer_buffer",
     ),
     "ranks are processes of the host, and meet in its memory": (
-        "distributed.rank", "distributed.nranks", "distributed.part", "distributed.notify", "distributed.wait",
+        "distributed.rank", "distributed.nranks", "distributed.copies", "distributed.part", "distributed.notify",
+        "distributed.wait",
     ),
     "arrays of numbers are the host function's; a tile holds numbers inside a kernel": (
         "array.create", "array.get_element", "array.update_element",

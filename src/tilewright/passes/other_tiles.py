@@ -1,0 +1,27 @@
+"""Other tiles: what becomes of a program whose tiles are chosen for it, and which programs may have some."""
+
+from __future__ import annotations
+
+from tilewright.core.expr import Call
+from tilewright.core.program import Program
+from tilewright.core.visitor import evaluated, statements
+from tilewright.passes.products import BIASED, PRODUCTS, SUMS
+from tilewright.records import record
+
+
+@record
+class Widened:
+    """A program with other tiles, and what was changed, a line for each grid."""
+
+    program: Program
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join((*(self.notes or ["every tile is as it was written"]), ""))
+
+
+def may_be_widened(program: Program) -> bool:
+    """Return whether a lowered program has ops that some tiles suit better than others: products, folded columns."""
+    values = (evaluated(stmt) for function in program.function_list for stmt in statements(function.body))
+    specs = [value.op.spec for value in values if isinstance(value, Call)]
+    return any(s.name in (*PRODUCTS, *SUMS, *BIASED) or s.family == "reduction" and s.name[:3] == "col" for s in specs)

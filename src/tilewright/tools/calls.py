@@ -1,0 +1,62 @@
+"""Calls that commands make: a compiled program, and random arguments in the memory that it takes."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any
+
+from tilewright.core.program import Program
+from tilewright.dtypes import from_numpy, to_torch
+from tilewright.interpret.hosts import host_functions
+from tilewright.programs.program import CompiledProgram
+from tilewright.tools import arguments, screen
+from tilewright.tools.files import compiled_in, named
+from tilewright.tools.naming import CommandError
+
+HOST = "cpu"
+
+
+def compiled_call(options: argparse.Namespace) -> tuple[CompiledProgram, dict[str, Any]]:
+    """Return what a command's arguments name, compiled, and what to call it with."""
+    said = arguments.given(options.arguments)
+    with screen.working(f"compiling {options.file}"):
+        compiled = compiled_in(*named(options.file), said, options.platform, checked_ranks(options.ranks))
+    return compiled, inputs_of(compiled, said, options.ranks)
+
+
+def checked_ranks(count: int) -> int:
+    """Return a number of ranks; CommandError for none."""
+    if count < 1:
+        raise CommandError(f"--ranks takes 1 or more, got {count}")
+    return count
+
+
+def inputs_of(compiled: CompiledProgram, said: dict[str, str], ranks: int) -> dict[str, Any]:
+    """Return random arguments; axes of a host function that nobody names have a row for each rank."""
+    entry = compiled.entry.function
+    usual = ranks if entry in host_functions(compiled.declared) else arguments.USUAL
+    found, devices = arguments.inputs(entry, said, usual=usual), compiled.loaded.code.backend.devices
+    return found if HOST in devices else {name: _on(devices[0], value) for name, value in found.items()}
+
+
+def _on(device: str, value: Any) -> Any:
+    """Return an array as a tensor of torch on a device; a number as it is."""
+    if not hasattr(value, "dtype"):
+        return value
+    try:
+        torch: Any = import_module("torch")
+        data = torch.frombuffer(bytearray(value.tobytes()), dtype=torch.uint8).to(device)
+    except (ImportError, RuntimeError, AssertionError) as error:
+        raise CommandError(f"arguments on {device} are tensors of torch: {error}") from None
+    return data.view(to_torch(from_numpy(value.dtype))).reshape(value.shape)
+
+
+def refuse_hosts(program: Program, command: str, does: str) -> None:
+    """Raise CommandError for a host function, where a command is of one kernel."""
+    if hosts := host_functions(program):
+        name = hosts[0].name
+        help = f"FILE:KERNEL names one that takes no windows; `tilewright explore FILE:{name}` shows the host function"
+        raise CommandError(
+            f"host function `{name}` runs on many ranks, and `tilewright {command}` {does}\n    help: {help}"
+        )
