@@ -92,6 +92,13 @@ class Scope:
         found = [frame[name].value for frame in self.frames if name in frame]
         return any(value is found[-1] for value in found[:-1])
 
+    def is_around(self, name: str) -> bool:
+        """Return whether blocks around this one have a name that this one assigns, too."""
+        known = self.variable(name)
+        if known is None or name not in self.shared:
+            return False
+        return self.is_outer(name) or (known.block != self.block and not known.leaked)
+
     def enter(self, sibling: Bindings | None = None) -> None:
         """Begin a block; `sibling` is what the other branch bound."""
         self.frames.append({})

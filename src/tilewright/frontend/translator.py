@@ -84,7 +84,7 @@ class Translator(Translation):
 
     def define(self, name: str, var: Var) -> None:
         """Let a name stand for what a loop, branch or scope gives; where other blocks assign it too, for a copy."""
-        if (name, var.span) in self.widened and not self._is_around(name):
+        if (name, var.span) in self.widened and not self.scope.is_around(name):
             self._assign_to(name, self._variable(name, var, var.span), var, var.span)
         else:
             self.given.add(id(var))
@@ -92,17 +92,10 @@ class Translator(Translation):
 
     def hand_on(self, name: str, value: Value, span: Span) -> None:
         """Let a name stand for what a block yields; one that blocks around this one have is assigned."""
-        if isinstance(value, Expr) and self._is_around(name):
+        if isinstance(value, Expr) and self.scope.is_around(name):
             self._assign_variable(name, value, span)
         else:
             self.scope.bind(name, value, span)
-
-    def _is_around(self, name: str) -> bool:
-        """Return whether blocks around this one have a name, whichever block has assigned it last."""
-        known = self.scope.variable(name)
-        if known is None or name not in self.scope.shared:
-            return False
-        return self.scope.is_outer(name) or (known.block != self.scope.block and not known.leaked)
 
     def outlives(self, name: str, binding: ScopedBinding) -> None:
         """Start again with a copy where a name is read outside the block whose loop or branch gave its value."""

@@ -82,7 +82,6 @@ class Explored:
         from tilewright.explore.gather import gathered
         from tilewright.explore.subject import Subject
         from tilewright.explore.watched import watched
-        from tilewright.interpret.hosts import host_functions
         from tilewright.passes.stages import walked
         from tilewright.version import __version__
 
@@ -90,7 +89,7 @@ class Explored:
         walk = walked(source)
         lowered = walk.stages[-1].after
         called = self.entry.bound(args, named).values if args or named else None
-        is_seen = called is not None and not host_functions(source)
+        is_seen = called is not None and not source.hosts
         return gathered(
             Subject(
                 source.name,

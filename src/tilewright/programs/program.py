@@ -55,9 +55,8 @@ class Exported:
 class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
     """A program ready to run, and the folder where all of it can be read.
 
-    Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
-    inputs only it allocates the outputs, zero-filled, and returns them. `stages` are the texts it was on the way;
-    `artifact` is None on the interpreter. As a path it is its folder, which is written when it is first used as one.
+    Called with every parameter it writes outputs in place and returns None; called with the inputs only it returns
+    new outputs. `stages` are the texts it was on the way. As a path it is its folder, written when first used as one.
     """
 
     def __init__(

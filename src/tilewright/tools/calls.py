@@ -8,7 +8,6 @@ from typing import Any
 
 from tilewright.core.program import Program
 from tilewright.dtypes import from_numpy, to_torch
-from tilewright.interpret.hosts import host_functions
 from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
 from tilewright.tools.files import compiled_in, named
@@ -35,7 +34,7 @@ def checked_ranks(count: int) -> int:
 def inputs_of(compiled: CompiledProgram, said: dict[str, str], ranks: int) -> dict[str, Any]:
     """Return random arguments; axes of a host function that nobody names have a row for each rank."""
     entry = compiled.entry.function
-    usual = ranks if entry in host_functions(compiled.declared) else arguments.USUAL
+    usual = ranks if entry in compiled.declared.hosts else arguments.USUAL
     found, devices = arguments.inputs(entry, said, usual=usual), compiled.loaded.code.backend.devices
     return found if HOST in devices else {name: _on(devices[0], value) for name, value in found.items()}
 
@@ -54,7 +53,7 @@ def _on(device: str, value: Any) -> Any:
 
 def refuse_hosts(program: Program, command: str, does: str) -> None:
     """Raise CommandError for a host function, where a command is of one kernel."""
-    if hosts := host_functions(program):
+    if hosts := program.hosts:
         name = hosts[0].name
         help = f"FILE:KERNEL names one that takes no windows; `tilewright explore FILE:{name}` shows the host function"
         raise CommandError(

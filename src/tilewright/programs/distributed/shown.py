@@ -6,7 +6,7 @@ from tilewright.arrays import np
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region, whole
 from tilewright.core.types import TensorType, is_static, static_shape
-from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, WindowBuffer, host_functions
+from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, WindowBuffer
 from tilewright.programs.distributed.in_place import InPlace, in_place
 from tilewright.source import Span
 
@@ -14,7 +14,7 @@ from tilewright.source import Span
 def shown(program: Program, size: int) -> str:
     """Return the plans of the host functions whose tensors have one shape."""
     found: list[str] = []
-    for host in host_functions(program):
+    for host in program.hosts:
         args = _stand_ins(host)
         if args is None:
             found.append(f"{host.name}: its plan follows from the tensors and numbers that it is called with")

@@ -14,8 +14,8 @@ _LOOP = re.compile(
     r"^    (?P<made>%[^=\n]*) = scf\.for (?P<turn>%\d+) = (?P<low>%\d+) to (?P<high>%\d+) step (?P<step>%\d+) "
     r"iter_args\((?P<args>[^)\n]*)\) -> \((?P<types>[^)\n]*)\) : i64 \{\n"
     r"(?P<places>(?:      %\d+ = (?:arith\.(?:extsi|addi|muli)|tt\.(?:make_range|expand_dims|addptr|splat)) [^\n]*\n)+)"
-    r"      (?P<name>%\d+) = tt\.load (?P<at>%\d+) : tensor<(?P<shape>1x\d+x)!tt\.ptr<(?P<element>\w+)>>"
-    r"(?P<where>[^\n]*)\n"
+    r"      (?P<name>%\d+) = tt\.load (?P<at>%\d+) : "
+    r"tensor<(?P<shape>1x\d+x)!tt\.ptr<(?P<element>\w+)>>(?P<where>[^\n]*)\n"
     r"(?P<body>(?:      [^\n]*\n)+?)"
     r"      scf\.yield (?P<handed>[^:\n]*) : (?P<kinds>[^\n]*?)(?P<last> loc\([^\n]*)\n    \}",
     re.MULTILINE,
