@@ -5,6 +5,7 @@ One headless Chromium serves all tests here; where there is none, or no driver f
 
 from __future__ import annotations
 
+import importlib
 import json
 import posixpath
 import re
@@ -21,9 +22,10 @@ from conftest import GOLDEN, Golden
 from pages import ROOT
 
 import tilewright.language as pl
-from tilewright import ir
+from tilewright import errors, ir
 from tilewright.ops.registry import specs
 from tilewright.tools import cli
+from tilewright.tools.reference import noun_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -260,6 +262,17 @@ class many:
 
 # the site
 
+WITHOUT_EXAMPLE = {
+    "tpush_to_aiv",
+    "tpush_to_aic",
+    "tpop_from_aic",
+    "tpop_from_aiv",
+    "defer_wait",
+    "all_to_all_v",
+    "copies",
+}
+"""Ops that one kernel alone cannot show: two cores at the ends of a pipe, and what goes on elsewhere."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -290,8 +303,22 @@ def test_every_class_of_error_and_every_op_has_its_place_in_the_site(site: Path)
     index = json.loads((site / "search.js").read_text(encoding="utf-8").partition("=")[2].rstrip(";\n"))
     found = {(group, title) for title, _, group, _ in index}
     assert {("Ops", f"pl.{spec.name}") for spec in specs() if spec.has_a_name} <= found
-    assert ("Errors", "ShapeMismatchError") in found and ("Errors", "RaceError") in found
+    kinds = [name for name, kind in vars(errors).items() if isinstance(kind, type)]
+    wanted = {("Errors", name) for name in kinds if issubclass(getattr(errors, name), errors.TilewrightError)}
+    assert wanted <= found
     assert (site / "ops/gather.html").read_text(encoding="utf-8").count("<svg") >= 1
+    texts = [path.read_text(encoding="utf-8") for path in (site / "ops").glob("*.html")]
+    sections = [section for text in texts for section in re.split(r'(?=<h2 id=")', text)[1:]]
+    bare = {re.findall(r'id="([^"]*)"', section)[0] for section in sections if "<h3>Example" not in section}
+    assert bare <= WITHOUT_EXAMPLE, bare - WITHOUT_EXAMPLE
+
+
+def test_ranks_run_the_examples_of_their_ops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs/site"), *sys.path])
+    examples: Any = importlib.import_module("rank_examples")
+    texts = {examples.ranked_kernel(spec, noun_of(spec)) for spec in specs() if spec.has_a_name} - {""}
+    assert len(texts) > 10
+    assert [examples.ran(text) for text in texts] == [""] * len(texts)
 
 
 def test_the_site_is_searched_and_fits_a_phone(browser: Browser, site: Path) -> None:

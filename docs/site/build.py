@@ -54,7 +54,12 @@ def written_pages() -> Iterator[Page]:
 
 def site() -> list[Page]:
     """Return every page."""
-    return [*written_pages(), *op_pages(), *error_pages(ROOT / "tests/errors/kernels"), *example_pages(ROOT)]
+    return [
+        *written_pages(),
+        *op_pages(),
+        *error_pages(ROOT / "tests/errors/kernels", ROOT / "tests/errors/calls"),
+        *example_pages(ROOT),
+    ]
 
 
 def navigation(pages: list[Page], here: Page) -> str:

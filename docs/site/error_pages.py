@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 
@@ -17,15 +17,15 @@ SHOWN = 3
 """How many kernels stand open; the others wait to be unfolded."""
 
 
-def error_pages(kernels: Path) -> Iterator[Page]:
-    """Yield a page that lists the classes, and one for each that some kernel makes."""
-    found = mistakes(kernels)
+def error_pages(*folders: Path) -> Iterator[Page]:
+    """Yield a page that lists the classes, and one for each."""
+    found = mistakes(folders)
     rows = "".join(
         f'<tr><td><a href="{name}.html"><code>{name}</code></a></td><td>{fragment(_doc(name))}</td></tr>'
         for name in found
     )
     about = "<p>One class for each mistake: the kernel that makes it, and its fix.</p>"
-    body = f'<h1>Errors</h1>{about}<div class="table"><table>{rows}</table></div>'
+    body = f'<h1>Errors</h1>{about}<div class="table"><table class="names">{rows}</table></div>'
     yield Page(
         "errors/index.html", "All errors", "Errors", body, [], [Entry("Errors", "errors/index.html", "Errors", "")]
     )
@@ -33,14 +33,20 @@ def error_pages(kernels: Path) -> Iterator[Page]:
         yield _page(name, paths)
 
 
-def mistakes(kernels: Path) -> dict[str, list[Path]]:
-    """Return the kernels of each class of mistake."""
+def classes() -> dict[str, type]:
+    """Return the classes of errors, by name."""
+    named = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and not name.startswith("_")}
+    return {name: kind for name, kind in sorted(named.items()) if issubclass(kind, errors.TilewrightError)}
+
+
+def mistakes(folders: Iterable[Path]) -> dict[str, list[Path]]:
+    """Return the kernels of each class of mistake, the shortest first."""
     found: dict[str, list[Path]] = defaultdict(list)
-    for path in sorted(kernels.glob("*.py")):
+    for path in sorted(path for folder in folders for path in folder.glob("*.py")):
         name = re.search(r'^EXPECTED = "(\w+)"$', path.read_text(encoding="utf-8"), re.MULTILINE)
         if name is not None and hasattr(errors, name[1]):
             found[name[1]].append(path)
-    return {name: sorted(found[name], key=lambda path: path.stat().st_size) for name in sorted(found)}
+    return {name: sorted(found[name], key=lambda path: path.stat().st_size) for name in sorted({*classes(), *found})}
 
 
 def _doc(name: str) -> str:
@@ -53,6 +59,9 @@ def _page(name: str, paths: list[Path]) -> Page:
     hint = getattr(kind, "hint", "")
     parts = [f"<h1><code>{name}</code></h1>", fragment(_doc(name)), f"<p>It is a {bases}.</p>"]
     parts += [f'<p class="fix"><b>What to try:</b> {escape(hint)}</p>'] if hint else []
+    kinds = [each for each, made in classes().items() if kind in made.__bases__]
+    links = ", ".join(f'<a href="{each}.html"><code>{each}</code></a>' for each in kinds)
+    parts += [f"<p>Its kinds: {links}.</p>"] if links else []
     shown = [_mistake(path) for path in paths]
     parts += shown[:SHOWN]
     if len(shown) > SHOWN:
@@ -68,12 +77,13 @@ def _mistake(path: Path) -> str:
     source = re.sub(r'\A""".*?"""\n+|^EXPECTED = [^\n]*\n', "", text, flags=re.DOTALL | re.MULTILINE)
     source = re.sub(r"\n{3,}", "\n\n\n", source).replace("as pl\n\n\n", "as pl\n\n")
     message = path.with_suffix(".txt").read_text(encoding="utf-8")
-    title = about[1] if about else path.stem
-    *lines, fix = message.rstrip().rpartition("    help: ")
+    title, _, said = (about[1] if about else path.stem).partition("\n\nFix: ")
+    before, help, fix = message.rstrip().rpartition("    help: ")
+    before, fix = (before, fix) if help else (fix, said)
     heading = f"<h2>{escape(title.strip().partition(chr(10))[0].rstrip('.'))}</h2>"
     return (
         heading
         + coloured(source, "python")
-        + coloured("".join(lines[:1]), "text")
+        + coloured(before, "text")
         + f'<p class="fix"><b>Fix:</b> {escape(fix)}</p>'
     )

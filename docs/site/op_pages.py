@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from markup import Entry, Page, coloured, fragment
+from rank_examples import ranked_kernel
 
 import tilewright.language as pl
 from tilewright.core.op import OpSpec
@@ -33,6 +34,7 @@ PARAMETERS = {
 HEADING = "import tilewright.language as pl\n\n@pl.function(type=pl.FunctionType.InCore)\ndef example"
 TILES = {"a": "a = pl.load(x, [0, 0], [16, 32])", "b": "b = pl.load(y, [0, 0], [16, 32])"}
 CELL = 6
+RANKS = "Two ranks run it: `example(x, y, config=RunConfig(device_ids=[0, 1]))`, each on its row of `x` and `y`."
 
 
 def op_pages() -> Iterator[Page]:
@@ -59,6 +61,8 @@ def _section(spec: OpSpec) -> str:
     if kernel:
         access = touched(kernel)
         parts += ["<h3>Example</h3>", coloured(kernel, "python"), picture(access) if access and access.turns else ""]
+    elif ranked := ranked_kernel(spec, noun_of(spec)):
+        parts += ["<h3>Example</h3>", coloured(ranked, "python"), fragment(RANKS)]
     return "".join(parts)
 
 

@@ -30,6 +30,8 @@ _LOAD, _LINES = 0, 2
 _lock = Lock()
 _dumps: dict[int, tuple[int, mmap.mmap]] = {}
 """The jitdump of each process: a child of a fork begins its own."""
+_maps: dict[int, int] = {}
+"""The perf map of each process, likewise."""
 
 
 class Place(NamedTuple):
@@ -74,8 +76,16 @@ def dump_path() -> str:
 
 
 def _add_to_map(places: list[Place]) -> None:
-    with open(map_path(), "a", encoding="utf-8") as file:
-        file.write("".join(f"{place.address:x} {place.size:x} {place.name}\n" for place in places))
+    text = "".join(f"{place.address:x} {place.size:x} {place.name}\n" for place in places)
+    os.write(_map(), text.encode())
+
+
+def _map() -> int:
+    """Return this process's perf map, open: a new one where somebody has removed it."""
+    file = _maps.get(os.getpid())
+    if file is None or not os.fstat(file).st_nlink:
+        file = _maps[os.getpid()] = os.open(map_path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    return file
 
 
 def _add_to_dump(found: Object, places: list[Place]) -> None:

@@ -47,9 +47,10 @@ def straightened(function: Function, roots: Mapping[Var, Var]) -> Function:
     """Return a function whose loops fill what their buffers are stored to; `roots` has the same for shared memory."""
     stmts, counts = list(function.body), reads(function.body)
     for at in range(len(stmts)):
-        for few in (stmts[at : at + 3], stmts[at : at + 4]):
-            rows = _straight(few, counts, roots)
-            stmts[at : at + len(few)] = rows or few
+        for end in (at + 3, at + 4):
+            if rows := _straight(stmts[at:end], counts, roots):
+                stmts[at:end] = rows
+                break
     return function if len(stmts) == len(function.body) else function.with_body(SeqStmts(tuple(stmts)))
 
 

@@ -14,14 +14,15 @@ from tilewright.core.rewrite import Rewriter
 from tilewright.core.signature import symbol_extents
 from tilewright.core.solving import GIVEN
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, Stmt
-from tilewright.core.visitor import invocations, statements
+from tilewright.core.visitor import invocations
 from tilewright.ops.registry import OPS
+from tilewright.passes.exits import returns_early
 from tilewright.source import Span
 
 
 def run(program: Program) -> Program:
     """Write out every call of an Inline function, then drop those functions; one that is a task of its own stays."""
-    inline = [f for f in program.function_list if f.func_type is FunctionType.Inline and _returns_once(f)]
+    inline = [f for f in program.function_list if f.func_type is FunctionType.Inline and not returns_early(f.body)]
     tasks = _submitted(program) if inline else set[str]()
     templates = {f.name: f for f in inline if f.name not in tasks}
     if not templates:
@@ -39,12 +40,6 @@ def run(program: Program) -> Program:
 def _submitted(program: Program) -> set[str]:
     """Return the names of the functions that are dispatched as tasks."""
     return {e.op.name for f in program.function_list for e in invocations(f.body) if isinstance(e, Submit)}
-
-
-def _returns_once(function: Function) -> bool:
-    """Return whether a function only returns at its end, so that its body can stand in another."""
-    returns = [s for s in statements(function.body) if isinstance(s, ReturnStmt)]
-    return not returns or (len(returns) == 1 and returns[0] is function.body.stmts[-1])
 
 
 class _Copy(Rewriter):

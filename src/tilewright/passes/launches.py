@@ -14,9 +14,10 @@ from tilewright.core.access import Access
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Invoke, Submit, Var
 from tilewright.core.program import Function, Program
-from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt
+from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt
 from tilewright.core.visitor import bodies, defined, expressions, statements
 from tilewright.passes.aliases import NOBODY, Footprints, Owners
+from tilewright.passes.exits import ends_early
 from tilewright.passes.shares import shared_out
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
@@ -61,19 +62,7 @@ def runs_side_by_side(loop: ForStmt) -> bool:
 
 def hands_on(loop: ForStmt) -> bool:
     """Return whether a turn of a loop hands a value to the next, or ends the others."""
-    return bool(loop.iter_args) or _leaves_early(loop.body)
-
-
-def _leaves_early(body: SeqStmts) -> bool:
-    """Return whether a loop's body may end the loop or the function."""
-    for stmt in body:
-        if isinstance(stmt, (BreakStmt, ReturnStmt)):
-            return True
-        if isinstance(stmt, IfStmt) and any(_leaves_early(inner) for inner in bodies(stmt)):
-            return True
-        if isinstance(stmt, (ForStmt, WhileStmt)) and any(isinstance(s, ReturnStmt) for s in statements(stmt.body)):
-            return True
-    return False
+    return bool(loop.iter_args) or ends_early(loop)
 
 
 def launches(program: Program, entry: Function) -> tuple[Launch, ...]:

@@ -36,6 +36,7 @@ from tilewright.passes.aliases import Footprints
 from tilewright.passes.boxes import Box
 from tilewright.passes.covered import is_covered
 from tilewright.passes.defined import Defined
+from tilewright.passes.exits import returns_early
 from tilewright.records import record
 
 _LEAVING = (BreakStmt, ContinueStmt, ReturnStmt)
@@ -200,10 +201,9 @@ class _Walk:
         self, function: Function, names: Mapping[Var, Expr], symbols: Mapping[str, Expr], loops: tuple[_Turns, ...]
     ) -> list[_Store]:
         """Return the stores of a function that is left at its end alone."""
-        *body, last = function.body.stmts or (ReturnStmt(),)
-        if any(isinstance(stmt, ReturnStmt) for stmt in statements(SeqStmts(tuple(body)))):
+        if returns_early(function.body):
             return []
-        return self.body([*body, last], _Here(Defined(function), names, symbols, loops))
+        return self.body(function.body.stmts, _Here(Defined(function), names, symbols, loops))
 
     def body(self, body: Sequence[Stmt], here: _Here) -> list[_Store]:
         found: list[_Store] = []

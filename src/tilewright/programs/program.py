@@ -166,9 +166,7 @@ class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
         tolerances = (loose if rtol is None else rtol, loose if atol is None else atol)
         return validate_ir(subject, tensors, expected, *tolerances)
 
-    def debug(
-        self, *args: Any, config: Any = None, seed: int | None = None, at: Mapping[str, int] | None = None, **named: Any
-    ) -> Any:
+    def debug(self, *args: Any, seed: int | None = None, at: Mapping[str, int] | None = None, **named: Any) -> Any:
         """Run the program line by line on eager tiles, as `kernel.debug` does; return its results."""
         from tilewright.programs.debugging import in_steps
 

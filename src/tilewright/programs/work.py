@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
-from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
+from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Symbol, Var
+from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.signature import symbols_told
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import TensorType, TileType
-from tilewright.core.visitor import bodies, expressions
+from tilewright.core.visitor import bodies, expressions, subexpressions
 from tilewright.dtypes import DataType
-from tilewright.errors import TilewrightError
+from tilewright.errors import ExecutionError
 from tilewright.interpret.evaluator import Frame
 from tilewright.interpret.machine import Machine
 from tilewright.passes.products import BIASED, PRODUCTS, SUMS
@@ -125,10 +126,25 @@ class Counter:
         if isinstance(type_, (TensorType, TileType)):
             passed = frame.values.get(expr) if isinstance(expr, Var) else None
             return Shaped(tuple(n if isinstance(n, int) else 1 for n in type_.shape)) if passed is None else passed
+        if not all(_is_told(frame, each) for each in subexpressions(expr)):
+            return None
         try:
             return self.machine.value(frame, expr)
-        except (TilewrightError, TypeError, KeyError, AttributeError):
+        except ExecutionError:  # it divides by zero, say
             return None
+
+
+def _is_told(frame: Frame, expr: Expr) -> bool:
+    """Return whether a part of a scalar follows from the arguments of a call and the turns of loops."""
+    match expr:
+        case Var():
+            return frame.values.get(expr) is not None
+        case Symbol():
+            return expr.name in frame.symbols
+        case Call():
+            return expr.op.kind is Kind.SCALAR
+        case _:
+            return isinstance(expr, Const)
 
 
 def _extent(arg: Any, axis: int) -> int:

@@ -36,7 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _bisect(options: argparse.Namespace) -> None:
     said = arguments.given(options.arguments)
-    program = program_in(*named(options.file), said)
+    with screen.working(f"reading {options.file}"):
+        program = program_in(*named(options.file), said)
     refuse_hosts(program, "bisect", "runs one kernel after every pass")
     (entry,) = program.entries
     called = arguments.inputs(entry, said, options.seed)

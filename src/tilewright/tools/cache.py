@@ -16,6 +16,7 @@ from tilewright.keep.directory import Directory, File
 from tilewright.keep.miss import Miss
 from tilewright.keep.payload import Label
 from tilewright.keep.sweep import is_fresh
+from tilewright.tools import screen
 
 ABOUT = "Look at the compiled code that is kept on disk, check it, or throw it away."
 EPILOG = """settings:
@@ -162,7 +163,8 @@ def _details(row: Row) -> Iterator[tuple[str, str]]:
 def _verify(options: argparse.Namespace) -> None:
     directory = _directory()
     ours = [file for file in _entries(directory) if not file.is_foreign]
-    damaged = {file: why for file in ours if (why := _damage(directory, file))}
+    with screen.working("checking"):
+        damaged = {file: why for file in ours if (why := _damage(directory, file))}
     removed = sum(map(directory.remove, damaged)) if options.delete else 0
     rows = [_row(directory, file, why) for file, why in damaged.items()]
     if options.json:

@@ -15,7 +15,7 @@ from tilewright.frontend.foreign import meant
 from tilewright.ops.registry import specs
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
-from tilewright.passes.stages import file_of, stages, summary
+from tilewright.passes.stages import Stage, file_of, stages, summary
 from tilewright.tools import arguments, benching, bisect, cache, completion, doctor, explain, exploring, pto, screen
 from tilewright.tools.coming_from import about, names_of
 from tilewright.tools.files import named, program_in
@@ -172,27 +172,28 @@ def _show(options: argparse.Namespace) -> None:
     if options.file.endswith(".pto"):
         raise CommandError(f"{options.file} is PTO text\n    help: tilewright pto check --show {options.file}")
     file, kernel = named(options.file)
-    program = program_in(file, options.kernel or kernel, arguments.given(options.arguments))
+    with screen.working(f"reading {file}"):
+        program = program_in(file, options.kernel or kernel, arguments.given(options.arguments))
+        found = stages(program) if options.launches or options.all or options.after else []
     if options.pto:
         from tilewright.programs.pto_text.export import as_pto
 
         text = as_pto(program)
         screen.json_text(json.dumps([{"stage": "PTO", "text": text}])) if options.json else print(text, end="")
     elif options.launches:
-        _launches(stages(program)[-1].after, is_json=options.json)
+        _launches(found[-1].after, is_json=options.json)
     elif options.json:
-        _print_stages(program, options)
+        _print_stages(program, found, options)
     elif options.all:
         screen.titled("front end", "what was read", _text(program, options))
-        for stage in (stage for stage in stages(program) if stage.changed):
+        for stage in (stage for stage in found if stage.changed):
             screen.titled(stage.each.name, summary(stage.each), _text(stage.after, options))
     else:
-        screen.code(_text(_after(program, options.after) if options.after else program, options))
+        screen.code(_text(_after(found, options.after) if options.after else program, options))
 
 
-def _print_stages(program: Program, options: argparse.Namespace) -> None:
+def _print_stages(program: Program, chosen: Sequence[Stage], options: argparse.Namespace) -> None:
     """Print the program and, where they are asked for, the stages after it."""
-    chosen = stages(program) if options.all or options.after else []
     after = [stage for stage in chosen if (options.all and stage.changed) or stage.each.name == options.after]
     found = [("FrontEnd", program), *((stage.each.name, stage.after) for stage in after)]
     screen.json_text(json.dumps([{"stage": name, "text": _text(each, options)} for name, each in found]))
@@ -213,9 +214,9 @@ def _text(program: Program, options: argparse.Namespace) -> str:
     return program.as_python(concise=not options.types)
 
 
-def _after(program: Program, name: str) -> Program:
+def _after(found: Sequence[Stage], name: str) -> Program:
     check_known(name, [each.name for each in DEFAULT], "pass", "`tilewright passes` lists them")
-    return next(stage.after for stage in stages(program) if stage.each.name == name)
+    return next(stage.after for stage in found if stage.each.name == name)
 
 
 def _instead(name: str) -> tuple[str, bool]:

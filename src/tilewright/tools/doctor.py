@@ -22,10 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
+    with screen.working("looking around"):
+        every = list(findings())
     if options.json:
-        screen.json_text(json.dumps([finding._asdict() for finding in findings()]))
+        screen.json_text(json.dumps([finding._asdict() for finding in every]))
         return
-    for group, found in groupby(findings(), lambda finding: finding.group):
+    for group, found in groupby(every, lambda finding: finding.group):
         screen.heading(group, _ABOUT.get(group) or f"takes memory of {' and '.join(find(group).devices)}")
         screen.columns((finding.name, _said(finding)) for finding in found)
 

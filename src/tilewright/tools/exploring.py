@@ -149,7 +149,8 @@ def _refused(file: str, kernel: str | None, said: Mapping[str, str], error: Tile
 def _access(options: argparse.Namespace) -> None:
     file, kernel = named(options.file)
     said = arguments.given(options.arguments)
-    compiled = compiled_in(file, kernel, said, "interpret")
+    with screen.working(f"reading {file}"):
+        compiled = compiled_in(file, kernel, said, "interpret")
     refuse_hosts(compiled.declared, "access", "shows the turns of one kernel")
     called = arguments.inputs(compiled.entry.function, said)
     with screen.working("watching"), as_command():

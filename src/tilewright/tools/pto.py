@@ -135,14 +135,16 @@ def _run(options: argparse.Namespace) -> None:
     if options.grid < 1:
         raise CommandError(f"--grid must be 1 or more, got {options.grid}")
     values = given_values(func, options.arguments, options.seed)
-    program = lowered(module, func, options.target)
-    before = _copied(values)
-    launch(program, options.platform, options.grid, values)
+    with screen.working(f"running {options.file}"):
+        program = lowered(module, func, options.target)
+        before = _copied(values)
+        launch(program, options.platform, options.grid, values)
     _report(_buffers(func, before), _buffers(func, values), is_json=options.json)
     if options.save is not None:
         _save(options.save, _buffers(func, values))
     if options.compare:
-        launch(program, "interpret", options.grid, before)
+        with screen.working("comparing"):
+            launch(program, "interpret", options.grid, before)
         _agree(_buffers(func, values), _buffers(func, before))
         if not options.json:
             print("the interpreter agrees")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tilewright.backends.cpu.compute.addresses import moved, times
 from tilewright.backends.cpu.compute.copies import inside, misfit
 from tilewright.backends.cpu.compute.indexed import at_column, raw_type, single
-from tilewright.backends.cpu.compute.streaming import LINE, store_past_caches
+from tilewright.backends.cpu.compute.streaming import LINE, emit_streaming, store_past_caches, streaming_pays
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
@@ -116,9 +116,15 @@ def copy_window(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, 
             e.stop(e.negated(fits), f"a window does not fit\n{FIT}", call, exact)
     rows, columns = target.strides[::-1] if bound["transpose"] else target.strides
     begin, end = moved(e, source, come), moved(e, target, go)
-    with e.b.loop(i64(0), size[0], i64(1)) as row:
-        first, second = (at_column(e, p, row, s, source.dtype) for p, s in ((begin, source.strides[0]), (end, rows)))
-        copy_row(e, source.dtype, Row(first, source.strides[1]), Row(second, columns), size[1])
+
+    def copied(streaming: bool) -> None:
+        with e.b.loop(i64(0), size[0], i64(1)) as row:
+            ends = (begin, source.strides[0]), (end, rows)
+            first, second = (at_column(e, p, row, s, source.dtype) for p, s in ends)
+            come, go = Row(first, source.strides[1]), Row(second, columns)
+            copy_row(e, source.dtype, come, go, size[1], streaming=streaming)
+
+    emit_streaming(e, None if bound["transpose"] else streaming_pays(e, target, end, static(size[1])), copied)
 
 
 def _check_size(e: FunctionEmitter, call: Call, size: Sequence[Value], most: Sequence[Value]) -> None:

@@ -33,6 +33,7 @@ def stored_at(
     e: FunctionEmitter, target: Target, shape: Sequence[Value], valid: Sequence[Value]
 ) -> Generator[Tensor, None, None]:
     """Give the part of a tensor that a store goes to; what is emitted inside runs where that fits."""
+    e.flush()  # what is recorded may write there, or read what is there
     tensor = e.value(target.tensor)
     offsets = [e.scalar(offset) for offset in target.offsets.elements]
     assert isinstance(tensor, Tensor)

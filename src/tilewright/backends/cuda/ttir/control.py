@@ -33,7 +33,8 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.core.types import TensorType, Type
-from tilewright.core.visitor import bodies, expressions, statements
+from tilewright.core.visitor import expressions, statements
+from tilewright.passes.exits import ends_early, leaves, returns, returns_early
 from tilewright.records import record
 from tilewright.source import Span
 
@@ -84,7 +85,7 @@ def _function(k: Kernel, function: Function) -> tuple[Binding, ...]:
             raise refused("returns of one tensor or another", exit.span, "write to one of them, and return that")
         return carried.values(k, places, [each for each in found if not isinstance(each, Tensor)])
 
-    if not _leaves_early(function.body):
+    if not returns_early(function.body):
         return k.body(function.body)
     outer, k.returned = k.returned, end
     given = _path(k, tuple(function.body), Way(carried.fresh(k, places), end))
@@ -92,11 +93,6 @@ def _function(k: Kernel, function: Function) -> tuple[Binding, ...]:
     carried.bind(k, places, given)
     made, kept = iter(places), iter(tensors[0] if tensors else ())
     return tuple(next(kept) if isinstance(type_, TensorType) else k.bindings[next(made)] for type_ in types)
-
-
-def _leaves_early(body: SeqStmts) -> bool:
-    last = tuple(body)[-1:]
-    return _returns(tuple(body)) != sum(isinstance(stmt, ReturnStmt) for stmt in last)
 
 
 def _places(tensors: Sequence[Tensor]) -> list[object]:
@@ -120,9 +116,9 @@ def _path(k: Kernel, stmts: Sequence[Stmt], way: Way) -> list[Value]:
         if isinstance(stmt, (YieldStmt, BreakStmt, ContinueStmt, ReturnStmt)):
             k.t.span = stmt.span if stmt.span.is_known else k.t.span
             return way.end(stmt)
-        if isinstance(stmt, IfStmt) and _leaves(stmt):
+        if isinstance(stmt, IfStmt) and leaves(stmt):
             return _branches(k, stmt, stmts[number + 1 :], way)
-        if isinstance(stmt, (ForStmt, WhileStmt)) and _returns((stmt,)):
+        if isinstance(stmt, (ForStmt, WhileStmt)) and returns((stmt,)):
             return _unless(k, _loop(k, stmt), stmts[number + 1 :], way)
         k.body(SeqStmts((stmt,)))
     return way.end(None)
@@ -200,7 +196,7 @@ def _loops(k: Kernel, stmt: LoopStmt) -> tuple[Binding, ...]:
 def _loop(k: Kernel, stmt: LoopStmt) -> Value:
     """Write a loop; return whether the function returned in it."""
     never = k.t.constant("false", I1)
-    if isinstance(stmt, ForStmt) and not _breaks(stmt):
+    if isinstance(stmt, ForStmt) and not ends_early(stmt):
         _counted(k, stmt)
         return never
     return _left(k, stmt)
@@ -327,29 +323,6 @@ def _named(values: Sequence[Value]) -> str:
 
 def _types(values: Sequence[Value]) -> str:
     return ", ".join(value.type for value in values)
-
-
-def _leaves(stmt: Stmt) -> bool:
-    """Return whether a statement may leave the loop around it, its turn, or the function."""
-    if isinstance(stmt, (BreakStmt, ContinueStmt, ReturnStmt)):
-        return True
-    if isinstance(stmt, (ForStmt, WhileStmt)):
-        return _returns((stmt,)) > 0
-    return any(_leaves(inner) for body in bodies(stmt) for inner in body)
-
-
-def _breaks(loop: LoopStmt) -> bool:
-    """Return whether a loop may end before its last turn."""
-
-    def found(stmt: Stmt) -> bool:
-        inner = () if isinstance(stmt, (ForStmt, WhileStmt)) else bodies(stmt)
-        return isinstance(stmt, BreakStmt) or any(found(each) for body in inner for each in body)
-
-    return any(found(stmt) for stmt in loop.body) or _returns((loop,)) > 0
-
-
-def _returns(stmts: Sequence[Stmt]) -> int:
-    return sum(isinstance(stmt, ReturnStmt) for stmt in statements(SeqStmts(tuple(stmts))))
 
 
 def _stores(body: SeqStmts) -> bool:
