@@ -73,10 +73,11 @@ def layer_norm(x: pl.Tensor, w: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor])
 def cross_entropy(x: pl.Tensor, target: pl.Tensor, out: pl.Out[pl.Tensor]):
     for row in pl.parallel(0, x.shape[0], 1):
         with pl.at(level=pl.Level.CORE_GROUP):
+            some = 2048 if x.dtype == pl.BF16 else 4096
             best = pl.tile.full([1, 1], dtype=pl.FP32, value=-1e30)
             total = pl.tile.full([1, 1], dtype=pl.FP32, value=0.0)
-            for first in pl.range(0, x.shape[1], 4096):
-                t = pl.cast(pl.load(x, [row, first], [1, 4096]), pl.FP32)
+            for first in pl.range(0, x.shape[1], some):
+                t = pl.cast(pl.load(x, [row, first], [1, some]), pl.FP32)
                 highest = pl.maximum(best, pl.row_max(t))
                 total = total * pl.exp(best - highest) + pl.row_sum(pl.exp(pl.row_expand_sub(t, highest)))
                 best = highest

@@ -69,12 +69,12 @@ def plain(
     return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), most), 3)
 
 
-def of_part(count: int) -> Schedule:
+def of_part(count: int, each: int = PER_THREAD) -> Schedule:
     """Return the schedule of a block that does much to each of so many elements of a row: of one warp, if that has all.
 
     The fewer warps there are, the sooner the next block begins.
     """
-    return Schedule(_warps(count // PER_THREAD, 32, 1), 3)
+    return Schedule(_warps(count // each, 32, 1), 3)
 
 
 def described(largest: int, products: Sequence[tuple[int, int]], loaded: int, work: int = 0) -> tuple[Schedule, ...]:

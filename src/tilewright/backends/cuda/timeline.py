@@ -18,7 +18,9 @@ from tilewright.backends.interface import Launched
 from tilewright.native.loader import Loaded, load
 from tilewright.native.threads import Emit, emitted
 
-LAUNCH = "cuLaunchKernel"
+LAUNCH = "cuLaunchKernelEx"
+_STREAM = 32
+"""Where in what a launch is told its stream lies."""
 CAPACITY = 1 << 12
 """How many launches are remembered; of more only the last ones."""
 STALE = 10**9
@@ -26,14 +28,13 @@ STALE = 10**9
 _NON_BLOCKING = 1
 _ROW = 5
 
-_TYPES = ["ptr", *["i32"] * 7, "ptr", "ptr", "ptr"]
-_GIVEN = ", ".join(f"{type_} %a{number}" for number, type_ in enumerate(_TYPES))
+_GIVEN = "ptr %config, ptr %kernel, ptr %params, ptr %extra"
 
 TEXT = f"""
 @rows = dso_local global ptr null, align 8
 @count = dso_local global i64 0, align 64
 declare i32 @cuEventRecord(ptr, ptr)
-declare i32 @{LAUNCH}({", ".join(_TYPES)})
+declare i32 @{LAUNCH}(ptr, ptr, ptr, ptr)
 
 define i32 @traced_launch({_GIVEN}) nounwind {{
   %number = atomicrmw add ptr @count, i64 1 monotonic
@@ -47,11 +48,13 @@ define i32 @traced_launch({_GIVEN}) nounwind {{
   %row.4 = getelementptr i64, ptr %row, i64 4
   %before = load ptr, ptr %row, align 8
   %after = load ptr, ptr %row.1, align 8
-  %begun = call i32 @cuEventRecord(ptr %before, ptr %a8)
+  %place = getelementptr i8, ptr %config, i64 {_STREAM}
+  %stream = load ptr, ptr %place, align 8
+  %begun = call i32 @cuEventRecord(ptr %before, ptr %stream)
   %code = call i32 @{LAUNCH}({_GIVEN})
-  %ended = call i32 @cuEventRecord(ptr %after, ptr %a8)
-  store ptr %a0, ptr %row.2, align 8
-  store ptr %a8, ptr %row.3, align 8
+  %ended = call i32 @cuEventRecord(ptr %after, ptr %stream)
+  store ptr %kernel, ptr %row.2, align 8
+  store ptr %stream, ptr %row.3, align 8
   %written = add i64 %number, 1
   store atomic i64 %written, ptr %row.4 release, align 8
   ret i32 %code

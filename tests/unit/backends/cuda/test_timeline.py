@@ -19,7 +19,7 @@ from tilewright.native.threads import parallel_address
 from tilewright.native.traced_regions import recorder
 
 RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 7, *[ctypes.c_void_p] * 3)
+LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
 REFUSED = 700
 
 
@@ -31,16 +31,16 @@ class Clocked(Driver):
         self.times: dict[int, int] = {}
         self.launched: list[tuple[int, ...]] = []
         self.captured: set[int] = set()
-        self.functions: dict[str, Any] = {"cuEventRecord": RECORD(self.record), "cuLaunchKernel": LAUNCH(self.launch)}
+        self.functions: dict[str, Any] = {"cuEventRecord": RECORD(self.record), "cuLaunchKernelEx": LAUNCH(self.launch)}
 
     def record(self, event: int, stream: int) -> int:
         self.now += 1
         self.times[event] = self.now
         return 0
 
-    def launch(self, function: int, *rest: Any) -> int:
+    def launch(self, config: int, function: int, *rest: Any) -> int:
         self.now += 10
-        self.launched.append((function, *rest[:8]))
+        self.launched.append((function, *(ctypes.c_int64 * 5).from_address(config)))
         return REFUSED if function == 3 else 0
 
     def address(self, name: str) -> int:
@@ -71,8 +71,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Clocked:
 
 
 def launched(timeline: Timeline, kernel: int, stream: int) -> int:
-    sizes = (2, 1, 1, 128, 1, 1, 0)
-    return LAUNCH(timeline.symbols["cuLaunchKernel"])(kernel, *sizes, stream, None, None)
+    config = (ctypes.c_int64 * 7)(2, 1, 1, 128, stream)
+    return LAUNCH(timeline.symbols["cuLaunchKernelEx"])(ctypes.addressof(config), kernel, None, None)
 
 
 def test_kernels_stand_on_their_streams_beside_the_call_that_launched_them(gpu: Clocked, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_kernels_stand_on_their_streams_beside_the_call_that_launched_them(gpu: 
         launched(timeline, 2, 70)
     with Trace(str(tmp_path / "other.json")).call("add", recorder(parallel_address(1)), {}, timeline):
         assert json.loads(Path(trace.path).read_text())[-1]["name"] == "add_rows", "no other file shows it"
-    assert gpu.launched[1] == (2, 2, 1, 1, 128, 1, 1, 0, 71)
+    assert gpu.launched[1] == (2, 2, 1, 1, 128, 71)
 
 
 def test_what_was_captured_or_is_too_old_is_left_out(gpu: Clocked) -> None:

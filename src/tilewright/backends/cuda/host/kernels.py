@@ -73,11 +73,13 @@ class KernelText:
         parts = cuts.parts(aligned, str(params.errors_of())) if is_light or is_heavy else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
-        if k.t.is_folded and facts.is_apart and facts.load[0] >= reloads.LEAST and not facts.products:
-            if "scf.for" not in aligned:
+        is_ahead = False
+        if k.t.is_folded and facts.is_apart and not facts.products:
+            if "scf.for" not in aligned and facts.load[0] >= reloads.LEAST:
                 aligned, other = reloads.reloaded(aligned), reloads.reloaded(other)
-            elif facts.load[1] <= ahead.SMALL:
-                aligned, other = ahead.loaded_ahead(aligned), ahead.loaded_ahead(other)
+            elif facts.load[0] >= ahead.LEAST and facts.load[1] <= ahead.SMALL:
+                before, aligned, other = aligned, ahead.loaded_ahead(aligned), ahead.loaded_ahead(other)
+                is_ahead = before != aligned
         loaded = facts.load if k.t.is_folded else (0, 1)
         if "scf.for" in aligned:  # which folds again and again
             loaded = 0, 1
@@ -86,7 +88,9 @@ class KernelText:
         usual = schedule.plain(
             facts.largest // parts, facts.products, loaded=loaded, is_light=is_light, work=work, most=most
         )
-        if is_heavy and parts > 1:
+        if is_ahead:
+            usual = schedule.of_part(facts.largest, ahead.PER_THREAD)
+        elif is_heavy and parts > 1:
             usual = schedule.of_part(facts.largest // parts)
         plain = schedule.wanted(wanted, usual)
         if not facts.is_described:

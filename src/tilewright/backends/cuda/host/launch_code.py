@@ -37,6 +37,9 @@ REFUSED = f"the GPU refused to start this kernel, or an earlier one has failed: 
 EARLIER = 1 << 31
 """Marks the number of an error that a call finds when it begins, and that another one has made."""
 
+SHORT = 1 << 14
+"""Blocks from which on a grid takes so long that nothing is gained by starting it early."""
+
 TOO_MANY = 2**31
 """Blocks that no grid has."""
 
@@ -244,7 +247,9 @@ ready:
   br i1 %taken, label %done, label %plain
 plain:
   %fifth = getelementptr i64, ptr %row, i64 5
-  %waits = load i32, ptr %fifth, align 8
+  %can.wait = load i32, ptr %fifth, align 8
+  %short = icmp ult i32 %blocks, {SHORT}
+  %waits = select i1 %short, i32 %can.wait, i32 0
   %config = alloca [7 x i64], align 8
 {_CONFIGURED}
   %code = call i32 @cuLaunchKernelEx(ptr %config, ptr %function, ptr %params, ptr null)

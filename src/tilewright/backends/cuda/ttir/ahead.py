@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-SMALL = 2
-"""Bytes of an element, at most: of larger ones there is less to compute while the next part comes."""
+LEAST, SMALL, PER_THREAD = 1 << 12, 2, 64
+"""Bytes of a part, at least, and of an element, at most: of larger ones there is less to compute while the next part
+comes. How many elements a thread has: the fewer warps a block has, the less they wait for each other."""
 _LOOP = re.compile(
     r"^    (?P<made>%[^=\n]*) = scf\.for (?P<turn>%\d+) = (?P<low>%\d+) to (?P<high>%\d+) step (?P<step>%\d+) "
     r"iter_args\((?P<args>[^)\n]*)\) -> \((?P<types>[^)\n]*)\) : i64 \{\n"
