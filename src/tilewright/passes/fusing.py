@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var
-from tilewright.core.op import Effect, OpSpec
+from tilewright.core.op import OpSpec
 from tilewright.core.operands import Argument
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
@@ -145,30 +144,11 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     found = [*zip(reach, starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=_along_rows(shape))
     tile.corner = w.recorder.corner(tensor, [number(start) for start in starts.elements])
-    if stmt is not None and _is_multiplied(w, stmt, call.type.dtype):
+    if stmt is not None and _is_plain(call.type.dtype) and w.is_multiplied(stmt):
         w.recorder.after_stores(tensor)
         w.recorder.plan.note(stmt, in_place=True)
         return tile
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
-
-
-_NEAR = 8
-"""How many statements may stand between a load and the product that reads it in place."""
-
-
-def _is_multiplied(w: Walk, stmt: Stmt, dtype: DataType) -> bool:
-    """Return whether a product alone reads what a statement loads, as its rows, before anything can be written."""
-    if not isinstance(stmt, AssignStmt) or w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or not _is_plain(dtype):
-        return False
-    (reader,) = w.readers[stmt.var]
-    for each in w.here.stmts[w.place + 1 : w.place + 1 + _NEAR]:
-        if not isinstance(each, AssignStmt) or not isinstance(each.value, Call):
-            return False
-        if each is reader:
-            return "matmul" in each.value.op.name and arguments(each.value)["lhs"] is stmt.var
-        if each.value.op.spec.effect not in (Effect.PURE, Effect.READ):
-            return False
-    return False
 
 
 def _reach(tensor: Var, axis: int) -> Extent:

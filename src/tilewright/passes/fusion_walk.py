@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
-from tilewright.core.op import Kind, OpSpec
+from tilewright.core.op import Effect, Kind, OpSpec
 from tilewright.core.operands import Argument
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
@@ -23,6 +23,10 @@ Rule: TypeAlias = "Callable[[Walk, Call, Given], Waiting | None]"
 
 _NEW = frozenset(("dim", "create", "full"))
 """Ops on tensors that are no views and read and write no elements, unless they fill what they make."""
+
+
+_NEAR = 8
+"""How many statements may stand between a load and the product that reads it in place."""
 
 
 class Walk:
@@ -58,6 +62,20 @@ class Walk:
     def is_copied(self, stmt: Stmt | None) -> bool:
         """Return whether a statement stands in several places."""
         return id(stmt) in self.copied
+
+    def is_multiplied(self, stmt: Stmt) -> bool:
+        """Return whether a product alone reads what a statement loads, as its rows, before anything can be written."""
+        if not isinstance(stmt, AssignStmt) or self.is_copied(stmt) or self.uses.get(stmt.var) != 1:
+            return False
+        (reader,) = self.readers[stmt.var]
+        for each in self.here.stmts[self.place + 1 : self.place + 1 + _NEAR]:
+            if not isinstance(each, AssignStmt) or not isinstance(each.value, Call):
+                return False
+            if each is reader:
+                return "matmul" in each.value.op.name and arguments(each.value)["lhs"] is stmt.var
+            if each.value.op.spec.effect not in (Effect.PURE, Effect.READ):
+                return False
+        return False
 
     def body(self, body: SeqStmts) -> None:
         """Walk over statements, at whose end nothing waits."""
