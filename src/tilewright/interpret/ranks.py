@@ -30,7 +30,7 @@ SubWorkers = Callable[[str], "Callable[[list[Any]], Any]"]
 HELP = "every wait needs a notify of a peer that reaches its cell, with the value it expects"
 
 
-class _RankMachine(Machine):
+class RankMachine(Machine):
     """Runs what is dispatched to a rank, and knows where it is."""
 
     def __init__(self, program: Program) -> None:
@@ -66,7 +66,7 @@ class _Rank:
 
     number: int
     ranks: Ranks
-    machine: _RankMachine
+    machine: RankMachine
     coroutine: Coroutine[None] | None = None
     blocked: _Wait | None = None
     verdict: str = ""
@@ -141,6 +141,8 @@ class Ranks:
     plan: Plan
     sub_worker: SubWorkers
     """What Python's own functions do, by name, given the memory of their arguments."""
+    machine: Callable[[Program], RankMachine] = RankMachine
+    """What runs a rank."""
     memory: dict[WindowBuffer, dict[int, Array]] = field(default_factory=dict[WindowBuffer, "dict[int, Array]"])
     memberships: dict[int, Membership] = field(default_factory=dict[int, Membership])
     done: list[int] = field(default_factory=list[int])
@@ -191,7 +193,7 @@ class Ranks:
 
     def run(self) -> None:
         """Run every rank to its end; the first mistake ends them all."""
-        self.running = [_Rank(number, self, _RankMachine(self.program)) for number in range(self.plan.size)]
+        self.running = [_Rank(number, self, self.machine(self.program)) for number in range(self.plan.size)]
         coroutines = [Coroutine(rank.run) for rank in self.running]
         for rank, coroutine in zip(self.running, coroutines, strict=True):
             rank.coroutine = coroutine
