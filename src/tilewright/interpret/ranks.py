@@ -35,11 +35,11 @@ class RankMachine(Machine):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.at: Span = UNKNOWN
+        self.place: Span = UNKNOWN
 
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments."""
-        self.at = call.span
+        self.place = call.span
         races = OBSERVER.get()
         if isinstance(races, WindowRaces):
             races.at = call.span
@@ -88,7 +88,7 @@ class _Rank:
         self.ranks.races.released(self.number, cell)
 
     def wait(self, cell: Array | None, holds: Callable[[], bool], wanted: str) -> None:
-        self.blocked = _Wait(holds, cell, wanted, self.machine.at)
+        self.blocked = _Wait(holds, cell, wanted, self.machine.place)
         assert self.coroutine is not None
         while not holds():
             self.coroutine.pause()
@@ -104,7 +104,7 @@ class _Rank:
         WORLD.set(self)
         OBSERVER.set(self.ranks.races)
         for turn in self.ranks.plan.turns[self.number]:
-            self.machine.at = turn.action.span
+            self.machine.place = turn.action.span
             for rank, number in turn.needs:
                 self._after(rank, number, turn)
             if isinstance(turn.action, Dispatch):
