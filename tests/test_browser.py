@@ -307,6 +307,14 @@ def test_every_class_of_error_and_every_op_has_its_place_in_the_site(site: Path)
     assert undrawn <= UNTOUCHED, undrawn - UNTOUCHED
 
 
+def test_every_class_of_error_shows_a_kernel_or_says_why_not(site: Path) -> None:
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in (site / "errors").glob("*.html")}
+    assert {"PtoOperandError", "CacheWarning"} <= texts.keys()
+    bare = {name for name, text in texts.items() if '<p class="fix"><b>Fix:' not in text}
+    assert bare == {"index", "InternalError", "PartialCodegenError"}
+    assert all('class="common"' in texts[name] for name in (bare - {"index"}) | {"KernelError", "ParserTypeError"})
+
+
 def test_ranks_run_the_examples_of_their_ops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(ROOT / "docs/site"), *sys.path])
     examples: Any = importlib.import_module("rank_examples")
