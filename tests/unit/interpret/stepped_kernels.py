@@ -96,13 +96,29 @@ def squared(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
+@pl.jit
+def shifted(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [4, 8]) + 1.0, [0, 0], out)
+    return out
+
+
+@pl.jit.host
+def on_ranks(
+    x: pl.Tensor[[2, 4, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 4, 8], pl.FP32]]
+) -> pl.Tensor[[2, 4, 8], pl.FP32]:
+    for r in pl.range(2):
+        shifted(x[r], out[r], device=r)
+    return out
+
+
 Rows: TypeAlias = pl.Tensor[[4, 8], pl.FP32]
 Inbox: TypeAlias = pl.InOut[pld.DistributedTensor[[4, 8], pl.FP32]]
 Cell: TypeAlias = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
 
 
 @pl.jit
-def shifted(x: Rows, out: pl.Out[Rows], inbox: Inbox, cell: Cell):
+def exchanging(x: Rows, out: pl.Out[Rows], inbox: Inbox, cell: Cell):
     """Hand the rows to the other rank, and add one to those that come."""
     with pl.at(level=pl.Level.CORE_GROUP):
         me = pld.rank(pld.get_comm_ctx(inbox))
@@ -119,7 +135,7 @@ def shifted(x: Rows, out: pl.Out[Rows], inbox: Inbox, cell: Cell):
 
 
 @pl.jit.host
-def on_ranks(
+def exchanged(
     x: pl.Tensor[[2, 4, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 4, 8], pl.FP32]]
 ) -> pl.Tensor[[2, 4, 8], pl.FP32]:
     rows = pld.alloc_window_buffer([4, 8], dtype=pl.FP32)
@@ -127,5 +143,5 @@ def on_ranks(
     for r in pl.range(2):
         SEEN.append("host")
         inbox, cell = pld.window(rows, [4, 8], dtype=pl.FP32), pld.window(cells, [1, 1], dtype=pl.INT32)
-        shifted(x[r], out[r], inbox, cell, device=r)
+        exchanging(x[r], out[r], inbox, cell, device=r)
     return out
