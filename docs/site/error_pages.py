@@ -87,7 +87,12 @@ def _page(name: str, paths: list[Path], found: Mapping[str, list[Path]]) -> Page
 def _mistake(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     about = re.match(r'"""(.*?)"""', text, re.DOTALL)
-    source = re.sub(r'\A""".*?"""\n+|\A// \w+\n|^EXPECTED = [^\n]*\n', "", text, flags=re.DOTALL | re.MULTILINE)
+    source = re.sub(
+        r'\A""".*?"""\n+|\A// \w+\n|^# pyright: [^\n]*\n+|^EXPECTED = [^\n]*\n',
+        "",
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
     source = re.sub(r"\n{3,}", "\n\n\n", source).replace("as pl\n\n\n", "as pl\n\n")
     message = path.with_suffix(".txt").read_text(encoding="utf-8")
     plain = path.stem.replace("_", " ").capitalize()

@@ -1,4 +1,5 @@
 """A kernel of PTO that is called, not launched."""
+# pyright: basic, reportInvalidTypeForm=false
 
 from tilewright import pto
 

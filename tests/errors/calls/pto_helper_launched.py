@@ -1,4 +1,5 @@
 """A helper of kernels, launched itself."""
+# pyright: basic, reportInvalidTypeForm=false
 
 from tilewright import pto
 

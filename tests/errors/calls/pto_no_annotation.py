@@ -1,4 +1,5 @@
 """A kernel of PTO whose parameter has no type."""
+# pyright: basic, reportInvalidTypeForm=false
 
 from tilewright import pto
 

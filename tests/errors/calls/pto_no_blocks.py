@@ -1,4 +1,5 @@
 """A launch of no block."""
+# pyright: basic, reportInvalidTypeForm=false
 
 import numpy as np
 

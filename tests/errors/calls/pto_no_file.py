@@ -1,4 +1,5 @@
 """A text of PTO in a file that there is not."""
+# pyright: basic, reportInvalidTypeForm=false
 
 from tilewright import pto
 

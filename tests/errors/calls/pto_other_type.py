@@ -1,4 +1,5 @@
 """A text of PTO whose entry takes other types than its declaration."""
+# pyright: basic, reportInvalidTypeForm=false
 
 from tilewright import pto
 

@@ -2,6 +2,7 @@
 
 Fix: mode="auto", or "explicit" for a text that waits by itself.
 """
+# pyright: basic, reportInvalidTypeForm=false
 
 from tilewright import pto
 
