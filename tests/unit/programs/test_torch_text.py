@@ -14,6 +14,7 @@ import tilewright.language as pl
 from tilewright import ir
 from tilewright.debug import torch_codegen, validate_pass_ir_codegen_results
 from tilewright.errors import NoTorchError
+from tilewright.frontend.programs import as_program
 
 torch: Any = pytest.importorskip("torch")
 
@@ -76,6 +77,24 @@ def test_a_single_function_will_do() -> None:
     x, out = torch.randn(4, 8).bfloat16(), torch.zeros(4, 8, dtype=torch.bfloat16)
     ran(double, "double", x, out)
     assert torch.equal(out, 2 * x)
+
+
+def test_a_window_is_read_before_the_window_that_it_overlaps_is_written() -> None:
+    @pl.function
+    def move(x: pl.InOut[pl.Tensor[[8, 8], pl.FP32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            x[2:4, 1:3] = pl.transpose(x[1:3, 1:3], 0, 1)
+            x[1:8, :] = x[0:7, :]
+        return x
+
+    x = torch.arange(64.0).reshape(8, 8)
+    expected = x.clone()
+    expected[2:4, 1:3] = x[1:3, 1:3].T
+    expected[1:] = expected[:-1].clone()
+    for program in (move, ir.PassManager.get_strategy().run_passes(as_program(move))):
+        found = x.clone()
+        ran(program, "move", found)
+        assert torch.equal(found, expected)
 
 
 def test_the_text_needs_torch_alone() -> None:
