@@ -1,4 +1,5 @@
 """Programs as PTO text: it reads back, and runs as the program does."""
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -6,14 +7,17 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import tilewright.language as pl
-from tilewright import pto
+from tilewright import ir, pto
+from tilewright.pto.lower import lower
 from tilewright.pto.module import Func
 from tilewright.pto.types import Ptr, Scalar
 from tilewright.pto.verify import verify
+from tilewright.runtime import RunConfig
 from tilewright.tools.cli import main
 
 M = pl.dynamic("M")
@@ -25,6 +29,7 @@ Block = pl.Tensor[[16, 64], pl.FP32]
 Left = pl.Tensor[[32, 64], pl.FP32]
 Right = pl.Tensor[[64, 48], pl.FP32]
 Product = pl.Tensor[[32, 48], pl.FP32]
+Bytes = pl.Tensor[[64, 64], pl.INT8]
 
 
 def run_as_pto(kernel: Any, arguments: list[Any], grid: int = 1) -> str:
@@ -106,6 +111,16 @@ def product(a: Left, b: Right, out: pl.Out[Product]):
 
 
 @pl.jit
+def bytes_product(a: Bytes, b: Bytes, out: pl.Out[pl.Tensor[[64, 64], pl.INT32]]):
+    """A product whose right side fills boxes of more columns than its sums would."""
+    for i in pl.parallel(0, 64, 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.matmul(pl.load(a, [i, 0], [8, 32]), pl.load(b, [0, 0], [32, 48]))
+            acc = pl.matmul_acc(acc, pl.load(a, [i, 32], [8, 32]), pl.load(b, [32, 0], [32, 48]))
+            pl.store(acc, [i, 0], out)
+
+
+@pl.jit
 def odd(x: Odd, out: pl.Out[Odd]):
     """Rows and columns that fill neither lines nor boxes of any memory."""
     for r in pl.parallel(0, M, 6):
@@ -145,6 +160,10 @@ CASES: dict[str, tuple[Any, Callable[[np.random.Generator], list[Any]]]] = {
         whole_numbers,
         lambda rng: [rng.integers(1, 1 << 20, (8, 16), dtype=np.int32), np.zeros((8, 16), np.int32)],
     ),
+    "bytes_product": (
+        bytes_product,
+        lambda rng: [*(rng.integers(-128, 127, (64, 64), dtype=np.int8) for _ in "ab"), np.zeros((64, 64), np.int32)],
+    ),
     "fibonacci": (fibonacci, lambda rng: _rows(rng, 16)),
     "product": (
         product,
@@ -164,6 +183,86 @@ def test_the_text_runs_as_the_program_does(name: str, grid: int) -> None:
     kernel(*arguments)
     assert np.any(found)
     np.testing.assert_allclose(found, arguments[-1], rtol=1e-5, atol=1e-5)  # products add up in another order
+
+
+@pl.jit
+def casts(
+    x: pl.Tensor, a: pl.Out[pl.Tensor], b: pl.Out[pl.Tensor], c: pl.Out[pl.Tensor], d: pl.Out[pl.Tensor],
+    e: pl.Out[pl.Tensor], f: pl.Out[pl.Tensor], g: pl.Out[pl.Tensor], h: pl.Out[pl.Tensor], i: pl.Out[pl.Tensor],
+    j: pl.Out[pl.Tensor], k: pl.Out[pl.Tensor], m: pl.Out[pl.Tensor],
+):  # fmt: skip
+    """A tile as every type of elements that memory has, the last two there and back."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [1, 128])
+        pl.store(pl.cast(t, pl.FP32), [0, 0], a)
+        pl.store(pl.cast(t, pl.FP16), [0, 0], b)
+        pl.store(pl.cast(t, pl.BF16), [0, 0], c)
+        pl.store(pl.cast(t, pl.INT8), [0, 0], d)
+        pl.store(pl.cast(t, pl.UINT8, mode="floor"), [0, 0], e)
+        pl.store(pl.cast(t, pl.INT16, mode="odd"), [0, 0], f)
+        pl.store(pl.cast(t, pl.UINT16, mode="ceil"), [0, 0], g)
+        pl.store(pl.cast(t, pl.INT32, mode="rint"), [0, 0], h)
+        pl.store(pl.cast(t, pl.UINT32, mode="none"), [0, 0], i)
+        pl.store(pl.cast(t, pl.INT64, mode="trunc"), [0, 0], j)
+        pl.store(pl.cast(pl.cast(t, pl.FP8E4M3FN), pl.FP32), [0, 0], k)
+        pl.store(pl.cast(pl.cast(t, pl.FP8E5M2), pl.FP32), [0, 0], m)
+
+
+GIVEN: list[Any] = [
+    np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64,
+]  # fmt: skip
+
+
+def edges(dtype: Any) -> Any:
+    """Return a row of numbers around the limits of all types."""
+    row = np.zeros((1, 128), dtype)
+    powers = [
+        sign * 2**n + more for n in (0, 7, 8, 15, 16, 24, 31, 32, 53, 62) for more in (-1, 0, 1) for sign in (1, -1)
+    ]
+    if np.dtype(dtype).kind in "iu":
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        numbers: list[Any] = [low, high, *(n for n in powers if low <= n <= high)]
+    else:
+        more = [0.5, 1.5, 2.5, 127.5, 255.5, 448, 464, 500, 57344, 61440, 65504, 65520, 1e30, 3.4e38, 1e-8, np.inf]
+        numbers = [*powers, *more, *(-n for n in more), np.nan, -0.0]
+    with np.errstate(all="ignore"):
+        row[0, : len(numbers)] = np.array(numbers, dtype if np.dtype(dtype).kind in "iu" else np.float64)
+    return row
+
+
+@pytest.mark.parametrize("dtype", GIVEN, ids=lambda dtype: dtype.__name__)
+def test_conversions_read_back_give_every_bit(dtype: Any) -> None:
+    x, config = edges(dtype), RunConfig(platform="interpret")
+    wanted, found = ([np.zeros((1, 128), each) for each in (*GIVEN, np.float32, np.float32)] for _ in range(2))
+    casts(x, *wanted, config=config)
+    module = pto.parse(casts.compile(x, *found, config=config).as_pto())
+    (func,) = module.funcs()
+    ir.compile(lower(module, func, target="a5"), platform="interpret")(1, *map(np.ravel, (x, *found)))
+    for one, other in zip(found, wanted, strict=True):
+        assert one.tobytes() == other.tobytes(), one.dtype
+
+
+def rounded(by: str) -> Any:
+    """Return a kernel that rounds single numbers."""
+
+    @pl.jit
+    def rounded(x: pl.Tensor[[1, 8], pl.FP32], out: pl.Out[pl.Tensor[[1, 8], pl.INT32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            for i in pl.range(7):
+                pl.write(out, [0, i], pl.cast(pl.read(x, [0, i]), pl.INT32, mode=by))
+            pl.write(out, [0, 7], pl.cast(pl.cast(pl.read(x, [0, 7]), pl.BOOL), pl.INT32))
+
+    return rounded
+
+
+def test_numbers_become_integers_towards_zero_only() -> None:
+    x, found = np.array([[0, 2.7, -2.7, 0.5, -0.5, -3e9, 5, 0.5]], np.float32), np.zeros((1, 8), np.int32)
+    wanted = np.zeros_like(found)
+    rounded("trunc")(x, wanted)
+    run_as_pto(rounded("trunc"), [x, found])
+    assert found.tolist() == wanted.tolist() == [[0, 2, -2, 0, 0, -(2**31), 5, 1]]
+    with pytest.raises(pto.NoPtoError, match="towards zero, not by 'round'"):
+        rounded("round").compile(x, found).as_pto()
 
 
 @pl.jit

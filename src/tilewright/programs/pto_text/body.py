@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from tilewright import dtypes as dt
 from tilewright.core.build import arguments
@@ -13,6 +13,7 @@ from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import ScalarType, TileType, is_fully_valid
+from tilewright.ops.convert import round_mode
 from tilewright.programs.pto_text.ops import element_of, in_vec, written
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element, located
@@ -164,6 +165,9 @@ class Body:
                     return self._read(expr)
                 if expr.op.kind is not Kind.SCALAR:
                     raise NoPtoError(f"PTO text has no number from `pl.{expr.op.name}`")
+                if expr.op.spec.name == "cast":
+                    mode = cast("str | int", arguments(expr)["mode"])
+                    return converted(self.w, self.number(expr.args[0]), expr.type.dtype, round_mode(mode).name)
                 return computed(self.w, expr.op.spec.name, [self.number(arg) for arg in expr.args], expr.type.dtype)
             case Call():
                 return written(self.w, expr, self._value)

@@ -15,6 +15,7 @@ from tilewright.core.enums import AtomicType, MemorySpace
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import INDEX, DataType
+from tilewright.ops.convert import round_mode
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, NoPtoError, Number, Tensor, Tile, Value, element, room_of
 from tilewright.programs.pto_text.writer import Writer
@@ -241,13 +242,19 @@ def _unary(w: Writer, call: Call, given: Given) -> Tile:
 
 @_writes("tile.cast")
 def _cast(w: Writer, call: Call, given: Given) -> Tile:
-    x, mode = in_vec(w, given["x"]), str(given["mode"])
-    _refuse(call, mode not in _ROUNDING, f"that rounds by {mode!r}")
+    x, mode = in_vec(w, given["x"]), round_mode(given["mode"]).name
     shape, type_ = _type(call)
     need = room_of(type_.dtype, shape, MemorySpace.Vec)
     room = max(x.room[0], need[0]), max(x.room[1], need[1])
     source, out = _with_room(w, x, room), _result(w, call, x.valid, room=room)
-    return w.op("tcvt", [source], out, f"{{rmode = #pto<round_mode {mode.upper()}>}}")
+    return w.op("tcvt", [source], out, _conversion(x.dtype, type_.dtype, mode))
+
+
+def _conversion(have: DataType, dtype: DataType, mode: str) -> str:
+    """Return the words of a conversion: floats stop at the limits of integers, all else wraps or becomes infinite."""
+    is_rounded = have.is_float() and dtype.is_int()
+    rounding, limits = (mode.upper(), "ON") if is_rounded else ("RINT", "OFF")
+    return f"{{rmode = #pto<round_mode {rounding}>, sat_mode = #pto<saturation_mode {limits}>}}"
 
 
 def _with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
@@ -255,9 +262,6 @@ def _with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
     if tile.room == room:
         return tile
     return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, room=room))
-
-
-_ROUNDING = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
 
 
 @_writes("tile.full")
@@ -322,7 +326,8 @@ def _product(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = _type(call)
     a = moved(w, moved(w, in_vec(w, lhs), MemorySpace.Mat), MemorySpace.Left)
     b = moved(w, moved(w, in_vec(w, rhs), MemorySpace.Mat), MemorySpace.Right)
-    sums = w.tile(call.op.spec.name, type_.dtype, shape, (a.valid[0], b.valid[1]), MemorySpace.Acc)
+    valid, room = (a.valid[0], b.valid[1]), (a.room[0], b.room[1])
+    sums = w.tile(call.op.spec.name, type_.dtype, shape, valid, MemorySpace.Acc, room=room)
     if acc is not None and acc.memory is MemorySpace.Acc:
         return w.op("tmatmul.acc", [acc, a, b], sums)
     product = w.op("tmatmul", [a, b], sums)

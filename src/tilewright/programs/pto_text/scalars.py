@@ -23,8 +23,6 @@ _COMPARED = {
 
 def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> Number:
     """Write what a scalar op gives; NoPtoError for one that PTO text has no way to say."""
-    if name == "cast":
-        return converted(w, operands[0], dtype)
     if name == "not_":
         return w.number("arith.xori", [operands[0], w.constant(True, dt.BOOL)], dt.BOOL, "i1")
     if name == "neg":
@@ -68,11 +66,15 @@ def _common(operands: list[Number]) -> DataType:
     return dt.INDEX if dt.INDEX in found else found[0]
 
 
-def converted(w: Writer, value: Number, dtype: DataType) -> Number:
-    """Return a number as one of another type."""
+def converted(w: Writer, value: Number, dtype: DataType, mode: str = "round") -> Number:
+    """Return a number as one of another type; NoPtoError for a float that becomes an integer in another `mode`."""
     have = value.dtype
     if have == dtype:
         return value
+    if dtype == dt.BOOL:
+        return computed(w, "ne", [value, w.constant(0, have)], dt.BOOL)
+    if mode != "trunc" and have.is_float() and not dtype.is_float():
+        raise NoPtoError(f'PTO\'s numbers become integers towards zero, not by {mode!r}: write `mode="trunc"`')
     if value.known is not None and (dtype.is_float() or not have.is_float()):
         return w.constant(float(value.known) if dtype.is_float() else value.known, dtype)
     typing = f"{element(have)} to {element(dtype)}"
@@ -80,6 +82,8 @@ def converted(w: Writer, value: Number, dtype: DataType) -> Number:
 
 
 def _conversion(have: DataType, dtype: DataType) -> str:
+    if have == dt.BOOL:
+        return "index_castui" if dtype == dt.INDEX else "uitofp" if dtype.is_float() else "extui"
     if dt.INDEX in (have, dtype) and not have.is_float() and not dtype.is_float():
         return "index_cast"
     if dt.INDEX in (have, dtype):

@@ -49,12 +49,20 @@ _FRACTALS = free("ppiiiiiiiiii?", words="nd2nz dn2nz shape src_layout dst_group 
 
 
 _GM_TO_L1 = within(_GM, _L1)
+_NUMBERS = {"shape": (2,), "src_layout": (1, 2), "dst_group": (4,), "ctrl": (2,)}
+"""How many numbers stand behind each word of a staging."""
 
 
 def _staged(op: Op, constants: Constants) -> None:
-    """Refuse other memories, counts that are negative, no groups at all, and blocks of four of more columns."""
+    """Refuse other memories and numbers of numbers, negative counts, no groups, and blocks of four of more columns."""
     _GM_TO_L1(op, constants)
     words = said(op)
+    held = {name: len(words[name].values) if name in words else 0 for name in _NUMBERS}
+    ways = [name for name in ("nd2nz", "dn2nz") if name in words]
+    if any(count not in _NUMBERS[name] for name, count in held.items()) or len(ways) != 1:
+        shown = ", ".join([*ways, *(f"{name} of {count}" for name, count in held.items())])
+        help = "nd2nz or dn2nz, shape of 2 numbers, src_layout of 1 or 2, dst_group of 4, ctrl of 2"
+        raise PtoOperandError(f"`{op.name}` has {shown}", help=help)
     shape, group, control = (
         [constants.get(value) for value in words[name].values] if name in words else []
         for name in ("shape", "dst_group", "ctrl")

@@ -80,6 +80,8 @@ def _ends(cursor: Cursor, head: Head, text: _Text) -> bool:
 def _piece(cursor: Cursor, head: Head, text: _Text) -> None:
     token, at = cursor.token, cursor.at
     if token[0] == "%" and len(token) > 1:
+        if text.open and text.tokens[-1] == OPERAND:
+            raise cursor.unexpected(f"`,` or `{_CLOSING[text.open[-1]]}`")
         text.placed.append((cursor.value(), at))
         text.tokens.append(OPERAND)
     elif token == "{":

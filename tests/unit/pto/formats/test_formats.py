@@ -185,6 +185,7 @@ def product(op: str, rows: int, depth: int, columns: int, kind: str, scale: str)
     tiles = {name: tile(memories[name], *size) for name, size in sizes.items()}
     lines = [line for name, size in sizes.items() for line in window(name, *size)]
     lines += [f"%x{name} = pto.alloc_tile : {tiles[name]}" for name in sizes]
+    lines += [f"pto.tget_scale_addr ins(%xa : {tiles['a']}) outs(%xs : {tiles['s']})"]
     lines += [
         move("tload", name, f"x{name}", memories[name], *size) for name, size in sizes.items() if name not in "oz"
     ]

@@ -1,0 +1,12 @@
+"""A kernel of PTO that is called, not launched."""
+
+from tilewright import pto
+
+EXPECTED = "PtoArgumentError"
+
+
+@pto.jit()
+def kernel(n: pto.i32): ...
+
+
+kernel(3)

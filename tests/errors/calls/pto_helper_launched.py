@@ -1,0 +1,12 @@
+"""A helper of kernels, launched itself."""
+
+from tilewright import pto
+
+EXPECTED = "PtoNotLaunchableError"
+
+
+@pto.jit(entry=False)
+def helper(n: pto.i32): ...
+
+
+helper[1, None](3)
