@@ -17,7 +17,7 @@ from tilewright.dtypes import BOOL, FP32, objection, show_number
 from tilewright.frontend.kernels import Declared, Kernel
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.jit.arguments import Described, built, describe, runtime_scalar
-from tilewright.jit.parameters import Parameters
+from tilewright.jit.parameters import Parameters, UntoldOutputError
 from tilewright.records import record
 
 
@@ -140,10 +140,12 @@ class Binder:
             return _open_tensor(name, says.type)
         source = self._model(others)
         if source is None:
-            raise self.parameters.error(
-                f"cannot tell the shape of the output `{name}`: pass it, or annotate it, "
+            raise UntoldOutputError(
+                self.parameters.kernel.name,
+                name,
+                ": pass it, or annotate it, "
                 f"for example {name}: pl.Out[pl.Tensor[{self._example(others)}]], where M = pl.dynamic('M') may stand "
-                f"for an extent that the annotation of an input names, too{self._unlike(others)}"
+                f"for an extent that the annotation of an input names, too{self._unlike(others)}",
             )
         return Described(Alike(source), ("like", source), others[source].extents)
 

@@ -17,6 +17,14 @@ from tilewright.frontend.names import Resolver
 from tilewright.keep.reads import ReadSet
 
 
+class UntoldOutputError(TypeError):
+    """A call that leaves out an output of whose shape nothing tells."""
+
+    def __init__(self, kernel: str, output: str, message: str) -> None:
+        super().__init__(f"@pl.jit function '{kernel}': cannot tell the shape of the output `{output}`{message}")
+        self.output = output
+
+
 class Parameters:
     """What one kernel declares, and from which reads that follows."""
 

@@ -8,6 +8,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Changed
 from tilewright.frontend.signature import Alike
 from tilewright.jit.calls import Binder, Call
+from tilewright.jit.parameters import UntoldOutputError
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
@@ -76,8 +77,10 @@ def _check_guess(kernel: Kernel, made: Specialization, name: str, *, is_passed: 
     if short is not None:
         axis, reach, dtype = short
         shape = f"[{', '.join('N' if extent is None else str(extent) for extent in reach)}]"
-        raise TypeError(
-            f"@pl.jit function '{kernel.name}': cannot tell the shape of the output `{name}`, which is not "
+        raise UntoldOutputError(
+            kernel.name,
+            name,
+            ", which is not "
             f"written as far as the inputs go along axis {axis}, but to {shape}: pass it, or annotate it, "
-            f"for example {name}: pl.Out[pl.Tensor[{shape}, pl.{dtype.symbol}]]"
+            f"for example {name}: pl.Out[pl.Tensor[{shape}, pl.{dtype.symbol}]]",
         )

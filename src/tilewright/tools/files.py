@@ -19,6 +19,7 @@ from tilewright.frontend.kernels import Declared, KernelKind, KernelParameter
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.text import executed, only_result
+from tilewright.jit.parameters import UntoldOutputError
 from tilewright.programs.compiler import compile
 from tilewright.programs.config import RunConfig
 from tilewright.programs.platforms import DEFAULT
@@ -82,6 +83,9 @@ def as_command() -> Generator[None]:
         yield
     except TilewrightError:
         raise
+    except UntoldOutputError as error:
+        help = f"behind the file, {error.output}=64x128 says its shape, with the extents it has"
+        raise CommandError(f"{error}\n    help: {help}") from None
     except (TypeError, ValueError) as error:
         raise CommandError(str(error)) from None
 
@@ -112,7 +116,8 @@ def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
         module = module_in(Path(path))
         return lowered(module, entry_of(module, kernel), "a5")
     names = {"pl": pl}
-    module, source = executed(Path(path).read_text(encoding="utf-8"), names, path)
+    with redirect_stdout(sys.stderr):
+        module, source = executed(Path(path).read_text(encoding="utf-8"), names, path)
     kernels = [value for value in module.values() if _is_entry(value, module)]
     if not kernels and kernel is None:
         return as_program(only_result(module, source, names))

@@ -215,9 +215,20 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
         return (made if dtype.kind not in "iu" or maker != "random" else made * INTEGER_RANGE).astype(dtype)
     if not text.endswith(".npy"):
         raise CommandError(f"{argument.name}={text} is neither a .npy file nor one of {', '.join(MAKERS)} with a shape")
-    loaded: Array = np.load(text, allow_pickle=False)
-    if loaded.dtype != dtype and not (loaded.dtype.kind == "V" and loaded.dtype.itemsize == dtype.itemsize):
-        raise CommandError(f"{text} holds {loaded.dtype} elements, and {argument.name} points to {dtype}")
+    return _loaded(argument.name, text, dtype)
+
+
+def _loaded(name: str, file: str, dtype: np.dtype[Any]) -> Array:
+    """Return what a file holds; of elements that NumPy has no type for, their bits."""
+    is_ours = dtype.isbuiltin != 1
+    bits = f"{name} points to {dtype}{f': save values.view(np.uint{8 * dtype.itemsize})' if is_ours else ''}"
+    try:
+        loaded: Array = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise CommandError(f"{file} cannot be read: {error}\n    help: {bits}") from None
+    is_bits = loaded.dtype.itemsize == dtype.itemsize and loaded.dtype.kind in ("Viu" if is_ours else "V")
+    if loaded.dtype != dtype and not is_bits:
+        raise CommandError(f"{file} holds {loaded.dtype} elements, and {bits}")
     return np.reshape(np.frombuffer(bytearray(loaded.tobytes()), dtype), loaded.shape)
 
 
@@ -282,7 +293,9 @@ def _spread(values: Array) -> str:
 def _save(directory: Path, buffers: Mapping[str, Array]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name, values in buffers.items():
-        np.save(directory / f"{name}.npy", values)
+        bits = f"u{values.dtype.itemsize}"  # of what NumPy has no type for, and writes so that nothing reads it
+        kept = values.dtype if values.dtype.isbuiltin == 1 else bits
+        np.save(directory / f"{name}.npy", np.reshape(np.frombuffer(values.tobytes(), kept), values.shape))
 
 
 def _agree(native: Mapping[str, Array], interpreted: Mapping[str, Array]) -> None:

@@ -63,8 +63,11 @@ def _text(path: Path) -> str:
 
 def _fmt(options: argparse.Namespace) -> None:
     from tilewright.pto.text.layout import formatted
+    from tilewright.pto.text.parser import parse
 
     texts = {path: _text(path) for path in options.files}
+    for path, text in texts.items():
+        parse(text, str(path))
     changed = {path: new for path, text in texts.items() if (new := formatted(text, str(path))) != text}
     if not options.check:
         for path, text in changed.items():

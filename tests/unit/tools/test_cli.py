@@ -106,6 +106,28 @@ def test_show_reads_a_jit_kernel_by_its_annotations(jit: Path, capsys: pytest.Ca
     assert printed(capsys, "show", str(jit), "--kernel", "scale") == text
 
 
+def test_what_a_file_prints_is_no_part_of_what_is_shown(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "show", str(jit))
+    jit.write_text(f"{JIT}\nprint('loaded')\n", encoding="utf-8")
+    assert cli.main(["show", str(jit)]) == 0
+    assert capsys.readouterr() == (text, "loaded\n")
+
+
+BARE = """
+@pl.jit
+def product(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.matmul(pl.load(x, [0, 0], x.shape), pl.load(w, [0, 0], w.shape)), [0, 0], out)
+"""
+
+
+def test_an_output_that_nothing_tells_of_can_be_said(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jit.write_text(BARE, encoding="utf-8")
+    given = ("show", str(jit), "x=16x32", "w=32x16")
+    assert "help: behind the file, out=64x128 says its shape" in refused(capsys, *given)
+    assert "out: pl.Out[pl.Tensor[[16, 16], pl.FP32]]" in printed(capsys, *given, "out=16x16")
+
+
 def test_show_reads_a_file_with_a_dataclass(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "show", str(jit))
     jit.write_text(

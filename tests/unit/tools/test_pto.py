@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -29,6 +30,21 @@ SCALE = """module {
   }
 }
 """  # noqa: E501
+
+
+COPY = """module {
+  func.func @copy(%x: !pto.ptr<f8E5M2>, %y: !pto.ptr<f8E5M2>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    scf.for %i = %c0 to %c64 step %c1 {
+      %e = pto.load_scalar %x[%i] : !pto.ptr<f8E5M2> -> f8E5M2
+      pto.store_scalar %e, %y[%i] : !pto.ptr<f8E5M2>, f8E5M2
+    }
+    return
+  }
+}
+"""
 
 
 @pytest.fixture
@@ -92,6 +108,26 @@ def test_run_reads_and_writes_arrays(file: str, tmp_path: Path, capsys: pytest.C
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), x * 2.5)
     out = capsys.readouterr().out
     assert "y 4x16 float32" in out and "written" in out and out.endswith("the interpreter agrees\n")
+
+
+def test_run_takes_and_saves_the_bits_of_what_numpy_has_no_type_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, x, out = tmp_path / "copy.pto", tmp_path / "x.npy", tmp_path / "out"
+    path.write_text(COPY)
+    given = ["pto", "run", str(path), f"x={x}", "y=zeros:64", "--platform", "interpret"]
+    values = np.arange(64, dtype=np.uint8)
+    np.save(x, values)
+    assert main([*given, "--save", str(out)]) == 0
+    assert np.load(out / "y.npy").tobytes() == values.tobytes()
+    assert main([*given[:3], f"x={out / 'y.npy'}", *given[4:]]) == 0
+    np.save(x, np.frombuffer(values.tobytes(), ml_dtypes.float8_e5m2))
+    capsys.readouterr()
+    assert main(given) == 1
+    assert "help: x points to float8_e5m2: save values.view(np.uint8)" in capsys.readouterr().err
+    np.save(x, values.astype(np.float32))
+    assert main(given) == 1
+    assert "x.npy holds float32 elements, and x points to float8_e5m2" in capsys.readouterr().err
 
 
 def test_run_takes_arguments_behind_options(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,6 +195,13 @@ def test_fmt_lays_files_out_once(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "would be laid out anew" in capsys.readouterr().out and path.read_text() != SCALE
     assert main(["pto", "fmt", str(path)]) == 0 and path.read_text() == SCALE
     assert main(["pto", "fmt", "--check", str(path)]) == 0
+
+
+def test_fmt_refuses_what_does_not_parse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "broken.pto"
+    path.write_text(text := SCALE.replace("[%rows, %cols]", "[%rows %cols]"))
+    assert main(["pto", "fmt", str(path)]) == 1 and path.read_text() == text
+    assert capsys.readouterr().err.startswith(f"{path}:7:")
 
 
 def test_lint_shows_findings_and_ends_with_one(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
