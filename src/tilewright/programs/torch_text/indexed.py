@@ -58,5 +58,6 @@ def _put_where(
     live, picked, places = _named(x, indices, values, mask, axis)
     target = _words(x.data)
     for number, element in enumerate(_words(live)[picked]):
-        target[tuple(place if isinstance(place, slice) else place[number] for place in places)] = element
+        at: list[Any] = [place if isinstance(place, slice) else place[number] for place in places]
+        target[tuple(at)] = element
     return x

@@ -75,10 +75,17 @@ def launched(timeline: Timeline, kernel: int, stream: int) -> int:
     return LAUNCH(timeline.symbols["cuLaunchKernelEx"])(ctypes.addressof(config), kernel, None, None)
 
 
+@contextmanager
+def call(trace: Trace, name: str, timeline: Timeline) -> Generator[None]:
+    begin = trace.begun(timeline)
+    yield
+    trace.ended(name, begin, recorder(parallel_address(1)), {})
+
+
 def test_kernels_stand_on_their_streams_beside_the_call_that_launched_them(gpu: Clocked, tmp_path: Path) -> None:
     timeline, trace = Timeline(gpu, 0), Trace(str(tmp_path / "out.json"))
     timeline.names |= {1: "load_rows", 2: "add_rows"}
-    with trace.call("softmax", recorder(parallel_address(1)), {}, timeline):
+    with call(trace, "softmax", timeline):
         assert [launched(timeline, *each) for each in ((1, 70), (2, 71), (1, 70), (3, 70))] == [0, 0, 0, REFUSED]
     trace.flush()
     events = json.loads(Path(trace.path).read_text())
@@ -93,11 +100,11 @@ def test_kernels_stand_on_their_streams_beside_the_call_that_launched_them(gpu: 
     begins = [each["ts"] for each in kernels]
     assert [round(b - a, 1) for a, b in zip(begins, begins[1:], strict=False)] == [12.0] * 3
     assert all(round(each["dur"], 1) == 11.0 for each in kernels)
-    (call,) = (event for event in events if event.get("cat") == "call")
-    assert abs(begins[0] - call["ts"]) < 1e6, "both are told by one clock"
-    with trace.call("softmax", recorder(parallel_address(1)), {}, timeline):
+    (known,) = (event for event in events if event.get("cat") == "call")
+    assert abs(begins[0] - known["ts"]) < 1e6, "both are told by one clock"
+    with call(trace, "softmax", timeline):
         launched(timeline, 2, 70)
-    with Trace(str(tmp_path / "other.json")).call("add", recorder(parallel_address(1)), {}, timeline):
+    with call(Trace(str(tmp_path / "other.json")), "add", timeline):
         assert json.loads(Path(trace.path).read_text())[-1]["name"] == "add_rows", "no other file shows it"
     assert gpu.launched[1] == (2, 2, 1, 1, 128, 71)
 
