@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -97,6 +97,10 @@ def test_a_loop_is_entered_at_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (stops, SEEN) == ([8], [8])
     with pytest.raises(ValueError, match="no loop of kernel had a turn row = 5"):
         kernel.debug(X, at={"row": 5})
+    with pytest.raises(ValueError, match="no loop of kernel is over `zz`: there is row"):
+        kernel.debug(X, at={"zz": 1})
+    with pytest.raises(TypeError, match=r"`at` takes the turns of loops by their variables, as in .*, got 3"):
+        kernel.debug(X, at=cast("Any", 3))
 
 
 def test_loops_that_carry_leave_and_go_on_compute_the_same(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
