@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import shlex
 import sys
@@ -58,6 +59,7 @@ def run(block: Block, number: int, names: dict[str, object]) -> str | None:
     """Run a block in a file of its own in the current folder; return the message of a mistake."""
     name = block.filename.replace("readme", f"readme_{number}")
     Path(name).write_text(block.text, encoding="utf-8")
+    linecache.cache.pop(name, None)  # files of other tests have this name, too
     try:
         exec(compile(block.text, name, "exec", dont_inherit=True), names)
     except TilewrightError as error:

@@ -57,7 +57,7 @@ def site() -> list[Page]:
     return [
         *written_pages(),
         *op_pages(),
-        *error_pages(ROOT / "tests/errors/kernels", ROOT / "tests/errors/calls"),
+        *error_pages(*(ROOT / "tests" / name for name in ("errors/kernels", "errors/calls", "unit/pto/rejects"))),
         *example_pages(ROOT),
     ]
 

@@ -8,11 +8,11 @@ from contextlib import redirect_stdout
 from html import escape
 from io import StringIO
 from itertools import groupby
-from typing import Any
+from math import prod
 
 import numpy as np
 from markup import Entry, Page, coloured, fragment
-from rank_examples import ranked_kernel
+from rank_examples import Argument, ranked_kernel, touched_by_ranks
 
 import tilewright.language as pl
 from tilewright.core.op import OpSpec
@@ -21,6 +21,7 @@ from tilewright.errors import TilewrightError
 from tilewright.explore.page import Access
 from tilewright.explore.watched import watched
 from tilewright.frontend.programs import as_program
+from tilewright.ops.pipes import PIPES
 from tilewright.ops.registry import specs
 from tilewright.tools.reference import entry, heading, noun_of
 
@@ -33,7 +34,41 @@ PARAMETERS = {
 """What examples are about: those that one names are the parameters of its kernel."""
 HEADING = "import tilewright.language as pl\n\n@pl.function(type=pl.FunctionType.InCore)\ndef example"
 TILES = {"a": "a = pl.load(x, [0, 0], [16, 32])", "b": "b = pl.load(y, [0, 0], [16, 32])"}
-CELL = 6
+CELL, LETTER = 6, 7
+UNTOUCHED = '<p class="untouched">It touches no element of an argument: there is nothing to draw.</p>'
+GROUP = """import tilewright.language as pl
+
+Square = pl.Tensor[[16, 16], pl.FP32]
+
+@pl.program
+class Together:
+    @pl.function(type=pl.FunctionType.AIV)
+    def vector(self, x: Square, out: pl.InOut[Square]) -> Square:
+        pl.tpush_to_aic(pl.load(x, [0, 0], [16, 16]) * 2.0, split=0)
+        product: pl.Tile[[16, 16], pl.FP32] = pl.tpop_from_aic(split=0)
+        out = pl.store(product + 1.0, [0, 0], out)
+        pl.tfree_to_aic(product, split=0)
+        return out
+
+    @pl.function(type=pl.FunctionType.AIC)
+    def cube(self, x: Square, out: pl.InOut[Square]) -> Square:
+        doubled: pl.Tile[[16, 16], pl.FP32] = pl.tpop_from_aiv(split=0)
+        pl.tpush_to_aiv(pl.matmul(doubled, doubled), split=0)
+        pl.tfree_to_aiv(doubled, split=0)
+        return out
+
+    @pl.function(type=pl.FunctionType.Group)
+    def group(self, x: Square, out: pl.InOut[Square]) -> Square:
+        out = self.vector(x, out)
+        out = self.cube(x, out)
+        return out
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def example(self, x: Square, out: pl.InOut[Square]) -> Square:
+        out = self.group(x, out)
+        return out
+"""
+"""Two cores that hand each other tiles."""
 RANKS = "Two ranks run it: `example(x, y, config=RunConfig(device_ids=[0, 1]))`, each on its row of `x` and `y`."
 
 
@@ -59,15 +94,16 @@ def _section(spec: OpSpec) -> str:
     parts = [f'<h2 id="{escape(spec.name)}"><code>pl.{escape(spec.name)}</code></h2>', fragment(said)]
     kernel = kernel_of(spec)
     if kernel:
-        access = touched(kernel)
-        parts += ["<h3>Example</h3>", coloured(kernel, "python"), picture(access) if access and access.turns else ""]
+        parts += ["<h3>Example</h3>", coloured(kernel, "python"), picture(touched(kernel))]
     elif ranked := ranked_kernel(spec, noun_of(spec)):
-        parts += ["<h3>Example</h3>", coloured(ranked, "python"), fragment(RANKS)]
+        parts += ["<h3>Example</h3>", coloured(ranked, "python"), fragment(RANKS), picture(touched_by_ranks(ranked))]
     return "".join(parts)
 
 
 def kernel_of(spec: OpSpec) -> str:
     """Return a whole kernel that uses an op, or nothing where one op alone makes none."""
+    if spec.name in PIPES:
+        return GROUP
     if spec.example:
         return _kernel(spec.example.replace("{name}", spec.name))
     if spec.family not in ("elementwise", "reduction"):
@@ -107,37 +143,30 @@ def _is_read(kernel: str) -> bool:
     return True
 
 
-def touched(kernel: str) -> Access | None:
-    """Return what a kernel touches of its arguments, None where it does not run by itself."""
+def touched(kernel: str) -> Access:
+    """Return what a kernel touches of its arguments."""
     rng = np.random.default_rng(1)
-    try:
-        program = as_program(pl.parse(kernel))
-        shapes = [static_shape(param.type.shape) for param in program["example"].params]
-        arguments = [_Array(rng.uniform(0.5, 2.0, shape).astype(np.float32)) for shape in shapes]
-        with redirect_stdout(StringIO()):  # what an example prints is not ours to say
-            return watched(program, "example", arguments, lambda span: 0)
-    except TilewrightError:
-        return None
-
-
-class _Array:
-    """An argument as the interpreter is given one."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
+    program = as_program(pl.parse(kernel))
+    shapes = [static_shape(param.type.shape) for param in program["example"].params]
+    arguments = [Argument(rng.uniform(0.5, 2.0, shape).astype(np.float32)) for shape in shapes]
+    with redirect_stdout(StringIO()):  # what an example prints is not ours to say
+        return watched(program, "example", arguments, lambda span: 0)
 
 
 def picture(access: Access) -> str:
-    """Return the arguments that are touched, and where, as one drawing."""
+    """Return the arguments that are touched, and where, as one drawing; a line that says so where none are."""
     parts: list[str] = []
-    left = 0
+    left, height = 0, 0
     for number, argument in enumerate(access.arguments):
         marks = _marks(access, number)
         if marks:
             columns = argument.shape[-1]
-            parts.append(_drawn(argument.name, argument.shape, marks, left))
-            left += columns * CELL + 24
-    height = 16 * CELL + 18
+            rows, title = prod(argument.shape[:-1]), f"{argument.name} {'x'.join(map(str, argument.shape))}"
+            parts.append(_drawn(title, rows, columns, marks, left))
+            left += max(columns * CELL, len(title) * LETTER) + 24
+            height = max(height, rows * CELL + 18)
+    if not parts:
+        return UNTOUCHED
     drawing = (
         f'<svg viewBox="0 0 {max(left - 24, 1)} {height}" width="{max(left - 24, 1)}" height="{height}" role="img">'
     )
@@ -157,9 +186,8 @@ def _marks(access: Access, number: int) -> dict[tuple[int, int], str]:
     return found
 
 
-def _drawn(name: str, shape: Any, marks: dict[tuple[int, int], str], left: int) -> str:
-    rows, columns = shape
-    boxes = [f'<text x="{left}" y="11">{escape(name)} {rows}x{columns}</text>']
+def _drawn(title: str, rows: int, columns: int, marks: dict[tuple[int, int], str], left: int) -> str:
+    boxes = [f'<text x="{left}" y="11">{escape(title)}</text>']
     boxes.append(f'<rect class="none" x="{left}" y="16" width="{columns * CELL}" height="{rows * CELL}"/>')
     for (start, stop), kind in marks.items():
         for row in range(start // columns, (stop - 1) // columns + 1):

@@ -66,9 +66,9 @@ class DeviceTensor:
     """What it lies in, where that was allocated here."""
 
     def __post_init__(self) -> None:
-        shape = tuple(map(index, self.shape))
-        if any(extent <= 0 for extent in shape):
-            raise ValueError(f"a DeviceTensor has extents above 0, got {list(shape)}")
+        shape = checked_shape(self.shape)
+        if not self.data_ptr:
+            raise ValueError("a DeviceTensor lies in memory, got the address 0")
         element_type(self.dtype)
         object.__setattr__(self, "shape", shape)
         around = self.buffer if isinstance(self.buffer, Buffer) else _around(self.data_ptr)
@@ -81,7 +81,7 @@ class DeviceTensor:
     @property
     def nbytes(self) -> int:
         """How many bytes it takes."""
-        return math.prod(self.shape) * element_type(self.dtype).get_byte()
+        return bytes_of(self.shape, self.dtype)
 
     @property
     def is_live(self) -> bool:
@@ -94,6 +94,19 @@ class DeviceTensor:
         shape, size = tuple(self.shape), dtype.get_byte()
         strides = tuple(size * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
         return Argument(self.data_ptr, shape, strides, dtype, CPU, self)
+
+
+def checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the extents of a device tensor; ValueError where one of them leaves it empty."""
+    extents = tuple(map(index, shape))
+    if any(extent <= 0 for extent in extents):
+        raise ValueError(f"a DeviceTensor has extents above 0, got {list(extents)}")
+    return extents
+
+
+def bytes_of(shape: Sequence[int], dtype: Any) -> int:
+    """Return how many bytes a dense tensor takes."""
+    return math.prod(shape) * element_type(dtype).get_byte()
 
 
 def is_torch_dtype(dtype: object) -> bool:

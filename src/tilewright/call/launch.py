@@ -30,7 +30,7 @@ from tilewright.native.threads import parallel_address
 from tilewright.records import record
 
 if TYPE_CHECKING:  # which only traced calls need
-    from tilewright.native.traced_regions import Recorder
+    pass
 
 
 @record
@@ -176,12 +176,15 @@ def _room_type(count: int) -> Any:
     return ctypes.c_int64 * count  # which ctypes makes anew, at the price of a class, where nobody keeps it
 
 
-def context(native: HostProgram, traced: Recorder | None = None) -> Any:
-    """Return the context of one run, whose chunks may be traced."""
+def context(native: HostProgram) -> Any:
+    """Return the context of one run."""
     threads = thread_count()
-    parallel = parallel_address(threads, native.emit) if traced is None else traced.address
-    words = context_words(parallel, look_address(native.emit), threads)
-    return room(words, len(NUMBERS))
+    return _context(native, parallel_address(threads, native.emit), threads)
+
+
+def _context(native: HostProgram, parallel: int, threads: int) -> Any:
+    """Return the context of a run whose chunks some code runs."""
+    return room(context_words(parallel, look_address(native.emit), threads), len(NUMBERS))
 
 
 def error_numbers(context: Any) -> list[int]:
@@ -211,10 +214,14 @@ def _run_traced(trace: Trace, native: HostProgram, name: str, words: Any) -> Any
     """Run an entry whose chunks a timeline shows; return the context it ran in."""
     from tilewright.native.traced_regions import recorder
 
-    found = recorder(parallel_address(thread_count(), native.emit))
-    around = context(native, found)
-    with trace.call(name, found, native.loaded.addresses, native.timeline):
-        native.calls[name](words, around)
+    threads = thread_count()
+    found = recorder(parallel_address(threads, native.emit))
+    around, call = _context(native, found.address, threads), native.calls[name]
+    begin = trace.begun(native.timeline)
+    try:
+        call(words, around)
+    finally:
+        trace.ended(name, begin, found, native.loaded.addresses)
     return around
 
 

@@ -15,10 +15,9 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.forks import Lock
-from tilewright.records import record
 
 if TYPE_CHECKING:  # which only traced calls need
     from tilewright.backends.interface import Timeline
@@ -31,8 +30,7 @@ PAUSE = 0.5
 END = "\n]\n"
 
 
-@record
-class Called:
+class Called(NamedTuple):
     """One call: its name, when it began and ended, and the chunks that it ran, as code, number, times and thread."""
 
     name: str
@@ -66,21 +64,17 @@ class Trace:
             file.write(f"[\n{first}{END}")
         atexit.register(self.flush)
 
-    @contextmanager
-    def call(
-        self, name: str, recorder: Recorder, symbols: Mapping[str, int], device: Timeline | None = None
-    ) -> Generator[None]:
-        """Note a call that runs inside, and what a device notes of it."""
+    def begun(self, device: Timeline | None = None) -> int:
+        """Return when a call begins, which is now, and let a device take note of it."""
         if device is not None:
             self._read(device)
-        begin = time.monotonic_ns()
-        try:
-            yield
-        finally:
-            end = time.monotonic_ns()
-            chunks, count = recorder.taken()
-            dropped = count - len(chunks)
-            self._note(Called(name, begin, end, threading.get_ident(), chunks, dropped, symbols))
+        return time.monotonic_ns()
+
+    def ended(self, name: str, begin: int, recorder: Recorder, symbols: Mapping[str, int]) -> None:
+        """Note a call that has ended, and the chunks that it ran."""
+        end = time.monotonic_ns()
+        chunks, count = recorder.taken()
+        self.note(Called(name, begin, end, threading.get_ident(), chunks, count - len(chunks), symbols))
 
     def _read(self, device: Timeline) -> None:
         """Be the one who reads what a device notes from now on; whoever was it before writes what there is."""
@@ -92,23 +86,13 @@ class Trace:
             _READERS[id(device)], self.devices[id(device)] = self, device
         device.begin()
 
-    @contextmanager
-    def whole(self, name: str) -> Generator[None]:
-        """Note what runs inside as one call, unless calls inside are noted: where Python or ranks of their own run."""
-        thread, begin = threading.get_ident(), time.monotonic_ns()
-        before = self.noted[thread]
-        try:
-            yield
-        finally:
-            if self.noted[thread] == before:
-                self._note(Called(name, begin, time.monotonic_ns(), thread, None, 0, {}))
-
-    def _note(self, called: Called) -> None:
+    def note(self, called: Called) -> None:
+        """Take note of a call; write what is waiting after a pause."""
         with self.lock:
             self.noted[called.thread] += 1
             self.waiting.append(called)
             is_paused, self.last = called.begin / 1e9 - self.last > PAUSE, called.end / 1e9
-        if is_paused or any(device.is_filling for device in self.devices.values()):
+        if is_paused or (self.devices and any(device.is_filling for device in self.devices.values())):
             self.flush()
 
     def flush(self) -> None:
@@ -168,16 +152,23 @@ def trace_to(path: str) -> Trace:
     return Trace(path)
 
 
+@cache
+def _seen_from(folder: str, path: str) -> Trace:
+    return trace_to(os.path.abspath(os.path.join(folder, path)))
+
+
 @contextmanager
 def traced(path: str | os.PathLike[str] | None, name: str) -> Generator[None]:
     """Write the calls that are made inside to a file, where one is named, and at least that of `name`."""
     if path is None:
         yield
         return
-    trace = trace_to(os.path.abspath(path))
-    token = CURRENT.set(trace)
+    trace = _seen_from("" if os.path.isabs(path) else os.getcwd(), os.fspath(path))
+    token, thread, begin = CURRENT.set(trace), threading.get_ident(), time.monotonic_ns()
+    before = trace.noted[thread]
     try:
-        with trace.whole(name):
-            yield
+        yield
     finally:
         CURRENT.reset(token)
+        if trace.noted[thread] == before:  # where Python or ranks of their own run
+            trace.note(Called(name, begin, time.monotonic_ns(), thread, None, 0, {}))

@@ -24,8 +24,9 @@ class MemRef:
             raise TypeError(f"pl.MemRef takes a name, or an offset and a size, got {place!r}")
         self.name = place[0] if place and not isinstance(place[0], int) else ""
         self.numbers = place[-2:] if len(place) > 1 else None
-        self.slots, self.slot = slots, None
-        """How many there are, and which of them it is: a number or a scalar."""
+        self.slots: int | None = slots
+        self.slot: Any = None
+        """Which of them it is: a number or a scalar."""
 
     @property
     def placed(self) -> Placed | Named | None:

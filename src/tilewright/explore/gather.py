@@ -12,6 +12,7 @@ from tilewright.core.expr import Var
 from tilewright.core.program import Program
 from tilewright.errors import KernelError
 from tilewright.explore.listing import listed, sources
+from tilewright.explore.notes import TooLarge
 from tilewright.explore.page import (
     FILE,
     Access,
@@ -27,7 +28,6 @@ from tilewright.explore.page import (
     Timed,
 )
 from tilewright.explore.subject import Subject
-from tilewright.explore.watched import TooLarge
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
 from tilewright.passes.stages import summary

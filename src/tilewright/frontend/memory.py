@@ -14,7 +14,10 @@ from tilewright.frontend.translator import Translator
 
 
 def check_place(t: Translator, memref: MemRef, memory: MemorySpace | None, node: ast.expr) -> None:
-    """Raise where tiles that share a place by name cannot: in overlapping turns, or in different memories."""
+    """Raise for a slot that is not there, and for tiles of one name in overlapping turns or different memories."""
+    if isinstance(memref.slot, int) and memref.slots is not None and not 0 <= memref.slot < memref.slots:
+        message = f"{memref!r} is a slot that is not there: slots={memref.slots} are 0 to {memref.slots - 1}"
+        raise t.error(AnnotationError, node, message, help="ask for more with slots=, or count around: [i % slots]")
     if not isinstance(memref.placed, NamedMemRef):
         return
     if any(stage > 1 for stage in t.stages):

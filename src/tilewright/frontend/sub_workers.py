@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.core.program import Function
+from tilewright.errors import ExecutionError
 from tilewright.frontend.capture import Captured
 
 _BODIES: dict[tuple[str, int, str], Callable[..., Any]] = {}
@@ -22,6 +25,23 @@ def remember(captured: Captured) -> None:
 def body_of(function: Function) -> Callable[..., Any] | None:
     """Return what a sub-worker does, None for one that has to be told at run time."""
     return _BODIES.get(_place(function.name, function.span))
+
+
+def told(function: Function) -> Callable[[list[Any]], Any]:
+    """Return what a sub-worker does, given a list of arrays and numbers; ExecutionError where nobody has said so."""
+    body = body_of(function)
+    if body is None:
+        message, help = f"nobody has said what `{function.name}` does", "program.prepare(callbacks={...}) does"
+        raise ExecutionError(message, spans=[function.span], help=help)
+    return lambda args: body(*as_tensors(args))
+
+
+def as_tensors(args: Sequence[Any]) -> list[Any]:
+    """Return arrays as tensors of torch that share their memory, where torch is there."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return list(args)
+    return [torch.from_numpy(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
 
 
 def _place(name: str, span: Any) -> tuple[str, int, str]:

@@ -48,12 +48,12 @@ class CheckedMachine(Machine):
         """Return what an op gives for its arguments; it says itself what it touches of a tensor, unless that is all."""
         if self.races.listens:
             self.races.call, self.races.bound = call, bound
-            for operand in _read_whole(call):
+            for operand in read_whole(call):
                 touch(Access.READ, bound[operand].live)
         return super().evaluate(call, bound)
 
 
-def _read_whole(call: Call) -> Iterator[str]:
+def read_whole(call: Call) -> Iterator[str]:
     """Yield the operands that are tensors all of whose elements an op reads: not those it looks at in another way."""
     spec = call.op.spec
     if spec.effect is Effect.READ or isinstance(call.type, ScalarType):

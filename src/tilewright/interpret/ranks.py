@@ -30,16 +30,16 @@ SubWorkers = Callable[[str], "Callable[[list[Any]], Any]"]
 HELP = "every wait needs a notify of a peer that reaches its cell, with the value it expects"
 
 
-class _RankMachine(Machine):
+class RankMachine(Machine):
     """Runs what is dispatched to a rank, and knows where it is."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.at: Span = UNKNOWN
+        self.place: Span = UNKNOWN
 
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments."""
-        self.at = call.span
+        self.place = call.span
         races = OBSERVER.get()
         if isinstance(races, WindowRaces):
             races.at = call.span
@@ -66,7 +66,7 @@ class _Rank:
 
     number: int
     ranks: Ranks
-    machine: _RankMachine
+    machine: RankMachine
     coroutine: Coroutine[None] | None = None
     blocked: _Wait | None = None
     verdict: str = ""
@@ -88,7 +88,7 @@ class _Rank:
         self.ranks.races.released(self.number, cell)
 
     def wait(self, cell: Array | None, holds: Callable[[], bool], wanted: str) -> None:
-        self.blocked = _Wait(holds, cell, wanted, self.machine.at)
+        self.blocked = _Wait(holds, cell, wanted, self.machine.place)
         assert self.coroutine is not None
         while not holds():
             self.coroutine.pause()
@@ -104,7 +104,7 @@ class _Rank:
         WORLD.set(self)
         OBSERVER.set(self.ranks.races)
         for turn in self.ranks.plan.turns[self.number]:
-            self.machine.at = turn.action.span
+            self.machine.place = turn.action.span
             for rank, number in turn.needs:
                 self._after(rank, number, turn)
             if isinstance(turn.action, Dispatch):
@@ -141,6 +141,8 @@ class Ranks:
     plan: Plan
     sub_worker: SubWorkers
     """What Python's own functions do, by name, given the memory of their arguments."""
+    machine: Callable[[Program], RankMachine] = RankMachine
+    """What runs a rank."""
     memory: dict[WindowBuffer, dict[int, Array]] = field(default_factory=dict[WindowBuffer, "dict[int, Array]"])
     memberships: dict[int, Membership] = field(default_factory=dict[int, Membership])
     done: list[int] = field(default_factory=list[int])
@@ -191,7 +193,7 @@ class Ranks:
 
     def run(self) -> None:
         """Run every rank to its end; the first mistake ends them all."""
-        self.running = [_Rank(number, self, _RankMachine(self.program)) for number in range(self.plan.size)]
+        self.running = [_Rank(number, self, self.machine(self.program)) for number in range(self.plan.size)]
         coroutines = [Coroutine(rank.run) for rank in self.running]
         for rank, coroutine in zip(self.running, coroutines, strict=True):
             rank.coroutine = coroutine

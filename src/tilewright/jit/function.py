@@ -170,10 +170,11 @@ class JITFunction(Followed, Referred):
         """Run the kernel line by line on eager tiles, for `breakpoint()`, pdb and an IDE to follow; return its results.
 
         Turns of parallel loops run in order, or as a `seed` shuffles them. With `at={"i": 5}` the loop over `i` runs
-        unseen up to that turn, where the debugger opens. A `config` is taken as a call takes it, and settles nothing.
+        unseen up to that turn, where the debugger opens. A host function runs on the ranks of a `config`, one after the
+        other from wait to wait; nothing else of that matters here.
         """
         self._check_entry()
-        return self._session.steps.run(self._session.binder, args, kwargs, seed, at)
+        return self._session.steps.run(self._session.binder, args, kwargs, seed, at, config)
 
     def cache_info(self) -> CacheInfo:
         """Return how often a call found its program, did not, how many were compiled, and how many there are."""

@@ -26,6 +26,19 @@ def ranks_of(config: RunConfig | None) -> tuple[object, ...]:
     return () if config is None or config.distributed_config is None else config.distributed_config.key
 
 
+def rank_count(config: RunConfig | None) -> int:
+    """Return on how many ranks a host function runs."""
+    return 1 if config is None or config.distributed_config is None else len(config.distributed_config.device_ids)
+
+
+def is_one_process(config: RunConfig | None) -> bool:
+    """Return whether all ranks of a host function run in this process."""
+    from tilewright.programs.distributed.group import group_size
+
+    ranks = None if config is None else config.distributed_config
+    return group_size(None if ranks is None else ranks.process_group) == 1
+
+
 def host_program(made: Specialization, config: RunConfig | None, reads: ReadSet) -> CompiledProgram:
     """Return the program of a host function, what it dispatches being compiled or found."""
     from tilewright.programs.compiler import compile, on_ranks

@@ -20,7 +20,7 @@ from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import conditions, explained
-from tilewright.jit.hosts import host_program, ranks_of
+from tilewright.jit.hosts import host_program, is_one_process, ranks_of
 from tilewright.jit.kept import KeptCall
 from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
@@ -75,8 +75,8 @@ class Session:
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
-        if settings.debug() and self.kernel.kind is not KernelKind.HOST:
-            return self.steps.run(self.binder, args, kwargs)
+        if settings.debug() and (self.kernel.kind is not KernelKind.HOST or is_one_process(config)):
+            return self.steps.run(self.binder, args, kwargs, config=config)
         apart = "config= was given" if config is not None else APART if settings.ranges() else ""
         return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.call.placement import MISSING
 from tilewright.frontend.entries import Specialization
@@ -11,11 +11,15 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import dynamic_extents
 from tilewright.frontend.steps import stepwise
 from tilewright.jit.calls import Binder
+from tilewright.jit.hosts import rank_count
 from tilewright.jit.specializing import read
 from tilewright.jit.variants import Store
 from tilewright.keep.reads import ReadSet
 from tilewright.programs.debugging import SteppedProgram
 from tilewright.records import record
+
+if TYPE_CHECKING:
+    from tilewright.programs.config import RunConfig
 
 Filled: TypeAlias = Callable[[Sequence[Any], Mapping[str, Any]], Mapping[str, Any]]
 
@@ -43,8 +47,9 @@ class Steps:
         kwargs: Mapping[str, Any],
         seed: int | None = None,
         at: Mapping[str, int] | None = None,
+        config: RunConfig | None = None,
     ) -> Any:
-        """Run the kernel on a call's arguments."""
+        """Run the kernel on a call's arguments, a host function on the ranks of a configuration."""
         call = binder.call(args, kwargs if self.filled is None else self.filled(args, kwargs))
         found = next((each for each in self.store.find(call.kinds, call.extents) if each.reads.drift() is None), None)
         if found is None:
@@ -53,4 +58,4 @@ class Steps:
             found = Stepped(SteppedProgram(made.program), made, ReadSet(made.reads))
             self.store.add(call.kinds, dynamic_extents(made.metas), call.extents, found)
         given = [call.values.get(name, MISSING) for name in found.made.parameters]
-        return found.program.ordered(seed, at).entry.run_described(given, call.arguments)
+        return found.program.ordered(seed, at, rank_count(config)).entry.run_described(given, call.arguments)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 import sys
 from enum import Enum
+from functools import cache
 
 from tilewright.records import record
 
@@ -112,8 +113,13 @@ define internal void @wake.all(ptr %word) nounwind {  ; the same with ULF_WAKE_A
 
 def here() -> Machine | None:
     """Return the machine this process runs on, None where no native code runs on it."""
-    processor = processor_called(platform.machine())
-    system = next((each for each in System if sys.platform == each.value), None)
+    return _machine(platform.machine(), sys.platform)
+
+
+@cache
+def _machine(called: str, system_called: str) -> Machine | None:
+    processor = processor_called(called)
+    system = next((each for each in System if system_called == each.value), None)
     wide = sys.maxsize > 1 << 32 and sys.byteorder == "little"
     return Machine(system, processor) if system and processor and wide else None
 

@@ -8,8 +8,9 @@ from contextvars import Token
 from itertools import count
 from typing import Any
 
-from tilewright.call.device_tensor import Buffer, DeviceTensor, element_type
+from tilewright.call.device_tensor import Buffer, DeviceTensor, bytes_of, checked_shape, element_type
 from tilewright.call.frameworks import argument_of, array_of
+from tilewright.dtypes import DataType
 from tilewright.programs import fields
 from tilewright.programs.chip_program import CURRENT, DEFAULT_RUNTIME, Dispatched, Executor, checked_runtime
 from tilewright.programs.config import RunConfig
@@ -198,10 +199,10 @@ class ChipWorker(Worker):
         """Return a new tensor, zeroed, or with the elements of `init`, which has its shape and element type."""
         self._check_open()
         self._check_id(worker_id)
-        wanted = DeviceTensor(0, shape, dtype)
+        extents = checked_shape(shape)
         if init is not None:
-            _check_initial(wanted, init)
-        buffer = self._memory.malloc(wanted.nbytes)
+            _check_initial(extents, element_type(dtype), init)
+        buffer = self._memory.malloc(bytes_of(extents, dtype))
         made = DeviceTensor(buffer.address, shape, dtype, buffer=buffer)
         if init is not None:
             array_of(made)[...] = array_of(init)
@@ -218,10 +219,10 @@ class ChipWorker(Worker):
             raise ValueError(f"a ChipWorker is one worker, whose worker_id is 0, got {worker_id!r}")
 
 
-def _check_initial(tensor: DeviceTensor, init: Any) -> None:
+def _check_initial(shape: tuple[int, ...], dtype: DataType, init: Any) -> None:
     """Raise ValueError where a tensor cannot start as `init`, of another shape or element type."""
-    found, dtype = argument_of(init, "init"), element_type(tensor.dtype)
-    if found.shape != tensor.shape:
-        raise ValueError(f"a tensor of shape {list(tensor.shape)} cannot start as one of {list(found.shape)}")
+    found = argument_of(init, "init")
+    if found.shape != shape:
+        raise ValueError(f"a tensor of shape {list(shape)} cannot start as one of {list(found.shape)}")
     if found.dtype != dtype:
         raise ValueError(f"a tensor of {dtype} cannot start as one of {found.dtype}")

@@ -18,10 +18,13 @@ from tilewright.core.visitor import statements
 from tilewright.forks import computed_once
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.steps import stepwise
+from tilewright.frontend.sub_workers import told
 from tilewright.frontend.text import parse
 from tilewright.interpret.eager import eager
+from tilewright.interpret.stepped_ranks import run_stepped
 from tilewright.interpret.stepper import Lines, SteppingMachine
 from tilewright.interpret.unwritten import Unwritten
+from tilewright.passes import chips, control_plane
 from tilewright.programs.entry import Entry
 from tilewright.programs.metadata import entry_of
 from tilewright.programs.platforms import INTERPRETER
@@ -36,11 +39,11 @@ class SteppedProgram:
         seed: int | None = None,
         at: Mapping[str, int] | None = None,
         lines: Lines | None = None,
+        ranks: int = 1,
     ) -> None:
-        if hosts := program.hosts:
-            help = "debug the kernels that it dispatches, each on its own"
-            raise TypeError(f"host function `{hosts[0].name}` runs on many ranks, which nobody steps through: {help}")
-        self.program = program
+        if program.hosts:
+            program = chips.run(control_plane.run(program))
+        self.program, self.ranks = program, ranks
         self.machine = SteppingMachine(program, seed, at, lines)
         self.code = find(INTERPRETER).compile(program)
 
@@ -57,12 +60,12 @@ class SteppedProgram:
         finally:
             OBSERVER.reset(token)
 
-    def ordered(self, seed: int | None, at: Mapping[str, int] | None) -> SteppedProgram:
-        """Return the program with its parallel turns in a seed's order, and loops entered at a turn of theirs."""
-        if seed is None and at is None:
+    def ordered(self, seed: int | None, at: Mapping[str, int] | None, ranks: int = 1) -> SteppedProgram:
+        """Return the program with its parallel turns in a seed's order, loops entered at a turn, on so many ranks."""
+        if seed is None and at is None and ranks == self.ranks:
             return self
         self._check_turns({} if at is None else at)
-        return SteppedProgram(self.program, seed, at, None if at else self.machine.lines)
+        return SteppedProgram(self.program, seed, at, None if at else self.machine.lines, ranks)
 
     def _check_turns(self, at: object) -> None:
         """Raise for what names no turns, or no loops: TypeError and ValueError."""
@@ -78,10 +81,15 @@ class SteppedProgram:
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a function gives; ValueError where no loop came to the turn that it was to be entered at."""
         with _breakpoints(), eager():
-            results = self.machine.run(name, args)
+            results = self._results(name, args)
         for loop, turn in self.machine.at.items():
             raise ValueError(f"no loop of {self.program.name} had a turn {loop} = {turn}")
         return results
+
+    def _results(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
+        if not self.program.hosts:
+            return self.machine.run(name, args)
+        return run_stepped(self.machine, self.ranks, name, args, lambda function: told(self.program[function]))
 
     def address(self, name: str) -> None:
         """Return nothing: Python stands for the host function."""

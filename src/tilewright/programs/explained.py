@@ -28,9 +28,6 @@ ROUNDS, LONGEST = 20, 0.5
 class Explained(Explored):
     """What a compiled program says about its speed."""
 
-    ranks = 1
-    """How many run it together."""
-
     @property
     def backend(self) -> Backend:
         """What computes for it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,9 @@ from tilewright.programs.stages import Stages
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tilewright.explore.page import Fact, Page, Speed
+    from tilewright.explore.page import Access, Fact, Page, Speed
     from tilewright.programs.entry import Entry
+    from tilewright.source import Span
 
 PAGE = "explore.html"
 
@@ -26,6 +27,8 @@ PAGE = "explore.html"
 class Explored:
     """What a compiled program shows of itself."""
 
+    ranks = 1
+    """How many run it together."""
     declared: Program
     platform: str
     loaded: Entries
@@ -81,7 +84,6 @@ class Explored:
         from tilewright.call.launch import on_host
         from tilewright.explore.gather import gathered
         from tilewright.explore.subject import Subject
-        from tilewright.explore.watched import watched
         from tilewright.passes.stages import walked
         from tilewright.version import __version__
 
@@ -89,7 +91,6 @@ class Explored:
         walk = walked(source)
         lowered = walk.stages[-1].after
         called = self.entry.bound(args, named).values if args or named else None
-        is_seen = called is not None and not source.hosts
         return gathered(
             Subject(
                 source.name,
@@ -102,9 +103,15 @@ class Explored:
                 [(record.name, record.start, record.end) for record in self.profile.records],
                 [*self._facts()],
                 speed=None if called is None else self.speed(*args, **named),
-                watch=partial(watched, source, self.entry.name, [*map(on_host, called or ())]) if is_seen else None,
+                watch=None if called is None else partial(self._watched, [*map(on_host, called)]),
             )
         )
+
+    def _watched(self, values: Sequence[Any], place: Callable[[Span], int]) -> Access:
+        """Return what a call touches, on its ranks where it is one of a host function."""
+        from tilewright.explore.watched import watched
+
+        return watched(self.source, self.entry.name, values, place, self.ranks)
 
     def _facts(self) -> list[Fact]:
         from tilewright.explore.page import Fact

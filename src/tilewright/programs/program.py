@@ -170,7 +170,7 @@ class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
         """Run the program line by line on eager tiles, as `kernel.debug` does; return its results."""
         from tilewright.programs.debugging import in_steps
 
-        return in_steps(self.source).ordered(seed, at).entry(*args, **named)
+        return in_steps(self.source).ordered(seed, at, self.ranks).entry(*args, **named)
 
     # kept for later
 

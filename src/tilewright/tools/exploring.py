@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InternalError, ResultCountError, TilewrightError
 from tilewright.explore.gather import gathered
+from tilewright.explore.notes import TOO_LARGE
 from tilewright.explore.subject import Subject
-from tilewright.explore.watched import TOO_LARGE
 from tilewright.explore.writer import html_of, unpacked, write
 from tilewright.passes.stages import Walk, walked
 from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
-from tilewright.tools.calls import checked_ranks, inputs_of, refuse_hosts
+from tilewright.tools.calls import checked_ranks, inputs_of
 from tilewright.tools.files import UntoldError, as_command, called_in, compiled_in, named, program_in
 from tilewright.tools.naming import CommandError
 
@@ -94,6 +94,7 @@ def _configure_explore(parser: argparse.ArgumentParser) -> None:
 def _configure_access(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
     arguments.add_to(parser)
+    arguments.add_ranks(parser)
     parser.add_argument("-o", "--output", metavar="PAGE", help="write a page with the pictures, too")
     parser.add_argument("--json", action="store_true", help="print every touch of every turn as JSON")
     parser.set_defaults(command=_access)
@@ -150,9 +151,8 @@ def _access(options: argparse.Namespace) -> None:
     file, kernel = named(options.file)
     said = arguments.given(options.arguments)
     with screen.working(f"reading {file}"):
-        compiled = compiled_in(file, kernel, said, "interpret")
-    refuse_hosts(compiled.declared, "access", "shows the turns of one kernel")
-    called = arguments.inputs(compiled.entry.function, said)
+        compiled = compiled_in(file, kernel, said, "interpret", checked_ranks(options.ranks))
+    called = inputs_of(compiled, said, options.ranks)
     with screen.working("watching"), as_command():
         page = compiled.page(**called)
     if page.access is None:

@@ -10,8 +10,8 @@ import pytest
 
 import tilewright.language as pl
 from tilewright import ir
+from tilewright.explore.notes import LARGEST
 from tilewright.explore.page import FILE
-from tilewright.explore.watched import LARGEST
 from tilewright.explore.writer import unpacked
 
 SCALE = 0.5

@@ -79,6 +79,17 @@ def kernel(x: pl.Tensor[[16, 16], pl.FP32]):
         pl.parse(text)
 
 
+@pytest.mark.parametrize("place", ['"a", slots=2)[2]', '"a", slots=2)[-1]', "0, 1024, slots=2)[2]"])
+def test_a_slot_is_there(place: str) -> None:
+    text = f"""
+@pl.function
+def kernel(x: pl.Tensor[[16, 16], pl.FP32]):
+    t: pl.Tile[[16, 16], pl.FP32, pl.MemRef({place}, pl.Mem.Vec] = pl.load(x, [0, 0], [16, 16])
+"""
+    with pytest.raises(pl.parser.ParserTypeError, match="a slot that is not there: slots=2 are 0 to 1"):
+        pl.parse(text)
+
+
 LOCAL = """
 @pl.function
 def kernel(x: pl.Tensor[[16, 16], pl.FP32]):

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import tilewright.language as pl
+import tilewright.language.distributed as pld
 
 SEEN: list[Any] = []
 
@@ -108,4 +109,39 @@ def on_ranks(
 ) -> pl.Tensor[[2, 4, 8], pl.FP32]:
     for r in pl.range(2):
         shifted(x[r], out[r], device=r)
+    return out
+
+
+Rows: TypeAlias = pl.Tensor[[4, 8], pl.FP32]
+Inbox: TypeAlias = pl.InOut[pld.DistributedTensor[[4, 8], pl.FP32]]
+Cell: TypeAlias = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
+
+
+@pl.jit
+def exchanging(x: Rows, out: pl.Out[Rows], inbox: Inbox, cell: Cell):
+    """Hand the rows to the other rank, and add one to those that come."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        me = pld.rank(pld.get_comm_ctx(inbox))
+        SEEN.append(f"sends {me}")
+        pld.tile.remote_store(pl.load(x, [0, 0], [4, 8]), inbox, peer=1 - me, offsets=[0, 0])
+        pld.system.notify(cell, peer=1 - me, offsets=[0, 0], value=1, op=pld.NotifyOp.Set)
+        pld.system.wait(cell, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+        t = pl.load(inbox, [0, 0], [4, 8])
+        for half in pl.range(1, 3):
+            t = t + half - 1.0
+        SEEN.append(f"has {me}")
+        pl.store(t, [0, 0], out)
+    return out
+
+
+@pl.jit.host
+def exchanged(
+    x: pl.Tensor[[2, 4, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 4, 8], pl.FP32]]
+) -> pl.Tensor[[2, 4, 8], pl.FP32]:
+    rows = pld.alloc_window_buffer([4, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([1, 1], dtype=pl.INT32)
+    for r in pl.range(2):
+        SEEN.append("host")
+        inbox, cell = pld.window(rows, [4, 8], dtype=pl.FP32), pld.window(cells, [1, 1], dtype=pl.INT32)
+        exchanging(x[r], out[r], inbox, cell, device=r)
     return out

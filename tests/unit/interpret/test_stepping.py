@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 from dataclasses import replace
@@ -18,8 +19,8 @@ from unit.interpret.stepped_kernels import (
     asserting,
     carrying,
     dispatching,
+    exchanged,
     kernel,
-    on_ranks,
     row_sums,
     squared,
     tuned,
@@ -186,13 +187,20 @@ def test_a_tuned_kernel_runs_with_what_is_given_or_known_to_be_best(monkeypatch:
     assert SEEN == [2, 2, 2, 2]
 
 
-def test_ranks_run_as_always_and_say_that_nobody_steps_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_are_stepped_through_one_after_the_other_from_wait_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, out, config = np.stack([X[:4], X[4:8]]), np.zeros((2, 4, 8), np.float32), RunConfig(device_ids=[0, 1])
+    SEEN.clear()
+    np.testing.assert_array_equal(exchanged.debug(x, config=config), x[::-1] + 1)
+    assert SEEN == ["host", "host", "sends 0", "sends 1", "has 1", "has 0"]
+    opened: list[object] = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda: opened.append(inspect.stack()[1].frame.f_locals["me"]))
+    exchanged.debug(x, config=config, at={"half": 2})
+    assert opened == [1]
+    with pytest.raises(ValueError, match="no loop of exchanged had a turn half = 3"):
+        exchanged.debug(x, config=config, at={"half": 3})
     monkeypatch.setenv("TILEWRIGHT_DEBUG", "1")
-    x, out = np.stack([X[:4], X[4:8]]), np.zeros((2, 4, 8), np.float32)
-    on_ranks(x, out, config=RunConfig(device_ids=[0, 1]))
-    np.testing.assert_array_equal(out, x + 1)
-    with pytest.raises(TypeError, match="host function `on_ranks` runs on many ranks, which nobody steps through"):
-        on_ranks.debug(x, out, config=RunConfig(device_ids=[0, 1]))
+    exchanged(x, out, config=config)
+    np.testing.assert_array_equal(out, x[::-1] + 1)
 
 
 @pl.jit.inline

@@ -14,6 +14,7 @@ import tilewright.language as pl
 from tilewright import ir
 from tilewright.debug import torch_codegen, validate_pass_ir_codegen_results
 from tilewright.errors import NoTorchError
+from tilewright.frontend.programs import as_program
 
 torch: Any = pytest.importorskip("torch")
 
@@ -76,6 +77,51 @@ def test_a_single_function_will_do() -> None:
     x, out = torch.randn(4, 8).bfloat16(), torch.zeros(4, 8, dtype=torch.bfloat16)
     ran(double, "double", x, out)
     assert torch.equal(out, 2 * x)
+
+
+def test_a_window_is_read_before_the_window_that_it_overlaps_is_written() -> None:
+    @pl.function
+    def move(x: pl.InOut[pl.Tensor[[8, 8], pl.FP32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            x[2:4, 1:3] = pl.transpose(x[1:3, 1:3], 0, 1)
+            x[1:8, :] = x[0:7, :]
+        return x
+
+    x = torch.arange(64.0).reshape(8, 8)
+    expected = x.clone()
+    expected[2:4, 1:3] = x[1:3, 1:3].T
+    expected[1:] = expected[:-1].clone()
+    for program in (move, ir.PassManager.get_strategy().run_passes(as_program(move))):
+        found = x.clone()
+        ran(program, "move", found)
+        assert torch.equal(found, expected)
+
+
+def test_rows_and_elements_are_put_where_indices_say_the_last_one_last() -> None:
+    @pl.function
+    def moved(
+        x: pl.Tensor[[8, 8], pl.UINT16],
+        at: pl.Tensor[[1, 6], pl.INT32],
+        rows: pl.InOut[pl.Tensor[[8, 8], pl.UINT16]],
+        ones: pl.InOut[pl.Tensor[[8, 8], pl.UINT16]],
+    ):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            index = pl.load(at, [0, 0], [1, 6])
+            some = pl.load(at, [0, 0], [1, 8], clamp=True)
+            pl.put(rows, index, pl.load(x, [0, 0], [6, 8]))
+            pl.put(rows, some, 7, mask=some > 5)
+            pl.put(ones, some * 3, pl.take(x, some + 8, mask=some < 5, pad=99, axis=None), axis=None)
+        return rows, ones
+
+    x = torch.arange(64).reshape(8, 8).to(torch.uint16)
+    at = torch.tensor([[5, 1, 5, 2, 6, 1]], dtype=torch.int32)
+    rows, ones = torch.zeros_like(x), torch.zeros_like(x)
+    ran(moved, "moved", x, at, rows, ones, check_shapes=True)
+    expected = torch.zeros(8, 8, dtype=torch.int64)
+    expected[[1, 2, 5]], expected[6] = x.long()[[5, 3, 2]], 7
+    assert torch.equal(rows.long(), expected)
+    assert ones.long().flatten().nonzero().flatten().tolist() == [3, 6, 15, 18]
+    assert ones.long().flatten()[[3, 6, 15, 18]].tolist() == [9, 10, 99, 99]
 
 
 def test_the_text_needs_torch_alone() -> None:

@@ -160,6 +160,11 @@ def test_extents_are_positive(shape: Any) -> None:
         DeviceTensor(0, shape, np.float32)
 
 
+def test_a_tensor_lies_somewhere() -> None:
+    with pytest.raises(ValueError, match="lies in memory, got the address 0"):
+        DeviceTensor(0, (4, 8), np.float32)
+
+
 def test_a_closed_worker_runs_nothing(worker: ChipWorker, compiled: CompiledProgram) -> None:
     handle, tensor = worker.register(compiled), worker.alloc_tensor((4, 8), np.float32)
     worker.close()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from tilewright.arrays import np
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
@@ -18,7 +16,7 @@ from tilewright.core.stmt import SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
-from tilewright.frontend.sub_workers import body_of
+from tilewright.frontend.sub_workers import as_tensors, body_of, told
 from tilewright.interpret.hosts import HostMachine
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
@@ -80,15 +78,8 @@ class Ranked:
         return self._told(name) if name in self.sub_workers else None
 
     def _told(self, name: str) -> Callable[[list[Any]], Any]:
-        bound, body = self.bound.get(name), body_of(self.program[name])
-        if bound is not None:
-            return lambda args: bound(_as_tensors(args))
-        if body is None:
-            raise ExecutionError(
-                f"nobody has said what `{name}` does", spans=[self.program[name].span],
-                help="program.prepare(callbacks={...}) does",
-            )  # fmt: skip
-        return lambda args: body(*_as_tensors(args))
+        bound = self.bound.get(name)
+        return told(self.program[name]) if bound is None else lambda args: bound(as_tensors(args))
 
     def address(self, name: str) -> None:
         """Return nothing: Python stands for the host function."""
@@ -233,11 +224,3 @@ def _told(arg: Any) -> str:
 
 def _is_same(arg: Any, result: Any) -> bool:
     return isinstance(arg, Region) and isinstance(result, Region) and arg.data is result.data
-
-
-def _as_tensors(args: Sequence[Any]) -> list[Any]:
-    """Return arrays as tensors of torch that share their memory, where torch is there."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return list(args)
-    return [torch.from_numpy(arg) if isinstance(arg, np.ndarray) else arg for arg in args]

@@ -55,6 +55,19 @@ def _folded_stepwise(dtype: Any, x: _Value, axis: int, combine: str, start: Any,
     return _embedded(rows[0].unsqueeze(axis), shape, dtype)
 
 
+def _scanned(dtype: Any, x: _Value, axis: int, reverse: bool, combine: str) -> _Value:
+    """Return what all elements up to each one along an axis fold to, or from each one on, rounded where stored."""
+    live = _exact(x.live()).flip(axis) if reverse else _exact(x.live())
+    scans = {
+        "add": lambda: live.cumsum(axis),
+        "multiply": lambda: live.cumprod(axis),
+        "maximum": lambda: live.cummax(axis).values,
+        "minimum": lambda: live.cummin(axis).values,
+    }
+    steps = scans[combine]() if live.numel() else live
+    return _embedded(steps.flip(axis) if reverse else steps, x.data.shape, dtype)
+
+
 def _product(lhs: _Value, rhs: _Value, a_trans: bool = False, b_trans: bool = False) -> tuple[Any, list[int]]:
     """Return the exact product of what two values hold, and the shape of the whole product."""
     a, b = (v.live().mT if is_turned else v.live() for v, is_turned in ((lhs, a_trans), (rhs, b_trans)))

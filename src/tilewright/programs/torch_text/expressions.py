@@ -34,7 +34,10 @@ from tilewright.programs.torch_text.spelled import SPELLED
 NUMBERS = {"div": "_quotient", "floordiv": "_floor_quotient", "mod": "_remainder", "min": "_smaller", "max": "_larger"}
 """The functions for what Python's own operators do differently."""
 
-LOSES_UINT64 = ("tile.cast", "tensor.cast", "tile.cmp", "tensor.cmp")
+LOSES_UINT64 = (
+    "tile.cast", "tensor.cast", "tile.cmp", "tensor.cmp", "tile.sort", "tensor.sort", "tile.argsort", "tensor.argsort",
+    "tile.row_topk",
+)  # fmt: skip
 """Ops that look at the size of integers, of which torch compares none of 64 bits without a sign."""
 
 RESERVED = ("float", "range", "torch")
@@ -112,6 +115,8 @@ class Expressions:
             return f"_position({result_dtype(call.type)}, {shown['x']}, {axis}, {spec.combine!r})"
         if spec.family == "reduction":
             return self._reduction(call, shown)
+        if spec.family == "scan":
+            return self._scan(call, shown)
         if spec.reference is not None and isinstance(call.type, (TensorType, TileType)):
             return self._meaning(call, shown)
         raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}`")
@@ -148,6 +153,14 @@ class Expressions:
         if dtype in spec.stepwise:
             return f"_folded_stepwise({common}, {shown['tmp_tile'] != 'None'})"
         return f"_folded({common})"
+
+    def _scan(self, call: Call, shown: Mapping[str, str]) -> str:
+        """Return what all elements up to each one along an axis fold to."""
+        combine = call.op.spec.combine
+        if _element(call.type) == UINT64 and combine in ("maximum", "minimum"):
+            raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {UINT64}")
+        given = ", ".join(shown[name] for name in ("x", "axis", "reverse"))
+        return f"_scanned({result_dtype(call.type)}, {given}, {combine!r})"
 
     def _meaning(self, call: Call, shown: Mapping[str, str]) -> str:
         """Return an op that is applied element by element, its meaning written down once for each element type."""

@@ -49,12 +49,14 @@ def _places(own: Sequence[Any], offsets: Sequence[int], extents: Sequence[int]) 
 
 
 def _written(target: _Value, live: Any, offsets: Sequence[int], atomic: str) -> _Value:
-    """Write elements into a value, or add them to what is there; return it."""
+    """Write elements into a value, or add them to what is there, all read before any is written; return it."""
     live = live.reshape((1,) * (target.data.ndim - live.ndim) + tuple(live.shape))
     for start, size, extent in zip(offsets, live.shape, target.data.shape, strict=True):
         if start < 0 or start + size > extent:
             raise IndexError(f"a store of {size} element(s) at {start} does not fit 0 to {extent}")
     place = target.data[tuple(slice(s, s + n) for s, n in zip(offsets, live.shape, strict=True))]
+    if live.untyped_storage().data_ptr() == place.untyped_storage().data_ptr():
+        live = live.clone()
     place.copy_(_rounded(_exact(place) + _exact(live), place.dtype) if atomic == "Add" else _rounded(live, place.dtype))
     return target
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.programs.torch_text.spelled import spells
-from tilewright.programs.torch_text.values import _embedded, _Value
+from tilewright.programs.torch_text.values import _embedded, _exact, _Value, _words
 
 torch: Any = None  # what the text imports
 
@@ -67,6 +67,33 @@ def _merged_runs(
     for at in range(0, live.shape[-1] // four * four, four):
         live[..., at : at + four] = _merged(list(live[..., at : at + four].split(block_len, -1)))
     return _embedded(live, src0.data.shape, dtype)
+
+
+def _order(x: _Value, axis: int, descending: bool) -> Any:
+    """Return the places of elements in order, NaN the largest; of equal ones the first comes first either way."""
+    return torch.sort(_exact(x.live()), dim=axis, descending=descending, stable=True).indices
+
+
+@spells("tile.sort", "tensor.sort")
+def _sorted(dtype: Any, x: _Value, axis: int, descending: bool) -> _Value:
+    """Return the elements along an axis in order."""
+    return _embedded(_words(x.live()).gather(axis, _order(x, axis, descending)).view(dtype), x.data.shape, dtype)
+
+
+@spells("tile.argsort", "tensor.argsort")
+def _places_in_order(dtype: Any, x: _Value, axis: int, descending: bool) -> _Value:
+    """Return the places of the elements along an axis in their order."""
+    return _embedded(_order(x, axis, descending), x.data.shape, dtype)
+
+
+@spells("tile.row_topk")
+def _first_of_rows(dtype: Any, x: _Value, k: int, largest: bool) -> tuple[_Value, _Value]:
+    """Return the first elements of each row in order, and the columns they are in."""
+    if x.valid[-1] < k:
+        raise ValueError(f"there are fewer valid elements along the axis than {k}")
+    order, shape = _order(x, -1, largest)[..., :k], (*x.data.shape[:-1], k)
+    best = _words(x.live()).gather(-1, order).view(x.data.dtype)
+    return _embedded(best, shape, best.dtype), _embedded(order, shape, torch.int32)
 
 
 @spells("tile.random", "tensor.random")

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
 
-from tilewright.programs.torch_text import arithmetic, memory, orders, places, shapes, values
+from tilewright.programs.torch_text import arithmetic, indexed, memory, orders, places, shapes, values
 
-MODULES: tuple[ModuleType, ...] = (values, memory, shapes, arithmetic, places, orders)
+MODULES: tuple[ModuleType, ...] = (values, memory, shapes, arithmetic, places, indexed, orders)
 IMPORTS = ("math", "torch")
 """The modules that these functions use."""
 

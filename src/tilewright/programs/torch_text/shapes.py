@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.programs.torch_text.spelled import spells
-from tilewright.programs.torch_text.values import _constant, _padding, _Value
+from tilewright.programs.torch_text.values import _constant, _padding, _Value, _words
 
 torch: Any = None  # what the text imports
 
@@ -42,9 +42,8 @@ def _flipped(dtype: Any, x: _Value, axis: Any = None) -> _Value:
     """Return what is valid in the opposite order."""
     axes = range(x.data.dim()) if axis is None else (axis,) if isinstance(axis, int) else axis
     live = x.live()
-    held = live.view((torch.uint8, torch.int16, torch.int32, torch.int64)[live.element_size().bit_length() - 1])
     data = x.data.clone()
-    data[tuple(slice(0, extent) for extent in x.valid)] = torch.flip(held, tuple(axes)).view(live.dtype)
+    data[tuple(slice(0, extent) for extent in x.valid)] = torch.flip(_words(live), tuple(axes)).view(live.dtype)
     return _Value(data, x.valid)
 
 

@@ -85,6 +85,11 @@ def _embedded(live: Any, shape: Sequence[int], dtype: Any) -> _Value:
     return made
 
 
+def _words(elements: Any) -> Any:
+    """Return elements as integers of their size, where they lie: torch does not move every type by index."""
+    return elements.view((torch.uint8, torch.int16, torch.int32, torch.int64)[elements.element_size().bit_length() - 1])
+
+
 def _limits(dtype: Any) -> tuple[Any, Any]:
     """Return the least and largest number of an element type."""
     if dtype.is_floating_point:

@@ -1,0 +1,85 @@
+"""Notes: which elements of some memory were touched, by the turns around what did it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tilewright.arrays import np
+from tilewright.core.access import Access as Kind
+from tilewright.core.region import Array
+from tilewright.errors import RaceError
+from tilewright.explore.findings import found_in
+from tilewright.explore.page import Access, Argument, Finding, Touch, Turn
+from tilewright.source import Span
+
+Noted: TypeAlias = "tuple[int, Kind, Array, Span]"
+"""Which argument was touched, how, its elements by their numbers, and where that was written."""
+
+LARGEST = 1 << 16
+"""How many elements an argument may have: a picture has no room for more."""
+
+MOST_TURNS = 2000
+TOO_LARGE = f"a picture shows arguments of {LARGEST} elements and {MOST_TURNS} turns at most"
+
+
+class TooLarge(ValueError):
+    """A call whose arguments, or turns, are more than a picture shows."""
+
+
+class Notes:
+    """What was touched of some memory, by the turns around what did it."""
+
+    def __init__(self) -> None:
+        self.memory: list[Array] = []
+        self.arguments: list[Argument] = []
+        self.seen: dict[tuple[str, ...], list[Noted]] = {}
+        self.raced: list[RaceError] = []
+
+    def watch(self, argument: Argument, array: Array) -> None:
+        """Take note of accesses to an array from here on; TooLarge where a picture has no room for it."""
+        if array.size > LARGEST:
+            raise TooLarge(TOO_LARGE)
+        self.arguments.append(argument)
+        self.memory.append(array)
+
+    def take(self, turn: Sequence[str], access: Kind, elements: Array, span: Span) -> None:
+        """Take note of an access."""
+        for number, argument in enumerate(self.memory):
+            if elements.size and 0 <= elements.ctypes.data - argument.ctypes.data < argument.nbytes:
+                self.seen.setdefault(tuple(turn), []).append((number, access, _flat(elements, argument), span))
+                if len(self.seen) > MOST_TURNS:
+                    raise TooLarge(TOO_LARGE)
+
+    def shown(self, failed: Sequence[Finding], place: Callable[[Span], int]) -> Access:
+        """Return all of it, and what there is to know about it."""
+        turns = [
+            Turn(
+                ", ".join(loops),
+                [Touch(number, kind.value, _runs(flat), place(at)) for number, kind, flat, at in noted],
+            )
+            for loops, noted in self.seen.items()
+        ]
+        races = [Finding("race", "", str(race), place(race.place)) for race in _distinct(self.raced)]
+        return Access(self.arguments, turns, [*failed, *races, *found_in(self.arguments, turns)])
+
+
+def _distinct(races: Sequence[RaceError]) -> list[RaceError]:
+    """Return one race for each pair of lines."""
+    return list({(race.place.line, race.notes[0].partition(": ")[2]): race for race in reversed(races)}.values())[::-1]
+
+
+def _flat(elements: Array, argument: Array) -> Array:
+    """Return the numbers of a view's elements among those of an argument, which lie one after the other, in order."""
+    width = argument.itemsize
+    numbers: Array = np.array([(elements.ctypes.data - argument.ctypes.data) // width])
+    for extent, stride in zip(elements.shape, elements.strides, strict=True):
+        numbers = numbers[..., None] + np.array([index * (stride // width) for index in range(extent)])
+    return np.unique(numbers)
+
+
+def _runs(flat: Array) -> list[tuple[int, int]]:
+    """Return sorted numbers as runs, from and to."""
+    breaks: list[int] = np.flatnonzero(np.diff(flat) != 1).tolist()
+    starts, ends = [0, *(at + 1 for at in breaks)], [*breaks, len(flat) - 1]
+    return [(int(flat[start]), int(flat[end]) + 1) for start, end in zip(starts, ends, strict=True)]
