@@ -27,6 +27,7 @@ from tilewright.frontend.text import parse as _parse
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import optimizations as optimizations
+from tilewright.programs.pto_text.readers import READERS as _READERS
 
 if _typing.TYPE_CHECKING:
     from tilewright.language import parser as parser
@@ -79,6 +80,7 @@ def _this() -> object:
     return sys.modules[__name__]
 
 
+_READERS.append(lambda _: _import_module("tilewright.pto"))  # which signs in what PTO text is held to
 _LATER = {"Config": "tilewright.tune.config", "autotune": "tilewright.tune.function", "parser": __name__}
 """Names that few kernels ask for, and where they are."""
 

@@ -6,13 +6,15 @@ import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from tilewright.backends.interface import find
 from tilewright.call.binding import Bound
 from tilewright.call.launch import runner_of
 from tilewright.core.access import OBSERVER
 from tilewright.core.program import Program
+from tilewright.core.stmt import ForStmt
+from tilewright.core.visitor import statements
 from tilewright.forks import computed_once
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.steps import stepwise
@@ -60,9 +62,21 @@ class SteppedProgram:
 
     def ordered(self, seed: int | None, at: Mapping[str, int] | None, ranks: int = 1) -> SteppedProgram:
         """Return the program with its parallel turns in a seed's order, loops entered at a turn, on so many ranks."""
-        if seed is None and not at and ranks == self.ranks:
+        if seed is None and at is None and ranks == self.ranks:
             return self
+        self._check_turns({} if at is None else at)
         return SteppedProgram(self.program, seed, at, None if at else self.machine.lines, ranks)
+
+    def _check_turns(self, at: object) -> None:
+        """Raise for what names no turns, or no loops: TypeError and ValueError."""
+        turns: Mapping[object, object] = cast("Any", at) if isinstance(at, Mapping) else {None: None}
+        if not all(isinstance(loop, str) and isinstance(turn, int) for loop, turn in turns.items()):
+            raise TypeError(f'`at` takes the turns of loops by their variables, as in at={{"i": 5}}, got {at!r}')
+        bodies = [statements(function.body) for function in self.program.functions.values()]
+        loops = {stmt.loop_var.name_hint for body in bodies for stmt in body if isinstance(stmt, ForStmt)}
+        if unknown := [loop for loop in turns if loop not in loops]:
+            there = ", ".join(sorted(loops)) or "none"
+            raise ValueError(f"no loop of {self.program.name} is over `{unknown[0]}`: there is {there}")
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a function gives; ValueError where no loop came to the turn that it was to be entered at."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.programs.pto_text.values import READERS, NoPtoError
+from tilewright.programs.pto_text.readers import READERS
+from tilewright.programs.pto_text.values import NoPtoError
 from tilewright.pto.compiled import CompiledKernelHandle
 from tilewright.pto.declarations import (
     PartitionTensorView,

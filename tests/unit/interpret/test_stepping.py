@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -98,6 +98,10 @@ def test_a_loop_is_entered_at_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (stops, SEEN) == ([8], [8])
     with pytest.raises(ValueError, match="no loop of kernel had a turn row = 5"):
         kernel.debug(X, at={"row": 5})
+    with pytest.raises(ValueError, match="no loop of kernel is over `zz`: there is row"):
+        kernel.debug(X, at={"zz": 1})
+    with pytest.raises(TypeError, match=r"`at` takes the turns of loops by their variables, as in .*, got 3"):
+        kernel.debug(X, at=cast("Any", 3))
 
 
 def test_loops_that_carry_leave_and_go_on_compute_the_same(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
@@ -192,8 +196,8 @@ def test_ranks_are_stepped_through_one_after_the_other_from_wait_to_wait(monkeyp
     monkeypatch.setattr(sys, "breakpointhook", lambda: opened.append(inspect.stack()[1].frame.f_locals["me"]))
     exchanged.debug(x, config=config, at={"half": 2})
     assert opened == [1]
-    with pytest.raises(ValueError, match="no loop of exchanged had a turn nowhere = 3"):
-        exchanged.debug(x, config=config, at={"nowhere": 3})
+    with pytest.raises(ValueError, match="no loop of exchanged had a turn half = 3"):
+        exchanged.debug(x, config=config, at={"half": 3})
     monkeypatch.setenv("TILEWRIGHT_DEBUG", "1")
     exchanged(x, out, config=config)
     np.testing.assert_array_equal(out, x[::-1] + 1)

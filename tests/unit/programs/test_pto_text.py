@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -274,7 +277,8 @@ def sorted_rows(x: Rows, out: pl.Out[Rows]):
 def test_what_cannot_be_said_is_named_at_its_line() -> None:
     x = np.ones((16, 64), np.float32)
     out = np.zeros_like(x)
-    with pytest.raises(pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:\d+: PTO text has no `pl\.tile\.sort"):
+    words = r"this export has no words for `pl\.tile\.sort"
+    with pytest.raises(pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:\d+: {words}"):
         sorted_rows.compile(x, out).as_pto()
 
 
@@ -291,6 +295,31 @@ def test_what_no_machine_takes_is_named_at_its_line() -> None:
         pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:18: PTO text cannot say this: A5 tmul takes"
     ):
         squares.compile(x, np.zeros_like(x)).as_pto()
+
+
+ALONE = """
+import sys
+import tilewright.language as pl
+
+@pl.jit
+def squares(x: pl.Tensor[[16, 64], pl.INT64], out: pl.Out[pl.Tensor[[16, 64], pl.INT64]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 64])
+        pl.store(t * t, [0, 0], out)
+
+compiled = squares.compile()
+assert "tilewright.pto" not in sys.modules
+try:
+    compiled.as_pto()
+except NotImplementedError as error:
+    print(error)
+"""
+
+
+def test_text_is_verified_where_nobody_has_loaded_the_dialect(tmp_path: Path) -> None:
+    (tmp_path / "alone.py").write_text(ALONE, encoding="utf-8")
+    done = subprocess.run([sys.executable, str(tmp_path / "alone.py")], capture_output=True, text=True, check=True)
+    assert "alone.py:9:18: PTO text cannot say this: A5 tmul takes" in done.stdout
 
 
 def test_show_prints_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,13 +58,14 @@ class Body:
             case ReturnStmt():
                 pass
             case _:
-                raise NoPtoError(f"PTO text has no {type(stmt).__name__.removesuffix('Stmt').lower()} statement")
+                kind = type(stmt).__name__.removesuffix("Stmt").lower()
+                raise NoPtoError(f"this export has no words for a {kind} statement")
 
     def loop(self, stmt: ForStmt, start: Number, step: Number) -> None:
         """Write a loop: tiles are carried in a buffer, numbers as the text's own values."""
         pace = bounds(stmt.step)
         if pace is None or pace[0] <= 0:
-            raise NoPtoError("PTO text has no loop that counts down, or may do so")
+            raise NoPtoError("this export has no words for a loop that counts down, or may do so")
         inits: list[Any] = [self._value(arg.init) for arg in stmt.iter_args]
         carried = [self._carried(arg.var, init) for arg, init in zip(stmt.iter_args, inits, strict=True)]
         numbers = [(value, init) for value, init in zip(carried, inits, strict=True) if isinstance(value, Number)]
@@ -91,13 +92,13 @@ class Body:
         if isinstance(start, Number):
             return Number(self.w.name(var.name_hint), start.dtype)
         if not isinstance(start, Tile | Tensor):
-            raise NoPtoError(f"PTO text carries tiles, numbers and tensors, and `{var.name_hint}` is none")
+            raise NoPtoError(f"this export carries tiles, numbers and tensors, and `{var.name_hint}` is none")
         return start if isinstance(start, Tensor) else self._copy(start, var.name_hint)
 
     def _copy(self, tile: Tile, hint: str) -> Tile:
         """Write the copy of a tile; return it."""
         if tile.is_mask:
-            raise NoPtoError("PTO text hands no masks on")
+            raise NoPtoError("this export hands no masks on")
         source = in_vec(self.w, tile)
         return self.w.op("tmov", [source], self.w.tile(hint, source.dtype, source.shape, source.valid))
 
@@ -113,7 +114,7 @@ class Body:
             elif isinstance(target, Number) and isinstance(value, Number):
                 numbers.append(converted(self.w, value, target.dtype))
             elif value != target:
-                raise NoPtoError("PTO text hands on tiles and numbers, not another tensor, from branches and loops")
+                raise NoPtoError("this export hands on tiles and numbers, not another tensor, from branches and loops")
         if numbers:
             self.w.line(f"scf.yield {', '.join(n.name for n in numbers)} : {_types(numbers)}")
 
@@ -145,7 +146,7 @@ class Body:
             return Number(self.w.name(var.name_hint), type_.dtype)
         if not isinstance(type_, TileType) or len(type_.shape) != 2 or not is_fully_valid(type_):
             what = "which a branch gives and which is no tile of two axes, all of it valid"
-            raise NoPtoError(f"PTO text has no `{var.name_hint}`, {what}")
+            raise NoPtoError(f"this export has no words for `{var.name_hint}`, {what}")
         rows, cols = type_.shape
         return self.w.tile(var.name_hint, type_.dtype, (rows, cols), (self.w.constant(rows), self.w.constant(cols)))
 
@@ -164,7 +165,7 @@ class Body:
                 if expr.op.name == "tensor.read":
                     return self._read(expr)
                 if expr.op.kind is not Kind.SCALAR:
-                    raise NoPtoError(f"PTO text has no number from `pl.{expr.op.name}`")
+                    raise NoPtoError(f"this export has no words for a number from `pl.{expr.op.name}`")
                 if expr.op.spec.name == "cast":
                     mode = cast("str | int", arguments(expr)["mode"])
                     return converted(self.w, self.number(expr.args[0]), expr.type.dtype, round_mode(mode).name)
@@ -178,7 +179,7 @@ class Body:
             case Absent():
                 return None
             case Expr():
-                raise NoPtoError(f"PTO text has no {type(expr).__name__.lower()} here")
+                raise NoPtoError(f"this export has no words for a {type(expr).__name__.lower()} here")
             case _:
                 return expr
 
@@ -195,7 +196,7 @@ class Body:
         """Return an operand that is a number."""
         value = self._value(expr)
         if not isinstance(value, Number):
-            raise NoPtoError("PTO text has no number here")
+            raise NoPtoError("this export has no words for a number here")
         return value
 
     def _inlined(self, function: Function, values: Sequence[Value]) -> Value | None:

@@ -15,8 +15,9 @@ from tilewright.core.types import ScalarType, TensorType
 from tilewright.errors import KernelError
 from tilewright.passes.manager import PassManager
 from tilewright.programs.pto_text.body import Body
+from tilewright.programs.pto_text.readers import READERS
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import READERS, NoPtoError, Number, Tensor, element, located
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, element, located
 from tilewright.programs.pto_text.writer import Writer
 
 
@@ -39,7 +40,7 @@ class _Export:
     def __init__(self, program: Program) -> None:
         if len(program.entries) != 1:
             names = ", ".join(f"`{entry.name}`" for entry in program.entries)
-            raise NoPtoError(f"PTO text is of one entry, and this program has {names or 'none'}")
+            raise NoPtoError(f"this export writes one entry, and this program has {names or 'none'}")
         (self.entry,) = program.entries
         self.w = Writer()
         self.body = Body(program, self.w)
@@ -63,7 +64,8 @@ class _Export:
         elif isinstance(param.type, TensorType):
             self.body.values[param] = Tensor(name, param.type.dtype, (), (), name, ())
         else:
-            raise NoPtoError(f"PTO text has no parameter `{param.name_hint}`, which is neither a tensor nor a number")
+            what = "which is neither a tensor nor a number"
+            raise NoPtoError(f"this export has no words for the parameter `{param.name_hint}`, {what}")
         return name
 
     def _type(self, param: Var) -> str:
@@ -93,7 +95,7 @@ class _Export:
             return self.w.constant(extent)
         if isinstance(extent, Expr):
             return self.body.number(extent)
-        raise NoPtoError("PTO text needs every extent of a parameter")
+        raise NoPtoError("this export needs every extent of a parameter")
 
     def _entry(self) -> None:
         """Write the entry, whose turns go to the blocks of a launch where it is one loop of turns side by side."""

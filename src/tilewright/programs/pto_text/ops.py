@@ -39,7 +39,7 @@ def written(w: Writer, call: Call, value: Callable[[Any], Any]) -> Value | None:
     name = call.op.name
     function = OPS.get(name)
     if function is None:
-        raise NoPtoError(f"PTO text has no `pl.{name}`")
+        raise NoPtoError(f"this export has no words for `pl.{name}`")
     return function(w, call, {key: value(each) for key, each in arguments(call).items()})
 
 
@@ -69,7 +69,7 @@ def _result(
 def in_vec(w: Writer, tile: Tile) -> Tile:
     """Return a tile where vectors read it; NoPtoError for bits, of which only choices are made."""
     if tile.is_mask:
-        raise NoPtoError("PTO text computes nothing of masks: it only chooses by them")
+        raise NoPtoError("this export computes nothing of masks: it only chooses by them")
     return tile if tile.memory is MemorySpace.Vec else moved(w, tile, MemorySpace.Vec)
 
 
@@ -151,7 +151,7 @@ def _slice(w: Writer, call: Call, given: Given) -> Tensor:
 
 def _refuse(call: Call, is_so: bool, what: str) -> None:
     if is_so:
-        raise NoPtoError(f"PTO text has no `pl.{call.op.name}` {what}")
+        raise NoPtoError(f"this export has no words for `pl.{call.op.name}` {what}")
 
 
 # elementwise
@@ -197,7 +197,7 @@ def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     if b.shape == shape == a.shape:
         return w.op(f"t{word}", [a, b], _result(w, call, _both(w, a, b)))
     if shape not in (a.shape, b.shape):
-        raise NoPtoError("PTO text meets a column with a row only through a tile as large as both")
+        raise NoPtoError("this export meets a column with a row only through a tile as large as both")
     if a.shape == shape and word in _EXPANDS:
         return w.op(f"t{_axis(b)}expand{word}", [a, b], _result(w, call, a.valid))
     if a.shape == shape:

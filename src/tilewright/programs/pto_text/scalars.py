@@ -22,13 +22,13 @@ _COMPARED = {
 
 
 def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> Number:
-    """Write what a scalar op gives; NoPtoError for one that PTO text has no way to say."""
+    """Write what a scalar op gives; NoPtoError for one that this export has no words for."""
     if name == "not_":
         return w.number("arith.xori", [operands[0], w.constant(True, dt.BOOL)], dt.BOOL, "i1")
     if name == "neg":
         operands, name = [w.constant(0, dtype), operands[0]], "sub"
     if len(operands) != 2:
-        raise NoPtoError(f"PTO text has no `{name}` of a number")
+        raise NoPtoError(f"this export has no words for `{name}` of a number")
     common = _common(operands) if name in _COMPARED else dtype
     a, b = (converted(w, operand, common) for operand in operands)
     if (folded := _folded(w, name, a, b)) is not None:
@@ -42,7 +42,7 @@ def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> N
         return w.number("arith.subi", [a, w.number("arith.muli", [whole, b], common, kind)], common, kind)
     op = _OPS.get(name, ("", ""))[floats]
     if not op or element(common).startswith("ui"):
-        raise NoPtoError(f"PTO text has no `{name}` of {common}")
+        raise NoPtoError(f"this export has no words for `{name}` of {common}")
     return w.number(f"arith.{op}", [a, b], common, kind)
 
 
@@ -87,7 +87,7 @@ def _conversion(have: DataType, dtype: DataType) -> str:
     if dt.INDEX in (have, dtype) and not have.is_float() and not dtype.is_float():
         return "index_cast"
     if dt.INDEX in (have, dtype):
-        raise NoPtoError(f"PTO text does not convert {have} to {dtype} in one step")
+        raise NoPtoError(f"this export does not convert {have} to {dtype} in one step")
     if have.is_float() and dtype.is_float():
         return "extf" if have.bits < dtype.bits else "truncf"
     if have.is_float() or dtype.is_float():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
@@ -13,11 +11,7 @@ from tilewright.source import Span
 
 
 class NoPtoError(TilewrightError, NotImplementedError):
-    """Something that cannot be written down as PTO text."""
-
-
-READERS: list[Callable[[str], None]] = []
-"""What text is held to: `tilewright.pto` signs in what reads and verifies it, once somebody loads that."""
+    """Something that `as_pto` cannot write down as PTO text."""
 
 
 def located(message: str, span: Span) -> NoPtoError:
@@ -41,9 +35,9 @@ _BOXED = {
 
 
 def element(dtype: DataType) -> str:
-    """Return how an element type is spelled; NoPtoError where PTO has none such."""
+    """Return how an element type is spelled; NoPtoError where this export has none such."""
     if dtype not in _ELEMENTS:
-        raise NoPtoError(f"PTO text has no elements of {dtype}")
+        raise NoPtoError(f"this export has no words for elements of {dtype}")
     return _ELEMENTS[dtype]
 
 
