@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import tile_type
 from tilewright.pto.errors import PtoValidShapeError
@@ -42,8 +45,13 @@ def _example(line: str, rows: int = 16) -> str:
         "c": ACCUMULATOR.format("16x16xf32", f"{rows}x16"), "a": LEFT.format("16x32xf16", f"{rows}x32"),
         "b": "right32x16xf16", "x": "bias1x16xf32", "out": ACCUMULATOR.format("16x16xf32", f"{rows}x16"),
     }  # fmt: skip
-    given = ", ".join(f"%{name}: {type_}" for name, type_ in operands.items() if f"%{name}" in line)
-    return f"({given}); {line}"
+    return with_operands(operands, line)
+
+
+def with_operands(operands: Mapping[str, str], lines: str) -> str:
+    """Return lines of an example behind those of the operands that they name."""
+    given = ", ".join(f"%{name}: {type_}" for name, type_ in operands.items() if re.search(rf"%{name}\b", lines))
+    return f"({given}); {lines}"
 
 
 @declare(

@@ -6,8 +6,6 @@ columns, a row for each 32 rows of the right matrix and as many columns.
 
 from __future__ import annotations
 
-import re
-
 from tilewright.core.expr import Expr
 from tilewright.dtypes import FP32
 from tilewright.ops.builder import known
@@ -19,7 +17,7 @@ from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.products import ACCUMULATOR, LEFT
+from tilewright.pto.ops.products import ACCUMULATOR, LEFT, with_operands
 from tilewright.pto.product_laws import multiplied
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
@@ -66,8 +64,7 @@ def _example(lines: str, rows: int = 16) -> str:
         "m": f"{_SCALES.format('mat, 16x2')} = 1", "x": "bias1x32xf32",
         "out": ACCUMULATOR.format("16x32xf32", f"{rows}x32"),
     }  # fmt: skip
-    given = ", ".join(f"%{name}: {type_}" for name, type_ in operands.items() if re.search(rf"%{name}\b", lines))
-    return f"({given}); {lines}"
+    return with_operands(operands, lines)
 
 
 @declare(
