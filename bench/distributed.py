@@ -2,6 +2,7 @@
 
     python bench/distributed.py                                    # ranks are threads of this process
     torchrun --nproc-per-node 2 bench/distributed.py               # ranks are processes, beside gloo
+    TILEWRIGHT_TRANSPORT=messages torchrun --nproc-per-node 2 bench/distributed.py      # as on two machines
 
 Each row is the least of several rounds. `--plan` shows what planning takes as ranks grow, none of them running, and
 `--start` what the first call takes of four processes that find their programs in one cache, and of one alone.
@@ -16,10 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any, cast
 
+import numpy as np
 import torch
 
 import tilewright.language as pl
@@ -27,6 +30,7 @@ import tilewright.language.distributed as pld
 from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
 from tilewright.interpret.hosts import HostMachine
+from tilewright.programs.distributed.group import group_of
 from tilewright.runtime import RunConfig
 
 dist: Any = torch.distributed
@@ -270,6 +274,27 @@ def _sharded(*tensors: torch.Tensor) -> list[Any]:
     return [shards.from_local(each[rank : rank + 1], mesh, [Shard(0)]) for each in tensors]
 
 
+class _Echo:
+    """Answers messages with as many bytes as they ask for."""
+
+    def hear(self, source: int, numbers: Sequence[int], data: Any) -> Any:
+        return data if not numbers[0] else np.zeros(numbers[0], np.uint8)
+
+
+def messages() -> None:
+    """Show what messages between two processes take, and answers to them."""
+    group = group_of()
+    link, echo, peer = group.link(), _Echo(), 1 - group.rank
+    link.plans[0], link.timeout = echo, timedelta(seconds=60)
+    for size in (8, 1 << 16, 1 << 20, 1 << 22):
+        data = np.zeros(size, np.uint8)
+        dist.barrier()
+        sent = best(lambda data=data: link.send(peer, 0, [0], data), 60)
+        asked = best(lambda size=size: link.ask(peer, 0, [size], size), 60)
+        show(f"a message of {size} bytes", f"{1e6 * sent:.0f} us, an answer {1e6 * asked:.0f} us")
+    dist.barrier()
+
+
 def starts() -> None:
     """Show what the first call takes in each of four processes with a warm cache, and in one alone."""
     with tempfile.TemporaryDirectory() as cache:
@@ -330,6 +355,8 @@ def main() -> None:
     dispatches(config)
     collectives(config)
     products(config)
+    if dist.is_initialized() and not group_of().shares_memory:
+        messages()
 
 
 if __name__ == "__main__":

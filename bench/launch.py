@@ -27,6 +27,7 @@ from harness import Report, fresh_python, save
 
 import tilewright.language as pl
 from tilewright import pto
+from tilewright.runtime import RunConfig
 
 BATCH, SIZE, MANY = 300, 16, 8
 VIEW, PART, TILE = "!pto.tensor_view<?x?xf32>", "!pto.partition_tensor_view<16x16xf32>", "!pto.tile_buf<vec, 16x16xf32>"
@@ -40,6 +41,12 @@ RELATIVE = (
     ("jit, 3 torch tensors by name", "jit, 3 torch tensors", 2.0),
     ("jit, 2 torch tensors (returns)", "torch.add, allocating", 3.0),
     ("compiled program, 3 torch tensors", "jit, 3 torch tensors", 1.05),
+    ("jit, 3 torch tensors, config=", "jit, 3 torch tensors", 2.0),
+    ("compiled program, 3 torch tensors, config=", "compiled program, 3 torch tensors", 2.0),
+    ("jit, 3 torch tensors, on a timeline", "jit, 3 torch tensors", 3.0),
+    ("pto kernel, 3 torch tensors", "jit, 3 torch tensors", 1.2),
+    ("pto kernel, one tensor twice", "jit, 3 torch tensors", 1.2),
+    ("pto kernel, grid written out", "jit, 3 torch tensors", 1.2),
 )
 """What a call may cost at most, in terms of another; a twentieth is noise."""
 
@@ -95,24 +102,33 @@ PTO_ADD = f"""module {{
 """
 
 
-def pto_launch() -> Callable[..., Any]:
-    """Return the same kernel as PTO text, compiled, on one block."""
+def pto_kernel() -> Any:
+    """Return the same kernel as PTO text, compiled."""
     buffer: Any = pto.ptr(pto.f32, "gm")
 
     def add(x, y, out): ...  # pyright: ignore
 
     add.__annotations__ = {"x": buffer, "y": buffer, "out": buffer}
-    return pto.jit(source=PTO_ADD)(add).compile()[1, None]
+    return pto.jit(source=PTO_ADD)(add).compile()
 
 
 @dataclass
-class Named:
-    """A kernel whose arguments are given by name."""
+class Written:
+    """A kernel called in another way than by position, as the text says: `f` is the kernel, `a0` its first argument."""
 
-    kernel: Callable[..., Any]
+    kernel: Any
+    text: str
+    config: RunConfig | None = None
 
     def __call__(self, *args: Any) -> Any:
-        return self.kernel(*args)
+        return eval(self.text, self.names(args))
+
+    def names(self, args: tuple[Any, ...]) -> dict[str, Any]:
+        """Return what the text stands for."""
+        return {"f": self.kernel, "c": self.config, **{f"a{k}": value for k, value in enumerate(args)}}
+
+
+BY_NAME, CONFIGURED = "f(x=a0, y=a1, out=a2)", "f(a0, a1, a2, config=c)"
 
 
 def warmed(kernel: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
@@ -131,12 +147,22 @@ def contenders() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
     yield "jit, 3 torch tensors", warmed(add, (x, y, out)), (x, y, out)
     yield "jit, 3 NumPy arrays", warmed(add, arrays), arrays
     yield "jit, 8 torch tensors", warmed(add_many, many), many
-    yield "jit, 3 torch tensors by name", Named(warmed(add, (x, y, out))), (x, y, out)
+    yield "jit, 3 torch tensors by name", warmed(Written(add, BY_NAME), (x, y, out)), (x, y, out)
+    config, timeline = RunConfig(), RunConfig(trace=os.path.join(tempfile.mkdtemp(), "timeline.json"))
+    program = add.compile(x, y, out)
+    for name, each in (("config=", config), ("on a timeline", timeline)):
+        yield f"jit, 3 torch tensors, {name}", warmed(Written(add, CONFIGURED, each), (x, y, out)), (x, y, out)
+        call = warmed(Written(program, CONFIGURED, each), (x, y, out))
+        yield f"compiled program, 3 torch tensors, {name}", call, (x, y, out)
     yield "jit, 2 torch tensors (returns)", warmed(add, (x, y)), (x, y)
     yield "jit, 2 NumPy arrays (returns)", warmed(add, arrays[:2]), arrays[:2]
-    yield "compiled program, 3 torch tensors", warmed(add.compile(x, y, out), (x, y, out)), (x, y, out)
+    yield "compiled program, 3 torch tensors", warmed(program, (x, y, out)), (x, y, out)
     yield "compiled program, 3 NumPy arrays", warmed(add.compile(*arrays), arrays), arrays
-    yield "pto kernel, 3 torch tensors", warmed(pto_launch(), (x, y, out)), (x, y, out)
+    compiled = pto_kernel()
+    yield "pto kernel, 3 torch tensors", warmed(compiled[1, None], (x, y, out)), (x, y, out)
+    yield "pto kernel, one tensor twice", warmed(compiled[1, None], (x, x, out)), (x, x, out)
+    written = Written(compiled, "f[1, None](a0, a1, a2)")
+    yield "pto kernel, grid written out", warmed(written, (x, y, out)), (x, y, out)
     os.environ["TILEWRIGHT_DISPATCH"] = "python"
     yield "jit through Python, 3 torch tensors", warmed(add_in_python, (x, y, out)), (x, y, out)
     del os.environ["TILEWRIGHT_DISPATCH"]
@@ -206,11 +232,9 @@ def measured(rounds: int) -> dict[str, list[float]]:
 
 
 def timer(function: Callable[..., Any], args: tuple[Any, ...]) -> timeit.Timer:
-    words = [f"a{k}" for k in range(len(args))]
-    if isinstance(function, Named):
-        function, words = function.kernel, [f"{name}=a{k}" for k, name in enumerate(("x", "y", "out"))]
-    names = {f"a{k}": value for k, value in enumerate(args)} | {"f": function}
-    return timeit.Timer(f"f({', '.join(words)})", globals=names)
+    if not isinstance(function, Written):
+        function = Written(function, f"f({', '.join(f'a{k}' for k in range(len(args)))})")
+    return timeit.Timer(function.text, globals=function.names(args))
 
 
 def _mark(is_met: bool) -> str:

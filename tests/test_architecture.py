@@ -15,6 +15,7 @@ LAYERS = (  # each imports from itself and from those before it; the package's o
     *(
         "version",
         "notebook",
+        "named_tuples",
         "source",
         "arrays",
         "records",
@@ -115,6 +116,11 @@ def test_packages_below_the_public_faces_say_what_they_are_and_load_nothing() ->
 
 def test_every_module_belongs_to_a_layer() -> None:
     assert not [module for module in graph() if layer(module) not in LAYERS]
+
+
+def test_named_tuples_are_those_that_are_quick_to_declare() -> None:
+    slow = {m for m, tree in trees().items() for n in runs_on_import(tree) if "typing.NamedTuple" in imports(m, n)}
+    assert not slow
 
 
 def test_modules_do_not_import_each_other_in_a_cycle() -> None:

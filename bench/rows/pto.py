@@ -2,6 +2,8 @@
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
 # PTO declares parameters by values, which type checkers do not take for types.
 
+from functools import partial
+
 import torch
 from contest import EAGER, Contest, Field, Work
 from memory import output
@@ -143,17 +145,17 @@ def matmul_text(m: int = M, steps: int = K_STEPS, tile: int = TILE, step: int = 
 """
 
 
-def enter_matmul() -> Field:
-    @pto.jit(source=matmul_text())
+def enter_matmul(m: int = M, steps: int = K_STEPS, tile: int = TILE) -> Field:
+    @pto.jit(source=matmul_text(m, steps, tile))
     def product(a: BF16, b: BF16, c: F32): ...
 
-    depth = K_STEPS * STEP
-    a, b = torch.randn(M, depth).bfloat16(), torch.randn(depth, M).bfloat16()
-    text = output(M, M)
+    depth = steps * STEP
+    a, b = torch.randn(m, depth).bfloat16(), torch.randn(depth, m).bfloat16()
+    text = output(m, m)
     kernel = product.compile()
 
     def by_text() -> torch.Tensor:
-        kernel[(M // TILE) ** 2, None](a, b, text)
+        kernel[(m // tile) ** 2, None](a, b, text)
         return text
 
     expected = (a.double() @ b.double()).float()
@@ -167,11 +169,18 @@ def enter_matmul() -> Field:
 
 ROWS = (
     Contest(
-        f"swish {N}²", enter_swish, Work(bytes=2 * 4 * N * N), target=1 / 1.2, group=GROUP, subject=PTO, against=JIT,
+        f"swish {N}²", enter_swish, Work(bytes=2 * 4 * N * N), target=0.9, group=GROUP, subject=PTO, against=JIT,
         note="the same kernel as PTO text and through pl.jit; eager is `aten::silu.out`.",
     ),
     Contest(
-        f"bf16 matmul {M}x{K_STEPS * STEP}x{M}", enter_matmul, Work(flops=2 * M * M * K_STEPS * STEP), target=0.5,
+        f"bf16 matmul {M}x{K_STEPS * STEP}x{M}", enter_matmul, Work(flops=2 * M * M * K_STEPS * STEP), target=1.0,
         group=GROUP, subject=PTO, against=EAGER, note=f"{K_STEPS} steps of K into one aliased accumulator tile.",
+    ),
+    *(
+        Contest(
+            f"bf16 matmul 1024³, tiles of {tile}", partial(enter_matmul, 1024, 16, tile), Work(flops=2 * 1024**3),
+            target=1.0, group=GROUP, subject=PTO, against=EAGER, note="blocks below each other run as one.",
+        )
+        for tile in (128, 64)
     ),
 )  # fmt: skip

@@ -66,6 +66,10 @@ BODIES = {
     f"{OWN.format(0).replace('data', 'rows')}{OWN.format(1).replace('data', 'rows')}"
     "sent = pl.create_tensor([2, 1], dtype=pl.INT32)\nfor r in pl.range(2):\n    pl.write(sent, [r, 0], 1)\n"
     f"pld.tensor.all_to_all_v(rows, data, signal, sent, counts)\n{FIRST}",
+    "fetch": f"{PEER}{OWN.format(0)}pld.tensor.barrier(signal)\npeers = pld.part(data, peer)\npld.fetch(data, peers)\n"
+    "y = pl.store(pl.load(peers, [0, 0], [1, 8]), [0, 0], y)",
+    "send": f"{PEER}peers = pld.part(data, peer)\npl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], peers)\n"
+    f"pld.send(data, peers)\npld.tensor.barrier(signal)\n{FIRST}",
     "copies": f"{OWN.format(0)}pl.write(signal, [0, 0], pld.copies(pld.get_comm_ctx(data)))\n{FIRST}",
 }
 MORE = (
@@ -74,7 +78,7 @@ MORE = (
     ("signal, device", "signal, pld.window(more, [2, 1], dtype=pl.INT32), device"),
 )
 """What the frame has besides, where a window holds numbers of rows."""
-GROUPS = ("signals", "ranks", "window_buffers", "collectives", "transfers")
+GROUPS = ("signals", "ranks", "window_buffers", "collectives", "transfers", "distant")
 
 
 def ranked_kernel(spec: OpSpec, noun: str) -> str:

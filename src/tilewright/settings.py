@@ -14,7 +14,7 @@ NAMES = tuple(PREFIX + name for name in _CHANGING)
 KNOWN = (
     *_CHANGING,
     *("BUILD_DIR", "CACHE_DIR", "CACHE_LIMIT", "DISPATCH", "DRIFT", "LOADER", "RUN_ONLY", "SHARED_CACHE_DIRS"),
-    "VERIFY_LEVEL",
+    *("TRANSPORT", "VERIFY_LEVEL"),
 )
 """Every variable that is read, without what all of them begin with."""
 
@@ -98,6 +98,11 @@ def cuda_schedule() -> str:
 def native_dispatch() -> bool:
     """Return whether calls go through emitted machine code, from TILEWRIGHT_DISPATCH: native unless python."""
     return _choice("DISPATCH", "native", ("native", "python")) == "native"
+
+
+def transport() -> str:
+    """Return how processes reach windows, from TILEWRIGHT_TRANSPORT: `memory`, where all share it, or `messages`."""
+    return _choice("TRANSPORT", "memory", ("memory", "messages"))
 
 
 def own_loader() -> bool:

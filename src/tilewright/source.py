@@ -6,7 +6,9 @@ import linecache
 import sys
 from collections.abc import Mapping, Sequence
 from types import FrameType
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
+
+from tilewright.named_tuples import NamedTuple
 
 
 class Source:

@@ -26,6 +26,8 @@ from tilewright.programs.program import CompiledProgram
 def on_device(array: Array) -> Any:
     """Return a copy of an array as a tensor of the GPU."""
     torch: Any = import_module("torch")
+    if not array.size:
+        return torch.empty(array.shape, dtype=to_torch(from_numpy(array.dtype)), device="cuda")
     data = torch.frombuffer(bytearray(np.ascontiguousarray(array).tobytes()), dtype=torch.uint8).cuda()
     return data.view(to_torch(from_numpy(array.dtype))).reshape(array.shape)
 
@@ -33,6 +35,8 @@ def on_device(array: Array) -> Any:
 def from_device(tensor: Any, dtype: np.dtype[Any]) -> Array:
     """Return a copy of a tensor of the GPU as an array."""
     torch: Any = import_module("torch")
+    if not tensor.numel():
+        return np.empty(tuple(tensor.shape), dtype)
     data: Any = tensor.contiguous().reshape(-1).view(torch.uint8).cpu().numpy()
     return np.reshape(np.frombuffer(data.tobytes(), dtype), tuple(tensor.shape))
 

@@ -229,3 +229,30 @@ def test_a_saved_program_runs_where_there_is_neither_triton_nor_llvm(tmp_path: P
         [sys.executable, "-c", AGAIN, str(tmp_path)], capture_output=True, text=True, env=os.environ, check=False
     )
     assert found.stdout.strip().endswith("ran"), found.stderr
+
+
+WARM = """
+import sys
+import torch
+import tilewright.language as pl
+
+@pl.jit
+def twice(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [16, 64]) * 2.0, [0, 0], out)
+    return out
+
+x = torch.rand(16, 64, device="cuda")
+assert torch.equal(twice(x), x * 2)
+print(*sorted({"triton", "llvmlite"} & {*sys.modules}))
+"""
+
+
+def test_a_process_that_finds_a_program_kept_imports_neither_triton_nor_llvm(tmp_path: Path) -> None:
+    script, there = tmp_path / "warm.py", {**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path / "kept")}
+    script.write_text(WARM)
+    said: list[str] = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=there, check=True)
+        said.append(done.stdout.strip())
+    assert said == ["llvmlite triton", ""]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tilewright.language as pl
-from tilewright.call.tracing import trace_to
+from tilewright.call.timelines import trace_to
 from tilewright.runtime import RunConfig
 from tilewright.tools import cli
 

@@ -16,6 +16,7 @@ from property import test_parser_survives as kernels
 from property import undefined
 from property.mutations import TEXTS, mutated
 from property.native import check, check_errors, named, quietly
+from property.online_folds import check_fold, fold
 from property.product_grids import grid, in_small_tiles
 from property.programs import program
 from property.survival import fates
@@ -26,6 +27,7 @@ from property.test_round_trip import check_stage
 from property.test_steps import check_steps
 from property.ways import covered
 
+from tilewright.backends.cpu.compute import streaming
 from tilewright.errors import ExecutionError, KernelError
 from tilewright.passes import widen
 from tilewright.passes.pipeline import DEFAULT
@@ -42,6 +44,16 @@ def _product_grid(number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(widen, "widened", in_small_tiles)
         check(grid(Random(number).randint), f"grid {number}")
+
+
+def _online_fold(number: int) -> None:
+    check_fold(fold(Random(number).randint), f"fold {number}")
+
+
+def _streamed(number: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming, "STREAMED", 0)
+        _with_program(check, 40)(number)
 
 
 def _every_use(number: int) -> None:
@@ -118,7 +130,9 @@ CAMPAIGNS: dict[str, Campaign] = {
     "op": _about_an_op,  # random programs about each op: native code against the interpreter
     "program": _with_program(check, 80),  # large ones
     "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
+    "streamed": _streamed,  # with all outputs taken for large ones, which are written past the caches
     "grid": _product_grid,  # grids of products in the machine's tiles
+    "fold": _online_fold,  # attention in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone
     "steps": _with_program(_quiet(check_steps), 80),  # programs run line by line

@@ -1,4 +1,5 @@
-"""Random programs of puts, gets, stores and signals: native threads do what the interpreter does.
+"""Random programs of puts, gets, stores and signals: native threads, and processes that share nothing, do what the
+interpreter does.
 
 Ranks write in one round and read in the next, with a barrier between them, so that one answer is right: in a round
 each write of a rank goes to a row of its own, at a peer that is no other rank's.
@@ -6,16 +7,22 @@ each write of a rank goes to a row of its own, at a peer that is no other rank's
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
+from processes import launched
 
 import tilewright.language as pl
 from tilewright import ir
+from tilewright.core.program import Program
 from tilewright.ir.distributed_compiled_program import DistributedConfig
+from tilewright.passes import distant
 
 RANKS, ROWS, COLUMNS = 3, 6, 40
+SEEDS = range(4)
+"""Of the programs that processes run."""
 
 HEAD = f"""
 import tilewright.language.distributed as pld
@@ -104,9 +111,23 @@ class Writer:
         )
 
 
+def parsed(seed: int) -> Program:
+    made = pl.parse(Writer(seed).text())
+    assert isinstance(made, Program)
+    return made
+
+
+def result(program: Program, seed: int, platform: str) -> np.ndarray:
+    """Return what a program gives for its own numbers."""
+    x = np.random.default_rng(seed).standard_normal((RANKS, ROWS, COLUMNS)).astype(np.float32)
+    y = np.zeros_like(x)
+    ir.compile(program, platform=platform, distributed_config=DistributedConfig(range(RANKS)))(x, y)
+    return y
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_random_program_of_ranks_gives_one_result(seed: int) -> None:
-    program = pl.parse(Writer(seed).text())
+    program = parsed(seed)
     x = np.random.default_rng(seed).standard_normal((RANKS, ROWS, COLUMNS)).astype(np.float32)
     results: list[np.ndarray] = []
     for platform in ("interpret", "cpu"):
@@ -115,3 +136,21 @@ def test_a_random_program_of_ranks_gives_one_result(seed: int) -> None:
             results.append(np.zeros_like(x))
             compiled(x, results[-1])
     assert all(np.array_equal(results[0], each) for each in results[1:])
+
+
+def test_a_program_for_distant_ranks_means_the_same() -> None:
+    for seed in range(8):
+        program = parsed(seed)
+        assert np.array_equal(result(program, seed, "interpret"), result(distant.run(program), seed, "interpret"))
+
+
+def test_random_programs_of_processes_that_share_nothing_give_the_same(tmp_path: Path) -> None:
+    for said in launched(RANKS, tmp_path, Path(__file__), "messages"):
+        assert said.splitlines() == [f"seed {seed}: right" for seed in SEEDS], said
+
+
+if __name__ == "__main__":
+    for seed in SEEDS:
+        program = parsed(seed)
+        is_right = np.array_equal(result(program, seed, "interpret"), result(program, seed, "cpu"))
+        print(f"seed {seed}: {'right' if is_right else 'wrong'}", flush=True)

@@ -12,12 +12,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from importlib import import_module
 from time import perf_counter_ns
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
 from tilewright.dtypes import DataType
 from tilewright.errors import ArtifactError, ExportError
 from tilewright.forks import undivided
+from tilewright.named_tuples import NamedTuple
 from tilewright.records import record
 from tilewright.source import Span
 
@@ -247,6 +248,10 @@ class Backend(ABC):
 
     def options(self, *, is_checked: bool = False) -> Options:
         """Return what the settings say now; programs that are checked report turns that race, where it can."""
+        return None
+
+    def begin(self) -> None:
+        """Get ready for a compilation that is certain, in a thread, beside what comes before it."""
         return None
 
     @abstractmethod

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tilewright.forks import Lock, undivided
@@ -14,6 +15,7 @@ from tilewright.forks import Lock, undivided
 if TYPE_CHECKING:
     from tilewright.call.targets import Learned
     from tilewright.call.warm import Warm
+    from tilewright.keep.reads import ReadSet
 
 SOON, LATE = 3, 100
 """The call from which on others like it do without Python: where LLVM is loaded, and where that may have to load it."""
@@ -31,11 +33,14 @@ class Backoff:
         self._is_over = False
         self._warm: Warm | None = None
 
-    def look(self, warm: Callable[[], Warm], learned: Callable[[], Learned | None]) -> None:
+    def look(
+        self, warm: Callable[[], Warm], learned: Callable[[], Learned | None], reads: ReadSet | None = None
+    ) -> None:
         """Let calls like one that went well be learned, where that is worth it and nobody else is at it.
 
-        `warm` makes what takes such calls. ImportError of either says that they never can be taken: there is neither
-        LLVM nor machine code that it has made before, or the program is not one that a dispatcher calls.
+        It ran what was made from some `reads`, where there were any. `warm` makes what takes such calls. ImportError of
+        either says that they never can be taken: there is neither LLVM nor machine code that it has made before, or the
+        program is not one that a dispatcher calls.
         """
         self._calls += 1
         self._wait = self._wait or (SOON if sys.modules.get("llvmlite") is not None else LATE)
@@ -44,14 +49,21 @@ class Backoff:
         is_new = False
         try:
             with undivided():
-                is_new = self._learn(warm, learned)
+                is_new = self._learn(warm, learned, reads)
         except ImportError:
             self._is_over = True
         finally:
             _lock.release()
         self._calls, self._wait = 0, 1 if is_new else min(2 * self._wait, LONGEST)
 
-    def _learn(self, warm: Callable[[], Warm], learned: Callable[[], Learned | None]) -> bool:
+    def forget(self) -> None:
+        """Let all calls be counted again, and none be taken; what another thread learns meanwhile is waited for."""
+        with _lock:
+            if self._warm is not None:
+                self._warm.leave()
+            self._warm, self._calls, self._wait = None, 0, 0
+
+    def _learn(self, warm: Callable[[], Warm], learned: Callable[[], Learned | None], reads: ReadSet | None) -> bool:
         """Return whether calls like one go without Python from now on, and have not before."""
         from tilewright.call.guards import Guards
         from tilewright.call.warm import is_native
@@ -60,7 +72,7 @@ class Backoff:
             raise ImportError
         self._warm = self._warm or warm()
         call = learned()
-        return call is not None and self._warm.learn(call, Guards)
+        return call is not None and self._warm.learn(call, Guards if reads is None else partial(Guards.of, reads))
 
 
 _lock = Lock()

@@ -19,7 +19,7 @@ from tilewright.native.loader import Loaded, load
 from tilewright.native.machines import here
 from tilewright.native.target import llvm_files, own_baseline
 
-FASTCALL_WITH_KEYWORDS = 0x82
+FASTCALL_WITH_KEYWORDS, ONE_ARGUMENT = 0x82, 0x08
 DISPATCHER = "dispatcher"
 
 
@@ -49,11 +49,12 @@ def is_available() -> bool:
 
 
 @cache
-def _code() -> tuple[Loaded, _MethodDef]:
-    """Return the dispatcher's code, mapped for the life of the process, and how Python knows it."""
+def _code() -> tuple[Loaded, _MethodDef, _MethodDef]:
+    """Return the dispatcher's code, mapped for the life of the process, and how Python knows calls and items."""
     symbols = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON}
     loaded = load(_object(), symbols).pin()
-    return loaded, _MethodDef(b"kernel", loaded.address("dispatch"), FASTCALL_WITH_KEYWORDS, None)
+    dispatch = _MethodDef(b"kernel", loaded.address("dispatch"), FASTCALL_WITH_KEYWORDS, None)
+    return loaded, dispatch, _MethodDef(b"__getitem__", loaded.address("item"), ONE_ARGUMENT, None)
 
 
 def _object() -> bytes:
@@ -77,7 +78,18 @@ _lock = Lock()
 def builtin(state: Any) -> Callable[..., Any]:
     """Return the function that dispatches by a state, and keeps it."""
     with _lock:
-        _, method = _code()
+        _, method, _ = _code()
+    return _function(method, state)
+
+
+def item_builtin(state: Any) -> Callable[..., Any]:
+    """Return the function that finds items by a state, and keeps it."""
+    with _lock:
+        _, _, method = _code()
+    return _function(method, state)
+
+
+def _function(method: _MethodDef, state: Any) -> Callable[..., Any]:
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return new(ctypes.addressof(method), state, None)

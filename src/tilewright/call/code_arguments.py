@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.call.code import NO, NULL, YES, Code
+from tilewright.call.code import NO, NULL, OBJECT_TYPE, YES, Code
 from tilewright.call.words import (
     BOOL,
+    CONFIGURED,
     DEVICE_KIND,
     DEVICE_NUMBER,
     FLOAT,
@@ -319,6 +320,28 @@ def _gather(module: Module) -> None:
     c.done(Value(I1, YES))
 
 
+def _configured(module: Module) -> None:
+    """Write `@configured(state, config, frame, key)`: a configuration's options as the last words of a key.
+
+    Each is what a slot refers to at this moment, an object that an entry of this key keeps; no where it is none of the
+    class that is read.
+    """
+    state, config, frame, key = (Value(PTR, f"%{n}") for n in ("state", "config", "frame", "key"))
+    c = Code(module, "configured", [state, config, frame, key], I1, NO)
+    with c.alternative(c.compare("icmp eq", config, NULL)):
+        c.do(f"ret i1 {YES}")
+    with c.alternative(c.compare("icmp eq", c.number(config), c.word(state, State.NONE))):
+        c.do(f"ret i1 {YES}")
+    c.refuse(c.is_not(c.word(config, OBJECT_TYPE), c.word(state, State.CONFIG_TYPE)))
+    words = c.word(frame, Frame.KEY)
+    with c.loop(i64(0), c.word(state, State.OPTIONS), i64(1)) as index:
+        place = c.word(c.word(state, State.OPTION_TABLE, PTR), index)
+        c.put(key, c.op("add", words, index), c.at(config, place))
+    c.put(frame, Frame.KEY, c.op("add", words, c.word(state, State.OPTIONS)))
+    c.put(key, 0, c.op("or", c.word(key, 0), i64(CONFIGURED)))
+    c.done(Value(I1, YES))
+
+
 def _overlaps(module: Module) -> None:
     """Write `@apart(frame, ranges)`: whether no tensor that is written may share memory with another."""
     frame, ranges = Value(PTR, "%frame"), Value(PTR, "%ranges")
@@ -336,4 +359,4 @@ def _overlaps(module: Module) -> None:
     c.done(Value(I1, YES))
 
 
-ARGUMENTS = _flatten, _spread, _overlaps, _recorded, _pack, _argument, _gather
+ARGUMENTS = _flatten, _spread, _overlaps, _recorded, _pack, _argument, _gather, _configured

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.call.code import NO, YES, Code
-from tilewright.call.words import HASH_SEED, Entry, Frame, Group, Probe, State, Watch
+from tilewright.call.code import NO, OBJECT_TYPE, TUPLE_ITEMS, TUPLE_SIZE, YES, Code
+from tilewright.call.words import HASH_SEED, Entry, Frame, Group, Items, Probe, State, Watch
 from tilewright.native.llvm import I1, I64, PTR, Module, Value, i64
 
 
@@ -125,7 +125,35 @@ def _holds(module: Module) -> None:
         c.refuse(c.negated(c.call(I1, "watch", watch)))
     with c.each(c.word(entry, Entry.PROBES), c.word(entry, Entry.PROBE_TABLE, PTR), 4) as probe:
         c.refuse(c.negated(c.call(I1, "probe", probe)))
+    ready = c.word(entry, Entry.READY, PTR)
+    with c.when(c.is_not(ready, Value(PTR, "null"))):
+        c.refuse(c.compare("icmp eq", c.value(I64, f"call i64 {ready.ref}()"), i64(0)))
     c.done(Value(I1, YES))
 
 
-LOOKUPS = _watch, _probe, _holds, _watched, _find
+def _item(module: Module) -> None:
+    """Write `@item(self, spec)`, what CPython calls for `thing[number, None]`; the fallback takes all other specs."""
+    self, spec = Value(PTR, "%self"), Value(PTR, "%spec")
+    c = Code(module, "item", [self, spec], PTR, "")
+    c.head = c.head.replace("internal ", "")
+    state = c.word(self, 2, PTR)  # where the words of a ctypes array lie
+    c.refuse(c.is_not(c.word(spec, OBJECT_TYPE), c.word(state, Items.TUPLE)))
+    c.refuse(c.is_not(c.word(spec, TUPLE_SIZE), i64(2)))
+    number, other = c.word(spec, TUPLE_ITEMS, PTR), c.word(spec, TUPLE_ITEMS + 1)
+    c.refuse(c.is_not(other, c.word(state, Items.NONE)))
+    c.refuse(c.is_not(c.word(number, OBJECT_TYPE), c.word(state, Items.INT)))
+    whole = c.call(I64, "PyLong_AsLongLongAndOverflow", number, c.frame_bytes(8))  # no item has the -1 of too large
+    with c.each(c.word(state, Items.COUNT), c.word(state, Items.TABLE, PTR), 2) as pair:
+        with c.alternative(c.compare("icmp eq", c.word(pair, 0), whole)):
+            item = c.word(pair, 1, PTR)
+            c.invoke("Py_IncRef", item)
+            c.do(f"ret {item}")
+    c.do(f"br label %{c.out}")
+    c.begin(c.out)
+    given, null = c.frame_bytes(8), Value(PTR, "null")
+    c.put(given, 0, spec)
+    fallback = c.word(state, Items.FALLBACK, PTR)
+    c.finish(c.call(PTR, "PyObject_VectorcallDict", fallback, given, i64(1), null))
+
+
+LOOKUPS = _watch, _probe, _holds, _watched, _find, _item

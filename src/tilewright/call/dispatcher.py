@@ -15,18 +15,19 @@ from typing import Any
 from tilewright import settings
 from tilewright.arrays import np
 from tilewright.call.builtin import builtin
-from tilewright.call.guards import field_offset
+from tilewright.call.guards import field_offset, slot_offset
 from tilewright.call.tables import Lookup, StateWords, Target, address, environment, numpy_dtypes, watch_words, words
 from tilewright.call.targets import Callee, Learned
 from tilewright.call.torch_layout import forward_level, torch_layout, uses_cuda
 from tilewright.call.words import IN_PLACE, State
+from tilewright.call.written import CONFIG, Configured
 from tilewright.frontend.value_keys import MISSING
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import openmp, parallel_address
 from tilewright.records import record
 
 LIMIT = 1024
-"""How many return-style calls one dispatcher knows, each with its shapes."""
+"""How many return-style and configured calls one dispatcher knows, each with its shapes and options."""
 
 
 @record
@@ -43,7 +44,8 @@ class Parameter:
 class Dispatcher:
     """The programs of one callable as machine code finds them.
 
-    `function` is whose defaults stand in for arguments; programs have so many `leading` words before those.
+    `function` is whose defaults stand in for arguments; programs have so many `leading` words before those. Calls may
+    be `configurable`, by a keyword that is no parameter's.
     """
 
     def __init__(
@@ -52,11 +54,12 @@ class Dispatcher:
         fallback: Callable[..., Any],
         function: FunctionType | None = None,
         leading: int = 0,
+        configurable: bool = False,
     ) -> None:
         self._callees: list[Callee] = []
         self._lookup = Lookup()
         self._surroundings = surroundings()
-        self._returning = 0
+        self._bounded = 0
         self._keep: list[Any] = [fallback, self._failed]
         self._builtin: Callable[..., Any] | None = None
         self.state: Any = StateWords()
@@ -64,6 +67,7 @@ class Dispatcher:
         filled: dict[State, int] = {
             State.PARAMS: len(parameters),
             State.LEADING: leading,
+            State.CONFIG_NAME: id(sys.intern(CONFIG)) if configurable else 0,
             State.FALLBACK: id(fallback),
             State.FAILED: id(self._keep[1]),
             State.NDARRAY: id(np.ndarray),
@@ -107,12 +111,23 @@ class Dispatcher:
         if call.callee not in self._callees:
             self._callees.append(call.callee)
         if target.key[0] != IN_PLACE:
-            self._returning += 1
-            if self._returning > LIMIT:
+            self._bounded += 1
+            if self._bounded > LIMIT:
                 self._lookup.forget(self.state)
-                self._returning = 1
+                self._bounded = 1
+        if call.config is not None and not self.state[State.CONFIG_TYPE]:
+            self._read(call.config)
         self.state[State.WRITTEN] |= call.written
         self._lookup.put(self._callees.index(call.callee), target, self.state)
+
+    def _read(self, config: Configured) -> None:
+        """Let machine code read configurations of a class, where it has only slots."""
+        places = [slot_offset(config.kind, name) for name in config.names]
+        found = [place for place in places if place is not None]
+        if len(found) == len(places):
+            self._keep += [config.kind, table := words(found)]
+            self.state[State.OPTIONS], self.state[State.OPTION_TABLE] = len(found), address(table)
+            self.state[State.CONFIG_TYPE] = id(config.kind)
 
     def _failed(self, number: int, buffers: int, callee: int, *numbers: int) -> None:
         """Raise what a program did wrong, after freeing what it had made."""

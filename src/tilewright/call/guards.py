@@ -20,7 +20,7 @@ from functools import cache
 from inspect import getattr_static
 from operator import is_not
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tilewright.call.words import Probe
 from tilewright.dtypes import DataType
@@ -29,6 +29,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver
 from tilewright.frontend.value_keys import MISSING, kind_of, value_key
 from tilewright.keep.reads import ReadSet
+from tilewright.named_tuples import NamedTuple
 from tilewright.records import mutable
 
 
@@ -289,6 +290,17 @@ def version_of(holder: dict[Any, Any]) -> int:
     """Return a number that changes with every change of a dict, 0 where there is none."""
     place = version_offset()
     return ctypes.c_int64.from_address(id(holder) + place).value if place else 0
+
+
+@cache
+def slot_offset(kind: type[Any], name: str) -> int | None:
+    """Return where in objects of a class what a slot refers to lies, None where it is no slot."""
+    if not isinstance(vars(kind).get(name), MemberDescriptorType):
+        return None
+    sample, value = object.__new__(kind), object()
+    setattr(sample, name, value)
+    words = (ctypes.c_int64 * (sample.__sizeof__() // 8)).from_address(id(sample))
+    return 8 * list(words).index(id(value))
 
 
 @cache

@@ -6,7 +6,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.abi import Number, scalar_result, scalar_word, tensor_result, word_count
@@ -19,7 +19,7 @@ from tilewright.call.frameworks import NUMPY, Framework, array_of, framework_of
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.producers import PRODUCERS
 from tilewright.call.thread_limit import thread_count
-from tilewright.call.tracing import CURRENT, Trace
+from tilewright.call.tracing import CURRENT, Tracing
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.dtypes import to_torch
@@ -28,9 +28,6 @@ from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_wor
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
 from tilewright.records import record
-
-if TYPE_CHECKING:  # which only traced calls need
-    pass
 
 
 @record
@@ -194,13 +191,13 @@ def error_numbers(context: Any) -> list[int]:
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     """Return what an entry returns; ExecutionError for what the program did wrong."""
-    staged, native, trace = Staged.of(bound), native.on(device_of(bound)), CURRENT.get()
-    words, native = staged.room(), native if trace is None else native.traced()
-    if trace is None:
+    staged, native, tracing = Staged.of(bound), native.on(device_of(bound)), CURRENT.get()
+    words, native = staged.room(), native if tracing is None else native.traced()
+    if tracing is None:
         around = context(native)
         native.calls[bound.entry.name](words, around)
     else:
-        around = _run_traced(trace, native, bound.entry.name, words)
+        around = _run_traced(tracing, native, bound.entry.name, words)
     try:
         if around[Context.ERROR]:
             native.finish(bound.entry.name, around[Context.ERROR], 0, error_numbers(around))
@@ -210,18 +207,14 @@ def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
         native.finish(bound.entry.name, 0, around[Context.BUFFERS])
 
 
-def _run_traced(trace: Trace, native: HostProgram, name: str, words: Any) -> Any:
-    """Run an entry whose chunks a timeline shows; return the context it ran in."""
-    from tilewright.native.traced_regions import recorder
-
-    threads = thread_count()
-    found = recorder(parallel_address(threads, native.emit))
-    around, call = _context(native, found.address, threads), native.calls[name]
-    begin = trace.begun(native.timeline)
-    try:
-        call(words, around)
-    finally:
-        trace.ended(name, begin, found, native.loaded.addresses)
+def _run_traced(tracing: Tracing, native: HostProgram, name: str, words: Any) -> Any:
+    """Run an entry that a timeline shows with its chunks; return the context it ran in."""
+    threads, tracing.is_noted = thread_count(), True
+    if native.timeline is not None:
+        tracing.trace.read(native.timeline)
+    found = tracing.trace.recorder(native, parallel_address(threads, native.emit))
+    around = _context(native, found.address, threads)
+    found.enter(words, around, native.address(name))
     return around
 
 

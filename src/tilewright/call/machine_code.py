@@ -55,7 +55,7 @@ def _arrange(module: Module) -> None:
 
     In place every parameter has one; a return-style call gives its inputs, and nothing for its outputs. Defaults are
     taken as the function has them at this moment, and only such as are copied at once: whoever replaces them meanwhile
-    takes no argument away.
+    takes no argument away. Behind the parameters lies the configuration, where the call has one.
     """
     state, args, names, placed = (Value(PTR, f"%{n}") for n in ("state", "args", "names", "placed"))
     count, style = Value(I64, "%count"), Value(I64, "%style")
@@ -66,6 +66,7 @@ def _arrange(module: Module) -> None:
     c.refuse(c.compare("icmp sgt", count, c.select(is_returning, *limits)))
     order = c.select(is_returning, c.word(state, State.INPUT_TABLE, PTR), c.word(state, State.PLACE_TABLE, PTR))
     outputs = c.word(state, State.OUTPUTS)
+    c.put(placed, MAX_PARAMS, NULL)
     with c.loop(i64(0), params, i64(1)) as index:
         c.put(placed, index, NULL)
     with c.loop(i64(0), count, i64(1)) as index:
@@ -79,7 +80,8 @@ def _arrange(module: Module) -> None:
             with c.loop(i64(0), params, i64(1)) as place:
                 same = c.compare("icmp eq", c.word(table, place, PTR), name)
                 c.store(c.select(same, place, c.load(I64, found, 8)), found, 8)
-            place = c.load(I64, found, 8)
+            is_config = c.compare("icmp eq", c.word(state, State.CONFIG_NAME, PTR), name)
+            place = c.select(is_config, i64(MAX_PARAMS), c.load(I64, found, 8))
             c.refuse(c.compare("icmp slt", place, i64(0)))
             c.refuse(c.is_not(c.word(placed, place, PTR), NULL))
             c.refuse(c.op("and", is_returning, _bit(c, outputs, place)))
@@ -169,17 +171,17 @@ def _run(module: Module) -> None:
     with c.when(c.is_not(c.word(entry, Entry.THREADS), i64(0))):
         c.put(context, Context.PARALLEL, c.word(entry, Entry.PARALLEL))
         c.put(context, Context.THREADS, c.word(entry, Entry.THREADS))
-    function = c.word(entry, Entry.FUNCTION, PTR)
+    function, program = c.word(entry, Entry.FUNCTION, PTR), c.word(entry, Entry.PROGRAM, PTR)
     large = c.compare("icmp sge", c.word(frame, Frame.BYTES), i64(RELEASE_BYTES))
     alone, shared, end = c.label("alone"), c.label("shared"), c.label("end")
     c.do(f"br {large}, label %{alone}, label %{shared}")
     c.begin(alone)
     thread = c.call(PTR, "PyEval_SaveThread")
-    c.do(f"call void {function.ref}({launch}, {context})")
+    c.do(f"call void {function.ref}({launch}, {context}, {program})")  # which a program ignores
     c.invoke("PyEval_RestoreThread", thread)
     c.do(f"br label %{end}")
     c.begin(shared)
-    c.do(f"call void {function.ref}({launch}, {context})")
+    c.do(f"call void {function.ref}({launch}, {context}, {program})")
     c.do(f"br label %{end}")
     c.begin(end)
     c.finish()
@@ -215,7 +217,8 @@ def _dispatch(module: Module) -> None:
     c.head = c.head.replace("internal ", "")
     state = c.word(self, 2, PTR)  # the pointer of a capsule
     _count_active(c, state, 1)
-    placed = c.frame_bytes(8 * MAX_PARAMS)
+    placed = c.frame_bytes(8 * (MAX_PARAMS + 1))
+    c.put(placed, MAX_PARAMS, NULL)
     values, style = _arranged(c, state, (args, count, names), placed)
     ask = c.word(state, State.GET_THREADS, PTR)
     with c.when(c.is_not(ask, NULL)):
@@ -228,6 +231,7 @@ def _dispatch(module: Module) -> None:
     launch = c.frame_bytes(8 * (LAUNCH_WORDS + RESULT_WORDS))
     ranges, context = c.frame_bytes(24 * MAX_PARAMS), c.frame_bytes(8 * len(Context))
     c.refuse(c.negated(c.call(I1, "gather", state, values, style, frame, key, launch, ranges)))
+    c.refuse(c.negated(c.call(I1, "configured", state, c.word(placed, MAX_PARAMS, PTR), frame, key)))
     entry = c.call(PTR, "find", state, frame, key)
     c.refuse(c.compare("icmp eq", entry, NULL))
     is_made = c.is_not(c.word(entry, Entry.MAKERS), i64(0))

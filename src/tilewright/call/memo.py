@@ -8,141 +8,52 @@ everything that can change between two such calls has been looked at. All others
 
 from __future__ import annotations
 
-import ctypes
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import permutations
 from types import FunctionType
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from tilewright import settings
 from tilewright.arrays import np
-from tilewright.backends.abi import scalar_word, word_count
+from tilewright.backends.abi import scalar_word
 from tilewright.call.argument import Argument
 from tilewright.call.dispatcher import LIMIT, Parameter, surroundings, watched_by_all
 from tilewright.call.frameworks import argument_of, is_tensor
 from tilewright.call.guards import Guards
-from tilewright.call.launch import error_numbers, room
+from tilewright.call.ready import MISSED, Ready, ReadyTensor
 from tilewright.call.tables import Target
-from tilewright.call.targets import Callee, Learned, scalar_key
-from tilewright.call.torch_state import is_traced, storage_address
+from tilewright.call.targets import Learned, scalar_key
+from tilewright.call.torch_state import is_traced
+from tilewright.call.written import CONFIG, Configured, Written
 from tilewright.core.region import overlaps_itself
 from tilewright.core.types import ScalarType, Type
 from tilewright.dtypes import round_scalar
-from tilewright.native.context import NUMBERS, Context, context_words
+from tilewright.native.context import context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
-from tilewright.records import entity, mutable
-
-Written: TypeAlias = "tuple[Sequence[Any], Mapping[str, Any]]"
-"""A call as it was written: its arguments by position, and by name."""
-
-_MISSED = object()
-ERROR, BUFFERS = Context.ERROR.value, Context.BUFFERS.value
-
-
-@entity
-class _Tensor:
-    """One tensor of a call: its parameter, where its address goes, and where its bytes lie from there."""
-
-    parameter: int
-    place: int
-    size: int
-    low: int
-    high: int
-    is_written: bool
-    is_array: bool
-
-    def storage_address(self) -> Callable[[Any], int] | None:
-        """Return what tells where a tensor's storage begins, None where it is asked for its own address."""
-        return None if self.is_array or self.is_written else storage_address()
-
-
-@mutable
-class _Ready:
-    """A call that can be made again: where its arguments come from, its words, and what must hold."""
-
-    target: Target
-    callee: Callee
-    sources: Sequence[int]
-    """By parameter: the number of an argument; -1 for a default, or an output to be made."""
-    defaults: tuple[Any, ...] | None
-    """Those of the last parameters, as the function had them."""
-    tensors: Sequence[_Tensor]
-    words: Sequence[int]
-    context: Sequence[int]
-
-    def __post_init__(self) -> None:
-        self.is_plain = [*self.sources] == [*range(len(self.sources))] and not self.target.makers
-        self.padded = [*[None] * (len(self.sources) - len(self.defaults or ())), *(self.defaults or ())]
-        self.holds = self.target.guards.hold
-        self.run = self.callee.native.calls[self.callee.entry.name]
-        self.results = word_count(*self.callee.entry.return_types)
-        self.places = [(t.parameter, t.place, t.size, t.high, t.is_array, t.storage_address()) for t in self.tensors]
-        self.apart = [*_meetings(self.tensors)]
-        """Two tensors that may not meet, by number, and between which distances of their addresses they would."""
-        self.back = self.target.returns[0] if len(self.target.returns) == 1 else None
-        self.rooms: list[Any] = []
-        """What calls that are over have left: words and a context, to be used again."""
-
-    def values(self, given: Sequence[Any]) -> Sequence[Any]:
-        """Return the arguments by parameter, with new outputs where they are left out."""
-        if self.is_plain:
-            return given
-        values = [given[k] if k >= 0 else default for k, default in zip(self.sources, self.padded, strict=True)]
-        for make, place, number in self.target.makers:
-            values[place] = make() if number < 0 else make().zero_()
-        return values
-
-    def launched(self, values: Sequence[Any]) -> Any:
-        """Return what a call gives, or that memory is not what it must be."""
-        held = self.rooms.pop() if self.rooms else self._room()
-        words, context, (start, around) = held
-        addresses: list[int] = []
-        for parameter, place, size, high, is_array, begins in self.places:
-            value = values[parameter]
-            if is_array:
-                address = value.__array_interface__["data"][0]
-            else:
-                offset = value.storage_offset() * size
-                if offset + high > value.untyped_storage().nbytes():  # its memory is gone
-                    return _MISSED
-                address = value.data_ptr() if begins is None else begins(value) + offset
-            if address % size:
-                return _MISSED
-            words[place] = address
-            addresses.append(address)
-        for one, other, low, high in self.apart:
-            if low < addresses[other] - addresses[one] < high:
-                return _MISSED
-        self.run(start, around)
-        if context[ERROR] or context[BUFFERS]:
-            self.callee.finish(context[ERROR], context[BUFFERS], error_numbers(context))
-        else:
-            self.rooms.append(held)
-        if self.back is not None:
-            return values[self.back]
-        return tuple([values[place] for place in self.target.returns]) or None
-
-    def _room(self) -> tuple[Any, Any, tuple[int, int]]:
-        words, context = room(self.words, self.results), room(self.context, len(NUMBERS))
-        return words, context, (ctypes.addressof(words), ctypes.addressof(context))
 
 
 class Memo:
     """The calls of one callable as Python finds them; `function` is whose defaults stand in for arguments."""
 
     def __init__(
-        self, parameters: Sequence[Parameter], fallback: Callable[..., Any], function: FunctionType | None = None
+        self,
+        parameters: Sequence[Parameter],
+        fallback: Callable[..., Any],
+        function: FunctionType | None = None,
+        configurable: bool = False,
     ) -> None:
         self._parameters = parameters
         self._fallback = fallback
         self._function = function
-        self._known: dict[Any, _Ready] = {}
-        self._last: tuple[Callable[[Sequence[Any]], bool], _Ready | None] = (_nothing, None)
+        self._configurable = configurable
+        self._configured: Configured | None = None
+        """How configurations are read, None before a call with one was learned."""
+        self._known: dict[Any, Ready] = {}
+        self._last: tuple[Callable[[Sequence[Any]], bool], Ready | None] = (_nothing, None)
         """The call that was made last, and whether some arguments are like its own."""
         self._surroundings, self._holds = surroundings(), Guards(watched_by_all()).hold
         self._threads = settings.num_threads()
@@ -156,47 +67,63 @@ class Memo:
 
     def entrance(self) -> Callable[..., Any]:
         """Return the function to call."""
-        taken, fallback = self._taken, self._fallback
+        fallback, function = self._fallback, self._function
+        holds, asked, threads = self._holds, self._asked, self._threads
 
         def call(*args: Any, **named: Any) -> Any:
-            found = taken(args, named)
-            return fallback(*args, **named) if found is _MISSED else found
+            is_alike, ready = self._last
+            given: Sequence[Any] = args
+            if named or not is_alike(args):
+                ready, given = self._looked_up(args, named)
+            if ready is None or not holds() or asked() != threads or not ready.holds():
+                return fallback(*args, **named)
+            if function is not None and function.__defaults__ is not ready.defaults:
+                return fallback(*args, **named)
+            found = ready.launched(given if ready.is_plain else ready.values(given))
+            if found is MISSED:
+                return fallback(*args, **named)
+            self.hits += 1
+            return found
 
         return call
 
     def known(self, call: Learned, target: Target, written: Written) -> Target | None:
         """Return the entry that a program has for a call, or None."""
-        found = self._found(*written)
+        found = self._found(written.args, written.named, _options(written.config))
         is_same = found is not None and found.callee is call.callee and self._has_its_defaults(found)
         return found.target if found is not None and is_same else None
 
     def put(self, call: Learned, target: Target, written: Written) -> None:
         """Let calls written like one find its program."""
-        ready = self._ready(call, target, *written)
+        ready = self._ready(call, target, written.args, written.named)
         if ready is not None:
             if len(self._known) >= LIMIT:
                 self._known.clear()
-            self._known[_key(*written)] = ready
+            self._configured = self._configured or written.config
+            self._known[_key(written.args, written.named), _options(written.config)] = ready
 
-    def _taken(self, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """Return what a call gives, or that it is none of ours."""
-        is_alike, ready = self._last
+    def _looked_up(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Ready | None, Sequence[Any]]:
+        """Return a call like one that is unlike the last, None where there is none, and its arguments."""
+        options: Sequence[int] | None = ()
+        if self._configurable and CONFIG in named:
+            named = {**named}
+            options = self._read(named.pop(CONFIG))
         given = (*args, *named.values()) if named else args
-        if named or not is_alike(args):
-            ready = self._found(args, named)
-            if ready is None or is_traced() or _is_recorded(given):
-                return _MISSED
-            self._last = _likeness(args) if not named else _nothing, ready
-        assert ready is not None
-        if not self._holds() or self._asked() != self._threads or not self._has_its_defaults(ready):
-            return _MISSED
-        found = ready.launched(ready.values(given)) if ready.holds() else _MISSED
-        self.hits += found is not _MISSED
-        return found
+        ready = None if options is None else self._found(args, named, options)
+        if ready is None or is_traced() or _is_recorded(given):
+            return None, given
+        self._last = _nothing if named or options else _likeness(args), ready
+        return ready, given
 
-    def _found(self, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready | None:
+    def _read(self, config: Any) -> Sequence[int] | None:
+        """Return the options of a call's configuration, None where only Python can read it."""
+        if config is None:
+            return ()
+        return None if self._configured is None else self._configured.read(config)
+
+    def _found(self, args: Sequence[Any], named: Mapping[str, Any], options: Sequence[int]) -> Ready | None:
         try:
-            return self._known.get(_key(args, named))
+            return self._known.get((_key(args, named), tuple(options)))
         except (AttributeError, TypeError, RuntimeError):  # what only looks like a tensor, or has no hash
             return None
 
@@ -204,11 +131,13 @@ class Memo:
         """Return the context of a program that runs on so many threads, or on as many as the settings say."""
         return context_words(parallel_address(threads), look_address(), threads) if threads else self._context
 
-    def _has_its_defaults(self, ready: _Ready) -> bool:
+    def _has_its_defaults(self, ready: Ready) -> bool:
         return self._function is None or self._function.__defaults__ is ready.defaults
 
-    def _ready(self, call: Learned, target: Target, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready | None:
-        """Return a call that can be made again, None where code cannot address its arguments."""
+    def _ready(self, call: Learned, target: Target, args: Sequence[Any], named: Mapping[str, Any]) -> Ready | None:
+        """Return a call that can be made again, None where code cannot address its arguments, or a timeline has it."""
+        if target.recorder is not None:
+            return None
         made = [slot.made is not None for slot in call.slots]
         placed = [(k, parameter) for k, parameter in enumerate(self._parameters) if parameter.is_placed]
         places = [k for k, parameter in placed if not (any(made) and parameter.is_output)]
@@ -216,8 +145,8 @@ class Memo:
         order = [*places[: len(args)], *(names.index(name) for name in named)]
         sources = [order.index(k) if k in order else -1 for k in range(len(names))]
         defaults = self._function.__defaults__ if self._function is not None else None
-        found = _Ready(target, call.callee, sources, defaults, (), (), self._around_run(target.threads))
-        tensors: list[_Tensor] = []
+        found = Ready(target, call.callee, sources, defaults, (), (), self._around_run(target.threads))
+        tensors: list[ReadyTensor] = []
         words: list[int] = []
         for k, value in enumerate(found.values([*args, *named.values()])):
             if is_tensor(value):
@@ -226,7 +155,7 @@ class Memo:
                     return None
                 low, high = (end - argument.address for end in argument.reach)
                 size, is_array = argument.dtype.get_byte(), type(value) is np.ndarray
-                tensors.append(_Tensor(k, len(words), size, low, high, is_written, is_array))
+                tensors.append(ReadyTensor(k, len(words), size, low, high, is_written, is_array))
                 words += argument.words
             elif type(value) in (int, float, bool):
                 words.append(_number_word(call.slots[k].type, value))
@@ -242,10 +171,8 @@ def _number_word(type_: Type | None, value: Any) -> int:
     return scalar_word(type_.dtype, round_scalar(value, type_.dtype)) if isinstance(type_, ScalarType) else 0
 
 
-def _meetings(tensors: Sequence[_Tensor]) -> Iterator[tuple[int, int, int, int]]:
-    for (one, first), (other, second) in permutations(enumerate(tensors), 2):
-        if first.is_written and not (second.is_written and other < one):
-            yield one, other, first.low - second.high, first.high - second.low
+def _options(config: Configured | None) -> tuple[int, ...]:
+    return () if config is None else tuple(config.identities)
 
 
 _exact = struct.Struct("d").pack

@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.arrays import np
 from tilewright.backends.abi import signed
 from tilewright.call import words as code
 from tilewright.call.dlpack import DLPACK
 from tilewright.call.guards import Guards, field_offset, version_offset
-from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
+from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, Items, State, Watch
 from tilewright.frontend.value_keys import MISSING, kind_of
 from tilewright.native.threads import parallel_address
 from tilewright.records import mutable
+
+if TYPE_CHECKING:  # which only traced calls need
+    from tilewright.native.traced_regions import Recorder
 
 MASK = (1 << 64) - 1
 
@@ -82,6 +85,24 @@ class StateWords(ctypes.c_int64 * len(State)):  # pyright: ignore[reportUntypedB
     """A kernel's state; the dispatcher's `self`, which keeps everything it points to alive."""
 
 
+class ItemWords(ctypes.c_int64 * len(Items)):  # pyright: ignore[reportUntypedBaseClass]
+    """What items of an object are found by; it keeps everything it points to alive."""
+
+
+def item_words(items: Mapping[int, object], fallback: Callable[[Any], Any]) -> Any:
+    """Return what an object's items are found by: their numbers, and what looks for all others."""
+    table = words([word for number, item in items.items() for word in (number, id(item))])
+    state: Any = ItemWords()
+    filled = {
+        Items.TUPLE: id(tuple), Items.INT: id(int), Items.NONE: id(None),
+        Items.COUNT: len(items), Items.TABLE: address(table), Items.FALLBACK: id(fallback),
+    }  # fmt: skip
+    for place, word in filled.items():
+        state[place] = word
+    state.keep = items, table, fallback
+    return state
+
+
 @mutable
 class Target:
     """One entry to be found: its key, which words of it count, the program, and what must hold."""
@@ -101,6 +122,8 @@ class Target:
     """What makes the outputs that a call leaves out: a function, a parameter, and which tensor to clear, or -1."""
     threads: int = 0
     """How many threads the program runs on, 0 where the settings say."""
+    recorder: Recorder | None = None
+    """What puts calls on a timeline, None where nobody asks for one."""
 
     @property
     def masked(self) -> list[int]:
@@ -117,7 +140,7 @@ class Target:
         returns = words(self.returns)
         made = words([0] * len(Entry))
         filled = {
-            Entry.HASH: digest(self.masked), Entry.KEY: address(key), Entry.FUNCTION: self.function,
+            Entry.HASH: digest(self.masked), Entry.KEY: address(key), **self._code(),
             Entry.NUMBER: number, Entry.WATCHES: len(self.guards.watched), Entry.WATCH_TABLE: address(watches),
             Entry.FIELDS: len(fields), Entry.FIELD_TABLE: address(rows[0]),
             Entry.SCALARS: len(self.scalars), Entry.SCALAR_TABLE: address(rows[1]),
@@ -126,12 +149,20 @@ class Target:
             Entry.RETURNS: len(self.returns), Entry.RETURN_TABLE: address(returns),
             Entry.RANGES: len(self.ranges), Entry.RANGE_TABLE: address(rows[3]),
             Entry.MAKERS: len(makers), Entry.MAKER_TABLE: address(rows[4]),
-            Entry.PARALLEL: parallel_address(self.threads) if self.threads else 0, Entry.THREADS: self.threads,
         }  # fmt: skip
         for place, value in filled.items():
             made[place] = signed(value)
-        self.keep += [key, *rows, probes, returns, self.guards, self.makers, made]
+        self.keep += [key, *rows, probes, returns, self.guards, self.makers, self.recorder, made]
         return made
+
+    def _code(self) -> dict[Entry, int]:
+        """Return what is called, and what it is told of its surroundings."""
+        if self.recorder is None:
+            parallel = parallel_address(self.threads) if self.threads else 0
+            return {Entry.FUNCTION: self.function, Entry.PARALLEL: parallel, Entry.THREADS: self.threads}
+        found = self.recorder
+        called = {Entry.FUNCTION: found.entered, Entry.PROGRAM: self.function, Entry.READY: found.ready}
+        return {**called, Entry.PARALLEL: found.address, Entry.THREADS: self.threads}
 
 
 def _flat(rows: Sequence[Sequence[int]]) -> Any:
@@ -192,7 +223,7 @@ class Lookup:
         return None if found is None else found[0]
 
     def forget(self, state: Any) -> None:
-        """Leave out the entries for return-style calls."""
+        """Leave out the entries for return-style and configured calls."""
         self.entries = {name: entry for name, entry in self.entries.items() if entry[0].key[0] == code.IN_PLACE}
         self._rebuild(state, None)
 

@@ -11,6 +11,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from os import PathLike
 from typing import Any
 
 from tilewright.arrays import np
@@ -20,7 +21,19 @@ from tilewright.call import words as code
 from tilewright.call.argument import CPU, is_array
 from tilewright.call.guards import Guards
 from tilewright.call.tables import Target, dtype_word, is_itself
-from tilewright.call.words import IN_PLACE, LAUNCH_WORDS, MAX_PARAMS, OF_NUMPY, OF_TORCH, RESULT_WORDS, RETURNING
+from tilewright.call.thread_limit import thread_count
+from tilewright.call.tracing import recorder_of
+from tilewright.call.words import (
+    CONFIGURED,
+    IN_PLACE,
+    LAUNCH_WORDS,
+    MAX_PARAMS,
+    OF_NUMPY,
+    OF_TORCH,
+    RESULT_WORDS,
+    RETURNING,
+)
+from tilewright.call.written import Configured
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Function
@@ -81,6 +94,10 @@ class Learned:
     """The words before those of the arguments."""
     threads: int = 0
     """How many threads the program ran on, 0 for as many as the settings say."""
+    config: Configured | None = None
+    """How the call was told to run, None where it was not."""
+    trace: str | PathLike[str] | None = None
+    """The file of the timeline that it is on."""
 
     @property
     def style(self) -> int:
@@ -111,12 +128,19 @@ class Learned:
         for places in same.values():
             for place in places:
                 mask[place] = 0
+        if self.config is not None:
+            key, mask = [key[0] | CONFIGURED, *key[1:], *self.config.identities], mask + [-1] * len(self.config.names)
         pairs = [(places[0], other) for places in same.values() for other in places[1:]]
         known = [slot.given.value for slot in self.slots if isinstance(slot.given, Known)]  # some go by their identity
-        address = self.callee.native.address(self.callee.entry.name)
+        address, threads, recorder = self.callee.native.address(self.callee.entry.name), self.threads, None
+        if self.trace is not None:
+            threads = threads or thread_count()
+            recorder = recorder_of(self.trace, self.callee.native, threads)
+            if recorder is None:
+                return None
         return Target(
-            key, mask, address, Guards(), self._scalars(), pairs, [self.callee, self.keep, known], self.returns,
-            ranges, self._makers(), self.threads,
+            key, mask, address, Guards(), self._scalars(), pairs, [self.callee, self.keep, known, self.config],
+            self.returns, ranges, self._makers(), threads, recorder,
         )  # fmt: skip
 
     def _scalars(self) -> list[tuple[int, int]]:

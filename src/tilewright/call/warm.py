@@ -16,10 +16,14 @@ from tilewright import settings
 from tilewright.call.builtin import is_available
 from tilewright.call.dispatcher import Dispatcher, Parameter
 from tilewright.call.guards import Guards
-from tilewright.call.memo import Memo, Written
+from tilewright.call.memo import Memo
 from tilewright.call.targets import Callee, Learned
 from tilewright.call.torch_layout import torch_layout
+from tilewright.call.written import Written
 from tilewright.records import mutable
+
+NOTHING = Written()
+"""How calls were written that nobody asks about: machine code goes by their words."""
 
 
 @mutable
@@ -51,12 +55,14 @@ class Warm:
         enter: Callable[[Callable[..., Any] | None], None],
         function: FunctionType | None = None,
         leading: int = 0,
+        configurable: bool = False,
     ) -> None:
         self._parameters = parameters
         self._fallback = fallback
         self._enter = enter
         self._function = function
         self._leading = leading
+        self._configurable = configurable
         self._dispatcher: Dispatcher | Memo | None = None
         self._attempts: dict[Callee, _Attempts] = {}
         self._guards: dict[Callee, Guards] = {}
@@ -70,7 +76,7 @@ class Warm:
         """How many calls were taken."""
         return self._left + (self._dispatcher.hits if self._dispatcher is not None else 0)
 
-    def learn(self, call: Learned, guards: Callable[[], Guards | None], written: Written = ((), {})) -> bool:
+    def learn(self, call: Learned, guards: Callable[[], Guards | None], written: Written = NOTHING) -> bool:
         """Take calls like one, which was `written` so, from now on; return whether they are new and can be taken.
 
         ImportError where there is neither LLVM nor machine code that it has made before.
@@ -101,8 +107,8 @@ class Warm:
 
     def _new_dispatcher(self) -> Dispatcher | Memo:
         if is_native():
-            return Dispatcher(self._parameters, self._fallback, self._function, self._leading)
-        return Memo(self._parameters, self._fallback, self._function)
+            return Dispatcher(self._parameters, self._fallback, self._function, self._leading, self._configurable)
+        return Memo(self._parameters, self._fallback, self._function, self._configurable)
 
     def leave(self) -> None:
         """Let calls go to the callable again, and forget what they were."""

@@ -10,7 +10,8 @@ from enum import IntEnum
 from tilewright.native.llvm import I64, PTR
 
 MAX_PARAMS, MAX_RANK = 24, 8
-KEY_WORDS = 1 + MAX_PARAMS * (1 + MAX_RANK)
+MAX_OPTIONS = 16
+KEY_WORDS = 1 + MAX_PARAMS * (1 + MAX_RANK) + MAX_OPTIONS
 LAUNCH_WORDS = MAX_PARAMS * (1 + 2 * MAX_RANK)
 RESULT_WORDS = 64
 RELEASE_BYTES = 1 << 16
@@ -26,6 +27,9 @@ DEVICE_KIND, DEVICE_NUMBER = 36, 40
 IN_PLACE, RETURNING = 0, 1
 OF_NUMPY, OF_TORCH = 2, 4
 """The styles of calls, the first word of a key: with every argument, and with the inputs alone, arrays or tensors."""
+
+CONFIGURED = 8
+"""Added to the style of a call with a configuration, whose options are the last words of its key."""
 
 
 class State(IntEnum):
@@ -115,6 +119,13 @@ class State(IntEnum):
     TORCH_CUDA_PLAIN = 55
     """The dispatch keys of a plain tensor of a GPU, and of one made in inference mode; nothing where no GPU is used."""
     TORCH_CUDA_INFERENCE = 56
+    CONFIG_NAME = 57
+    """The keyword of a call's configuration, as the one object that Python has for it; nothing where there is none."""
+    CONFIG_TYPE = 58
+    """The class of configurations that are read; nothing before a call with one was learned."""
+    OPTIONS = 59
+    """How many slots of a configuration calls are told apart by, and where in it each lies."""
+    OPTION_TABLE = 60
 
 
 class Group(IntEnum):
@@ -159,6 +170,10 @@ class Entry(IntEnum):
     PARALLEL = 20
     """What runs chunks side by side, on how many threads; nothing where that is as for all entries."""
     THREADS = 21
+    PROGRAM = 22
+    """What the function that is called is told to run, where it is not the program itself."""
+    READY = 23
+    """Tells whether calls may go without Python for now; nothing where they always may."""
 
 
 class Watch(IntEnum):
@@ -178,6 +193,18 @@ class Probe(IntEnum):
     ATTRIBUTE = 0
     ITEM = 1
     SIZE = 2
+
+
+class Items(IntEnum):
+    """The words by which items of an object are found."""
+
+    TUPLE = 0
+    INT = 1
+    NONE = 2
+    COUNT = 3
+    TABLE = 4
+    """Pairs of a number and the item that it stands for."""
+    FALLBACK = 5
 
 
 class Frame(IntEnum):

@@ -17,7 +17,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 from tilewright.core.expr import Call, Const, Expr, GlobalVar, Invoke, Submit, Symbol, Var
 from tilewright.core.op import Op
@@ -26,6 +26,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ForStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import Type
 from tilewright.dtypes import DataType
+from tilewright.named_tuples import NamedTuple
 
 Node: TypeAlias = Program | Function | SeqStmts | Stmt | Expr | Type
 

@@ -37,6 +37,8 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, join, unplaced
 
+_EXITS = frozenset((ReturnStmt, BreakStmt, ContinueStmt))
+
 
 class Rewriter(ExpressionRewriter):
     """Rebuilds bodies; subclasses override the methods of the statements they change."""
@@ -49,7 +51,7 @@ class Rewriter(ExpressionRewriter):
             rewritten = self.stmt(stmt)
             changed = changed or len(rewritten) != 1 or rewritten[0] is not stmt
             result.extend(rewritten)
-            if rewritten and isinstance(rewritten[-1], (ReturnStmt, BreakStmt, ContinueStmt)):
+            if rewritten and type(rewritten[-1]) in _EXITS:
                 break
         return SeqStmts(tuple(result)) if changed or len(result) != len(body.stmts) else body
 
@@ -299,7 +301,7 @@ def _joined(var: Var, position: int, *bodies: SeqStmts | None) -> Type | None:
 
 def is_trivial(value: Expr) -> bool:
     """Return whether an expression is a name or a number, needing no variable of its own."""
-    return isinstance(value, (Var, Const, Symbol))
+    return type(value) is not Call and isinstance(value, (Var, Const, Symbol))  # most are calls
 
 
 def loop_reach(start: Expr, stop: Expr, step: Expr) -> tuple[int, int] | None:

@@ -136,6 +136,8 @@ def variables(exprs: Iterable[Expr]) -> list[Var]:
     for expr in exprs:
         if type(expr) is Var:
             found.append(expr)
+        elif type(expr) is Call:
+            found += variables(expr.args)
         elif type(expr) not in _LEAVES:
             found += variables(children(expr))
     return found

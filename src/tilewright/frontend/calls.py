@@ -34,7 +34,6 @@ from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import FULL, apply
 from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
-from tilewright.frontend.pypto_errors import reworded
 from tilewright.frontend.reshapes import counted
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
@@ -93,6 +92,8 @@ def _op(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
     try:
         return _of_values(t, spec, given, node)
     except InvalidOperationError as error:
+        from tilewright.frontend.pypto_errors import reworded
+
         raise reworded(error, t.captured.source, spec, given.args, node) from error.__cause__
 
 

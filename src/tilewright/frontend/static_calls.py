@@ -39,7 +39,6 @@ from tilewright.frontend.joins import cat, stack
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.marks import dump_tag, func_attr
 from tilewright.frontend.operators import apply
-from tilewright.frontend.scans import scan
 from tilewright.frontend.tasks import submit
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.value_keys import is_data
@@ -205,6 +204,13 @@ _PLACES: dict[Any, str] = {
     directives.cond: "write `pl.cond(condition)` first in the body of a `pl.while_` loop",
 }
 
+
+def _scan(t: Translator, node: ast.Call) -> Value:
+    from tilewright.frontend.scans import scan  # few kernels scan
+
+    return scan(t, node)
+
+
 DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.submit: submit,
     directives.spmd_submit: submit,
@@ -216,7 +222,7 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.alloc: _alloc,
     directives.func_attr: func_attr,
     directives.cat: cat,
-    directives.scan: scan,
+    directives.scan: _scan,
     directives.stack: stack,
     directives.no_dep: _transparent,
     directives.dump_tag: dump_tag,

@@ -10,7 +10,7 @@ in Cilk programs", 1997).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.access import Access
@@ -18,6 +18,7 @@ from tilewright.core.expr import Call, Var
 from tilewright.core.region import Array, Region
 from tilewright.errors import RaceError
 from tilewright.interpret.shadow import Shadows
+from tilewright.named_tuples import NamedTuple
 from tilewright.source import Span
 
 ROWS = {access: row for row, access in enumerate(Access)}

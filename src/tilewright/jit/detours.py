@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tilewright.arrays import np
 from tilewright.call.argument import may_share_memory
@@ -18,6 +18,7 @@ from tilewright.call.frameworks import is_tensor
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
 from tilewright.jit.calls import Call
+from tilewright.named_tuples import NamedTuple
 
 if TYPE_CHECKING:  # the fast path, which a first call does without
     from tilewright.jit.compiled import Compiled

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call.written import CONFIG, Written
 from tilewright.frontend.kernels import Kernel
 from tilewright.jit.calls import Call
 from tilewright.jit.compiled import Compiled
@@ -14,12 +16,8 @@ if TYPE_CHECKING:  # the fast path, which a first call does without
     from types import FunctionType
 
     from tilewright.call.guards import Guards
-    from tilewright.call.memo import Written
     from tilewright.call.targets import Learned
     from tilewright.call.warm import Warm
-
-CONFIG = "config"
-"""The keyword that every kernel's call takes for itself."""
 
 
 class DirectCalls:
@@ -50,6 +48,7 @@ class DirectCalls:
         """Take calls like one, which was `written` so and gave `result`, from now on, where that is possible."""
         learned = self.learned(call, found, result)
         if learned is not None:
+            learned = replace(learned, config=written.config, trace=written.trace)
             self._warmed(outputs).learn(learned, partial(self.guards, found), written)
 
     def learned(self, call: Call, found: Compiled, result: Any) -> Learned | None:
@@ -82,5 +81,5 @@ class DirectCalls:
                 Parameter(p.name if is_named else "", p.name in outputs, is_placed=p.is_positional)
                 for p, is_named in zip(self.kernel.parameters, named, strict=True)
             ]
-            self._warm = Warm(parameters, self._slow, self._enter, self.defaulting)
+            self._warm = Warm(parameters, self._slow, self._enter, self.defaulting, configurable=True)
         return self._warm

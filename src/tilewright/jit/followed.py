@@ -68,9 +68,13 @@ class Followed(Inside):
     def _on_shards(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run a host function on DTensors, and on the processes of their mesh unless a configuration names others."""
         from tilewright.jit.backward import pair
-        from tilewright.programs.distributed.shards import flow_in_place, mesh_of, on_whole, ranked
+        from tilewright.programs.distributed.shards import along_axis, flow_in_place, mesh_of, on_whole, ranked
 
-        parameters, ranks = self._session.binder.parameters, ranked(config, mesh_of((*args, *kwargs.values())))
+        mesh = mesh_of((*args, *kwargs.values()))
+        if mesh.ndim > 1:
+            said = None if config is None else config.distributed_config
+            return along_axis(partial(self, config=config), said, args, kwargs)
+        parameters, ranks = self._session.binder.parameters, ranked(config, mesh)
         given = parameters.placed(args, kwargs)
         gradient = None if given.keys() & parameters.written else self.gradient
         if gradient is not None and flow_in_place(given.values()) and pair(self, gradient).returned:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import has_shards, is_recorded, is_watched
+from tilewright.collector import paused_collection
 from tilewright.core.enums import Level
-from tilewright.forks import undivided
 from tilewright.frontend.kernels import UNBOUND, KernelKind
 from tilewright.frontend.references import Referred
 from tilewright.frontend.tracebacks import brief
@@ -202,7 +202,7 @@ class JITFunction(Followed, Referred):
         found = self.__dict__.get("_held")
         if found is not None:
             return found
-        with undivided():  # a fork would leave the child with modules that are half imported
+        with paused_collection():  # undivided: a fork would leave the child with modules that are half imported
             return self.__dict__.setdefault("_held", self._new_session())
 
     def _new_session(self) -> Session:

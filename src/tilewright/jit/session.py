@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
 from tilewright.call.ranges import APART
+from tilewright.call.written import Configured, Written, taken
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, computed_once, undivided
@@ -31,7 +32,6 @@ from tilewright.programs.platforms import DEFAULT, Unsaid, platform_for
 from tilewright.programs.stages import Remade
 
 if TYPE_CHECKING:
-    from tilewright.call.memo import Written
     from tilewright.frontend.entries import Specialization
     from tilewright.jit.steps import Steps
     from tilewright.programs.config import RunConfig
@@ -77,15 +77,16 @@ class Session:
         """Run the kernel on a call's arguments."""
         if settings.debug() and (self.kernel.kind is not KernelKind.HOST or is_one_process(config)):
             return self.steps.run(self.binder, args, kwargs, config=config)
-        apart = "config= was given" if config is not None else APART if settings.ranges() else ""
-        return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)
+        config, told = taken(config)
+        return self._run(self.binder.call(args, kwargs), config, Written(args, kwargs, told), untold(config, told))
 
     def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
         """Run the kernel on a call that was `written` so; `apart` is why all calls like it come here, or nothing."""
         hits, found = self.store.hits, self._compiled(call, placed(call, config))
         if config is not None and config.writes_folder:
             found.program.configured(config)
-        result = found.run(call, None if config is None else config.trace)
+        written = written._replace(trace=None if config is None else config.trace)
+        result = found.run(call, written.trace)
         was_found = self.store.hits > hits
         self.detours.note(apart or lasting_reason(self.kernel, call, found) or FIRST if was_found else COMPILED)
         if not apart and was_found and self.direct_calls.can_be:
@@ -142,8 +143,7 @@ class Session:
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        flags = settings.checked(), settings.located()
-        return call.kinds, code_options(config), *flags, call.device, ranks_of(config)
+        return call.kinds, code_options(config), settings.checked(), settings.located(), call.device, ranks_of(config)
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
@@ -240,6 +240,13 @@ class Session:
                 self.direct_calls.forget()
             finally:
                 self.lock.release()
+
+
+def untold(config: RunConfig | None, told: Configured | None) -> str:
+    """Return why all calls with a configuration, or without one, go through Python, or nothing."""
+    if config is not None and told is None:
+        return "its config= has a folder written, or names ranks or a place that may change"
+    return APART if settings.ranges() else ""
 
 
 def placed(call: Call, config: RunConfig | None) -> RunConfig | None:

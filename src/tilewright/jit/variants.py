@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
+from tilewright.named_tuples import NamedTuple
 from tilewright.records import mutable
 
 T = TypeVar("T")

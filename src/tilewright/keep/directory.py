@@ -14,11 +14,11 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from tilewright.keep.miss import Miss, reason
 from tilewright.keep.payload import FORMAT, LABEL_BYTES, Entry, Label, decode, file_name, peek
 from tilewright.keep.shard import NAMES, TEMPORARY, Shard, make_folder
+from tilewright.named_tuples import NamedTuple
 
 _ENTRY = r"([0-9a-f]{64})\.([a-z]+)\.([0-9]+)"
 _TEMPORARY = r"[0-9a-f]{16}" + re.escape(TEMPORARY)

@@ -12,10 +12,10 @@ repeats kind and key, which lets a reader refuse an entry under another's name, 
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 from tilewright.digests import sha256
 from tilewright.keep.miss import Miss
+from tilewright.named_tuples import NamedTuple
 
 MAGIC = b"TWCE"
 FORMAT = 1

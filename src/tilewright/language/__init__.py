@@ -4,33 +4,43 @@ import os as _os
 import typing as _typing
 from importlib import import_module as _import_module
 
-from tilewright.core.annotations import *
-from tilewright.core.annotations import RUNTIME as RUNTIME
-from tilewright.core.annotations import Scalar as Scalar
-from tilewright.core.enums import *
-from tilewright.core.enums import MemorySpace as MemorySpace
-from tilewright.core.enums import TensorLayout as TensorLayout
-from tilewright.core.expr import Expr as _Expr
-from tilewright.core.memrefs import *
-from tilewright.core.program import Function as _Function
-from tilewright.core.program import Program as _Program
-from tilewright.dtypes import *
-from tilewright.dtypes import TASK_ID as TASK_ID
-from tilewright.frontend.directives import *
-from tilewright.frontend.inline import InlineFunction as InlineFunction
-from tilewright.frontend.inline import inline as inline
-from tilewright.frontend.programs import function as function
-from tilewright.frontend.programs import program as program
-from tilewright.frontend.text import loads as _loads
-from tilewright.frontend.text import only_program as _only_program
-from tilewright.frontend.text import parse as _parse
-from tilewright.jit.decorators import jit as jit
-from tilewright.jit.function import JITFunction as JITFunction
-from tilewright.language import optimizations as optimizations
-from tilewright.programs.pto_text.readers import READERS as _READERS
+from tilewright.collector import paused_collection as _paused_collection
+
+with _paused_collection():  # all of it stays, and a collector would walk it once and again
+    from tilewright.core.annotations import *
+    from tilewright.core.annotations import RUNTIME as RUNTIME
+    from tilewright.core.annotations import Scalar as Scalar
+    from tilewright.core.enums import *
+    from tilewright.core.enums import MemorySpace as MemorySpace
+    from tilewright.core.enums import TensorLayout as TensorLayout
+    from tilewright.core.expr import Expr as _Expr
+    from tilewright.core.memrefs import *
+    from tilewright.core.program import Function as _Function
+    from tilewright.core.program import Program as _Program
+    from tilewright.dtypes import *
+    from tilewright.dtypes import TASK_ID as TASK_ID
+    from tilewright.frontend.directives import *
+    from tilewright.frontend.inline import InlineFunction as InlineFunction
+    from tilewright.frontend.inline import inline as inline
+    from tilewright.frontend.programs import function as function
+    from tilewright.frontend.programs import program as program
+    from tilewright.frontend.text import loads as _loads
+    from tilewright.frontend.text import only_program as _only_program
+    from tilewright.frontend.text import parse as _parse
+    from tilewright.jit.decorators import jit as jit
+    from tilewright.jit.function import JITFunction as JITFunction
+    from tilewright.language import optimizations as optimizations
+    from tilewright.programs.pto_text.readers import READERS as _READERS
 
 if _typing.TYPE_CHECKING:
+    from tilewright.language import adir as adir
+    from tilewright.language import array as array
+    from tilewright.language import distributed as distributed
     from tilewright.language import parser as parser
+    from tilewright.language import prefetch as prefetch
+    from tilewright.language import system as system
+    from tilewright.language import tensor as tensor
+    from tilewright.language import tile as tile
     from tilewright.language._ops import *
     from tilewright.tune.config import Config as Config
     from tilewright.tune.function import autotune as autotune
@@ -81,7 +91,11 @@ def _this() -> object:
 
 
 _READERS.append(lambda _: _import_module("tilewright.pto"))  # which signs in what PTO text is held to
-_LATER = {"Config": "tilewright.tune.config", "autotune": "tilewright.tune.function", "parser": __name__}
+_SPACES = ("adir", "array", "distributed", "parser", "prefetch", "system", "tensor", "tile")
+_LATER = {
+    **{"Config": "tilewright.tune.config", "autotune": "tilewright.tune.function"},
+    **dict.fromkeys(_SPACES, __name__),
+}
 """Names that few kernels ask for, and where they are."""
 
 

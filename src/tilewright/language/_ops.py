@@ -1,12 +1,5 @@
 """The names of `pl` that are ops: loaded with the first of them that anybody asks for."""
 
-from tilewright.language import adir as adir
-from tilewright.language import array as array
-from tilewright.language import distributed as distributed
-from tilewright.language import prefetch as prefetch
-from tilewright.language import system as system
-from tilewright.language import tensor as tensor
-from tilewright.language import tile as tile
 from tilewright.ops.atomics import *
 from tilewright.ops.axes import *
 from tilewright.ops.blends import *

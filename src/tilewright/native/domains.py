@@ -2,9 +2,9 @@
 
 Of every window, the eight bytes in front of its memory say where its domain's record lies. The record's words are the
 rank, how many there are, the address of a word that is not 0 once the run is over, in how many memories the parts lie,
-and where the part of each rank starts. A rank that waits looks at its cell, lets other threads run, and sleeps a little
-when that takes long: it counts its sleeps behind that word, and the waits that it began to sleep in and left again, so
-that one who looks on knows.
+who brings them where they are copies, and where the part of each rank starts. A rank that waits looks at its cell, lets
+other threads run, and sleeps a little when that takes long: it counts its sleeps behind that word, and the waits that
+it began to sleep in and left again, so that one who looks on knows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,20 @@ class Record(IntEnum):
     COUNT = 1
     ABORT = 2
     COPIES = 3
-    PARTS = 4
+    DISTANT = 4
+    """Who is told of what code reads and writes of parts that are copies; 0 where ranks share memory."""
+    PARTS = 5
+
+
+class Touch(IntEnum):
+    """What code tells of a region of a copy, or of a cell: the first two bring something, the others take it away."""
+
+    FETCH = 0
+    CLEAR = 1
+    SEND = 2
+    ADD = 3
+    SET = 4
+    RAISE = 5
 
 
 NAPS, SLEEPS = 8, 9

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tilewright.errors import ArtifactError
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.relocations import Rules, rules_of
 from tilewright.records import record
 

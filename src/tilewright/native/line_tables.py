@@ -9,8 +9,8 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import field
-from typing import NamedTuple
 
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.elf import content_of
 from tilewright.records import mutable
 

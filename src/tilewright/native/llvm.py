@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import NamedTuple
 
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.places import Places
 from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span
@@ -191,6 +191,8 @@ class Builder:
         if count == 1:
             return scalar
         type_ = vector(scalar.type, count)
+        if not scalar.ref.startswith("%"):
+            return Value(type_, f"splat ({scalar})")
         first = self.value(type_, f"insertelement {type_} poison, {scalar}, i32 0")
         mask = f"<{count} x i32> zeroinitializer"
         return self.value(type_, f"shufflevector {first}, {type_} poison, {mask}")

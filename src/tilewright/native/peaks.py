@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 from time import perf_counter
-from typing import NamedTuple
 
 from tilewright.arrays import np
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.assemble import assemble
 from tilewright.native.loader import Loaded, load
 from tilewright.native.matrix_units import amx, is_permitted

@@ -11,15 +11,14 @@ import ctypes
 import itertools
 import mmap
 import os
-import re
 import struct
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from tilewright import settings
 from tilewright.forks import Lock
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.elf import Object
 from tilewright.native.line_tables import Row, rows
 
@@ -61,8 +60,9 @@ def announce(found: Object, addresses: Mapping[str, int]) -> None:
 
 def shown(symbol: str) -> str:
     """Return a function's name as profilers show it: the kernel's, and which part of its code it is."""
-    part = re.fullmatch(r"(fn|task)(\d+)_(.*)", symbol)
-    return f"tilewright.{symbol}" if part is None else f"tilewright.{part[3]}.{part[1]}{part[2]}"
+    part, _, kernel = symbol.partition("_")
+    is_part = part.removeprefix("task" if part.startswith("task") else "fn").isdecimal() and not part.isdecimal()
+    return f"tilewright.{kernel}.{part}" if is_part and kernel else f"tilewright.{symbol}"
 
 
 def map_path() -> str:

@@ -1,27 +1,60 @@
 """Support: the machine code that runs beside every program's own, chunks on threads and looks for signals.
 
 It is the same for all programs. LLVM makes it once in a process; code that was kept brings its own along.
+
+The first program of a process waits for LLVM to be loaded, for its pages to come into memory and for this code, a fifth
+of the time to its first result. A thread can do that while Python reads and lowers the program.
 """
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 
+from tilewright import settings
 from tilewright.digests import sha256
+from tilewright.forks import Lock, undivided
 from tilewright.native.batches import BATCH
 from tilewright.native.interrupts import LOOK
 from tilewright.native.regions import POOL, SERIAL, TEAM
+from tilewright.native.target import host
 from tilewright.native.threads import Emit, emitted
 
 REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL, LOOK, BATCH)
 """What `threads`, `interrupts` and batches of entries may ask for while a program runs."""
 
 
-@cache
+_objects: dict[str, bytes] = {}
+_lock = Lock()
+
+
 def made(text: str) -> bytes:
-    """Return the object code of one of the regions."""
-    return emitted(text)
+    """Return the object code of one of the regions; of several threads that want it, one makes it."""
+    with _lock:
+        if text not in _objects:
+            _objects[text] = emitted(text)
+        return _objects[text]
+
+
+@cache
+def begin() -> None:
+    """Have a thread load LLVM and make what the first program will ask for; whoever does so meanwhile waits for it.
+
+    It begins once in a process, when something will be compiled for certain.
+    """
+    if settings.num_threads() > 1:
+        with suppress(RuntimeError):  # no thread can be started: whoever needs it does the work
+            threading.Thread(target=_prepare, name="tilewright-llvm").start()
+
+
+def _prepare() -> None:
+    with undivided(), suppress(Exception):  # whoever needs it meets the same error, where somebody looks
+        host()
+        made(SERIAL + (TEAM if "torch" in sys.modules else POOL))
+        made(LOOK)
 
 
 def objects(kept: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from tilewright.digests import sha256
-from tilewright.forks import held_over_forks
+from tilewright.forks import Lock, held_over_forks
 from tilewright.native.machines import Machine, Processor, System, here, processor_called
 from tilewright.records import record
 
@@ -134,9 +134,17 @@ _SYSTEMS = {
 """The rest of a triple: all code is made as ELF objects, which every loader of LLVM's reads."""
 
 
-@cache
 def llvm() -> Any:
     """Return llvmlite's binding, loaded and ready for every target; it has no types of its own."""
+    with _loading:
+        return _llvm()
+
+
+_loading = Lock()
+
+
+@cache
+def _llvm() -> Any:
     import llvmlite.binding as binding  # pyright: ignore[reportMissingTypeStubs]
 
     binding.initialize_all_targets()

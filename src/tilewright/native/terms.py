@@ -6,6 +6,7 @@ comparison with NaN is false; integers are signed. Nothing here carries fast-mat
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 
@@ -31,6 +32,15 @@ class Term:
     def floats(self) -> bool:
         """Whether the elements are floating-point numbers."""
         return element(self.type) in WIDTHS
+
+    @property
+    def number(self) -> float | None:
+        """The float that every lane is, None for what only the running program knows, and for NaN."""
+        text = self.value.ref.removeprefix(f"splat ({element(self.type)} ").removesuffix(")")
+        if not (self.floats and text.startswith("0x")):
+            return None
+        (number,) = struct.unpack(">d", bytes.fromhex(text[2:]))
+        return None if math.isnan(number) else number
 
     def like(self, operand: Term | float) -> Term:
         """Return an operand as lanes of this type: a number becomes a constant."""

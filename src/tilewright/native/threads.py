@@ -15,10 +15,10 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 from tilewright import settings
 from tilewright.forks import Lock, after_fork
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.assemble import SOON, assemble
 from tilewright.native.loader import Loaded, load
 from tilewright.native.machines import here

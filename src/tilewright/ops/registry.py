@@ -14,6 +14,7 @@ from tilewright.ops import collectives as collectives
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert
 from tilewright.ops import counting as counting
+from tilewright.ops import distant as distant
 from tilewright.ops import draw as draw
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import fills as fills

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from tilewright.core.build import arguments, scalar
 from tilewright.core.enums import ForKind
@@ -25,6 +24,7 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, 
 from tilewright.core.types import ScalarType, TensorType, static_shape
 from tilewright.core.visitor import used, variables
 from tilewright.errors import KernelError
+from tilewright.named_tuples import NamedTuple
 from tilewright.ops.families import shaped
 from tilewright.ops.windows import NARROW
 from tilewright.passes.blocks import ZERO, Blocks

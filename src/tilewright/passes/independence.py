@@ -69,10 +69,15 @@ def _check_loop(loop: ForStmt, function: Function, everywhere: Counter[Var]) -> 
         _warn(message, stmt, function.name, help)
 
 
+_warned: dict[str | tuple[str, type[Warning], int], int] = {}
+"""What was said already: a program goes through the passes as often as somebody looks at it."""
+
+
 def _warn(message: str, stmt: Stmt, function: str, help: str) -> None:
     mistake = KernelError(message, spans=[stmt.span], help=help)
     mistake.function = function
-    warnings.warn_explicit(str(mistake), DependentTurnsWarning, stmt.span.filename, stmt.span.line)
+    span = stmt.span
+    warnings.warn_explicit(str(mistake), DependentTurnsWarning, span.filename, span.line, registry=_warned)
 
 
 def _handed_on(region: ForStmt | SpmdScopeStmt, everywhere: Counter[Var]) -> dict[Var, Stmt]:

@@ -24,19 +24,36 @@ WORD = 4
 """How many bytes of neighbours some machines multiply at once: steps are whole words."""
 
 
-class InnerSteps:
-    """The inner loops of a kernel that may take other steps of about a wanted size, and what changes then."""
+class Steps:
+    """The other steps that inner loops of a kernel take, and what changes then."""
 
-    def __init__(self, axes: TileAxes, wanted: int, may_shrink: bool = False) -> None:
-        self.axes, self.may_shrink = axes, may_shrink
+    def __init__(self, axes: TileAxes) -> None:
+        self.axes = axes
         self.sizes: dict[Axis, int] = {}
         """The axes of tiles that become longer."""
         self.rewritten: dict[Var, ForStmt] = {}
         """The loops with other steps, by their old variables."""
         self.notes: list[str] = []
+        self.is_all = True
+        """Whether no loop carries anything else."""
+
+    def take(self, loop: ForStmt, classes: Sequence[Class], by: tuple[int, int]) -> None:
+        """Let a loop that cut some axes in steps of a size take others instead."""
+        before, size = by
+        self.rewritten[loop.loop_var] = replace(loop, step=integer(size))
+        self.sizes |= {axis: size for found in classes for axis in found.axes}
+        if size != before:
+            self.notes.append(f"{loop.loop_var.name_hint} by {size} instead of {before}")
+
+
+class InnerSteps(Steps):
+    """The inner loops of a kernel that sum products, in other steps of about a wanted size."""
+
+    def __init__(self, axes: TileAxes, wanted: int, may_shrink: bool = False) -> None:
+        super().__init__(axes)
+        self.may_shrink = may_shrink
         carrying = [loop for loop in axes.loops.values() if loop.iter_args]
         self.is_all = all(_only_sums(loop, axes) for loop in carrying)
-        """Whether no loop carries anything else."""
         for loop in carrying if self.is_all else ():
             self._widen(loop, wanted)
 
@@ -51,17 +68,15 @@ class InnerSteps:
         if size == span.step:
             return
         start = integer(span.start + size if before else span.start)
-        self.rewritten[loop.loop_var] = replace(loop, start=start, stop=span.stop, step=integer(size))
-        self.sizes |= {axis: size for found in classes for axis in found.axes}
-        self.notes.append(f"{loop.loop_var.name_hint} by {size} instead of {span.step}")
+        self.take(replace(loop, start=start, stop=span.stop), classes, (span.step, size))
 
     def _span(self, loop: ForStmt, classes: Sequence[Class], begins_before: bool) -> Span | None:
         """Return what a loop sums over, None where it cuts something else as well."""
-        sound = all(c.is_summed and not c.roles and not c.is_fixed for c in classes)
+        sound = all(c.is_summed and not (c.roles or c.is_fixed or c.is_folded or c.counted) for c in classes)
         cuts = [cut for found in classes for cut in found.cuts]
         own = [cut for cut in cuts if cut.offset is loop.loop_var or (begins_before and isinstance(cut.offset, Const))]
         alike = len({cut.is_padded for cut in cuts}) == 1
-        if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in self.axes.fixed:
+        if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in (*self.axes.fixed, *self.axes.ending):
             return None
         span = span_of(loop, cuts, [cut.extent for cut in cuts], 0 if begins_before else None)
         return span if span is not None and all(c.sizes == {span.step} for c in classes) else None

@@ -13,7 +13,8 @@ from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import ForStmt, SeqStmts
 from tilewright.core.types import Extent, TensorType, Type
 from tilewright.core.visitor import evaluated, variables
-from tilewright.passes.inner_steps import InnerSteps
+from tilewright.passes.fold_steps import FoldSteps, ends_with, online_folds
+from tilewright.passes.inner_steps import InnerSteps, Steps
 from tilewright.passes.launches import hands_on, runs_side_by_side
 from tilewright.passes.spans import Span, span_of
 from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
@@ -21,6 +22,8 @@ from tilewright.records import record
 
 GRAINS = ((1, 6), (16, 64), (16, 64))
 """What rows and columns of a tile are multiples of: those of tiles that leave no rest, and those of others."""
+VECTORS = (16, 16)
+"""The same for rows that are folded: a vector of them at a time."""
 FOLDED = 512
 """How many columns are folded together, which are read where they lie: rows of a few are found one by one."""
 FEWEST = 8
@@ -36,15 +39,18 @@ FEW = 8
 class Wanted:
     """The tile that a machine multiplies best: rows and columns of the product, and steps of the inner dimension."""
 
-    rows: int = 256
+    rows: int = 512
     columns: int = 128
-    depth: int = 256
+    depth: int = 512
+    queries: int = 64
+    keys: int = 64
+    """Rows of products that are folded and multiplied again, and how many columns are folded at a time."""
 
     def for_few(self, in_place: bool) -> Wanted:
         """Return the tile for few rows: long rows of the right matrix, as many at a time as fit where they are made."""
         if in_place:
-            return replace(self, columns=16 * self.columns, depth=4 * self.depth)
-        return replace(self, columns=8 * self.columns, depth=max(2, self.depth // 16))
+            return replace(self, columns=16 * self.columns, depth=2 * self.depth)
+        return replace(self, columns=8 * self.columns, depth=max(2, self.depth // 32))
 
 
 class ProductGrid:
@@ -54,17 +60,36 @@ class ProductGrid:
         self.loops, self.calls = loops, calls
         self.functions = [program[each.op.name] for each in calls]
         self.axes = [TileAxes(function.body) for function in self.functions]
+        self.folds = [online_folds(axes) for axes in self.axes]
+        """The loops of each kernel, where all that carry something are online folds."""
         self.spans: dict[Var, Span] = {}
         self.steps: dict[Var, int] = {}
         roles = {loop.loop_var: self._role_of(loop) for loop in loops}
-        sums = max(1, *(axes.sums for axes in self.axes))
-        self._widen(roles, 0, max(min(SMALL, wanted.rows), wanted.rows // sums))
+        self._widen(roles, 0, self._wanted_rows(wanted))
         self.is_few, in_place = self._rows(roles) <= FEW, all(axes.reads_in_place for axes in self.axes)
         wanted = wanted.for_few(in_place) if self.is_few else wanted
         self._widen(roles, 1, wanted.columns)
         self._widen(roles, 2, FOLDED)
-        self.inner = [InnerSteps(axes, wanted.depth, self.is_few and not in_place) for axes in self.axes]
         self._leave_enough(*((FEWEST, SMALL) if not self.is_few else (2, wanted.columns // 2)))
+        depth, may_shrink = wanted.depth, self.is_few and not in_place
+        self.inner: list[Steps] = [
+            FoldSteps(axes, folds, wanted.keys, self._rows_of(number)) if folds else InnerSteps(axes, depth, may_shrink)
+            for number, (axes, folds) in enumerate(zip(self.axes, self.folds, strict=True))
+        ]
+
+    @property
+    def _is_folded(self) -> bool:
+        """Whether products are folded and multiplied again."""
+        return any(self.folds)
+
+    def _wanted_rows(self, wanted: Wanted) -> int:
+        if self._is_folded:
+            return wanted.queries
+        return max(min(SMALL, wanted.rows), wanted.rows // max(1, *(axes.sums for axes in self.axes)))
+
+    def _rows_of(self, number: int) -> dict[Var, tuple[int, int]]:
+        """Return the parameters of a kernel whose tiles get longer, and how long they were and are."""
+        return {param: (self.spans[var].step, self.steps[var]) for param, var in self.params(number).items()}
 
     def _role_of(self, loop: ForStmt) -> int | None:
         """Return whether a loop cuts the rows of products, 0, or columns, 1 and 2, and may take other steps."""
@@ -77,7 +102,7 @@ class ProductGrid:
     def _widen(self, roles: Mapping[Var, int | None], role: int, wanted: int) -> None:
         """Choose the steps of loops over the rows or the columns of products."""
         for var in (var for var, found in roles.items() if found == role):
-            self.steps[var] = self.spans[var].wider(wanted, *GRAINS[role])
+            self.steps[var] = self.spans[var].wider(wanted, *(GRAINS[role] if not self._is_folded else VECTORS))
 
     def _rows(self, roles: Mapping[Var, int | None]) -> int:
         """Return how many rows tiles of products have at most."""
@@ -90,6 +115,8 @@ class ProductGrid:
     def is_changed(self) -> bool:
         """Whether there is a product, and a better step for one of its loops."""
         if not all(axes.is_plain and inner.is_all for axes, inner in zip(self.axes, self.inner, strict=True)):
+            return False
+        if self._is_folded and self.is_few:
             return False
         if not all(runs_side_by_side(loop) or loop.loop_var in self.spans for loop in self.loops):
             return False
@@ -108,8 +135,10 @@ class ProductGrid:
         if len(params) != 1 or loop.loop_var not in made.args or params[0] in axes.fixed or not axes.stores:
             return []
         (param,) = params
+        if not ends_with(axes.ending.get(param, ()), self.folds[number], param):
+            return []
         found = axes.cut_by(param)
-        sound = all(not c.is_fixed and all(cut.offset is param for cut in c.cuts) for c in found)
+        sound = all(not (c.is_fixed or c.is_folded) and c.begins_at(param) for c in found)
         stored = all(any(cut.offset is param for cut in cuts) for cuts in axes.stores)
         return found if sound and stored else []
 
@@ -120,11 +149,13 @@ class ProductGrid:
         for made, function, found in zip(self.calls, self.functions, classes, strict=True):
             given = {param: arg.type for param, arg in zip(function.params, made.args, strict=True)}
             own = [cut for each in found for cut in each.cuts]
-            extents += [_extent(given.get(cut.tensor), cut.axis) for cut in own]
+            extents += [_extent(given.get(cut.tensor, cut.tensor.type), cut.axis) for cut in own]
             cuts += [replace(cut, offset=loop.loop_var) for cut in own]
         span = span_of(loop, cuts, extents)
         every = [each for found in classes for each in found]
-        return span if span is not None and all(each.sizes == {span.step} for each in every) else None
+        if span is None or not all(each.sizes == {span.step} for each in every):
+            return None
+        return span.as_even if self._is_folded else span  # rows that are carried begin whole
 
     def _leave_enough(self, turns: int, small: int) -> None:
         """Make steps smaller again, but not too small, where fewer turns would be left for threads to share."""
@@ -157,7 +188,12 @@ class ProductGrid:
 
     @property
     def inside_out(self) -> list[ForStmt]:
-        """The loops as they are best nested, the one with most turns, which threads share, last."""
+        """The loops as they are best nested, the one with most turns, which threads share, last.
+
+        Those of folds stay as they are: rows that fold the same elements follow each other.
+        """
+        if self._is_folded:
+            return [*reversed(self.loops)]
 
         def turns(loop: ForStmt) -> int:
             var, limits = loop.loop_var, [as_extent(x) for x in (loop.start, loop.stop, loop.step)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import ForKind
@@ -21,6 +21,7 @@ from tilewright.core.program import Program
 from tilewright.core.stmt import AssignStmt, ForStmt, ReturnStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType, is_static, static_shape
 from tilewright.core.visitor import defined, evaluated, statements, used, variables
+from tilewright.named_tuples import NamedTuple
 from tilewright.ops.families import shaped
 from tilewright.ops.places import takes_rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tilewright.core.expr import Expr, integer
 from tilewright.core.extents import as_extent
@@ -27,6 +28,11 @@ class Span:
     step: int
     length: int | None
     exact: bool
+
+    @property
+    def as_even(self) -> Span | None:
+        """The same, of which other steps leave a rest only if its own do; None where nobody knows whether they do."""
+        return None if self.length is None else replace(self, exact=self.exact or self.length % self.step == 0)
 
     def steps(self, step: int) -> int:
         """Return how many steps there are at least."""

@@ -17,8 +17,9 @@ from tilewright.core.op import Kind
 from tilewright.core.program import Function
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, Stmt, YieldStmt
-from tilewright.core.types import TensorType
+from tilewright.core.types import ScalarType, TensorType
 from tilewright.core.visitor import variables
+from tilewright.dtypes import INDEX, INT64, UINT64
 from tilewright.records import record
 
 CHECK = "system.device_assert"
@@ -39,7 +40,7 @@ class _Walk(Rewriter):
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Take several turns of a sum at once."""
-        found = _sum_of(stmt)
+        found = sum_of(stmt)
         times = (
             1 if found is None else max(n for n in _divisors(found.turns) if n == 1 or n * found.length <= self.depth)
         )
@@ -89,7 +90,7 @@ class _Stretched(Rewriter):
         return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)
 
 
-def _sum_of(loop: ForStmt) -> _Sum | None:
+def sum_of(loop: ForStmt) -> _Sum | None:
     """Return what a loop sums, None where it does anything else."""
     *stmts, last = loop.body.stmts or (None,)
     turns = _turns(loop)
@@ -101,13 +102,13 @@ def _sum_of(loop: ForStmt) -> _Sum | None:
     if product is None or product.op.name != "tile.matmul_acc" or not _begins(product, loop, turns.start, made):
         return None
     given = arguments(product)
-    windows = [_window(made, given[name], axis) for name, axis in (("lhs", 1), ("rhs", 0))]
+    windows = [window_of(made, given[name], axis) for name, axis in (("lhs", 1), ("rhs", 0))]
     if given["acc"] is not loop.iter_args[0].var or None in windows:
         return None
     found = [window for window in windows if window is not None]
     own: set[Expr] = {var for window in found for var in (window.view, window.tile)}
     own.add(total)
-    if len({window.length for window in found}) != 1 or not all(_is_harmless(stmt, own) for stmt in stmts):
+    if len({window.length for window in found}) != 1 or not all(is_harmless(stmt, own) for stmt in stmts):
         return None
     moves = Moves(loop.loop_var, made)
     by = [moves.of(window.offset) for window in found]
@@ -138,7 +139,7 @@ def _begins(product: Call, loop: ForStmt, start: int, made: Mapping[Var, Call]) 
     )
 
 
-def _is_harmless(stmt: Stmt, own: set[Expr]) -> bool:
+def is_harmless(stmt: Stmt, own: set[Expr]) -> bool:
     """Return whether a statement only computes a number, checks one, or belongs to the sum."""
     if isinstance(stmt, EvalStmt):
         return isinstance(stmt.expr, Call) and stmt.expr.op.name == CHECK
@@ -152,7 +153,7 @@ def _is_number(value: Expr) -> bool:
 
 
 @record
-class _Window:
+class Window:
     """What a product reads: a tile, the view it is loaded from, and where that begins."""
 
     tile: Var
@@ -164,7 +165,7 @@ class _Window:
     """How far its end along the axis lies from its start."""
 
 
-def _window(made: Mapping[Var, Call], tile: object, axis: int) -> _Window | None:
+def window_of(made: Mapping[Var, Call], tile: object, axis: int) -> Window | None:
     """Return the window that an operand was loaded from, all of it."""
     load = made.get(tile) if isinstance(tile, Var) else None
     if load is None or not isinstance(tile, Var) or load.op.name != "tile.load":
@@ -175,17 +176,17 @@ def _window(made: Mapping[Var, Call], tile: object, axis: int) -> _Window | None
     plain = all(isinstance(given.get(name) or Absent(), Absent) for name in ("valid_shape", "mask", "pad"))
     if seen is None or not isinstance(view, Var) or seen.op.name != "tensor.as_strided" or not plain:
         return None
-    shape, strides = (_numbers(arguments(seen)[name]) for name in ("shape", "strides"))
-    at_start = not any(_numbers(given["offsets"]) or (1,))
-    if not at_start or shape is None or strides is None or len(shape) != 2 or _numbers(given["shapes"]) != shape:
+    shape, strides = (numbers_of(arguments(seen)[name]) for name in ("shape", "strides"))
+    at_start = not any(numbers_of(given["offsets"]) or (1,))
+    if not at_start or shape is None or strides is None or len(shape) != 2 or numbers_of(given["shapes"]) != shape:
         return None
     assert isinstance(view.type, TensorType)
     offset = arguments(seen)["offset"]
     assert isinstance(offset, Expr)
-    return _Window(tile, view, offset, axis, shape[axis], shape[axis] * strides[axis] * view.type.dtype.get_byte())
+    return Window(tile, view, offset, axis, shape[axis], shape[axis] * strides[axis] * view.type.dtype.get_byte())
 
 
-def _numbers(value: object) -> tuple[int, ...] | None:
+def numbers_of(value: object) -> tuple[int, ...] | None:
     """Return the numbers of a tuple, None where some are not known."""
     if not isinstance(value, MakeTuple) or not all(isinstance(each, ConstInt) for each in value.elements):
         return None
@@ -193,15 +194,15 @@ def _numbers(value: object) -> tuple[int, ...] | None:
 
 
 class Moves:
-    """By how much numbers change from one value of a loop's variable to the next."""
+    """By how much numbers change where a variable grows by a step; one that counts is divided where that is exact."""
 
-    def __init__(self, var: Var, made: Mapping[Var, Call]) -> None:
-        self.var, self.made = var, made
+    def __init__(self, var: Var, made: Mapping[Var, Call], step: int = 1) -> None:
+        self.var, self.made, self.step = var, made, step
 
     def of(self, number: Expr) -> int | None:
         """Return by how much a number grows, None where that is not always as much."""
         if isinstance(number, Var):
-            return 1 if number is self.var else self.of(self.made[number]) if number in self.made else 0
+            return self.step if number is self.var else self.of(self.made[number]) if number in self.made else 0
         if not isinstance(number, Call):
             return 0
         by = [self.of(each) for each in number.args]
@@ -212,13 +213,33 @@ class Moves:
 
     def _moved(self, number: Call, by: Sequence[int]) -> int | None:
         match number.op.name:
+            case "scalar.cast" if _is_long(number) and _is_long(number.args[0]):
+                return by[0]
+            case "scalar.div" | "scalar.floordiv" | "scalar.mod" if by[0] and self._counts(number.args[0]):
+                by_whom = number.args[1]
+                if not isinstance(by_whom, ConstInt) or by_whom.value <= 0 or by[0] % by_whom.value:
+                    return None
+                return 0 if number.op.name == "scalar.mod" else by[0] // int(by_whom.value)
             case "scalar.add":
                 return by[0] + by[1]
             case "scalar.sub":
                 return by[0] - by[1]
-            case "scalar.mul" if any(by):
+            case "scalar.mul":
                 factors = [(each, other) for each, other in zip(by, reversed(number.args), strict=True) if each]
-                (each, other), *more = factors
-                return each * int(other.value) if not more and isinstance(other, ConstInt) else None
+                each, other = factors[0] if factors else (0, integer(0))
+                return each * int(other.value) if len(factors) < 2 and isinstance(other, ConstInt) else None
             case _:
                 return None if any(by) or self.var in variables([number]) else 0
+
+    def _counts(self, number: Expr) -> bool:
+        """Return whether a number is the variable in another type, and never less than zero."""
+        while isinstance(number, Var) and number is not self.var and number in self.made:
+            number = self.made[number]
+            if number.op.name == "scalar.cast" and _is_long(number):
+                number = number.args[0]
+        return number is self.var and self.var.bounds is not None and self.var.bounds[0] >= 0
+
+
+def _is_long(number: Expr) -> bool:
+    """Return whether a number is an integer of a type that holds all that are counted."""
+    return isinstance(number.type, ScalarType) and number.type.dtype in (INDEX, INT64, UINT64)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tilewright.core.build import scalar
-from tilewright.core.expr import Expr, Invoke, Symbol, Var
+from tilewright.core.expr import Call, Expr, Invoke, Symbol, Var
 from tilewright.core.extents import as_scalar, bounds
 from tilewright.core.program import Function
-from tilewright.core.rewrite import Rewriter
+from tilewright.core.rewrite_expressions import ExpressionRewriter
 from tilewright.core.stmt import ForStmt
 from tilewright.core.types import TensorType
 from tilewright.core.visitor import subexpressions
@@ -27,7 +25,9 @@ def surely_running(grid: ProductGrid) -> list[Expr] | None:
             inside = [e for x in (loop.start, loop.stop) for e in subexpressions(x) if isinstance(e, (Var, Symbol))]
             if any(_key(each) not in known for each in inside):
                 return None
-            start, stop = (_Said(known).expr(x) for x in (loop.start, loop.stop))
+            names = {name: value for name, value in known.items() if isinstance(name, str)}
+            said = ExpressionRewriter({var: value for var, value in known.items() if isinstance(var, Var)}, names)
+            start, stop = said.expr(loop.start), said.expr(loop.stop)
             if counted & {e for x in (start, stop) for e in subexpressions(x) if isinstance(e, Var)}:
                 return None
             found.append(scalar("lt", start, stop))
@@ -42,7 +42,10 @@ def _holds_numbers(loop: ForStmt, axes: TileAxes) -> bool:
 
 def _runs(loop: ForStmt) -> bool:
     """Return whether a loop has a turn whatever happens."""
-    first, last = bounds(loop.start), bounds(loop.stop)
+    first, last, stop = bounds(loop.start), bounds(loop.stop), loop.stop
+    if isinstance(stop, Call) and stop.op.spec.name == "add" and stop.args[0] == loop.start and last is not None:
+        length = bounds(stop.args[1])
+        return length is not None and length[0] > 0
     return first is not None and last is not None and first[1] < last[0]
 
 
@@ -59,15 +62,3 @@ def _given(function: Function, call: Invoke) -> dict[Expr | str, Expr]:
             pairs = zip(param.type.shape, arg.type.shape, strict=True)
             known |= {n.name: as_scalar(m) for n, m in pairs if isinstance(n, Symbol) and m is not None}
     return known
-
-
-class _Said(Rewriter):
-    """Expressions over parameters as expressions over arguments."""
-
-    def __init__(self, known: Mapping[Expr | str, Expr]) -> None:
-        super().__init__()
-        self.known = known
-
-    def expr(self, expr: Expr) -> Expr:
-        """Return what a parameter, or an extent's name, stands for."""
-        return self.known.get(_key(expr)) or super().expr(expr)

@@ -7,7 +7,7 @@ tells the elements of an axis apart, says that its tiles mean what they are and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TypeGuard
 
@@ -26,7 +26,9 @@ Axis = tuple[Var, int]
 
 SAME = ("elementwise", "expansion", "mapped", "cast", "move")
 """Ops, by family or name, that make each element from those at its place, broadcast along axes of one element."""
-MADE = ("full", "create")
+MADE = ("full", "create", "iota")
+FOLDS = ("row_max", "row_sum")
+"""Folds that several tiles can share."""
 
 
 @record
@@ -51,10 +53,29 @@ class Class:
     axes: list[Axis]
     cuts: list[Cut] = field(default_factory=list[Cut])
     is_fixed: bool = False
+    is_folded: bool = False
+    """Whether the rest of a row is folded along it."""
     is_summed: bool = False
     """Whether products sum over it."""
+    counted: set[Var] = field(default_factory=set[Var])
+    """Variables that numbers of its elements begin at."""
     roles: set[int] = field(default_factory=set[int])
     """Whether products have it as their rows, 0, or their columns, 1; or loaded columns are folded along it, 2."""
+
+    def take_in(self, other: Class) -> None:
+        """Make the axes of another class ones of this."""
+        self.sizes |= other.sizes
+        self.cuts += other.cuts
+        self.axes += other.axes
+        self.is_fixed |= other.is_fixed
+        self.is_folded |= other.is_folded
+        self.counted |= other.counted
+        self.is_summed |= other.is_summed
+        self.roles |= other.roles
+
+    def begins_at(self, var: Var) -> bool:
+        """Return whether all that says where tiles begin says that they begin at a variable."""
+        return all(cut.offset is var for cut in self.cuts) and self.counted <= {var}
 
 
 class TileAxes:
@@ -64,6 +85,8 @@ class TileAxes:
         self._classes: dict[Axis, Class] = {}
         self.fixed: set[Var] = set()
         """Scalars that are used in other ways than as offsets."""
+        self.ending: dict[Var, list[ForStmt]] = {}
+        """Scalars that say how far loops go, and those loops."""
         self.loops: dict[Var, ForStmt] = {}
         """The loops among the statements, by their variables."""
         self.made: dict[Var, Call] = {}
@@ -73,6 +96,8 @@ class TileAxes:
         """Whether the right operands of products are tiles as they were loaded, or casts of such."""
         self.is_plain = True
         """Whether the statements only load, compute and store, as often as there are tiles."""
+        self._unplaced: dict[Expr, int] = {}
+        """Tiles of numbers that count from zero along an axis, wherever they begin."""
         self._body(body)
 
     @property
@@ -100,12 +125,7 @@ class TileAxes:
         one, other = self.of(*first), self.of(*second)
         if one is other:
             return
-        one.sizes |= other.sizes
-        one.cuts += other.cuts
-        one.axes += other.axes
-        one.is_fixed |= other.is_fixed
-        one.is_summed |= other.is_summed
-        one.roles |= other.roles
+        one.take_in(other)
         self._classes.update(dict.fromkeys(other.axes, one))
 
     def _body(self, body: SeqStmts) -> None:
@@ -127,11 +147,14 @@ class TileAxes:
     def _loop(self, loop: ForStmt) -> None:
         """Note a loop: what it carries keeps its axes."""
         self.loops[loop.loop_var] = loop
-        self._fix([loop.start, loop.stop, loop.step])
+        self._fix([loop.start, loop.step])
+        for var in variables([loop.stop]):
+            self.ending.setdefault(var, []).append(loop)
         *stmts, last = loop.body.stmts or (YieldStmt(()),)
         handed = last.values if isinstance(last, YieldStmt) else ()
         self._body(SeqStmts((*stmts,) if isinstance(last, YieldStmt) else loop.body.stmts))
         for arg, value, result in zip(loop.iter_args, handed, loop.return_vars, strict=True) if handed else ():
+            self._fix({arg.init, value} & self._unplaced.keys())
             self._same([arg.var, arg.init, value, result])
         if len(handed) != len(loop.iter_args):
             self._fix([*(var for var in defined(loop) if var is not loop.loop_var), *used(loop)])
@@ -146,18 +169,22 @@ class TileAxes:
             self._transfer(var, call)
             return
         self.is_plain &= spec.effect is not Effect.WRITE
-        self._fix(v for v in variables(_scalars(call)) if not _starts(call, v))
+        begin = self._count(var, call) if var is not None else None
+        self._fix(v for v in variables(_scalars(call)) if v is not begin and not _starts(call, v))
         if spec.family in SAME or spec.name in SAME:
             self._same(whole)
         elif spec.name in PRODUCTS + SUMS + BIASED and var is not None:
             self._product(var, given.get("acc", given.get("bias")), given["lhs"], given["rhs"])
-        elif spec.name == "transpose_view" and var is not None and len(tiles) == 1:
+        elif _turns(call) and var is not None:
             self._join((tiles[0], -1), (var, -2))
             self._join((tiles[0], -2), (var, -1))
         elif spec.family == "reduction" and var is not None and len(tiles) == 1:
             self._same(whole)
             pairs = enumerate(zip(_shape(tiles[0]), _shape(var), strict=True))
-            self._fix_axes((tiles[0], axis) for axis, (before, after) in pairs if before != after)
+            folded = [(tiles[0], axis) for axis, (before, after) in pairs if before != after]
+            self._fix_axes(folded if spec.name not in FOLDS else ())
+            for axis in folded:
+                self.of(*axis).is_folded = True
             source = self.made.get(tiles[0])
             if spec.name.startswith("col") and source is not None and source.op.spec.name == "load":
                 self.of(var, -1).roles.add(2)
@@ -165,6 +192,16 @@ class TileAxes:
             self._window(tiles[0], var, given)
         elif spec.name not in MADE:
             self._fix(whole)
+
+    def _count(self, var: Var, call: Call) -> Var | None:
+        """Note the numbers of elements; return the variable that they begin at, where an op says so."""
+        axis, start = _numbers(call, self._unplaced)
+        if isinstance(start, Var):
+            self.of(var, axis).counted.add(start)
+            return start
+        self._fix([var] if start is None and call.op.spec.name == "iota" else self._unplaced.keys() & {*call.args})
+        self._unplaced |= {var: axis} if start is not None else {}
+        return None
 
     def _product(self, result: Var, beside: object, lhs: object, rhs: object) -> None:
         assert isinstance(lhs, Var) and isinstance(rhs, Var)
@@ -182,12 +219,7 @@ class TileAxes:
 
     def _window(self, whole: Var, part: Var, given: Bound) -> None:
         """Join the axes of which a part has all elements; of the others it matters which they are."""
-        offset, steps = given.get("offset"), given.get("steps")
-        starts = offset.elements if isinstance(offset, MakeTuple) else [integer(0)] * len(_shape(part))
-        by = steps if isinstance(steps, tuple) else [1] * len(_shape(part))
-        plain = not given.get("drop_dims") and isinstance(given.get("valid_shape") or ABSENT, Absent)
-        for axis, (start, step, size) in enumerate(zip(starts, by, _shape(part), strict=True)):
-            is_all = step == 1 and start == integer(0) and size == _shape(whole)[axis] and plain
+        for axis, is_all in enumerate(_has_all(whole, part, given)):
             if is_all:
                 self._join((whole, axis), (part, axis))
             else:
@@ -202,18 +234,21 @@ class TileAxes:
         assert isinstance(tile, Var) and isinstance(tensor, Var) and isinstance(offsets, MakeTuple)
         type_, shape = tensor.type, _shape(tile)
         assert isinstance(type_, TensorType)
-        plain = all(x is None or isinstance(x, Absent) for x in others) and len(type_.shape) == len(shape)
+        before = len(type_.shape) - len(shape)
+        """Axes of the tensor of which the tile has one element."""
+        plain = all(x is None or isinstance(x, Absent) for x in others) and before >= 0
         if not plain or type_.valid != type_.shape or pad not in (None, 0):
             self._fix([*call.args, tile])
             return
-        starts = [multiple_of(offset) for offset in offsets.elements]
+        starts = [multiple_of(offset) for offset in offsets.elements[before:]]
         self._fix(v for offset, _ in starts if not isinstance(offset, Var) for v in variables([offset]))
+        self._fix([*offsets.elements[:before], *self._unplaced.keys() & {tile}])
         cuts = tuple(
-            Cut(tensor, axis, offset, extent, pad is not None, times)
-            for axis, ((offset, times), extent) in enumerate(zip(starts, type_.shape, strict=True))
+            Cut(tensor, before + axis, offset, extent, pad is not None, times)
+            for axis, ((offset, times), extent) in enumerate(zip(starts, type_.shape[before:], strict=True))
         )
-        for cut in cuts:
-            self.of(tile, cut.axis).cuts.append(cut)
+        for axis, cut in enumerate(cuts):
+            self.of(tile, axis).cuts.append(cut)
         if is_stored:
             self.stores.append(cuts)
 
@@ -247,6 +282,11 @@ def multiple_of(offset: Expr) -> tuple[Expr, int]:
     return offset, 1
 
 
+def is_number(value: object, number: int) -> bool:
+    """Return whether a value is a constant of a number, of whatever type."""
+    return isinstance(value, Const) and value.value == number
+
+
 def _is_tile(value: Expr) -> TypeGuard[Var]:
     return isinstance(value, Var) and isinstance(value.type, TileType)
 
@@ -256,9 +296,40 @@ def _shape(tile: Var) -> tuple[int, ...]:
     return tile.type.shape
 
 
+def _numbers(call: Call, unplaced: Mapping[Expr, int]) -> tuple[int, Expr | None]:
+    """Return along which axis an op counts one by one, and from where; from None where it does something else."""
+    given = arguments(call)
+    if call.op.spec.name == "iota" and is_number(given["step"], 1):
+        start, axis = given["start"], given["axis"]
+        assert isinstance(start, Expr) and isinstance(axis, int)
+        return axis, start if isinstance(start, Var) or is_number(start, 0) else None
+    tiles, others = [x for x in call.args if x in unplaced], [x for x in _scalars(call) if isinstance(x, Var)]
+    is_placed = call.op.spec.name == "add" and len(tiles) == len(others) == 1
+    return (unplaced[tiles[0]], others[0]) if is_placed else (0, None)
+
+
+def _has_all(whole: Var, part: Var, given: Bound) -> list[bool]:
+    """Return whether a part of a tile has all elements along each axis."""
+    offset, steps, shape = given.get("offset"), given.get("steps"), _shape(part)
+    starts = offset.elements if isinstance(offset, MakeTuple) else [integer(0)] * len(shape)
+    by = steps if isinstance(steps, tuple) else [1] * len(shape)
+    plain = not given.get("drop_dims") and isinstance(given.get("valid_shape") or ABSENT, Absent)
+    every = zip(starts, by, shape, _shape(whole), strict=True)
+    return [step == 1 and is_number(start, 0) and size == before and plain for start, step, size, before in every]
+
+
 def _scalars(call: Call) -> list[Expr]:
     """Return the operands of an op that are not tiles or tensors."""
     return [a for a in call.args if not isinstance(a.type, (TileType, TensorType))]
+
+
+def _turns(call: Call) -> bool:
+    """Return whether an op swaps the axes of a matrix."""
+    given = arguments(call)
+    if call.op.spec.name == "transpose":
+        axes = {axis % 2 for axis in (given["axis1"], given["axis2"]) if isinstance(axis, int)}
+        return isinstance(call.type, TileType) and len(call.type.shape) == 2 == len(axes)
+    return call.op.spec.name == "transpose_view"
 
 
 def _starts(call: Call, loop: Var) -> bool:

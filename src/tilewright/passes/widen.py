@@ -30,6 +30,7 @@ from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.other_tiles import Widened
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
+from tilewright.passes.strided_rows import taller_blocks
 from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
 from tilewright.passes.tile_axes import MADE, Axis, multiple_of
@@ -55,9 +56,10 @@ def widened(program: Program, wanted: Wanted) -> Widened:
 
 
 def _stretched(program: Program, begun: Program, wanted: Wanted) -> Widened:
-    """Return a program whose sums over windows of memory take longer steps, where it has some."""
-    found = [longer_steps(function, 2 * wanted.depth) for function in begun.function_list]
-    notes = [note for _, lines in found for note in lines]
+    """Return a program whose products of windows of memory have more rows and longer steps, where it has some."""
+    tall, lines = taller_blocks(begun, wanted.rows)
+    found = [longer_steps(function, wanted.depth) for function in tall.function_list]
+    notes = [*lines, *(note for _, stretched in found for note in stretched)]
     if not notes:
         return Widened(program)
     return Widened(simplify.run(program.with_functions([function for function, _ in found])), tuple(notes))

@@ -212,6 +212,7 @@ def _compiled(source: Program, how: _How, target: str | None) -> CompiledProgram
         raise ValueError(f"{objection}: pass platform={INTERPRETER!r} to run programs here")
     _check_written_here(source)
     _check_returned(source)
+    backend.begin()
     profile, directory = Profile(), how.directory(source.name)
     lowered = _lowered(source, how, directory, profile)
     names = [entry.name for entry in source.entries]

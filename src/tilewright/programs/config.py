@@ -7,8 +7,10 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
+from functools import cache
 from typing import Any
 
+from tilewright.call.written import Configured
 from tilewright.passes.choices import MemoryPlanner
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
@@ -27,6 +29,12 @@ from tilewright.programs.platforms import (
 
 RULE = "rule"
 
+OPTIONS = (
+    *("platform", "strategy", "checked", "distributed_config", "trace"),
+    *("dump_passes", "compile_profiling", "save_kernels_dir"),
+)
+"""The fields that a call depends on: all that anybody looks at on its way."""
+
 
 def _kept(default: Any, rule: fields.Rule) -> Any:
     """Return a field whose values a rule brings to one spelling."""
@@ -37,7 +45,7 @@ def _platform(_: str, value: Any) -> str:
     return value if isinstance(value, Unsaid) else checked_platform(value)
 
 
-@dataclass
+@dataclass(slots=True)  # calls read it where it lies
 class RunConfig:
     """Where and how to run: every field that the PTO family's configuration has, checked when it is made.
 
@@ -85,7 +93,7 @@ class RunConfig:
     analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
     memory_planner: MemoryPlanner | None = _kept(None, fields.optional(fields.one_of(MemoryPlanner)))
     dump_ptoas_passes: bool = _kept(False, fields.flag)
-    trace: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
+    trace: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.place))
     """The file that calls are written to as a timeline, each chunk on the thread that ran it; Perfetto opens it."""
     enable_l2_swimlane: InitVar[int | None] = None
     """The old name of `enable_chip_swimlane`."""
@@ -93,9 +101,9 @@ class RunConfig:
     def __post_init__(self, enable_l2_swimlane: int | None) -> None:
         if enable_l2_swimlane is not None:
             self._take_old_name(enable_l2_swimlane)
-        for each in dataclasses.fields(self):
-            if RULE in each.metadata:
-                setattr(self, each.name, each.metadata[RULE](each.name, getattr(self, each.name)))
+        for name, default, rule in _rules():
+            if (value := getattr(self, name)) is not default:
+                setattr(self, name, rule(name, value))
         if self.device_ids is not None:
             if self.distributed_config is not None:
                 raise ValueError("device_ids belongs to distributed_config: give one of them")
@@ -125,6 +133,12 @@ class RunConfig:
         return self.target, self.strategy.name, self.checked
 
     @property
+    def told(self) -> Configured | None:
+        """What calls that are given this are told apart by; None where each of them has to be looked at by Python."""
+        is_placed = self.trace is None or os.path.isabs(self.trace)
+        return Configured.of(self, OPTIONS) if is_placed and not self.writes_folder else None
+
+    @property
     def writes_folder(self) -> bool:
         """Whether a program's folder is to be written, without being asked for."""
         dumps = self.dump_passes not in (False, PassDumpLevel.NONE)
@@ -142,3 +156,10 @@ class RunConfig:
         """Return whether any of the NPU's diagnostics is asked for."""
         counted = (self.enable_chip_swimlane, self.enable_dump_args, self.enable_pmu)
         return any(counted) or self.enable_dep_gen or self.enable_scope_stats
+
+
+@cache
+def _rules() -> list[tuple[str, object, fields.Rule]]:
+    """Return every field that has a rule, with its default, which is spelled as the rule would."""
+    every = dataclasses.fields(RunConfig)
+    return [(each.name, each.default, each.metadata[RULE]) for each in every if RULE in each.metadata]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from tilewright.call.placement import MISSING
 from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import INSTEAD
 from tilewright.call.tracing import traced
+from tilewright.call.written import CONFIG, Configured, taken
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, Type
@@ -97,14 +99,17 @@ class Entry:
     @unread(INSTEAD)
     def __call__(self, *args: Any, config: object = None, **named: Any) -> Any:
         """Run the function. What a `config` says was settled when the program was compiled."""
-        if config is not None and "config" in self.param_names:
-            named["config"] = config
+        if config is not None and CONFIG in self.param_names:
+            named[CONFIG], config = config, None
+        config, told = taken(config)
         bound = self.bound(args, named)
         is_whole = len(args) + len(named) == len(self.function.params)
-        with traced(getattr(config, "trace", None), self.function.name):
+        trace = getattr(config, "trace", None)
+        with traced(trace, self.function.name):
             result = self._run(bound, is_whole)
         if self._native is not None and not settings.ranges():
-            self._backoff.look(self._new_warm, partial(self._learned, self._native, bound, is_whole))
+            learned = partial(self._learned, self._native, bound, is_whole)
+            self._backoff.look(self._new_warm, lambda: _configured(learned(), told, trace))
         return result
 
     def run_described(self, given: list[Any], described: Mapping[str, Argument]) -> Any:
@@ -124,13 +129,14 @@ class Entry:
     def _new_warm(self) -> Warm:
         from tilewright.call.warm import Warm
 
-        return Warm(self._parameters(), partial(Entry.__call__, self), self._enter)
+        configurable = CONFIG not in self.param_names
+        return Warm(self._parameters(), partial(Entry.__call__, self), self._enter, configurable=configurable)
 
     def _parameters(self) -> list[Parameter]:
         from tilewright.call.dispatcher import Parameter
 
         names = self.param_names
-        may_be_named = "config" not in names  # which has a meaning of its own
+        may_be_named = CONFIG not in names  # which has a meaning of its own
         return [Parameter(name if may_be_named else "", k in self.output_indices) for k, name in enumerate(names)]
 
     def _learned(self, native: HostProgram, bound: Bound, is_whole: bool) -> Learned | None:
@@ -144,7 +150,7 @@ class Entry:
         if device not in self._callees:
             self._callees[device] = Callee(native.on(device), self.function)
         outputs = [] if is_whole else self.output_indices
-        if outputs and (returns is None or "config" in names or not {names[k] for k in outputs} <= {*returns}):
+        if outputs and (returns is None or CONFIG in names or not {names[k] for k in outputs} <= {*returns}):
             return None
         slots = [self._slot(bound, k, k in outputs) for k in range(len(names))]
         back = (returns or ()) if outputs else given_back(self.function, returns)
@@ -177,3 +183,8 @@ class Entry:
 
     def __repr__(self) -> str:
         return f"<entry {self.name}({', '.join(self.param_names)}) of {self._program.name}>"
+
+
+def _configured(call: Learned | None, told: Configured | None, trace: str | None) -> Learned | None:
+    """Return a call as it was told to run; one that only Python can be told, as one that was told nothing."""
+    return None if call is None else replace(call, config=told, trace=trace if told is not None else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeAlias
@@ -62,6 +63,11 @@ def path(name: str, value: Any) -> str:
         return os.fsdecode(value)
     except TypeError:
         raise ValueError(f"{name} must be a path, got {value!r}") from None
+
+
+def place(name: str, value: Any) -> str:
+    """Return a path as text that means the same wherever Python goes, and is one object wherever it is written."""
+    return sys.intern(os.path.abspath(path(name, value)))
 
 
 def one_of(choices: type[Enum]) -> Rule:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pdb import Pdb
-from types import FrameType
+from types import FrameType, TracebackType
 
 from tilewright.interpret.stepped_code import STEPPER
 
@@ -14,6 +14,12 @@ class KernelPdb(Pdb):
     def stop_here(self, frame: FrameType) -> bool:
         """Return whether to stop in a frame."""
         return not _is_ours(frame) and super().stop_here(frame)
+
+    def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:
+        """Return the frames that `where`, `up` and `down` go through, those that stand between kernels left out."""
+        stack, current = super().get_stack(f, t)
+        kept = [number for number, (frame, _) in enumerate(stack) if number == current or not _is_ours(frame)]
+        return [stack[number] for number in kept], kept.index(current) if current in kept else len(kept) - 1
 
 
 def _is_ours(frame: FrameType | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from enum import Enum
 from functools import cache
@@ -37,7 +38,7 @@ def checked_platform(name: object) -> str:
     spelled = name.strip().lower() if isinstance(name, str) else name
     if spelled not in platforms():
         raise ValueError(f"Invalid platform {name!r}; one of {', '.join(platforms())}")
-    return str(spelled)
+    return sys.intern(str(spelled))  # one object each, which is what calls are told apart by
 
 
 def target_of(platform: str) -> str:

@@ -112,7 +112,7 @@ from tilewright.pto.traced.enumerations import (
     VPackPart,
     VStoreDist,
 )
-from tilewright.pto.traced.namespace import operation, scalar, section, sync, tile
+from tilewright.pto.traced.namespace import comm, operation, pipe, scalar, section, sync, tile
 from tilewright.pto.traced.subkernels import cube, func, simd, simt, tileop
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ __all__ = [
     "VcvtSatMode",
     "bf16",
     "bf16x2",
+    "comm",
     "const_expr",
     "constexpr",
     "cube",
@@ -211,6 +212,7 @@ __all__ = [
     "mask_type",
     "merge_jit_modules",
     "parse",
+    "pipe",
     "ptr",
     "scalar",
     "section",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tilewright.call.items import NumberedItems
 from tilewright.forks import computed_once
 from tilewright.frontend.references import Uncopied
 from tilewright.frontend.tracebacks import brief
@@ -29,6 +31,7 @@ class CompiledKernelHandle(Inspected, Uncopied):
         from tilewright.pto.programs import Programs  # nobody who only declares kernels pays for it
 
         self._specialization = made = specialization
+        self._known = NumberedItems(self, partial(CompiledKernelHandle.__getitem__, self))
         self.programs = Programs(made.module, made.func, made.options.target, made.key, store)
 
     @property
@@ -39,7 +42,11 @@ class CompiledKernelHandle(Inspected, Uncopied):
     @brief
     def __getitem__(self, spec: Any) -> Callable[..., None]:
         """Return what launches the kernel on `[grid, stream]`."""
-        return self.launcher.on(launch_spec(self._specialization.declared, spec))
+        found = self._known.find(spec)
+        if found is None:
+            grid = launch_spec(self._specialization.declared, spec)
+            self._known.put(grid, found := self.launcher.on(grid))
+        return found
 
     @computed_once
     def launcher(self) -> Launcher:

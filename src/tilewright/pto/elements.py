@@ -47,6 +47,7 @@ ttri | i16 i32 f16 f32 | i8 bf16
 textract | i8 f16 bf16 f32 | f8E4M3FN f8E5M2
 mgather mscatter | | i8 i16 i32 f16 bf16 f32 f8E4M3FN f8E5M2
 thistogram | | i16
+tget_scale_addr | | f8E4M3FN f8E5M2
 trandom | | i32
 tload | i8 i16 i32 i64 f16 bf16 f32 | f64 f8E4M3FN f8E5M2 f8E8M0FNU
 tstore[vec] tstore[mat] | i8 i16 i32 i64 f16 bf16 f32 |

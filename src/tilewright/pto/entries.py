@@ -15,6 +15,8 @@ ENTRY = "pto.simt_entry"
 LAUNCH = "pto.simt_launch"
 _LIMITS = ("pto.simt_max_threads", "pto.simt_max_regs")
 _LAST = ("pto.keep", "pto.syncthreads", "func.return")
+_TOGETHER = ("pto.syncthreads", "pto.threadfence", "pto.threadfence_block")
+_ATOMIC = "pto.atomic_"
 
 
 def is_entry(func: Func) -> bool:
@@ -49,12 +51,40 @@ def refuse_entry(func: Func) -> None:
     if func.results:
         message = f"`@{func.name}` is an entry of work items and must return nothing"
         raise PtoReturnError(message, spans=(func.span,), help="write results through a pointer")
-    for op in func.body.ops:
-        for inner in op.walk():
-            if inner.name == LAUNCH:
-                message = f"`@{func.name}` is launched itself, and launches `@{launched(inner)}`"
-                raise PtoOperandError(message, spans=(inner.span,), help="call it instead")
+    every = [inner for op in func.body.ops for inner in op.walk()]
+    for op in every:
+        if op.name == LAUNCH:
+            message = f"`@{func.name}` is launched itself, and launches `@{launched(op)}`"
+            raise PtoOperandError(message, spans=(op.span,), help="call it instead")
+    _refuse_old_pairs(every)
     _refuse_kept(func.body.ops)
+
+
+def _refuse_old_pairs(ops: list[Op]) -> None:
+    """Raise where somebody asks what two numbers were that were changed one after the other."""
+    pairs = {op.results[0]: op for op in ops if changes_pair(op) and op.results}
+    for user in ops if pairs else ():
+        for value in user.uses:
+            if value in pairs:
+                message = (
+                    f"no `{pairs[value].name}` of two numbers gives what was there, `{user.name}` uses `%{value.name}`"
+                )
+                help = "change f16 or bf16 elements one by one"
+                raise PtoOperandError(message, spans=(pairs[value].span,), help=help)
+
+
+def changes_pair(op: Op) -> bool:
+    """Return whether an op changes two numbers of one value in memory."""
+    type_ = op.operands[-1].type if op.name.startswith(_ATOMIC) and op.operands else None
+    return isinstance(type_, Scalar) and type_.name.startswith("vector<2x")
+
+
+def refuse_outside(op: Op) -> None:
+    """Raise for what only work items do, in a function that is no entry of theirs."""
+    if op.name in _TOGETHER or changes_pair(op):
+        what = f"`{op.name}`{' of two numbers' * changes_pair(op)}"
+        message = f"{what} is for the work items of a launch, and this function is no entry of theirs"
+        raise PtoOperandError(message, help=f"add `attributes {{{ENTRY}}}` to it, and launch it")
 
 
 def _is_positive(value: object) -> bool:

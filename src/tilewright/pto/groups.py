@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import combinations
+
+from tilewright.named_tuples import NamedTuple
 
 UNKNOWN = -1
 """The extent of memory behind a bare address."""
@@ -60,6 +62,15 @@ def grouped(pointers: Sequence[Reach]) -> Groups | None:
     buffers = tuple((start, max(p.end for p in group) - start) for start, group in zip(starts, members, strict=True))
     offsets = tuple(p.address - starts[group] for p, group in zip(pointers, shared, strict=True))
     return Groups(shared, buffers, offsets)
+
+
+def are_apart(pointers: Sequence[Reach], written: Sequence[bool]) -> bool:
+    """Return whether all pointers lie where their elements may, and memory that one writes is no other's."""
+    if any(pointer.nbytes == UNKNOWN or pointer.address % pointer.itemsize for pointer in pointers):
+        return False
+    every = list(zip(pointers, written, strict=True))
+    pairs = [(a, b) for (a, first), (b, second) in combinations(every, 2) if first or second]
+    return all(a.end <= b.address or b.end <= a.address or not a.nbytes or not b.nbytes for a, b in pairs)
 
 
 def _leaders(pointers: Sequence[Reach]) -> list[int]:

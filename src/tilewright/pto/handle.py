@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.call.graph_breaks import unread
+from tilewright.call.items import NumberedItems
 from tilewright.errors import KernelError
 from tilewright.forks import Lock
 from tilewright.frontend.references import Referred
@@ -28,9 +29,7 @@ from tilewright.pto.types import Ptr, Scalar
 if TYPE_CHECKING:
     from tilewright.keep.reads import ReadSet
     from tilewright.programs.program import CompiledProgram
-
-_MOST = 256
-"""How many grids a kernel's launches are known for."""
+    from tilewright.pto.launch import Launcher
 
 
 class KernelHandle(Inspected, Referred):
@@ -48,13 +47,8 @@ class KernelHandle(Inspected, Referred):
         self._store: Store[CompiledProgram] = Store()
         self._lock = Lock()
         self._is_launched = False
-        self._known: dict[int, Callable[..., None]] = {}
-        """Launches of code that does not change, by their grids."""
-
-    @property
-    def _may_change(self) -> bool:
-        """Whether later launches may be of other code."""
-        return True
+        self._known = NumberedItems(self, functools.partial(KernelHandle.__getitem__, self))
+        """Launches by their grids."""
 
     @property
     def function(self) -> Any:
@@ -71,6 +65,11 @@ class KernelHandle(Inspected, Referred):
         """Whether it is launched, rather than called by other kernels."""
         return self.options.entry
 
+    @property
+    def kernel_kind(self) -> str | None:
+        """The core that runs it, where it says one."""
+        return self.options.kernel_kind
+
     @brief
     def compile(self, *args: Any, **constexprs: Any) -> CompiledKernelHandle:
         """Return the kernel compiled for some constants, given by name, the others being their defaults."""
@@ -84,11 +83,7 @@ class KernelHandle(Inspected, Referred):
 
     def __getitem__(self, spec: Any) -> Callable[..., None]:
         """Return what launches the kernel, compiled with its defaults, on `[grid, stream]`, as it is then."""
-        if spec.__class__ is tuple and len(spec) == 2 and spec[1] is None and spec[0].__class__ is int:
-            known = self._known.get(spec[0])
-            if known is not None:
-                return known
-        return self._launched(spec)
+        return self._known.find(spec) or self._launched(spec)
 
     @brief
     def _launched(self, spec: Any) -> Callable[..., None]:
@@ -96,20 +91,16 @@ class KernelHandle(Inspected, Referred):
             message = "a function with entry=False is not launchable"
             raise self._refusal(PtoNotLaunchableError, message, "launch the kernel that calls it")
         grid = launch_spec(self.declared, spec)
-        if self._is_launched:
-            return functools.partial(self._launch, grid)
-        launches = self._current().launcher.on(grid)
-        self._is_launched = self._may_change  # what is wrong with it was said here, the first time
-        if self._may_change:
-            return functools.partial(self._launch, grid)
-        if len(self._known) >= _MOST:
-            self._known.clear()
-        self._known[grid] = launches
+        if not self._is_launched:
+            self._current()
+            self._is_launched = True  # what is wrong with it was said here, the first time
+        launches = self._launches(grid)
+        self._known.put(grid, launches)
         return launches
 
-    @unread(OPERATOR)
-    def _launch(self, grid: int, *args: Any, **named: Any) -> None:
-        self._current().launcher.on(grid)(*args, **named)
+    @abstractmethod
+    def _launches(self, grid: int) -> Callable[..., None]:
+        """Return launches of the kernel on so many blocks, as it is then."""
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Raise: kernels are launched, and other functions called by kernels."""
@@ -204,9 +195,13 @@ class SourceKernel(KernelHandle):
         self.origin = origin
         self._latest: tuple[Text, CompiledKernelHandle] | None = None
 
-    @property
-    def _may_change(self) -> bool:
-        return self.origin.path is not None
+    def _launches(self, grid: int) -> Callable[..., None]:
+        return self._current().launcher.on(grid) if self.origin.path is None else functools.partial(self._launch, grid)
+
+    @unread(OPERATOR)
+    def _launch(self, grid: int, *args: Any, **named: Any) -> None:
+        """Launch what the file says by now."""
+        self._current().launcher.on(grid)(*args, **named)
 
     def _bound(self, constexprs: Mapping[str, object]) -> dict[str, object]:
         if constexprs:
@@ -254,15 +249,29 @@ class TracedKernel(KernelHandle):
         self._latest: tuple[ReadSet, CompiledKernelHandle] | None = None
         """What the last launch with the default constants was of."""
 
+    def _launches(self, grid: int) -> Callable[..., None]:
+        from tilewright.pto.launch import Launch
+
+        return Launch(self._launcher, grid)
+
+    def _launcher(self) -> tuple[Launcher, ReadSet]:
+        """Return what launches the kernel by now, and what it was read from."""
+        reads, compiled = self._traced()
+        return compiled.launcher, reads
+
     def _current(self) -> CompiledKernelHandle:
+        return self._traced()[1]
+
+    def _traced(self) -> tuple[ReadSet, CompiledKernelHandle]:
+        """Return what the kernel was read from with its default constants, and what that was compiled to."""
         latest = self._latest
         if latest is not None and latest[0].drift() is None:
-            return latest[1]
+            return latest
         with self._lock:
             compiled = self.compile()
             known = (each for traces in self._traces.values() for each in traces)
-            self._latest = next((each for each in known if each[1] is compiled), None)
-            return compiled
+            self._latest = found = next(each for each in known if each[1] is compiled)
+            return found
 
     def _compiled(self, constexprs: Mapping[str, object]) -> CompiledKernelHandle:
         from tilewright.frontend.value_keys import value_key

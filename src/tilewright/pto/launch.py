@@ -7,14 +7,15 @@ next launch on the same ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from tilewright import settings
 from tilewright.backends.host import HostProgram
 from tilewright.call.argument import CPU
-from tilewright.call.backoff import Backoff
+from tilewright.call.backoff import LATE, Backoff
 from tilewright.call.devices import check_one_device
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.graph_breaks import hide, unread
@@ -23,12 +24,14 @@ from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import is_traced
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.context import Context
+from tilewright.passes.aliases import Footprints
 from tilewright.programs.platforms import platform_for
 from tilewright.pto.arguments import PointerTaker, ScalarTaker, Words, device_of
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
-from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
+from tilewright.pto.groups import UNKNOWN, Groups, Reach, are_apart, grouped
 from tilewright.pto.programs import Programs
 from tilewright.pto.signature import Kind, Signature
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from tilewright.call.dispatcher import Parameter
     from tilewright.call.targets import Callee, Learned, Slot
     from tilewright.call.warm import Warm
+    from tilewright.keep.reads import ReadSet
 
 KNOWN = 256
 """How many sets of pointers one kernel remembers, and how many grids."""
@@ -73,24 +77,39 @@ class Plan(NamedTuple):
 
 
 class Launch:
-    """Launches of one compiled kernel on so many blocks, called with its arguments."""
+    """Launches of a kernel on so many blocks, called with its arguments.
 
-    def __init__(self, launcher: Launcher, grid: int) -> None:
-        self._launcher = launcher
+    `current` tells which code that is by now, and what it was read from; None where nobody asks again.
+    """
+
+    def __init__(self, current: Callable[[], tuple[Launcher, ReadSet | None]], grid: int) -> None:
+        self._current = current
         self._grid = grid
         self._backoff = Backoff()
 
     @unread(OPERATOR)
     def __call__(self, *args: Any, **named: Any) -> None:
         """Run the kernel; it has run when this returns."""
-        given, plan = self._launcher.run(self._grid, args, named)
+        launcher, reads = self._current()
+        given, plan = launcher.run(self._grid, args, named)
         if plan.callee is not None:
-            self._backoff.look(self._new_warm, partial(self._launcher.learned, self._grid, args, given, plan.callee))
+            learned = partial(launcher.learned, self._grid, args, given, plan.callee)
+            self._backoff.look(partial(self._new_warm, launcher), learned, reads)
 
-    def _new_warm(self) -> Warm:
+    @property
+    def is_warm(self) -> bool:
+        """Whether machine code takes calls like some before."""
+        return type(self) is not Launch
+
+    def forget(self) -> None:
+        """Let all calls come to Python again."""
+        self._backoff.forget()
+
+    def _new_warm(self, launcher: Launcher) -> Warm:
         from tilewright.call.warm import Warm
 
-        return Warm(self._launcher.parameters(), partial(Launch.__call__, self), partial(reroute, self), leading=1)
+        launcher.follow(self)
+        return Warm(launcher.parameters(), partial(Launch.__call__, self), partial(reroute, self), leading=1)
 
 
 class Launcher:
@@ -107,8 +126,17 @@ class Launcher:
         ]
         self._plans: dict[tuple[str, Words], Plan] = {}
         self._launches: dict[int, Launch] = {}
+        self._warm: WeakSet[Launch] = WeakSet()
         self._callee: Callee | None = None
+        self._written: Sequence[bool] | None = None
+        """Whether each pointer is written, None while nobody has passed the same memory twice."""
+        self._together = 0
+        """How many launches were on pointers that share memory."""
         self._checked = settings.checked()
+
+    def follow(self, launch: Launch) -> None:
+        """Take note of launches of this kernel that machine code may take from now on."""
+        self._warm.add(launch)
 
     def on(self, grid: int) -> Launch:
         """Return the launches on so many blocks."""
@@ -116,7 +144,7 @@ class Launcher:
         if found is None:
             if len(self._launches) >= KNOWN:
                 self._launches.clear()
-            found = self._launches[grid] = Launch(self, grid)
+            found = self._launches[grid] = Launch(lambda: (self, None), grid)
         return found
 
     def run(self, grid: int, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Words], Plan]:
@@ -134,6 +162,10 @@ class Launcher:
         plan.native.calls[name](room(tuple(plan.words(grid, given))), around)
         if around[Context.ERROR] or around[Context.BUFFERS]:
             plan.native.finish(name, around[Context.ERROR], around[Context.BUFFERS], error_numbers(around))
+        if plan.groups is not None:
+            self._together += 1
+            if self._together == LATE:
+                self._plans = {}  # from now on it is worth while to know what is written
         return given, plan
 
     def _named(self, named: Mapping[str, Any]) -> PtoArgumentError:
@@ -179,7 +211,11 @@ class Launcher:
 
         sizes = [taker.itemsize for taker in self._takers if isinstance(taker, PointerTaker)]
         pairs = zip(pointers[::2], pointers[1::2], sizes, strict=True)
-        groups = grouped([Reach(at, count * size if count != UNKNOWN else UNKNOWN, size) for at, count, size in pairs])
+        reaches = [Reach(at, count * size if count != UNKNOWN else UNKNOWN, size) for at, count, size in pairs]
+        groups = grouped(reaches)
+        is_worth_it = self._programs.is_lowered or self._together >= LATE
+        if groups is not None and is_worth_it and are_apart(reaches, self._are_written()):
+            groups = None
         program = self._programs.get(None if groups is None else groups.shared, platform_for(device))
         if program.native is None:
             raise InternalError(f"@{self._programs.func.name} has no native code")
@@ -188,6 +224,17 @@ class Launcher:
         if self._callee is None or self._callee.native is not program.native:
             self._callee = Callee(program.native, program[self._programs.func.name].function)
         return Plan(program.native, None, self._callee)
+
+    def _are_written(self) -> Sequence[bool]:
+        """Return whether each pointer is written; what was learned of launches while nobody knew is forgotten."""
+        if self._written is None:
+            program, name = self._programs.lowered(), self._programs.func.name
+            writes = Footprints(program)[name].writes
+            numbered = enumerate(self._parameters, start=1)  # the grid comes first
+            self._written = [number in writes for number, p in numbered if p.kind is Kind.POINTER]
+            for launch in self._warm:
+                launch.forget()
+        return self._written
 
     # as the dispatcher has it
 
@@ -202,7 +249,9 @@ class Launcher:
         from tilewright.call.targets import Learned
 
         slots = [self._slot(k, value, words) for k, (value, words) in enumerate(zip(args, given, strict=True))]
-        written = sum(1 << k for k, p in enumerate(self._parameters) if p.kind is Kind.POINTER)
+        pointers = [k for k, p in enumerate(self._parameters) if p.kind is Kind.POINTER]
+        known = self._written or [True] * len(pointers)
+        written = sum(1 << k for k, is_written in zip(pointers, known, strict=True) if is_written)
         return Learned(callee, slots, (), written, leading=(grid,))
 
     def _slot(self, position: int, value: Any, words: Words) -> Slot:

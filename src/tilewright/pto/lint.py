@@ -39,6 +39,14 @@ class Subject:
         """How often each value is an operand."""
         self.constants = {op.results[0]: op.attributes["value"] for op in self.ops if op.name == "arith.constant"}
         """What constants define values to be."""
+        self.seen_as = {op.results[0]: op.operands[0] for op in self.ops if op.name in _SEEN}
+        """What windows and other views of tiles are views of."""
+
+    def tile(self, value: Value) -> Value:
+        """Return the tile whose bytes a value is, or the value."""
+        while value in self.seen_as:
+            value = self.seen_as[value]
+        return value
 
 
 Check = Callable[[Subject], Iterator[Finding]]
@@ -83,13 +91,13 @@ def _unused_value(subject: Subject) -> Iterator[tuple[Span, str, str]]:
 
 @_check
 def _unused_parameter(subject: Subject) -> Iterator[tuple[Span, str, str]]:
-    """A parameter that nothing uses."""
+    """A parameter that nothing uses; a name that begins with `_` says that this is meant."""
     for value in subject.func.arguments if subject.func.body else ():
-        if not subject.uses[value]:
+        if not subject.uses[value] and not value.name.startswith("_"):
             yield (
                 value.span,
                 f"`@{subject.func.name}` never uses `%{value.name}`",
-                "delete it here and where it is passed",
+                f"delete it here and where it is passed, or call it `%_{value.name}`",
             )
 
 
@@ -101,11 +109,19 @@ def _uncalled_function(subject: Subject) -> Iterator[tuple[Span, str, str]]:
         yield func.span, f"nothing calls `@{func.name}`, which is private", "delete it, or let a kernel call it"
 
 
+_SEEN = ("pto.subview", "pto.subset", "pto.treshape", "pto.bitcast")
+"""The ops that give the bytes of a tile another shape or type."""
+
+
+def _reads(op: Op, value: Value) -> bool:
+    return value not in op.outs and op.name not in (*_SEEN, "pto.set_validshape")
+
+
 @_check
 def _idle_tile(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A tile that is never written, or never read."""
-    read = {value for op in subject.ops for value in op.uses if value not in op.outs}
-    written = {value for op in subject.ops for value in (*op.outs, *_scratch(op))}
+    read = {subject.tile(value) for op in subject.ops for value in op.uses if _reads(op, value)}
+    written = {subject.tile(value) for op in subject.ops for value in (*op.outs, *_scratch(op))}
     for op in subject.ops:
         tile = op.results[0] if op.name == "pto.alloc_tile" else None
         if tile is None or op.clause("addr") is not None or not isinstance(tile.type, TileBuf):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from math import prod
 
 from tilewright.pto.elements import A5
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError
 from tilewright.pto.machine.cores import CUBE, PIPED, SECTIONS, VECTOR, number
 from tilewright.pto.module import Func, Op, Region, SymbolRef, word_of
 from tilewright.pto.text.free import words_of
+from tilewright.pto.types import Dims, TensorView
 
 RESERVE, IMPORT = "pto.reserve_buffer", "pto.import_reserved_buffer"
 MET = frozenset((*PIPED, RESERVE, IMPORT))
@@ -72,6 +74,7 @@ def _refuse_ids(ops: Sequence[Op], arch: str) -> None:
 def _refuse_unmade(op: Op, made: Op | None, towards: str, id: int, split: int) -> None:
     if made is None:
         raise _at(op, f"`{op.name}` is about pipe {id}, and nobody initialized it", f"initialize one with `id = {id}`")
+    _refuse_entry(op, made)
     mask = number(made, "dir_mask")
     if not mask & _MASKS[towards]:
         message = f"`{op.name}` is about a pipe with `dir_mask` {_MASKS[towards]} or 3, pipe {id} has {mask}"
@@ -95,6 +98,43 @@ def _refuse_initialized(op: Op, arch: str) -> None:
         raise _at(op, f"`{op.name}` has `gm_slot_tensor` and `{beside}`", "leave one out")
     if arch == A5:
         raise _at(op, "A5 has no slots in global memory: `gm_slot_tensor` is A2/A3's", "push tiles instead")
+    view, size = _slots(op), number(op, "slot_size")
+    known = [extent for extent in view.shape if extent is not None] if view is not None else []
+    if view is None or len(known) < len(view.shape):
+        return
+    nbytes = prod(known) * view.element.nbytes
+    if nbytes not in (size, size / 2):
+        message = f"`gm_slot_tensor` of `{op.name}` has {nbytes} bytes, and a slot {size}"
+        raise _at(op, message, f"write slot_size = {nbytes}, or {2 * nbytes} where two vector cores have a half each")
+
+
+def _slots(made: Op) -> TensorView | None:
+    """Return what a slot of global memory looks like, None where a pipe has none."""
+    return next((value.type for value in made.operands if isinstance(value.type, TensorView)), None)
+
+
+def _shapes(slot: TensorView, split: int) -> list[Dims]:
+    """Return the shapes that an entry has: a slot's, or that of its upper or left half where two cores share it."""
+    axis = len(slot.shape) - 3 + split
+    halves = [n // 2 if n is not None and place == axis else n for place, n in enumerate(slot.shape)]
+    return [slot.shape, tuple(halves)] if split else [slot.shape]
+
+
+def _agree(one: Dims, other: Dims) -> bool:
+    return len(one) == len(other) and all(None in pair or pair[0] == pair[1] for pair in zip(one, other, strict=True))
+
+
+def _refuse_entry(op: Op, made: Op) -> None:
+    """Refuse an entry in global memory that is no slot of its pipe."""
+    slot = _slots(made)
+    for value in (*op.operands, *op.results):
+        entry = value.type
+        if slot is None or not isinstance(entry, TensorView):
+            continue
+        fits = any(_agree(entry.shape, shape) for shape in _shapes(slot, number(op, "split")))
+        if not fits or entry.element != slot.element:
+            message = f"`%{value.name}` of `{op.name}` is {entry}, and a slot of pipe {number(op, 'id')} {slot}"
+            raise _at(op, message, f"write {slot} for it, as its `gm_slot_tensor` is")
 
 
 def _refuse_buffers(ops: Sequence[Op], functions: Mapping[str, Func]) -> None:

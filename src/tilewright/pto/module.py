@@ -108,7 +108,10 @@ class Op:
 
     def clause(self, name: str) -> tuple[Value, ...] | None:
         """Return the values under `name`, or None where the op has no such clause."""
-        return next((c.values for c in self.clauses if c.name == name), None)
+        for clause in self.clauses:
+            if clause.name == name:
+                return clause.values
+        return None
 
     @property
     def ins(self) -> tuple[Value, ...]:
@@ -123,7 +126,9 @@ class Op:
     @property
     def uses(self) -> tuple[Value, ...]:
         """Every operand, positional ones first."""
-        return (*self.operands, *(value for clause in self.clauses for value in clause.values))
+        if not self.clauses:
+            return self.operands
+        return (*self.operands, *[value for clause in self.clauses for value in clause.values])
 
     def walk(self) -> Iterator[Op]:
         """Yield this op and everything inside it, in order."""
@@ -157,6 +162,10 @@ class Module:
     source: Source | None = None
     text: str = ""
     """The text it was read from, as it was."""
+
+    def __str__(self) -> str:
+        """Return the text it was read from; `repr` has its parts."""
+        return self.text or repr(self)
 
     def funcs(self) -> Iterator[Func]:
         """Yield every function, those of nested modules included."""

@@ -69,6 +69,11 @@ class Declaration:
     """How many work items see each other at it."""
     example: Examples = None
     """A kernel that runs it, for all of its names or by name; ops without one stand in those of others."""
+    means: str | Mapping[str, str] = ""
+    """What lines of an example leave, in NumPy, for all of its names or by name.
+
+    An expression is what the op writes or gives; a mask that it does not name leaves zeros where it is not set.
+    """
 
     def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
         """Write what an op does, given as many of its operands as its lowering takes; return its results."""
@@ -76,6 +81,10 @@ class Declaration:
         code: CodeType = function.__code__
         taken = None if code.co_flags & CO_VARARGS else code.co_argcount - 2
         return self.lowering(machine, op, *islice(operands, taken))
+
+    def meaning(self, name: str) -> str:
+        """Return what one of its ops means in NumPy, nothing where kernels of examples say it."""
+        return self.means if isinstance(self.means, str) else self.means[name.partition(".")[2]]
 
 
 OPS: dict[str, Declaration] = {}
@@ -98,6 +107,7 @@ def declare(
     knows_packed: bool = False,
     meets: int = 1,
     example: Examples = None,
+    means: str | Mapping[str, str] = "",
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 
@@ -108,7 +118,7 @@ def declare(
     def signed_in(lowering: Lowering) -> Lowering:
         made = Declaration(
             form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens,
-            knows_packed, meets, example,
+            knows_packed, meets, example, means,
         )  # fmt: skip
         for name in (f"{dialect}.{word}" for word in words.split()):
             if OPS.setdefault(name, made) is not made:

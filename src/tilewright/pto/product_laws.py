@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.pto.asked import NZ, holds, laid_out_as, lies_in, plain, short, valid_in
+from tilewright.pto.asked import NZ, holds, laid_out_as, lies_in, plain, shaped_alike, short, valid_alike, valid_in
 from tilewright.pto.elements import A3, A5, CALLED
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.module import Constants, Op, Value
@@ -10,6 +10,8 @@ from tilewright.pto.types import Space, TileBuf
 
 _TURNED = ("row_major", "col_major")
 _MOST = 4095
+EXPONENTS = ("f8E8M0FNU", "i8", "ui8", "si8")
+"""Scales of which one goes with 32 elements, where others are as many as the elements."""
 
 
 def multiplied(op: Op, constants: Constants) -> None:
@@ -30,8 +32,11 @@ def multiplied(op: Op, constants: Constants) -> None:
         lies_in(op, value, space)
         if constants.arch == A5:
             laid_out_as(op, value, layout)
-    for value in (*left, *right):
+    for value, factor in zip((*left, *right), (a, b), strict=False):
         lies_in(op, value, Space.SCALING)
+        if is_vector and value.of(TileBuf).element.name not in EXPONENTS:
+            shaped_alike(op, value, factor)
+            valid_alike(op, value, factor)
     _refuse_shapes(op, a, b, sums)
     for bias in rest:
         _refuse_bias(op, bias, is_scaled, constants.arch)

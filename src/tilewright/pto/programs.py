@@ -57,6 +57,11 @@ class Programs:
                 self._lowered[shared] = lower(self.module, self.func, target=self.target, shared=shared)
             return self._lowered[shared]
 
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the function as a program of the tile IR costs nothing."""
+        return None in self._lowered
+
     def check(self) -> None:
         """Raise what is wrong with the function, unless a program of it has been kept."""
         kept = self._kept()

@@ -7,6 +7,8 @@ flags, barriers, calls that pass no register, and the sorts that go through memo
 
 from __future__ import annotations
 
+from functools import cache
+
 from tilewright.pto.errors import PtoOperandError
 from tilewright.pto.module import Func, Op, Region, Value
 from tilewright.pto.types import ALIGN, Mask, VReg
@@ -27,10 +29,17 @@ def _is_held(value: Value) -> bool:
 
 
 def _ends(op: Op) -> bool:
-    """Return whether an op ends a scope."""
+    """Return whether an op ends a scope, itself or by what is inside it."""
     if op.name == "func.call" and any(map(_is_held, (*op.uses, *op.results))):
         return False
-    return op.name in _ENDS or bool(op.outs) or op.name.startswith(_FAMILIES)
+    if _ends_by_name(op.name) or op.outs:
+        return True
+    return bool(op.regions) and any(_ends(inner) for region in op.regions for inner in region.ops)
+
+
+@cache
+def _ends_by_name(name: str) -> bool:
+    return name in _ENDS or name in SCOPES or name.startswith(_FAMILIES)
 
 
 class _Scopes:
@@ -49,19 +58,19 @@ class _Scopes:
             self._op(op)
 
     def _op(self, op: Op) -> None:
-        is_scope = op.name in SCOPES or op.name.startswith("pto.section.")
-        is_apart = is_scope or any(_ends(inner) or inner.name in SCOPES for inner in op.walk())
+        is_apart = _ends(op) or (bool(op.regions) and op.name.startswith("pto.section."))
         if is_apart:
             self.scope += 1
-        for value in op.uses:
-            self._check(value, op)
+        if self.makers:
+            for value in op.uses:
+                self._check(value, op)
         for region in op.regions:
             self.region(region)
         if is_apart:
             self.scope += 1
-        held = [value for value in op.results if _is_held(value)]
-        self.homes.update({value: self.scope for value in held})
-        self.makers.update({value: op for value in held})
+        for value in op.results:
+            if _is_held(value):
+                self.homes[value], self.makers[value] = self.scope, op
 
     def _check(self, value: Value, user: Op) -> None:
         maker = self.makers.get(value)

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
+from tilewright.named_tuples import NamedTuple
 from tilewright.pto.declared import Declared
 from tilewright.pto.module import Func, Module
 from tilewright.pto.options import Options

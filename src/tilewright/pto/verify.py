@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from tilewright.errors import KernelError
 from tilewright.frontend.tracebacks import brief
 from tilewright.pto.elements import A3, A5, refuse_elements
-from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry
+from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry, refuse_outside
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.machine.cores import kinds_said
 from tilewright.pto.meetings import MET, refuse_pipes
@@ -83,7 +83,11 @@ class _Checker:
     calls: dict[Func, Op] = field(default_factory=dict[Func, Op])
     has_pipes: bool = False
     """Whether some op is about what cores hand each other."""
+    _is_entry: bool = False
+    """Whether work items run it."""
     _sections: set[str] = field(default_factory=set[str])
+    _known: set[tuple[str | int, ...]] = field(default_factory=set[tuple["str | int", ...]])
+    """Ops with the types that they were legal with: most of a text says the same of other values."""
     _has_packed: bool = False
     """Whether some value so far is packed; most functions have none, and no op of theirs need be asked."""
 
@@ -93,6 +97,7 @@ class _Checker:
             message = f"`@{func.name}` is an entry (`{mark}`) and must return nothing"
             raise PtoReturnError(message, spans=(func.span,), help="write results through a pointer")
         refuse_entry(func)
+        self._is_entry = is_entry(func)
         if func.body is not None:
             self._has_packed = any_packed(func.arguments)
             self._region(func.body, "func.return", func.results, func)
@@ -126,13 +131,18 @@ class _Checker:
                 raise missing(op.name)
             form = declared.form
             refuse_counts(op, form)
-            refuse_kinds(op, form)
-            if self._has_packed or (op.results and any_packed(op.results)):
-                self._has_packed = True
-                if not declared.knows_packed:
-                    refuse_packed(op, declared.is_by_bytes)
+            if (typed := _typed(op)) not in self._known:
+                refuse_kinds(op, form)
+                self._has_packed = self._has_packed or any_packed(op.results)
+                self._known.add(typed)
+            if self._has_packed and not declared.knows_packed:
+                refuse_packed(op, declared.is_by_bytes)
             if form.slots:
                 refuse_slots(op, form)
+            if form.syntax is Syntax.FREE:
+                self.has_pipes = self.has_pipes or op.name in MET
+                if not self._is_entry:
+                    refuse_outside(op)
             if declared.rule is not None:
                 declared.rule(op, self._constants)
             if self._constants.arch:
@@ -142,8 +152,6 @@ class _Checker:
         except KernelError as error:
             error.locate((op.span,), _origins(op))
             raise
-        if form.syntax is Syntax.FREE and op.name in MET:
-            self.has_pipes = True
         check = _Checker._launch if op.name == LAUNCH else _STRUCTURED.get(form.syntax)
         if check is not None:
             check(self, op)
@@ -210,6 +218,14 @@ class _Checker:
         _refuse_difference(op, f"the {noun} of `@{name}`", [value.type for value in given], takes)
         _refuse_difference(op, f"the {noun} of `@{name}`", [value.type for value in op.results], gives, "result")
         return func
+
+
+def _typed(op: Op) -> tuple[str | int, ...]:
+    """Return what an op is called, and which types its values have, by identity: they live as long as the module."""
+    types = [id(value.type) for value in (*op.operands, *op.results)]
+    for clause in op.clauses:
+        types += [id(clause.name), *[id(value.type) for value in clause.values]]
+    return (op.name, len(op.operands), *types)
 
 
 def _refuse_difference(op: Op, what: str, found: Sequence[Type], expected: Sequence[Type], noun: str = "value") -> None:

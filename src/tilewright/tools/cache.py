@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from time import time
-from typing import NamedTuple
 
 from tilewright import settings
 from tilewright.errors import TilewrightError
@@ -16,6 +15,7 @@ from tilewright.keep.directory import Directory, File
 from tilewright.keep.miss import Miss
 from tilewright.keep.payload import Label
 from tilewright.keep.sweep import is_fresh
+from tilewright.named_tuples import NamedTuple
 from tilewright.tools import screen
 
 ABOUT = "Look at the compiled code that is kept on disk, check it, or throw it away."
@@ -242,8 +242,7 @@ def _counted(found: Sequence[object]) -> str:
 
 
 def _print_json(value: object) -> None:
-    json.dump(value, sys.stdout, indent=2)
-    print()
+    screen.json_text(json.dumps(value, indent=2))
 
 
 def _print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -10,12 +10,13 @@ from itertools import groupby
 
 from tilewright.core.op import OpSpec
 from tilewright.core.program import Program
-from tilewright.errors import InternalError, TilewrightError
+from tilewright.errors import InternalError, KernelError, TilewrightError
 from tilewright.frontend.foreign import meant
 from tilewright.ops.registry import specs
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
 from tilewright.passes.stages import Stage, file_of, stages, summary
+from tilewright.source import UNKNOWN
 from tilewright.tools import arguments, benching, bisect, cache, completion, doctor, explain, exploring, pto, screen
 from tilewright.tools.coming_from import about, names_of
 from tilewright.tools.files import named, program_in
@@ -80,19 +81,29 @@ def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
     """Run a command; return 0, or 1 after printing what was wrong."""
     options = _options(parser(version), arguments)
     command: Callable[[argparse.Namespace], None] = options.command
+    screen.IS_TOLD.set(False)
     try:
         command(options)
     except InternalError:
         raise
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone, as `| head` does
-    except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    except (TilewrightError, UnicodeDecodeError) as error:
-        print(error, file=sys.stderr)
+    except (OSError, TilewrightError, UnicodeDecodeError) as error:
+        _tell(error, is_json=getattr(options, "json", False) and not screen.IS_TOLD.get())
         return 1
     return 0
+
+
+def _tell(error: Exception, *, is_json: bool) -> None:
+    """Print what was wrong: for people beside the output, for scripts in its place, if there is none."""
+    text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    if not is_json:
+        print(text, file=sys.stderr)
+        return
+    span, message = (error.place, error.message) if isinstance(error, KernelError) else (UNKNOWN, text)
+    file = span.filename if span.is_known else getattr(error, "filename", None)
+    told = {"error": type(error).__name__, "message": message, "file": file, "line": span.line or None, "text": text}
+    screen.json_text(json.dumps(told))
 
 
 def _options(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -100,10 +111,19 @@ def _options(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -
     options, rest = parser.parse_known_args(arguments)
     takes_more = isinstance(getattr(options, "arguments", None), list)
     if rest and (not takes_more or any(text.startswith("-") for text in rest)):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        _chosen(parser, sys.argv[1:] if arguments is None else arguments).error(
+            f"unrecognized arguments: {' '.join(rest)}"
+        )
     if rest:
         options.arguments += rest
     return options
+
+
+def _chosen(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return what reads the command that some arguments name, whose usage is worth showing."""
+    words = [text for text in arguments if not text.startswith("-")]
+    found = [inner for path, inner in completion.commands_of(parser) if [*path] == words[: len(path)]]
+    return found[-1] if found else parser
 
 
 def parser(version: str) -> argparse.ArgumentParser:

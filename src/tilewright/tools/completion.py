@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import NamedTuple, cast
+from typing import cast
+
+from tilewright.named_tuples import NamedTuple
 
 ABOUT = """Print a script that completes commands, options and files in a shell."""
 EPILOG = """examples:

@@ -7,10 +7,10 @@ import platform
 import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
 
 from tilewright import settings
 from tilewright.backends.interface import Backend, backend_names, find
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.machines import here
 from tilewright.native.matrix_units import amx, is_permitted
 from tilewright.native.target import cpu_name, host

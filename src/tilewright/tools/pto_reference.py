@@ -6,12 +6,13 @@ import inspect
 import sys
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
 
+from tilewright.named_tuples import NamedTuple
 from tilewright.pto.elements import LEAVING
 from tilewright.pto.elements import table as elements
 from tilewright.pto.examples.lines import example
 from tilewright.pto.laws import PAIRS
+from tilewright.pto.ops.examples import shown_for
 from tilewright.pto.ops.quantizations import QUANTIZATIONS
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.usage import usage
@@ -25,7 +26,9 @@ def pto_page() -> str:
     return page(
         generated("PTO's ops", "the declarations in src/tilewright/pto/ops"),
         "How each op of PTO text is written after its name, and what it does. What may be left out stands in brackets; "
-        "`tilewright pto explain OP` shows an entry in a terminal, with its rules and a kernel that runs it. "
+        "`tilewright pto explain OP` shows an entry in a terminal, with its rules and a kernel that runs it. In NumPy, "
+        "`x`, `y` and `z` are tiles, registers or memory, `n` and `k` numbers, `m` and `o` masks; lanes that are not "
+        "set are zero where a sentence names no mask. Ops without a sentence have a whole kernel with one. "
         f"[PTO text](pto.md) has the rest. {_counted()}",
         *(page(f"## {noun.title()}", _heading(noun), _rows(names)) for noun, names in nouns.items()),
         page("## Elements", _ELEMENTS, table(("Ops", "A2/A3", "A5"), _element_rows())),
@@ -109,9 +112,20 @@ def _rows(names: list[str]) -> str:
     """Return a table of ops, those that are written alike and mean the like in one row."""
     alike: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        alike.setdefault((usage("", OPS[name].form).strip().replace("|", "\\|"), meaning(name)), []).append(name)
-    shown = [(", ".join(f"`{name}`" for name in group), *key) for key, group in alike.items()]
-    return table(("Ops", "Written", "Meaning"), [(ops, f"`{form}`" if form else "", said) for ops, form, said in shown])
+        alike.setdefault((usage("", OPS[name].form).strip(), meaning(name)), []).append(name)
+    rows = [
+        (", ".join(f"`{name}`" for name in group), f"`{form}`" if form else "", said, _sentences(group))
+        for (form, said), group in alike.items()
+    ]
+    return table(("Ops", "Written", "Meaning", "In NumPy"), rows)
+
+
+def _sentences(names: list[str]) -> str:
+    """Return what ops mean in NumPy, each once; of ops that mean several things, with their names."""
+    said = {name: OPS[name].meaning(name) for name in names}
+    if len(set(said.values())) == 1:
+        return f"`{said[names[0]]}`" if said[names[0]] else ""
+    return ", ".join(f"{name.rpartition('.')[2]} `{sentence}`" for name, sentence in said.items())
 
 
 def meaning(name: str) -> str:
@@ -130,6 +144,8 @@ class Entry(NamedTuple):
     """What the machines ask."""
     elements: dict[str, tuple[str, ...]]
     """The element types that it takes, by architecture; none where its form and rule decide."""
+    numpy: str
+    """What its example leaves, as a sentence or a function."""
     example: str
 
 
@@ -140,7 +156,13 @@ def entry(name: str) -> Entry:
     declared, taken = OPS[full], elements().get(full)
     rule, law = (inspect.getdoc(each) or "" if each else "" for each in (declared.rule, declared.law))
     by_arch = {"A2/A3": taken.a3, "A5": taken.a5} if taken else {}
-    return Entry(full, usage(full, declared.form), meaning(full), rule, law, by_arch, example(full))
+    return Entry(full, usage(full, declared.form), meaning(full), rule, law, by_arch, _numpy(full), example(full))
+
+
+def _numpy(name: str) -> str:
+    """Return what an op means in NumPy: its sentence, or the function that says what its kernel leaves."""
+    sentence, shown = OPS[name].meaning(name), shown_for(name)
+    return sentence or (inspect.getsource(shown.example.gives).strip() if shown is not None else "")
 
 
 def explained(name: str) -> str:
@@ -159,6 +181,11 @@ def _paragraphs(said: Entry) -> Iterator[str]:
     if said.elements:
         taken = [f"{arch} {' '.join(names) or 'none'}" for arch, names in said.elements.items()]
         yield f"Elements: {'; '.join(taken)}."
+    if said.numpy.startswith("def "):
+        yield "What its kernel leaves, in NumPy:"
+        yield code(said.numpy)
+    elif said.numpy:
+        yield f"In NumPy: `{said.numpy}`"
     if said.example:
         yield "A kernel that runs it; its first line says how:"
         yield code(said.example, "mlir")

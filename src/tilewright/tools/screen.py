@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Timer
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 THEME = "ansi_dark"
 """The terminal's own colours, readable on a light background too."""
+IS_TOLD = ContextVar("IS_TOLD", default=False)
+"""Whether a command has printed its JSON: scripts read one object, or one list."""
 
 
 def _console() -> Console | None:
@@ -75,6 +78,7 @@ def can_print_json(parser: argparse.ArgumentParser) -> None:
 
 def json_text(text: str) -> None:
     """Print JSON: laid out for whoever looks, on one line for scripts."""
+    IS_TOLD.set(True)
     console = _console()
     if console is None:
         print(text)

@@ -14,10 +14,11 @@ from tilewright import settings
 from tilewright.backends.interface import find
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.thread_limit import on_threads
+from tilewright.call.written import Written, taken
 from tilewright.forks import computed_once
 from tilewright.frontend.kernels import Kernel
 from tilewright.jit.direct_calls import DirectCalls
-from tilewright.jit.session import Session, placed
+from tilewright.jit.session import Session, placed, untold
 from tilewright.tune.choices import MEASURING, Choice, Choices
 from tilewright.tune.config import Config, applied
 from tilewright.tune.direct_calls import TunedDirectCalls
@@ -54,14 +55,14 @@ class TunedSession(Session):
         """Run the kernel on a call's arguments, with what is best for them."""
         if settings.debug():
             return self.steps.run(self.binder, args, kwargs)
-        given = self._given(kwargs)
+        config, told = taken(config)
+        written, given = Written(args, kwargs, told), self._given(kwargs)
         if given:
             call = self.binder.call(args, {**kwargs, **given})
-            return self._run(call, config, (args, kwargs), f"`{min(given)}` was given, which is otherwise tuned")
+            return self._run(call, config, written, f"`{min(given)}` was given, which is otherwise tuned")
         tried = self._tried(args, kwargs, config, self.choice(args, kwargs, config))
-        apart = "config= was given" if config is not None else ""
         with on_threads(tried.threads):
-            return self._run(tried.call, tried.options, (args, kwargs), apart)
+            return self._run(tried.call, tried.options, written, untold(config, told))
 
     @computed_once
     def steps(self) -> Steps:

@@ -14,6 +14,7 @@ from unit.call.subjects import copied, outcome
 from unit.call.warming import (
     CFG,
     K,
+    Unread,
     add,
     either,
     in_rows,
@@ -21,7 +22,6 @@ from unit.call.warming import (
 )
 
 import tilewright.language as pl
-from tilewright.runtime import RunConfig
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's own, about sparse and quantized tensors
 
@@ -67,7 +67,7 @@ MAKERS: dict[Any, Callable[[random.Random], list[zoo.Maker]]] = {
 BY_NAME = {function.__name__: function for function in MAKERS}
 CHANGES = ["K", "CFG.k", "CFG", "values", "unused", "default"]
 WAYS = {"native": "native", "python": "python", "cold": "native"}
-"""Ways to make a call, with how it is dispatched; in the last one every call has a configuration, and none is warm."""
+"""Ways to make a call, with how it is dispatched; in the last one every call has a configuration for Python alone."""
 
 
 class Way:
@@ -95,7 +95,7 @@ class Way:
         kernel = self.kernels[name]
         if self.name != "cold":
             return outcome(kernel, args, named)
-        given = outcome(lambda *a, **n: kernel(*a, **n, config=RunConfig()), args, named)
+        given = outcome(lambda *a, **n: kernel(*a, **n, config=Unread()), args, named)
         return given
 
 

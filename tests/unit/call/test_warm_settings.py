@@ -80,7 +80,8 @@ def test_configurations_count_by_what_changes_code(dispatch: str) -> None:
             assert (out == 3.0).all() and kernel.cache_info().misses == count + 1
             assert (kernel(x, x, config=config) == 3.0).all()
     warm(kernel, x, x, out)
-    assert not took(kernel, x, x, out, config=RunConfig())
+    assert took(kernel, x, x, out, config=RunConfig())
+    assert not took(kernel, x, x, out, config=RunConfig(platform="interpret"))
 
 
 def test_hits_of_all_ways_are_counted_and_forgotten_together(dispatch: str) -> None:

@@ -16,6 +16,7 @@ from unit.call import zoo
 from unit.call.subjects import IS_NATIVE, ROWS, SHAPE, STYLES, SUBJECTS, copied, outcome
 
 import tilewright.language as pl
+from tilewright.runtime import RunConfig
 
 FEW = 16
 """More functions of Python than a warm call ever runs, and far fewer than a cold one does."""
@@ -26,6 +27,14 @@ FLAG = True
 CFG = types.SimpleNamespace(k=2.0, values=[2.0])
 VALUES = [2.0]
 M = pl.dynamic("M")
+
+
+class Unread(RunConfig):
+    """A configuration that only Python looks at."""
+
+    @property
+    def told(self) -> None:
+        return None
 
 
 def ones(*shape: int, dtype: Any = torch.float32) -> torch.Tensor:

@@ -62,6 +62,21 @@ def test_pdb_steps_through_a_kernel_and_its_helper(monkeypatch: pytest.MonkeyPat
     golden("stepping.txt", said.getvalue().replace(str(KERNELS), KERNELS.name), HERE.parent)
 
 
+def test_where_shows_the_frames_of_authors_and_of_nobody_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    pdb = KernelPdb(
+        stdin=io.StringIO("\n".join(["step"] * 4 + ["where", "up", "up", "down", "continue", ""])), stdout=said
+    )
+    pdb.use_rawinput = False
+    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.set_trace(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
+    kernel.debug(X)
+    sys.settrace(None)
+    shown = said.getvalue().partition(f"{HERE}(")[2]
+    files = [line.strip("> ").partition("(")[0] for line in shown.splitlines()[1:] if ".py(" in line]
+    assert files and not [file for file in files if "tilewright/" in file and "tests" not in file]
+    assert files[0] == str(KERNELS)
+
+
 def test_every_line_has_its_names_before_the_next_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "breakpointhook", lambda: None)
     lines: list[tuple[str, int]] = []

@@ -179,7 +179,9 @@ def test_another_string_is_another_program_also_in_another_object() -> None:
 
 
 DETOURS: dict[str, tuple[JITFunction, Args, dict[str, Any], str]] = {
-    "a configuration": (double, lambda: (ones(), ones()), {"config": RunConfig()}, "config= was given"),
+    "a configuration": (
+        double, lambda: (ones(), ones()), {"config": RunConfig(compile_profiling=True)}, "its config= has a folder",
+    ),
     "gaps": (double, lambda: (ones(8, 4).t(), ones()), {}, "`x` has gaps along its last axis"),
     "backwards": (double, lambda: (array()[::-1], array()), {}, "`x` runs backwards along an axis"),
     "a producer": (double, lambda: (Producer(array()), array()), {}, "`x` is a Producer, and neither a plain torch"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 from unit.passes.texts import leaves, main
 
@@ -118,6 +120,15 @@ def test_turns_that_all_write_one_place_give_a_warning(write: str) -> None:
     lines = "\n".join(f"    {line}" for line in write.splitlines())
     with pytest.warns(DependentTurnsWarning, match="every turn of pl.parallel writes the same place of 'y'"):
         independence.run(main(f"for i in pl.parallel(n):\n{lines}"))
+
+
+def test_a_warning_is_given_once_however_often_somebody_looks() -> None:
+    program = main("for i in pl.parallel(n):\n    pl.write(y, [0, 0], a)")
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            independence.run(program)
+    assert [each.category for each in given] == [DependentTurnsWarning]
 
 
 APART = {

@@ -14,7 +14,7 @@ from tilewright.passes.manager import PassManager
 from tilewright.passes.product_grids import Wanted
 from tilewright.passes.widen import widened
 
-WANTED = Wanted(depth=32)
+WANTED = Wanted(depth=64)
 LEFT = "x = pl.tensor.as_strided(a, [16, 16], [128, 1], (i * 2048 + k) * 4, dtype=pl.FP32)"
 RIGHT = "y = pl.tensor.as_strided(b, [16, 32], [32, 1], k * 128, dtype=pl.FP32)"
 SUM = "acc = pl.matmul_acc(acc, pl.load(x, [0, 0], [16, 16]), pl.load(y, [0, 0], [16, 32]), init_cond=k == 0)"

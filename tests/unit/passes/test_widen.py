@@ -172,3 +172,25 @@ def test_turns_that_read_what_others_wrote_stay_in_order(name: str) -> None:
 def test_a_number_of_a_tile_that_is_read_as_such_stays_one() -> None:
     reads = "acc = acc + pl.cast(tile, pl.FP32)"
     assert " by 48" not in str(widened(form_of(FORMS["tiles counted by one variable"], SUM, reads, STORE), WANTED))
+
+
+@pl.jit
+def split(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor], by: int):  # pyright: ignore[reportUnknownParameterType]
+    for part in pl.parallel(0, out.shape[0]):
+        for i in pl.parallel(0, a.shape[0], 16):
+            for j in pl.parallel(0, b.shape[1], 16):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    acc = pl.zeros([16, 16], dtype=pl.FP32)
+                    for k in pl.range(part * by, pl.min(part * by + by, 96) if by == 40 else part * by + by, 8):
+                        acc += pl.load(a, [i, k], [16, 8]) @ pl.load(b, [k, j], [8, 16])
+                    out = pl.store(acc, [part, i, j], out)
+    return out
+
+
+@pytest.mark.parametrize(("by", "is_wider"), [(32, True), (40, False)])
+def test_parts_of_a_sum_are_products_if_each_surely_has_turns(by: int, is_wider: bool) -> None:
+    a, b = (np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32) for shape in ((64, 96), (96, 64)))
+    out = np.zeros((3, 64, 64), np.float32)
+    assert ("every tile" not in split.compile(a, b, out, by).stages["tiles"]) == is_wider
+    split(a, b, out, by)
+    np.testing.assert_array_equal(out.sum(0), a @ b)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import runpy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tilewright.core.expr import Call
 from tilewright.errors import ExecutionError
 from tilewright.native.domains import Record
 from tilewright.native.llvm import I64, PTR, i64
+from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.segments import Control, Segment
 
@@ -28,6 +29,7 @@ LEFT = 15
 """The word of a segment's page that counts the waits down which a rank has left before it fails."""
 FOLDER = Path(__file__).parents[3] / "examples" / "distributed"
 wait, until, begin = ranks._wait, ProcessProgress.until, Segment.begin  # pyright: ignore[reportPrivateUsage]
+until_done = DistantMemory.until_done
 left = [NEVER] * RANKS
 running: list[Segment] = []
 
@@ -47,6 +49,13 @@ def failing_until(self: ProcessProgress, rank: int, number: int) -> None:
     if not words[LEFT]:
         raise ExecutionError(FAULT)
     until(self, rank, number)
+
+
+def failing_until_done(self: DistantMemory, work: Any, domain: Sequence[int], number: int) -> None:
+    self.own.words[LEFT] -= 1
+    if not self.own.words[LEFT]:
+        raise ExecutionError(FAULT)
+    until_done(self, work, domain, number)
 
 
 def counting_down(self: Segment) -> None:
@@ -81,12 +90,15 @@ def faults(name: str, run: Callable[[], None]) -> None:
 lowers("distributed.wait")(failing_wait)
 ProcessProgress.until = failing_until
 Segment.begin = counting_down
+DistantMemory.until_done = failing_until_done
 assert len(Control) < LEFT
-for name in ("all_reduce", "all_gather_matmul"):
-    module = runpy.run_path(str(FOLDER / f"{name}.py"))
-    for way in module["WAYS"]:
+for path in sorted(FOLDER.glob("*.py")):
+    module = runpy.run_path(str(path))
+    for way in module.get("WAYS", [None]):
+        options = {} if way is None else {"way": way}
 
-        def run(example: Any = module["run"], way: str = way) -> None:
-            torch.testing.assert_close(*example(RANKS, way=way), rtol=1e-4, atol=1e-3)
+        def run(example: Any = module["run"], options: dict[str, str] = options) -> None:
+            torch.testing.assert_close(*example(RANKS, **options), rtol=1e-4, atol=1e-3)
 
-        faults(f"{name}.{way}", run)
+        faults(f"{path.stem}.{way}", run)
+dist.destroy_process_group()

@@ -13,6 +13,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
+from tilewright.ir.distributed_compiled_program import DistributedConfig
+from tilewright.runtime import RunConfig
 
 SIZE = 64
 NR = pl.dynamic("NR")
@@ -85,11 +87,15 @@ summed_backward(mine, into.zero_())  # which gives each rank the row of another 
 say("gathered in place", into.to_local(), rows.sum(0, keepdim=True))
 print(f"went: {len(gathered) == 2}", flush=True)
 
-square: Any = init_device_mesh("cpu", (1, size))
+square: Any = init_device_mesh("cpu", (1, size), mesh_dim_names=("data", "ranks"))
 try:
     summed(DTensor.from_local(rows, square, [Replicate(), Replicate()]))
 except ValueError as error:
-    print(f"refused: {'one mesh of one axis' in str(error)}", flush=True)
+    print(f"refused: {'mesh with axes data, ranks' in str(error)}", flush=True)
+turned: Any = DTensor.from_local(rows[rank : rank + 1].clone(), square, [Replicate(), Shard(0)])
+both: Any = summed(turned, config=RunConfig(distributed_config=DistributedConfig(mesh_axis="ranks")))
+say("along an axis", both.to_local(), rows.sum(0, keepdim=True))
+print(f"placed along it: {both.device_mesh == square and both.placements == (Replicate(), Shard(0))}", flush=True)
 
 linear = torch.nn.Linear(SIZE, SIZE)
 copy = torch.nn.Linear(SIZE, SIZE)

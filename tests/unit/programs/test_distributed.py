@@ -19,6 +19,7 @@ from tilewright.programs.distributed.waits import Waits
 from tilewright.runtime import RunConfig
 
 S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
+Cells = pl.InOut[pld.DistributedTensor[[2, 1], pl.INT32]]
 
 
 @pytest.mark.parametrize(
@@ -265,3 +266,33 @@ def test_an_all_reduce_around_a_ring_or_on_cores_needs_its_signals(platform: str
     for message, host in wrong.items():
         with pytest.raises(ExecutionError, match=message):
             host(x, config=config)
+
+
+Counted = pl.InOut[pld.DistributedTensor[[1, 8], pl.FP32]]
+
+
+@pl.jit
+def counts(x: pl.Tensor[[1, 8], pl.FP32], total: pl.Out[pl.Tensor[[1, 8], pl.FP32]], sums: Counted, signal: Cells):
+    """Add `x` to the part of rank 0, while all others do."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for _ in pl.range(1_000_000):
+            pld.tile.remote_store(pl.load(x, [0, 0], [1, 8]), sums, 0, [0, 0], atomic=pl.AtomicType.Add)
+        pld.tensor.barrier(signal)
+        total = pl.store(pld.tile.remote_load(sums, 0, [0, 0], [1, 8]), [0, 0], total)
+    return total
+
+
+@pl.jit.host
+def counting(x: pl.Tensor[[2, 1, 8], pl.FP32], total: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    sums = pld.alloc_window_buffer([1, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer(8)
+    for r in pl.range(pld.world_size()):
+        window = pld.window(sums, [1, 8], dtype=pl.FP32)
+        counts(x[r], total[r], window, pld.window(cells, [2, 1], dtype=pl.INT32), device=r)
+    return total
+
+
+def test_ranks_that_add_to_one_place_at_the_same_time_lose_nothing() -> None:
+    total = torch.zeros(2, 1, 8)
+    counting(torch.ones(2, 1, 8), total, config=RunConfig(device_ids=[0, 1]))
+    torch.testing.assert_close(total, torch.full_like(total, 2_000_000.0), rtol=0, atol=0)

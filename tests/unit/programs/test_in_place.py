@@ -10,7 +10,10 @@ import pytest
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
+from tilewright.core.region import whole
+from tilewright.interpret.hosts import HostMachine
 from tilewright.ir.distributed_compiled_program import DistributedCompiledProgram
+from tilewright.programs.distributed.in_place import in_place
 from tilewright.programs.distributed.team import TeamRun
 from tilewright.runtime import RunConfig
 
@@ -69,6 +72,23 @@ def written_again(x: XS, y: pl.Out[YS]):
         publish(x[(r + 1) % RANKS], row, device=r)
     for r in pl.range(pld.world_size()):
         multiply(x[r], pld.window(rows, [RANKS * ROWS, WIDTH], dtype=pl.FP32), y[r], device=r)
+    return y
+
+
+@pl.jit.host
+def gathered_again(x: XS, y: pl.Out[YS]):
+    own = pld.alloc_window_buffer([1, SIZE], dtype=pl.FP32)
+    rows = pld.alloc_window_buffer([RANKS, SIZE], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([RANKS, 1], dtype=pl.INT32)
+    row = pld.window(own, [1, SIZE], dtype=pl.FP32)
+    for turn in pl.range(5):
+        for r in pl.range(pld.world_size()):
+            publish(x[(r + turn) % RANKS], row, device=r)
+        pld.tensor.allgather(
+            row, pld.window(rows, [RANKS, SIZE], dtype=pl.FP32), pld.window(cells, [RANKS, 1], dtype=pl.INT32)
+        )
+        for r in pl.range(pld.world_size()):
+            multiply(x[r], pld.window(rows, [RANKS * ROWS, WIDTH], dtype=pl.FP32), y[r], device=r)
     return y
 
 
@@ -132,7 +152,13 @@ def copies(program: DistributedCompiledProgram) -> list[int]:
 
 @pytest.mark.parametrize(
     ("host", "lies"),
-    [(read_in_place, [3, 3, 0]), (written_again, [3, 3, 3]), (one_memory, [3, 1]), (changed, [3, 3])],
+    [
+        (read_in_place, [3, 3, 0]),
+        (gathered_again, [3, 3, 0]),
+        (written_again, [3, 3, 3]),
+        (one_memory, [3, 1]),
+        (changed, [3, 3]),
+    ],
 )
 def test_a_gather_copies_rows_only_where_somebody_could_tell(host: Any, lies: Sequence[int]) -> None:
     x = np.random.default_rng(0).standard_normal((RANKS, 1, SIZE)).astype(np.float32)
@@ -147,3 +173,14 @@ def test_a_gather_copies_rows_only_where_somebody_could_tell(host: Any, lies: Se
             assert ("copy nothing" in program.stages["plan"]) == (0 in lies)
             assert ("one for all of ranks 0, 1, 2" in program.stages["plan"]) == (1 in lies)
     np.testing.assert_allclose(results["cpu"], results["interpret"], rtol=1e-4, atol=1e-3)
+
+
+def test_rows_are_written_again_once_all_others_have_read_them() -> None:
+    x, y = np.ones((RANKS, 1, SIZE), np.float32), np.zeros((RANKS, RANKS * ROWS, ROWS), np.float32)
+    program = gathered_again.specialize(x, y).program
+    machine = HostMachine(program, RANKS)
+    machine.planned("gathered_again", [whole(x), whole(y)])
+    in_place(machine.plan, program).order(machine.plan)
+    turns = machine.plan.turns[1]
+    assert [dict(turn.needs) for turn in turns[:2]] == [{}, {0: 2}]  # it publishes, and the first of all gathers
+    assert dict(turns[3].needs) == {0: 3, 2: 3}  # it publishes again once the others have multiplied

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import launched
 
 WORKER = Path(__file__).with_name("distributed_worker.py")
 
 
-def launched(ranks: int, cache: Path, worker: Path = WORKER) -> list[str]:
-    """Return what each process printed; they are launched as torchrun launches them, and share a cache."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    told = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
-    told["TILEWRIGHT_CACHE_DIR"] = str(cache)
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(worker)],
-            env={**os.environ, **told, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(ranks)
-    ]
-    return [process.communicate(timeout=100)[0] for process in processes]
+TRANSPORTS = [
+    pytest.param(
+        "memory", marks=pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory is shared where Linux does")
+    ),
+    "messages",
+]
+"""How processes reach the windows of others."""
 
 
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")
-def test_processes_share_windows_end_together_and_go_on_after_faults(tmp_path: Path) -> None:
-    first, second = launched(2, tmp_path)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_processes_have_windows_end_together_and_go_on_after_faults(tmp_path: Path, transport: str) -> None:
+    first, second = launched(2, tmp_path, WORKER, transport)
     works = ": [2, 12, 24, 4] [in time]"
     for said in (first, second):
         lines = said.splitlines()
@@ -70,6 +57,7 @@ def test_host_functions_take_dtensors_and_have_gradients_beside_ddp(tmp_path: Pa
         lines = [line for line in said.splitlines() if line.endswith((": right", ": True"))]
         wanted = ["returned: right", "placed: True", "in place: right", "compiled: right", "stayed: True"]
         wanted += ["gathered: right", "gathered in place: right", "went: True", "refused: True"]
+        wanted += ["along an axis: right", "placed along it: True"]
         wanted += [
             "stayed with a gradient: True",
             "beside DDP: right",
@@ -80,9 +68,11 @@ def test_host_functions_take_dtensors_and_have_gradients_beside_ddp(tmp_path: Pa
         assert lines == [*wanted, "its module's: right", "compiled by torch: right"], said
 
 
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")
-def test_a_process_that_fails_at_any_wait_ends_the_other_and_the_next_call_works(tmp_path: Path) -> None:
-    for said in launched(2, tmp_path, WORKER.with_name("faults_worker.py")):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_process_that_fails_at_any_wait_ends_the_other_and_the_next_call_works(
+    tmp_path: Path, transport: str
+) -> None:
+    for said in launched(2, tmp_path, WORKER.with_name("faults_worker.py"), transport):
         lines = said.splitlines()
-        assert len(lines) == 6 and all(line.endswith(": right") for line in lines), said
+        assert len(lines) >= 12 and all(line.endswith(": right") for line in lines), said
         assert all(int(line.split()[1]) >= 2 for line in lines), said

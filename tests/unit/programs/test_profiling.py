@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import json
 import shutil
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from unit.call.warming import native_only
 from unit.interpret.stepped_kernels import on_ranks, shifted, squared
 
 import tilewright.language as pl
 from tilewright import ir, settings
 from tilewright.native import profilers
 from tilewright.native.line_tables import rows
+from tilewright.native.threads import parallel_address
+from tilewright.native.traced_regions import CALL, CAPACITY, Recorder, Ring
 from tilewright.runtime import RunConfig
 
 ROWS = 16
@@ -171,6 +176,83 @@ def test_a_timeline_shows_every_chunk_on_its_thread_within_its_call(tmp_path: Pa
     assert {span["tid"] for span in spans} <= named
 
 
+@native_only
+def test_traced_calls_are_warm_and_each_is_on_the_timeline_once(tmp_path: Path) -> None:
+    path, out = tmp_path / "out.json", np.empty_like(X)
+    config, program = RunConfig(trace=path), softmax.compile(X, out)
+    for way in (softmax, program):
+        for _ in range(120):  # a program without LLVM is looked at late
+            way(X, out, config=config)
+    before = softmax.call_info().direct
+    for _ in range(50):
+        softmax(X, out, config=config)
+        program(X, out, config=config)
+    assert softmax.call_info().direct == before + 50
+    spans = [event for event in flushed(path) if event["ph"] == "X"]
+    calls = [span for span in spans if span["cat"] == "call"]
+    tasks = [span for span in spans if span["cat"] == "task"]
+    assert [call["name"] for call in calls] == ["softmax"] * 340 and len(tasks) == 340 * 16
+    ends = [call["ts"] + call["dur"] for call in calls]
+    assert all(end <= after["ts"] + 1 for end, after in zip(ends, calls[1:], strict=False))
+    assert {task["name"] for task in tasks} == {"softmax.task1"}
+    assert all(call["args"]["dropped"] == 0 for call in calls)
+
+
+def test_another_file_takes_the_calls_from_its_assignment_on(tmp_path: Path) -> None:
+    first, second, x = str(tmp_path / "1.json"), str(tmp_path / "2.json"), X[:ROWS]
+    config = RunConfig(trace=first)
+    for _ in range(5):
+        softmax(x, config=config)
+    config.trace = second
+    for _ in range(7):
+        softmax(x, config=config)
+    config.trace = None
+    softmax(x, config=config)
+    counts = [sum(event.get("cat") == "call" for event in flushed(Path(path))) for path in (first, second)]
+    assert counts == [5, 7]
+
+
+def test_a_relative_timeline_stays_where_its_configuration_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = RunConfig(trace="here.json")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir("below")
+    for _ in range(5):
+        softmax(X[:ROWS], config=config)
+    assert not any(Path().iterdir())
+    assert sum(event.get("cat") == "call" for event in flushed(tmp_path / "here.json")) == 5
+
+
+def nothing(launch: object, context: object) -> None:
+    """Stand for a program."""
+
+
+def test_a_ring_keeps_the_newest_and_counts_what_is_lost() -> None:
+    ring = Ring()
+    found = Recorder(ring, parallel_address(1))
+    program = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(nothing)
+    at = ctypes.cast(program, ctypes.c_void_p).value
+    ready = found.loaded.function("ready", ctypes.c_int64)
+    assert not ready(), "Python looks at the first call"
+    for _ in range(3):
+        found.enter(None, None, at)
+    assert ready()
+    rows_, lost = ring.taken()
+    assert (rows_[:, 0] == at).all() and (rows_[:, 1] == CALL).all() and (len(rows_), lost) == (3, 0)
+    assert (rows_[:, 2] <= rows_[:, 3]).all() and {*rows_[:, 4].tolist()} == {threading.get_ident()}
+    for _ in range(CAPACITY // 2):
+        found.enter(None, None, at)
+    assert not ready(), "and at one when half of it waits"
+    for _ in range(CAPACITY):
+        found.enter(None, None, at)
+    rows_, lost = ring.taken()
+    assert (len(rows_), lost) == (CAPACITY, CAPACITY // 2)
+    assert (rows_[1:, 2] >= rows_[:-1, 3]).all()
+    assert ready() and len(ring.taken()[0]) == 0
+
+
 def test_no_timeline_is_empty(tmp_path: Path) -> None:
     path, x = tmp_path / "new" / "out.json", np.ones((4, 8), np.float32)
     interpreted = RunConfig(platform="interpret", trace=path)
@@ -182,7 +264,7 @@ def test_no_timeline_is_empty(tmp_path: Path) -> None:
 
 
 def flushed(path: Path) -> Any:
-    from tilewright.call.tracing import trace_to
+    from tilewright.call.timelines import trace_to
 
     trace_to(str(path)).flush()
     return json.loads(path.read_text())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from unit.pto.sentences import words_of
 
 from tilewright.arrays import np
 from tilewright.pto.examples.lines import example
@@ -58,13 +59,6 @@ def test_examples_compute_the_same_natively(file: str) -> None:
             ran.add(lowering)
             launch(program, "cpu", 1, before)
             assert same(before, values), name
-
-
-def words_of(text: str) -> list[str]:
-    """Return the arguments of the command in a text's first line."""
-    words = text.splitlines()[0].split()
-    assert words[:5] == ["//", "tilewright", "pto", "run", "example.pto"]
-    return words[5:]
 
 
 def raw(values: list[Any]) -> list[bytes]:

@@ -184,6 +184,31 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.Captur
     assert "decode" in refused(capsys, "show", str(tmp_path / "image.py"))
 
 
+def test_what_is_wrong_is_an_object_where_scripts_ask(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = next(n for n, text in enumerate(kernel.read_text().splitlines(), start=1) if "pl.load" in text)
+    kernel.write_text(kernel.read_text().replace("pl.load", "pl.laod"))
+    assert cli.main(["show", str(kernel), "--json"]) == 1
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    assert (told["file"], told["line"], said.err) == (str(kernel), line, "")
+    assert told["error"].endswith("Error") and told["message"] in told["text"] and "laod" in told["message"]
+    assert cli.main(["show", str(kernel)]) == 1
+    assert capsys.readouterr() == ("", f"{told['text']}\n")
+    assert cli.main(["show", str(kernel.with_name("none.py")), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["error"], told["file"], told["line"]) == ("FileNotFoundError", str(kernel.with_name("none.py")), None)
+
+
+@pytest.mark.parametrize("command", ["show", "bench", "cache ls", "pto check"])
+def test_an_unknown_option_shows_the_usage_of_its_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = [] if command == "cache ls" else ["some.file"]
+    with pytest.raises(SystemExit) as left:
+        cli.main([*command.split(), *file, "--frobnicate"])
+    said = capsys.readouterr().err
+    assert left.value.code == 2 and said.startswith(f"usage: tilewright {command} ")
+    assert f"tilewright {command}: error: unrecognized arguments: --frobnicate" in said
+
+
 def test_ops_lists_every_op_with_its_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "ops").splitlines()
     assert any(line.split()[:3] == ["pl.exp", "Return", "e"] for line in lines)

@@ -121,6 +121,23 @@ def test_the_first_call_measures_and_later_ones_are_direct(clock: Measured, disp
     assert str(kernel.tuning(x)).splitlines()[1].split() == ["BLOCK=4", "1000000.00", "1.00x", "1"]
 
 
+def test_a_configured_call_is_direct_and_goes_by_its_own_choice(clock: Measured, dispatch: str) -> None:
+    kernel, x, out, config = tuned(), ones(), torch.zeros(4, 8), RunConfig()
+    for given in (None, config, RunConfig(), None) * 3:
+        out.zero_()
+        assert kernel(x, out, config=given) is None and (out == 5.0).all()
+        assert (kernel(x, config=given) == 5.0).all()
+    before = kernel.call_info().direct
+    for given in (None, config, RunConfig()):
+        kernel(x, out, config=given)
+    assert kernel.call_info().direct == before + 3 and clock.count == 1
+    config.platform = "interpret"
+    for _ in range(3):
+        kernel(x, out, config=config)
+        assert (out == 5.0).all()
+    assert clock.count == 2 and kernel.call_info().direct == before + 3
+
+
 def test_what_is_written_is_written_once(clock: Measured, dispatch: str) -> None:
     kernel = tuned(bump, key=["x.shape[0]"])
     wide = np.zeros((4, 16), np.float32)[:, :8]

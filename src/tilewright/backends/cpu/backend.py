@@ -50,6 +50,10 @@ class CPU(Backend):
         """Return what the settings say now; of races native code knows nothing."""
         return Options.current()
 
+    def begin(self) -> None:
+        """Load LLVM, and have it make what runs beside every program."""
+        support.begin()
+
     def compile(
         self,
         program: Program,

@@ -14,8 +14,8 @@ from tilewright.backends.interface import Anatomy, Held, Line, Memory
 from tilewright.core.program import Program
 from tilewright.core.types import TileType
 from tilewright.core.visitor import defined, statements
+from tilewright.dtypes import BF16, FP16
 from tilewright.native.assemble import assembly
-from tilewright.native.places import located
 from tilewright.native.target import Target
 from tilewright.passes.other_tiles import Widened, may_be_widened
 from tilewright.records import record
@@ -32,27 +32,30 @@ class Emission:
 
 def emitted(program: Program, entries: Sequence[str] | None, target: Target, options: Options) -> Emission:
     """Return a lowered program written for a target."""
-    tiles = _tiled(program, options) if may_be_widened(program) else Widened(program)
+    tiles = _tiled(program, target, options) if may_be_widened(program) else Widened(program)
     program = tiles.program
     emitter = ProgramEmitter(program, target, options)
     functions = program.entries if entries is None else [program[name] for name in entries]
     return Emission(emitter, {function.name: emitter.entry(function) for function in functions}, tiles)
 
 
-def _tiled(program: Program, options: Options) -> Widened:
+def _tiled(program: Program, target: Target, options: Options) -> Widened:
     """Return a program with its products as the machine wants them."""
-    from tilewright.passes import added_products, chains  # which programs without products do without
+    from tilewright.backends.cpu.compute.words import elements_of_word
+    from tilewright.passes import added_products, chains, halves  # which programs without products do without
     from tilewright.passes.product_grids import Wanted
     from tilewright.passes.widen import widened
 
     program = added_products.run(program)
     tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
-    return replace(tiles, program=chains.run(tiles.program))
+    wide = [dtype for dtype in (BF16, FP16) if elements_of_word(target, dtype, dtype) == 1]
+    return replace(tiles, program=halves.run(chains.run(tiles.program), wide))
 
 
 def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> Anatomy:
     """Return LLVM's text and the instructions with the lines they were made for, and who holds which memory."""
     from tilewright.backends.cpu.notes import notes  # which only those need who look
+    from tilewright.native.assembly_lines import located
 
     made = emitted(program, entries, target, replace(Options.current(), located=True))
     emitter = made.emitter

@@ -6,11 +6,10 @@ https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#arithmetic-inst
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tilewright.backends.cuda.driver import Driver
 from tilewright.backends.interface import Peak
 from tilewright.dtypes import FP32, FP64, DataType
+from tilewright.named_tuples import NamedTuple
 
 
 class Rates(NamedTuple):

@@ -14,9 +14,9 @@ from tilewright.settings import PREFIX
 
 PER_THREAD = 32
 """Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
-LOADED, LIGHT, MOST = 64, 8, 512
-"""Bytes of a tile that a thread loads, half as many of large elements, and elements where it does little else; threads
-that are taken for that at most. Many that do little keep memory busier, until they wait for each other."""
+FEW, MOST = 8, 512
+"""Elements that a thread has where it does little more than load and store, or folds a row once that is loaded again;
+threads that are taken for that at most. Many that do little keep memory busier, until they wait for each other."""
 TINY = 128
 """Elements of a tile that one warp has alone."""
 OF_PRODUCTS, HEAVY = 128, 40
@@ -50,29 +50,26 @@ def plain(
     largest: int,
     products: Sequence[tuple[int, int]],
     *,
-    loaded: tuple[int, int] = (0, 1),
-    is_light: bool = False,
+    spread: int = 0,
     work: int = 0,
     most: int = 8,
 ) -> Schedule:
     """Return the schedule of a kernel with a largest tile of so many elements and products of such shapes.
 
-    `loaded` is how many bytes it loads at once and folds, and of how many an element is; one that is light does little
-    more than load and store. `work` is how many operations on floats there are in its text,
-    and `most` the warps that products have at most.
+    `spread` is how many elements are better had by many threads, a FEW each. `work` is how many operations on floats
+    there are in its text, and `most` the warps that products have at most.
     """
     if not products:
-        size, element = loaded
-        wide = largest // LIGHT if is_light else size // (LOADED if element < 4 else LOADED // 2)
-        return Schedule(_warps(max(largest // PER_THREAD, min(wide, MOST)), 32, 4 if largest > TINY else 1), 3)
+        threads = max(largest // PER_THREAD, min(spread // FEW, MOST))
+        return Schedule(_warps(threads, 32, 4 if largest > TINY else 1), 3)
     held = max(largest, sum(rows * columns for rows, columns in products))
     return Schedule(_warps(held // (OF_PRODUCTS if work < HEAVY else OF_PRODUCTS // 2), most), 3)
 
 
-def of_part(count: int, each: int = PER_THREAD) -> Schedule:
-    """Return the schedule of a block that does much to each of so many elements of a row: of one warp, if that has all.
+def of_part(count: int, each: int) -> Schedule:
+    """Return the schedule of a block that goes through a row by parts of so many elements, so many a thread.
 
-    The fewer warps there are, the sooner the next block begins.
+    It is of one warp, if that has all: the fewer warps there are, the less they wait for each other.
     """
     return Schedule(_warps(count // each, 32, 1), 3)
 

@@ -17,6 +17,8 @@ from tilewright.ops.collectives import allreduce as allreduce
 from tilewright.ops.collectives import barrier as barrier
 from tilewright.ops.collectives import broadcast as broadcast
 from tilewright.ops.collectives import reduce_scatter as reduce_scatter
+from tilewright.ops.distant import fetch as fetch
+from tilewright.ops.distant import send as send
 from tilewright.ops.ranks import copies as copies
 from tilewright.ops.ranks import get_comm_ctx as get_comm_ctx
 from tilewright.ops.ranks import nranks as nranks

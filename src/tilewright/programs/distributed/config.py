@@ -14,7 +14,8 @@ class DistributedConfig:
     """On which devices a program runs, a rank on each; what else it says is about NPUs, and looked at alone.
 
     `timeout_s` is how long ranks may wait for each other before they are ended. With a `process_group` of torch's the
-    ranks are its processes; without one, those that were launched together.
+    ranks are its processes; without one, those that were launched together. `mesh_axis` names the axis along which the
+    ranks lie of DTensors on a mesh that has several.
     """
 
     device_ids: Sequence[int] = field(default_factory=lambda: [0])
@@ -23,6 +24,7 @@ class DistributedConfig:
     aicpu_thread_num: int = 0
     timeout_s: float = TIMEOUT
     process_group: Any = None
+    mesh_axis: str | None = None
 
     def __post_init__(self) -> None:
         self.device_ids = checked_devices(self.device_ids)
@@ -36,7 +38,7 @@ class DistributedConfig:
     @property
     def key(self) -> tuple[object, ...]:
         """What programs depend on of it."""
-        return tuple(self.device_ids), self.timeout_s, self.process_group
+        return tuple(self.device_ids), self.timeout_s, self.process_group, self.mesh_axis
 
 
 def checked_devices(device_ids: Sequence[int]) -> list[int]:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
+import socket
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tilewright import settings
 from tilewright.forks import computed_once
+from tilewright.programs.distributed.link import Link
 
 
 class Group:
-    """The processes of a process group, one for each rank, all on one machine."""
+    """The processes of a process group, one for each rank."""
 
     def __init__(self, handle: Any) -> None:
         self.handle = handle
         self.rank: int = _torch().get_rank(handle)
         self.size: int = _torch().get_world_size(handle)
+        self._link: Link | None = None
 
     def exchanged(self, value: object) -> list[Any]:
         """Return what every process has brought, in the order of ranks; all of them have to come."""
@@ -27,15 +32,31 @@ class Group:
         return found
 
     @computed_once
+    def _places(self) -> list[tuple[object, bool, int]]:
+        """The machine of each rank, whether it may share memory there, and its process."""
+        return self.exchanged((_machine(), _may_share(), os.getpid()))
+
+    @property
     def processes(self) -> list[int]:
-        """The process of each rank; ValueError where some run on another machine, whose memory cannot be shared."""
-        found = self.exchanged((_machine(), os.getpid()))
-        elsewhere = [rank for rank, (machine, _) in enumerate(found) if machine != found[0][0]]
-        if elsewhere:
-            raise ValueError(
-                f"ranks {elsewhere} run on another machine than rank 0: windows need memory that they share"
-            )
-        return [process for _, process in found]
+        """The process of each rank."""
+        return [process for *_, process in self._places]
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether all processes run on one machine, and may share its memory."""
+        return self.beside == self.size and all(may_share for _, may_share, _ in self._places)
+
+    @property
+    def beside(self) -> int:
+        """How many of the processes run on this one's machine."""
+        return sum(machine == self._places[self.rank][0] for machine, *_ in self._places)
+
+    def link(self) -> Link:
+        """Return what messages go over; a new one where a message was given up, which all find out together."""
+        if any(self.exchanged(self._link is None or self._link.is_broken)):
+            self._link = Link(self.handle, self.rank, self.size)
+        assert self._link is not None
+        return self._link
 
     @computed_once
     def _watched(self) -> dict[int, int]:
@@ -58,9 +79,22 @@ def _torch() -> Any:
     return torch.distributed
 
 
-def _machine() -> str:
-    """Return what tells this machine from others."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+def _machine() -> object:
+    """Return what tells this machine, or a part of one whose processes see no others, from the rest."""
+    told = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+    boot = told[0].read_text().strip() if told[0].exists() else ""
+    return boot, socket.gethostname(), told[1].readlink().name if told[1].is_symlink() else ""
+
+
+def _may_share() -> bool:
+    """Return whether this process may share memory with others: where Linux does, unless the settings say no."""
+    return hasattr(os, "memfd_create") and settings.transport() == "memory"
+
+
+def _leave() -> None:
+    """Leave all groups, unless the script has: torch's threads may abort a process that ends with some."""
+    if _torch().is_initialized():
+        _torch().destroy_process_group()
 
 
 def launched_size() -> int:
@@ -81,11 +115,13 @@ def group_size(handle: Any) -> int:
 def group_of(handle: Any = None) -> Group:
     """Return the processes of a process group, or those that were launched together.
 
-    Where nobody has made a group of those, it is made. What processes tell each other goes over gloo.
+    Where nobody has made a group of those, it is made, and left when the process ends. What processes tell each other
+    goes over gloo.
     """
     dist = _torch()
     if handle is None and not dist.is_initialized():
         dist.init_process_group("gloo")
+        atexit.register(_leave)
     if str(dist.get_backend(handle)) == "gloo":
         return Group(dist.group.WORLD if handle is None else handle)
     return Group(dist.new_group(dist.get_process_group_ranks(handle or dist.group.WORLD), backend="gloo"))

@@ -1,8 +1,8 @@
 """Gathers in place: what an all-gather collects is read where the ranks have it, and nothing is copied.
 
 A window that holds a row of every rank is the same on all of them. A host-level `allgather` whose target is read alone,
-and whose rows stay as they are from then on, needs no memory of its own: each rank maps the rows of all, one behind the
-other, and a product reads those of its peers tile by tile. A kernel's `allgather` has one memory for the targets of all
+and not once its rows are others, needs no memory of its own: each rank maps the rows of all, one behind the other, and
+a product reads those of its peers tile by tile. A kernel's `allgather` has one memory for the targets of all
 ranks, and each writes its row once. Where any of it does not hold, rows are copied to every rank.
 """
 
@@ -18,12 +18,16 @@ from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts
 from tilewright.core.visitor import invocations, statements
-from tilewright.interpret.hosts import Collective, Dispatch, Plan, Window, WindowBuffer
+from tilewright.interpret.hosts import Collective, Dispatch, Plan, Turn, Window, WindowBuffer
 from tilewright.passes.aliases import Footprints
 from tilewright.records import record
 
 PAGE = 4096
 """What memory is mapped in."""
+
+
+Needs = Mapping[tuple[int, int], Mapping[int, int]]
+"""By rank and number of a turn, which turn of each other rank has to be over before."""
 
 
 @record
@@ -34,43 +38,91 @@ class InPlace:
     """The targets of host-level gathers, and the buffers whose rows they are."""
     shared: frozenset[WindowBuffer]
     """The targets of gathers in kernels, one memory for all ranks."""
+    needs: Needs
+    """The turns that write rows which others may still read."""
 
     def copies(self, buffer: WindowBuffer) -> int:
         """Return how many memories of its own a buffer has."""
         return 0 if buffer in self.gathered else 1 if buffer in self.shared else len(buffer.domain)
+
+    def order(self, plan: Plan) -> None:
+        """Let turns that write rows come after those that read them."""
+        for (rank, number), others in self.needs.items():
+            turn = plan.turns[rank][number - 1]
+            needs = {**others, **{r: max(n, others.get(r, 0)) for r, n in turn.needs}}
+            plan.turns[rank][number - 1] = Turn(turn.action, tuple(needs.items()))
 
 
 def in_place(plan: Plan, program: Program) -> InPlace:
     """Return what of a plan needs no copies."""
     footprints, gathered = Footprints(program), dict[WindowBuffer, WindowBuffer]()
     if not hasattr(os, "memfd_create") or mmap.PAGESIZE != PAGE:
-        return InPlace(gathered, frozenset())
-    for number, action in enumerate(plan.actions):
-        if isinstance(action, Collective) and action.name == "allgather" and _is_read_alone(plan, number, footprints):
-            gathered[action.windows["target"].buffer] = action.windows["local_data"].buffer
+        return InPlace(gathered, frozenset(), {})
+    needs: dict[tuple[int, int], dict[int, int]] = {}
+    targets = [a.windows["target"].buffer for a in plan.actions if isinstance(a, Collective) and a.name == "allgather"]
+    for target in dict.fromkeys(targets):
+        read = _Read(plan, target, footprints)
+        if read.is_in_place:
+            assert read.rows is not None
+            gathered[target] = read.rows
+            for turn, others in read.needs.items():
+                held = needs.setdefault(turn, {})
+                held.update({rank: max(number, held.get(rank, 0)) for rank, number in others.items()})
     gathers = _Gathers(program, footprints)
-    return InPlace(gathered, frozenset(each for each in plan.buffers if gathers.are_all_of(each, plan)))
+    return InPlace(gathered, frozenset(each for each in plan.buffers if gathers.are_all_of(each, plan)), needs)
 
 
-def _is_read_alone(plan: Plan, number: int, footprints: Footprints) -> bool:
-    """Return whether a gather's rows can be read where they are: whole pages that nobody writes after it."""
-    gather = plan.actions[number]
-    assert isinstance(gather, Collective)
+class _Read:
+    """What a plan does with the target of gathers: whether rows can be read where they are, as often as they are new.
+
+    They are whole pages of one buffer, and nobody reads them once somebody has written them again, until the next
+    gather. Who writes them waits for those that read: the others may be behind.
+    """
+
+    def __init__(self, plan: Plan, target: WindowBuffer, footprints: Footprints) -> None:
+        self.target = target
+        self.rows: WindowBuffer | None = None
+        self.needs: dict[tuple[int, int], Mapping[int, int]] = {}
+        self._readers: dict[int, int] = {}
+        self._is_new = False
+        numbers = {(id(t.action), rank): n for rank, turns in enumerate(plan.turns) for n, t in enumerate(turns, 1)}
+        self.is_in_place = all(self._keeps(action, numbers, footprints) for action in plan.actions)
+
+    def _keeps(
+        self, action: Dispatch | Collective, numbers: Mapping[tuple[int, int], int], footprints: Footprints
+    ) -> bool:
+        """Take note of an action; return whether rows can still be read where they are."""
+        if (
+            isinstance(action, Collective)
+            and action.name == "allgather"
+            and action.windows["target"].buffer is self.target
+        ):
+            known, self.rows = self.rows, action.windows["local_data"].buffer
+            self._readers, self._is_new = {}, True
+            return known in (None, self.rows) and _fits(action)
+        found = [*_windows(action, footprints)]
+        if any(window.buffer is self.target and (is_written or not self._is_new) for window, is_written in found):
+            return False
+        reads = any(window.buffer is self.target for window, _ in found)
+        writes = any(window.buffer is self.rows and is_written for window, is_written in found)
+        if isinstance(action, Collective):
+            return not reads and not writes
+        number = numbers[id(action), action.rank]
+        if writes:
+            self.needs[action.rank, number] = {r: n for r, n in self._readers.items() if r != action.rank}
+            self._is_new = False
+        if reads:
+            self._readers[action.rank] = number
+        return True
+
+
+def _fits(gather: Collective) -> bool:
+    """Return whether the rows of a gather are whole pages, and all of its target."""
     target, row = gather.windows["target"], gather.windows["local_data"]
-    size = _bytes(row)
-    if target.buffer.domain != row.buffer.domain or target.shape[0] != len(row.buffer.domain):
+    size, domain = _bytes(row), row.buffer.domain
+    if target.buffer.domain != domain or target.shape[0] != len(domain):
         return False
-    if size % PAGE or target.buffer.size != size * len(row.buffer.domain):
-        return False
-    before, after = plan.actions[:number], plan.actions[number + 1 :]
-    if any(window.buffer is target.buffer for action in before for window, _ in _windows(action, footprints)):
-        return False
-    return not any(
-        (window.buffer is row.buffer and is_written)
-        or (window.buffer is target.buffer and (is_written or isinstance(action, Collective)))
-        for action in after
-        for window, is_written in _windows(action, footprints)
-    )
+    return size % PAGE == 0 and target.buffer.size == size * len(domain)
 
 
 def _bytes(window: Window) -> int:

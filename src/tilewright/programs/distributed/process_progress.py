@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tilewright.native import futexes
 from tilewright.programs.distributed.progress import Ended
-from tilewright.programs.distributed.segments import Control, Segment
+from tilewright.programs.distributed.segments import Control
+from tilewright.programs.distributed.shared_memory import ProcessMemory
 
 SPINS = 50
 """How often a process looks before it sleeps."""
@@ -15,16 +14,21 @@ SPINS = 50
 class ProcessProgress:
     """The turns and meetings of ranks that are processes."""
 
-    def __init__(self, rank: int, segments: Sequence[Segment]) -> None:
+    def __init__(self, rank: int, memory: ProcessMemory) -> None:
         self.rank = rank
-        self.words = [segment.words for segment in segments]
-        self._starts = [segment.words.ctypes.data for segment in segments]
+        self.memory = memory
+        self.words = [segment.words for segment in memory.segments]
+        self._starts = [words.ctypes.data for words in self.words]
 
     def advance(self, rank: int, turns: int, wakes: bool) -> None:
         """Take note that this process has had so many more turns."""
-        self.words[rank][Control.TURNS] += turns
+        words = self.words[rank]
+        if wakes:
+            self.memory.settle(int(words[Control.TURNS]) + turns)
+        words[Control.TURNS] += turns
         if wakes:
             futexes.wake(self._starts[rank] + 8 * Control.TURNS)
+            self.memory.tell()
 
     def until(self, rank: int, number: int) -> None:
         """Wait until a rank has had so many turns; Ended where the run is over."""
@@ -32,9 +36,12 @@ class ProcessProgress:
 
     def meet(self) -> None:
         """Wait until all processes have come as far; Ended where the run is over."""
-        number = int(self.words[self.rank][Control.EPOCH]) + 1
-        self.words[self.rank][Control.EPOCH] = number
+        own = self.words[self.rank]
+        self.memory.settle(int(own[Control.TURNS]))
+        number = int(own[Control.EPOCH]) + 1
+        own[Control.EPOCH] = number
         futexes.wake(self._starts[self.rank] + 8 * Control.EPOCH)
+        self.memory.tell()
         for rank in range(len(self.words)):
             self._until(rank, Control.EPOCH, number)
 
@@ -53,6 +60,6 @@ class ProcessProgress:
 
     def blocked(self) -> int:
         """Return how many processes wait for turns that have not been, or for others to come."""
-        words: list[list[int]] = [each[: Control.NUMBER + 1].tolist() for each in self.words]
+        words: list[list[int]] = [each[: max(Control) + 1].tolist() for each in self.words]
         awaited = [each for each in words if each[Control.AWAITED]]
         return sum(words[each[Control.AWAITED] - 1][each[Control.WORD]] < each[Control.NUMBER] for each in awaited)

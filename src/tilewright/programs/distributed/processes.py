@@ -1,8 +1,8 @@
-"""Runs over processes: each does the turns of its rank, on windows in memory that all of them share.
+"""Runs over processes: each does the turns of its rank, on memory that all of them share or send each other.
 
-The host function runs in every process and plans the same. Tensors that any rank writes lie in the memory of rank 0
-while a run lasts, and every process has all of them in the end. Ranks meet by words that each writes for itself. A
-process that fails says why and ends the waits of all others; one that ends or does not answer is named by them.
+The host function runs in every process and plans the same, and every process has all tensors that any rank writes in
+the end. Ranks meet by words that each writes for itself. A process that fails says why and ends the waits of all
+others; one that ends or does not answer is named by them.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.core.region import Array, Region, whole
+from tilewright.core.region import Region, whole
 from tilewright.errors import ExecutionError
-from tilewright.interpret.hosts import Plan, WindowBuffer
+from tilewright.interpret.hosts import Plan
 from tilewright.native.domains import NAPS, SLEEPS
 from tilewright.programs.distributed.group import Group
-from tilewright.programs.distributed.in_place import PAGE, InPlace
-from tilewright.programs.distributed.mapped import Pieces
 from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.progress import Ended
-from tilewright.programs.distributed.segments import Control, Segment
+from tilewright.programs.distributed.segments import Control
+from tilewright.programs.distributed.shared_memory import ProcessMemory
 from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
 from tilewright.programs.distributed.team import LOOK, STUCK, TEAM, said
 from tilewright.programs.distributed.waits import Looks
-from tilewright.programs.distributed.windows import Parts, aligned, room_of
 
 PATIENCE = 2.0
 """Seconds that a process whose run is over has to say so."""
@@ -42,20 +40,15 @@ class ProcessRun:
     """What this process does of a plan, again and again."""
 
     def __init__(
-        self, group: Group, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], written: Sequence[int],
-        chosen: InPlace,
+        self, group: Group, memory: ProcessMemory, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any],
+        threads: int,
     ) -> None:  # fmt: skip
         self.group = group
-        self.written = written
-        self.sizes = {position: args[position].data.nbytes for position in written}
-        pieces = Pieces(plan, chosen)
-        room = self._room(plan, pieces)
-        self.segments = self._shared(room + pieces.rooms[group.rank])
-        self.progress = ProcessProgress(group.rank, self.segments)
+        self.memory = memory
+        self.segments = memory.segments
+        self.progress = ProcessProgress(group.rank, memory)
         self.number = 0
-        parts = self._parts(plan, pieces)
-        self._close()
-        self.steps: Steps = steps_of(plan, natives, bodies, args, parts, [group.rank])
+        self.steps: Steps = steps_of(plan, natives, bodies, args, memory.parts, [group.rank], threads, memory.joins)
         self.turns = [len(turns) for turns in plan.turns]
         self.may_look = True
         """Whether a rank that sleeps does nothing else: it has one thread, or no turns side by side."""
@@ -63,64 +56,15 @@ class ProcessRun:
         self.failure: BaseException | None = None
         self.done = threading.Event()
 
-    def _room(self, plan: Plan, pieces: Pieces) -> int:
-        """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
-        held = [buffer for buffer in plan.buffers if self.group.rank in buffer.ranks and buffer not in pieces.of]
-        staged = 2 * sum(map(aligned, self.sizes.values())) if self.group.rank == 0 else 0
-        return -(-(sum(map(room_of, held)) + staged) // PAGE) * PAGE
-
-    def _shared(self, size: int) -> list[Segment]:
-        """Return the segments of all processes."""
-        own = Segment.made(size)
-        told = self.group.exchanged((own.descriptor, own.size))
-        processes = self.group.processes
-        return [
-            own if peer == self.group.rank else Segment.opened(processes[peer], descriptor, size)
-            for peer, (descriptor, size) in enumerate(told)
-        ]
-
-    def _close(self) -> None:
-        """Give up all descriptors, once all processes have opened and mapped what they need."""
-        self.group.exchanged(None)
-        for segment in self.segments:
-            segment.close()
-
-    def _parts(self, plan: Plan, pieces: Pieces) -> Mapping[WindowBuffer, Parts]:
-        aborts = {self.group.rank: self.segments[self.group.rank].abort}
-        starts = [segment.size - room for segment, room in zip(self.segments, pieces.rooms, strict=True)]
-        found = pieces.parts(aborts, lambda rank: (self.segments[rank].descriptor, starts[rank]))
-        places = [0] * self.group.size
-        for buffer in (each for each in plan.buffers if each not in pieces.of):
-            memory: dict[int, Array] = {}
-            for rank in buffer.domain:
-                memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
-                places[rank] += room_of(buffer)
-            found[buffer] = Parts(memory, aborts)
-        self._staged_at = places[0]
-        return found
-
-    def staged(self, args: Sequence[Any]) -> dict[int, Array]:
-        """Return where the tensors that are written lie in this run: in two places, by turns."""
-        half = sum(map(aligned, self.sizes.values()))
-        at, found = self._staged_at + half * (self.number % 2), dict[int, Array]()
-        for position, size in self.sizes.items():
-            data: Any = args[position].data
-            found[position] = self.segments[0].part(at, size).view(data.dtype).reshape(data.shape)  # pyright: ignore[reportUnknownMemberType]
-            at += aligned(size)
-        return found
-
     def run(self, args: Sequence[Any], timeout: float, starts: Mapping[int, int]) -> None:
         """Do what this process has to, and leave in `args` what all ranks wrote; raise what ended the run.
 
         `starts` says of arguments that only stand for others where those begin, by their positions.
         """
         self.number += 1
-        shared = self.staged(args)
+        shared = self.memory.begin(args, timeout)
         self.segments[self.group.rank].begin()
         self.looks = Looks()
-        if self.group.rank == 0:
-            for position, array in shared.items():
-                array[...] = args[position].data
         bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
         for position, base in (*starts.items(), *((k, array.ctypes.data) for k, array in shared.items())):
             bases[position] = base
@@ -141,7 +85,7 @@ class ProcessRun:
             self.steps.run(self.group.rank, self.progress)
             self.progress.meet()
         except BaseException as error:
-            self.failure = error
+            self.failure = self.memory.failure or error
         self.done.set()
 
     def _watch(self, timeout: float) -> None:
@@ -150,13 +94,14 @@ class ProcessRun:
         own = self.segments[self.group.rank].words
         try:
             while not self.done.wait(LOOK):
+                self.memory.beat()
                 late = time.monotonic() - since > timeout
-                if not own[Control.ABORT] and (late or self._is_alone() or self.group.ended()):
-                    self._end(LATE if late else ALONE if self._is_alone() else FAILED)
+                if not own[Control.ABORT] and (late or self._is_alone() or self.memory.ended()):
+                    self.memory.end(LATE if late else ALONE if self._is_alone() else FAILED)
                 elif not own[Control.ABORT] and self._is_stuck():
-                    self._end(VAIN)
+                    self.memory.end(VAIN)
         except BaseException:
-            self._end()
+            self.memory.end(FAILED)
             self.done.wait(PATIENCE)
             raise
         if self.failure is not None and own[Control.ABORT] == ALONE:
@@ -168,13 +113,16 @@ class ProcessRun:
     def _is_stuck(self) -> bool:
         """Return whether all ranks that are not done have waited since the last look but one."""
         words = self.progress.words
-        sleeps, naps, turns = ([int(each[k]) for each in words] for k in (SLEEPS, NAPS, Control.TURNS))
+        wanted = SLEEPS, NAPS, Control.TURNS, Control.SENT, Control.HEARD
+        sleeps, naps, turns, sent, heard = ([int(each[k]) for each in words] for k in wanted)
         left = len(words) - self.progress.blocked()
-        return self.may_look and self.looks.are_in_vain(sleeps, naps, left, tuple(turns))
+        in_vain = self.looks.are_in_vain(sleeps, naps, left, (*turns, *sent, *heard))
+        return self.may_look and in_vain and sum(sent) == sum(heard)
 
     def plan_anew(self, planning: bool) -> None:
         """Tell the others that this process plans for other arguments, or has done so."""
         self.segments[self.group.rank].words[Control.PLANNING] = planning
+        self.memory.beat()
 
     def _is_alone(self) -> bool:
         """Return whether another process, for which this one waits, was called with other arguments."""
@@ -182,17 +130,14 @@ class ProcessRun:
         words = (segment.words for segment in self.segments)
         return any(each[Control.PLANNING] and each[Control.EPOCH] < number for each in words)
 
-    def _end(self, how: int = FAILED) -> None:
-        for segment in self.segments:
-            segment.words[Control.ABORT] = segment.words[Control.ABORT] or how
-
     def _explained(self, error: BaseException, why: str) -> BaseException:
         """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""
         rank, own = self.group.rank, self.segments[self.group.rank]
         is_own = not isinstance(error, Ended) and not own.words[Control.ABORT]
         own.words[Control.FAILED] = self.number if is_own else 0
         own.say(self.number, str(error) if isinstance(error, Ended) else said(error))
-        self._end()
+        self.memory.beat()
+        self.memory.end(FAILED)
         if is_own:
             _note(error, f"on rank {rank}")
             return error
@@ -201,7 +146,7 @@ class ProcessRun:
         failed = [peer for peer, each in told.items() if each.words[Control.FAILED] == self.number]
         if failed:
             return ExecutionError(f"rank {failed[0]} failed: {told[failed[0]].said()}")
-        ended = self.group.ended()
+        ended = self.memory.ended()
         if ended:
             return ExecutionError(f"the process of rank {ended[0]} has ended while rank {rank} was running")
         notes = [f"rank {peer}: {each.said()}" for peer, each in told.items() if peer != rank]
@@ -217,7 +162,7 @@ class ProcessRun:
         until = time.monotonic() + PATIENCE
         while True:
             silent = [p for p, each in enumerate(self.segments) if each.words[Control.ANSWER] != self.number]
-            if not silent or time.monotonic() > until or set(silent) <= {*self.group.ended()}:
+            if not silent or time.monotonic() > until or set(silent) <= {*self.memory.ended()}:
                 return silent
             time.sleep(0.005)
 

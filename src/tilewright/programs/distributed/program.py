@@ -17,13 +17,14 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
+from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import chip_program, dispatched
-from tilewright.passes import chips, control_plane
+from tilewright.passes import chips, control_plane, distant
 from tilewright.passes.stages import walked
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.ranked import Ranked
-from tilewright.programs.distributed.shards import on_whole
+from tilewright.programs.distributed.shards import along_axis, mesh_of, on_whole
 from tilewright.programs.distributed.shown import shown
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
@@ -80,6 +81,8 @@ class DistributedCompiledProgram(CompiledProgram):
         """Run the host function; DTensors are gathered for it, and what it returns of them is sharded again."""
         if not has_shards((*args, *named.values())):
             return super().__call__(*args, config=config, **named)
+        if mesh_of((*args, *named.values())).ndim > 1:
+            return along_axis(self, self.loaded.config, args, named)
         entry = self.entry
         given = dict(zip(entry.param_names, placed(entry.function, args, named), strict=True))
         given = {name: value for name, value in given.items() if value is not MISSING}
@@ -125,8 +128,9 @@ class DistributedCompiledProgram(CompiledProgram):
         said = {"device_ids": list(config.device_ids), "timeout_s": config.timeout_s}
         meta = {"platform": self.platform, "distributed_config": said}
         found = {META: json.dumps(meta, indent=1).encode(), SOURCE: serialize(self.declared)}
-        natives = {name: chip.artifact for name, chip in self.loaded.chips.items()}
-        found |= {_file(name): artifact.to_bytes() for name, artifact in natives.items() if artifact is not None}
+        natives = {_file(name, False): chip.artifact for name, chip in self.loaded.chips.items()}
+        natives |= {_file(name, True): chip.artifact for name, chip in self.loaded.distant.items()}
+        found |= {file: artifact.to_bytes() for file, artifact in natives.items() if artifact is not None}
         return super()._files() | found
 
     def __repr__(self) -> str:
@@ -137,13 +141,17 @@ def _stages(ranked: Ranked) -> Makers:
     return {"ir": lambda: str(ranked.program), "plan": lambda: shown(ranked.program, ranked.size)}
 
 
-def _file(chip: str) -> str:
+def _file(chip: str, is_distant: bool) -> str:
     """Return the name of the file that holds the code of what is dispatched."""
-    return f"chip_{chip}.twar"
+    return f"{'distant' if is_distant else 'chip'}_{chip}.twar"
 
 
-def _loaded(folder: Path, chip: str) -> CompiledProgram:
-    return load((folder / _file(chip)).read_bytes())
+def _loaded(folder: Path, chip: str, is_distant: bool) -> CompiledProgram:
+    file = folder / _file(chip, is_distant)
+    if is_distant and not file.exists():
+        message = f"{folder} was written where ranks share memory, and here they run on several machines"
+        raise ExecutionError(message, help="compile the program here")
+    return load(file.read_bytes())
 
 
 def execute_distributed_compiled(
@@ -172,13 +180,19 @@ def compile_distributed(
     target = target_of(platform)
     if target not in (INTERPRETER, target_of(DEFAULT)):
         raise ValueError(f"programs of many ranks run on the processor, and platform {platform!r} is none")
-    ranked = Ranked(source, _placed(config), target, lambda name: compile(chip_program(source, name)))
+    ranked = Ranked(source, _placed(config), target, lambda name, is_distant: compile(_chip(source, name, is_distant)))
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chip(name)
     made = DistributedCompiledProgram(source, platform, ranked, _stages(ranked), output_dir=directory)
     if directory is not None:
         made.write()
     return made
+
+
+def _chip(source: Program, name: str, is_distant: bool) -> Program:
+    """Return the program of a function that is dispatched."""
+    program = chip_program(source, name)
+    return distant.run(program) if is_distant else program
 
 
 def _placed(config: DistributedConfig | None) -> DistributedConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tilewright.backends.host import HostProgram
@@ -17,14 +18,16 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.frontend.sub_workers import as_tensors, body_of, told
-from tilewright.interpret.hosts import HostMachine
+from tilewright.interpret.hosts import HostMachine, Plan
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.config import DistributedConfig
+from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import Group, group_of, group_size
-from tilewright.programs.distributed.in_place import in_place
+from tilewright.programs.distributed.in_place import InPlace, in_place
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, shared_args
 from tilewright.programs.distributed.rows import ROWS, is_taken_by_rows
+from tilewright.programs.distributed.shared_memory import SharedMemory
 from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
@@ -48,13 +51,19 @@ class Ranked:
     """What runs a program of many ranks: the interpreter, or native code on a thread for each rank."""
 
     def __init__(
-        self, program: Program, config: DistributedConfig, platform: str, compile: Callable[[str], CompiledProgram]
+        self,
+        program: Program,
+        config: DistributedConfig,
+        platform: str,
+        compile: Callable[[str, bool], CompiledProgram],
     ) -> None:
         self.code = find(INTERPRETER).compile(program)
         self.program = program
         self.config = config
         self.platform = platform
         self.chips: dict[str, CompiledProgram] = {}
+        self.distant: dict[str, CompiledProgram] = {}
+        """The same functions for ranks that share no memory."""
         self._compile = compile
         self.keeps_windows = False
         """Whether windows keep what they hold from one run to the next."""
@@ -89,11 +98,12 @@ class Ranked:
         """How many ranks there are."""
         return len(self.config.device_ids)
 
-    def chip(self, name: str) -> CompiledProgram:
-        """Return a function that is dispatched, compiled when that is first asked for."""
-        if name not in self.chips:
-            self.chips[name] = self._compile(name)
-        return self.chips[name]
+    def chip(self, name: str, is_distant: bool = False) -> CompiledProgram:
+        """Return a function that is dispatched, to distant ranks perhaps, compiled when that is first asked for."""
+        chips = self.distant if is_distant else self.chips
+        if name not in chips:
+            chips[name] = self._compile(name, is_distant)
+        return chips[name]
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a host function returns; tensors are written in place."""
@@ -156,19 +166,34 @@ class Ranked:
         returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
-        chosen = in_place(machine.plan, self.program)
-        run = (
-            ProcessRun(group_of(handle), machine.plan, self._native, self._body, given, written, chosen)
-            if together
-            else team_run(machine.plan, self._native, self._body, given, chosen)
-        )
+        if together:
+            run = self._over_processes(group_of(handle), machine.plan, given, written)
+        else:
+            run = team_run(machine.plan, self._native, self._body, given, self._in_place(machine.plan))
         run.steps.keeps_windows = self.keeps_windows
         looked_at = run.waits if isinstance(run, TeamRun) else run
         looked_at.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
         return _Planned(run, tuple(position for position in returned if position is not None), rows)
 
-    def _native(self, name: str) -> tuple[HostProgram, Function]:
-        chip = self.chip(name)
+    def _over_processes(self, group: Group, plan: Plan, args: Sequence[Any], written: Sequence[int]) -> ProcessRun:
+        """Return a plan made ready for this process of a group."""
+        threads = max(1, thread_count() // group.beside)
+        if group.shares_memory:
+            sizes = {position: args[position].data.nbytes for position in written}
+            memory = SharedMemory(group, plan, sizes, self._in_place(plan))
+            return ProcessRun(group, memory, plan, self._native, self._body, args, threads)
+        distant = partial(self._native, is_distant=True)
+        apart = DistantMemory(group, plan, args, written, Footprints(self.program))
+        return ProcessRun(group, apart, plan, distant, self._body, args, 1 if self._adds else threads)
+
+    def _in_place(self, plan: Plan) -> InPlace:
+        """Return which buffers of a plan need no memory of their own, its turns in an order that lets them."""
+        chosen = in_place(plan, self.program)
+        chosen.order(plan)
+        return chosen
+
+    def _native(self, name: str, is_distant: bool = False) -> tuple[HostProgram, Function]:
+        chip = self.chip(name, is_distant)
         assert chip.native is not None
         return chip.native, chip.declared[name]
 
@@ -179,6 +204,12 @@ class Ranked:
         calls = (call for s in found for call in expressions(s))
         loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
         return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
+
+    @computed_once
+    def _adds(self) -> bool:
+        """Whether ranks add to memory, which threads do one after the other where it is a copy of a peer's."""
+        footprints = Footprints(self.program)
+        return any(footprints[function.name].adds for function in self.program.function_list)
 
     @property
     def _takes_rows(self) -> bool:

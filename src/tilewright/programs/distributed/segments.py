@@ -42,6 +42,12 @@ class Control(IntEnum):
     """Which word of that rank it looks at: the two behind this one native waits count in."""
     NUMBER = SLEEPS + 1
     """What that word has to reach."""
+    SENT = NUMBER + 1
+    """How many messages that change something its process has sent, where memory is not shared."""
+    HEARD = NUMBER + 2
+    """And how many have come to it."""
+    JOINED = NUMBER + 3
+    """How many actions of the plan come before the collective that it has joined last, and that one."""
 
 
 class Segment:
@@ -78,7 +84,7 @@ class Segment:
 
     def begin(self) -> None:
         """Make ready for a run: it has had no turn, and waits for nothing."""
-        for word in (Control.TURNS, Control.AWAITED, NAPS, SLEEPS):
+        for word in (Control.TURNS, Control.AWAITED, Control.JOINED, NAPS, SLEEPS):
             self.words[word] = 0
 
     def say(self, run: int, text: str) -> None:

@@ -8,7 +8,7 @@ becomes one again: sharded by the leading axis where that counts the ranks, othe
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 
 def mesh_of(values: Iterable[Any]) -> Any:
-    """Return the device mesh that all DTensors are on; ValueError where there are several, or one with many axes."""
+    """Return the device mesh that all DTensors are on; ValueError where there are several."""
     tensors: Any = sys.modules["torch.distributed.tensor"]
     found = [value.device_mesh for value in values if isinstance(value, tensors.DTensor)]
-    if found[0].ndim != 1 or any(mesh != found[0] for mesh in found):
-        shown = ", ".join(map(str, found))
-        raise ValueError(f"DTensors of a host function lie on one mesh of one axis, that of its ranks, got {shown}")
+    if any(mesh != found[0] for mesh in found):
+        raise ValueError(f"DTensors of a host function lie on one mesh, got {', '.join(map(str, found))}")
     return found[0]
 
 
@@ -35,10 +34,69 @@ def ranked(config: RunConfig | None, mesh: Any) -> RunConfig:
     from tilewright.programs.config import RunConfig
 
     config = RunConfig() if config is None else config
-    if config.distributed_config is not None:
+    said = config.distributed_config
+    if said is not None and (said.mesh_axis is None or said.process_group is not None):
         return config
-    ranks = DistributedConfig(range(mesh.size()), process_group=mesh.get_group())
+    ranks = replace(said or DistributedConfig(), device_ids=range(mesh.size()), process_group=mesh.get_group())
     return replace(config, distributed_config=ranks)
+
+
+def along_axis(
+    call: Callable[..., Any], config: DistributedConfig | None, args: Sequence[Any], named: Mapping[str, Any]
+) -> Any:
+    """Return what a call gives whose DTensors lie on a mesh of several axes, its ranks being along one of them.
+
+    They are the same along all other axes, and so is what the call returns.
+    """
+    tensors: Any = sys.modules["torch.distributed.tensor"]
+    mesh = mesh_of((*args, *named.values()))
+    axis = _axis(mesh, config)
+    origin: dict[int, Any] = {}
+
+    def narrowed(value: Any) -> Any:
+        if not isinstance(value, tensors.DTensor):
+            return value
+        found = _along(tensors, value, axis)
+        origin[id(found)] = value
+        return found
+
+    def widened(value: Any) -> Any:
+        if id(value) in origin or not isinstance(value, tensors.DTensor):
+            return origin.get(id(value), value)
+        placements = [tensors.Replicate()] * mesh.ndim
+        placements[mesh.mesh_dim_names.index(axis)] = value.placements[0]
+        return tensors.DTensor.from_local(value.to_local(), mesh, placements, run_check=False)
+
+    given = [narrowed(value) for value in args], {name: narrowed(value) for name, value in named.items()}
+    made = call(*given[0], **given[1])
+    return tuple(map(widened, cast("tuple[Any, ...]", made))) if isinstance(made, tuple) else widened(made)
+
+
+def _axis(mesh: Any, config: DistributedConfig | None) -> str:
+    """Return the axis of a mesh that a configuration names, by itself or by its processes."""
+    names: tuple[str, ...] = mesh.mesh_dim_names or ()
+    group = None if config is None else config.process_group
+    ranks = group and sys.modules["torch.distributed"].get_process_group_ranks
+    found = [
+        name for name in names
+        if (config is not None and config.mesh_axis == name) or (ranks and ranks(group) == ranks(mesh.get_group(name)))
+    ]  # fmt: skip
+    if len(found) != 1:
+        shown = ", ".join(names) or f"{mesh.ndim} without names"
+        raise ValueError(
+            f"DTensors lie on a mesh with axes {shown}, and ranks are along one of them: say which, as in "
+            f"RunConfig(distributed_config=DistributedConfig(mesh_axis={(*names, 'ranks')[0]!r}))"
+        )
+    return found[0]
+
+
+def _along(tensors: Any, shard: Any, axis: str) -> Any:
+    """Return a DTensor along one axis of its mesh; ValueError where it is not the same along the others."""
+    mesh, number = shard.device_mesh, shard.device_mesh.mesh_dim_names.index(axis)
+    others = [each for k, each in enumerate(shard.placements) if k != number]
+    if not all(placement.is_replicate() for placement in others):
+        raise ValueError(f"a DTensor is the same along all axes of its mesh but {axis!r}, got {shard.placements}")
+    return tensors.DTensor.from_local(shard.to_local(), mesh[axis], [shard.placements[number]], run_check=False)
 
 
 def on_whole(call: Callable[..., Any], given: Mapping[str, Any], written: Collection[str]) -> Any:

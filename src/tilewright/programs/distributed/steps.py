@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.backends.host import HostProgram
-from tilewright.call.thread_limit import thread_count
 from tilewright.core.program import Function
-from tilewright.interpret.hosts import Collective, Dispatch, Plan, WindowBuffer
+from tilewright.interpret.hosts import Collective, Dispatch, Plan, Turn, WindowBuffer
 from tilewright.ops.collectives import MEANINGS
 from tilewright.programs.distributed.launches import Batch, Launch, Work, launched, worked
 from tilewright.programs.distributed.progress import Progress
@@ -19,6 +18,8 @@ Natives = Callable[[str], "tuple[HostProgram, Function]"]
 """Where native functions are found by name."""
 Bodies = Callable[[str], "Callable[[list[Any]], Any] | None"]
 """Where functions are found that Python runs, None for others."""
+Joins = Callable[[Collective], Callable[[], None]]
+"""What every rank of a domain does in a collective, together with the others, where the first cannot do it for all."""
 
 
 @record
@@ -65,19 +66,24 @@ class Steps:
 
 def steps_of(
     plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], parts: Mapping[WindowBuffer, Parts],
-    here: Sequence[int],
+    here: Sequence[int], threads: int, joins: Joins | None = None,
 ) -> Steps:  # fmt: skip
-    """Return what the ranks that run here do; views of the host's `args` follow where those lie."""
-    made, threads = Steps(parts, {rank: [] for rank in here}, []), max(1, thread_count() // plan.size)
-    awaited = {need for turns in plan.turns for turn in turns for need in turn.needs}
+    """Return what the ranks that run here do, on so many threads each; views of the host's `args` follow those."""
+    made = Steps(parts, {rank: [] for rank in here}, [])
+    awaited = {need for turns in plan.turns for turn in turns for need in _needs(turn, joins)}
     for rank in here:
         steps: list[Step] = []
         for number, turn in enumerate(plan.turns[rank], 1):
-            run = _step(turn.action, rank, natives, bodies, args, parts, threads)
+            run = _step(turn.action, rank, natives, bodies, args, parts, threads, joins)
             made.launches += [run] if isinstance(run, (Launch, Work)) else []
-            steps.append(Step(run, turn.needs, (rank, number) in awaited))
+            steps.append(Step(run, _needs(turn, joins), (rank, number) in awaited))
         made.ranks[rank].extend(_batched(steps))
     return made
+
+
+def _needs(turn: Turn, joins: Joins | None) -> tuple[tuple[int, int], ...]:
+    """Return the turns of others that come first: of a collective that all join, torch sees to that."""
+    return () if joins is not None and isinstance(turn.action, Collective) else turn.needs
 
 
 def _batched(steps: Sequence[Step]) -> Iterator[Step]:
@@ -107,10 +113,12 @@ def _together(steps: Sequence[Step]) -> Step:
 
 def _step(
     action: Dispatch | Collective, rank: int, natives: Natives, bodies: Bodies, args: Sequence[Any],
-    parts: Mapping[WindowBuffer, Parts], threads: int,
+    parts: Mapping[WindowBuffer, Parts], threads: int, joins: Joins | None,
 ) -> Callable[[], None]:  # fmt: skip
     """Return what a rank calls in one turn."""
     if isinstance(action, Collective):
+        if joins is not None:
+            return joins(action)
         return _performing(action, parts) if rank == action.domain[0] and not _is_done(action, parts) else _nothing
     body = bodies(action.function)
     if body is not None:

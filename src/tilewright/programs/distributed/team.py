@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any
 
+from tilewright.call.thread_limit import thread_count
 from tilewright.errors import ExecutionError
 from tilewright.forks import Lock, after_fork
 from tilewright.interpret.hosts import Plan
@@ -93,7 +94,8 @@ def team_run(plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], 
         starts = [sum(pieces.rooms[:rank]) for rank in range(plan.size)]
         with made_file(sum(pieces.rooms)) as file:
             parts |= pieces.parts(waits.aborts, lambda rank: (file, starts[rank]))
-    return TeamRun(steps_of(plan, natives, bodies, args, parts, range(plan.size)), waits)
+    threads = max(1, thread_count() // plan.size)
+    return TeamRun(steps_of(plan, natives, bodies, args, parts, range(plan.size), threads), waits)
 
 
 class Team:

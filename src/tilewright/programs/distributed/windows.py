@@ -18,16 +18,21 @@ class Parts:
     """The parts of one buffer, in the order of the ranks of its domain; those of ranks that run here have records.
 
     `aborts` says for those where the word lies that ends their waits. The parts lie in so many `copies`, where not each
-    in its own; none of them where all are views of other buffers.
+    in its own; none of them where all are views of other buffers. Where ranks share no memory, code sees what is `seen`
+    of each rank's part, and tells whoever is at the address `distant` when it does.
     """
 
-    def __init__(self, memory: Mapping[int, Array], aborts: Mapping[int, int], copies: int | None = None) -> None:
+    def __init__(
+        self, memory: Mapping[int, Array], aborts: Mapping[int, int], copies: int | None = None, *,
+        seen: Mapping[int, Array] | None = None, distant: int = 0,
+    ) -> None:  # fmt: skip
         self.memory = memory
+        self._seen = memory if seen is None else seen
         self.here = [rank for rank in memory if rank in aborts]
         self.copies = len(memory) if copies is None else copies
-        addresses = [self.address(rank) for rank in memory]
+        addresses = [part.ctypes.data + HEAD for part in self._seen.values()]
         self._records = [
-            domain_record(list(memory).index(rank), addresses, aborts[rank], self.copies) for rank in self.here
+            domain_record(list(memory).index(rank), addresses, aborts[rank], self.copies, distant) for rank in self.here
         ]
         for rank, record in zip(self.here, self._records, strict=True):
             ctypes.c_int64.from_address(self.address(rank) - 8).value = ctypes.addressof(record)
@@ -46,17 +51,24 @@ class Parts:
             self.memory[rank][HEAD:] = 0
 
 
-def domain_record(number: int, addresses: Sequence[int], abort: int, copies: int) -> ctypes.Array[ctypes.c_int64]:
+def domain_record(
+    number: int, addresses: Sequence[int], abort: int, copies: int, distant: int = 0
+) -> ctypes.Array[ctypes.c_int64]:
     """Return the record of a domain as one of its ranks sees it."""
     words = [0] * Record.PARTS + list(addresses)
     words[Record.RANK], words[Record.COUNT], words[Record.ABORT] = number, len(addresses), abort
-    words[Record.COPIES] = copies
+    words[Record.COPIES], words[Record.DISTANT] = copies, distant
     return (ctypes.c_int64 * len(words))(*words)
 
 
 def own_parts(buffer: WindowBuffer, aborts: Mapping[int, int]) -> Parts:
     """Return the parts of a buffer all of whose ranks run in this process."""
-    return Parts({rank: _aligned(room_of(buffer)) for rank in buffer.domain}, aborts)
+    return Parts({rank: part_of(buffer) for rank in buffer.domain}, aborts)
+
+
+def part_of(buffer: WindowBuffer) -> Array:
+    """Return memory for a part of a buffer, with room in front of it."""
+    return _aligned(room_of(buffer))
 
 
 def room_of(buffer: WindowBuffer) -> int:

@@ -1,15 +1,19 @@
-"""The export: a program as one function of PTO text.
+"""The export: a program as PTO text, a function for each entry.
 
-Parameters are the program's own, tensors as pointers, and then the extents that only a call knows, by their names. A
-program that is one parallel loop deals its turns out to the blocks of a launch; in any other the first block does all.
+Parameters are the program's own, tensors as pointers, then the extents that only a call knows, by their names, and then
+room for the tensors that the program makes; those that nothing uses have names that begin with `_`. An entry that is
+one parallel loop deals its turns out to the blocks of a launch; in any other the first block does all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from tilewright import dtypes as dt
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Expr, Var
-from tilewright.core.program import Program
+from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ForStmt, ReturnStmt
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.errors import KernelError
@@ -17,78 +21,75 @@ from tilewright.passes.manager import PassManager
 from tilewright.programs.pto_text.body import Body
 from tilewright.programs.pto_text.readers import READERS
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, element, located
-from tilewright.programs.pto_text.writer import Writer
+from tilewright.programs.pto_text.values import NoPtoError, Number, element, kept, located
+from tilewright.programs.pto_text.writer import HEAD, Writer
+from tilewright.source import UNKNOWN, Span
 
 
 def as_pto(program: Program) -> str:
     """Return PTO text that computes what a program computes; NoPtoError names what it cannot say, with its line."""
-    export = _Export(PassManager.get_strategy().run_passes(program))
-    text = export.text()
+    lowered = PassManager.get_strategy().run_passes(program)
+    if not lowered.entries:
+        raise NoPtoError("this program has no entry")
+    exports = [_Export(lowered, entry) for entry in lowered.entries]
+    functions = [export.lines() for export in exports]
+    text = "\n".join([HEAD, *(line for lines in functions for line in lines), "}", ""])
     for read in READERS:
         try:
             read(text)
         except KernelError as error:
-            line = error.spans[0].line if error.spans else 0
-            raise located(f"PTO text cannot say this: {error.message}", export.w.origin(line)) from error
+            origin = _origin(exports, functions, error.spans[0].line if error.spans else 0)
+            raise located(f"PTO text cannot say this: {error.message}", origin) from error
     return text
 
 
-class _Export:
-    """One program on its way to text."""
+def _origin(exports: Sequence[_Export], functions: Sequence[list[str]], line: int) -> Span:
+    """Return the place in the program that a line of the module was written for, the first being 1."""
+    line -= 1
+    for export, lines in zip(exports, functions, strict=True):
+        if line <= len(lines):
+            return export.w.origin(line)
+        line -= len(lines)
+    return UNKNOWN
 
-    def __init__(self, program: Program) -> None:
-        if len(program.entries) != 1:
-            names = ", ".join(f"`{entry.name}`" for entry in program.entries)
-            raise NoPtoError(f"this export writes one entry, and this program has {names or 'none'}")
-        (self.entry,) = program.entries
+
+class _Export:
+    """One entry of a program on its way to text."""
+
+    def __init__(self, program: Program, entry: Function) -> None:
+        self.entry = entry
         self.w = Writer()
         self.body = Body(program, self.w)
 
-    def text(self) -> str:
-        """Return the whole module."""
-        params = [f"{self._parameter(param)}: {self._type(param)}" for param in self.entry.params]
+    def lines(self) -> list[str]:
+        """Return the function, a line each."""
+        params = [(self._parameter(param), self._type(param)) for param in self.entry.params]
         for name in dict.fromkeys((*self.entry.symbols, *self.entry.solutions)):
             self.body.symbols[name] = Number(self.w.name(name), dt.INDEX)
-            params.append(f"{self.body.symbols[name].name}: index")
-        for param in self.entry.params:
+            params.append((self.body.symbols[name].name, "index"))
+        for param, (name, _) in zip(self.entry.params, params, strict=False):
             if isinstance(param.type, TensorType):
-                self.body.values[param] = self._view(param, param.type)
+                shape = [self._extent(extent) for extent in param.type.shape]
+                self.body.values[param] = self.w.view(param.name_hint, param.type.dtype, name, shape)
         self._entry()
-        return self.w.text(f"func.func @{self.entry.name}({', '.join(params)})")
+        used = self.w.prune()
+        shown = [f"{name if name in used else f'%_{name[1:]}'}: {kind}" for name, kind in params]
+        return self.w.function(f"func.func @{self.entry.name}({', '.join([*shown, *self.w.rooms])})")
 
     def _parameter(self, param: Var) -> str:
         name = self.w.name(param.name_hint)
         if isinstance(param.type, ScalarType):
             self.body.values[param] = Number(name, param.type.dtype)
-        elif isinstance(param.type, TensorType):
-            self.body.values[param] = Tensor(name, param.type.dtype, (), (), name, ())
-        else:
+        elif not isinstance(param.type, TensorType):
             what = "which is neither a tensor nor a number"
             raise NoPtoError(f"this export has no words for the parameter `{param.name_hint}`, {what}")
         return name
 
     def _type(self, param: Var) -> str:
         assert isinstance(param.type, TensorType | ScalarType)
-        if isinstance(param.type, TensorType) and param.type.dtype == dt.BOOL:
-            raise NoPtoError(f"PTO's memory has no conditions, which `{param.name_hint}` holds")
-        name = element(param.type.dtype)
-        return f"!pto.ptr<{name}, gm>" if isinstance(param.type, TensorType) else name
-
-    def _view(self, param: Var, type_: TensorType) -> Tensor:
-        """Write the view of a whole tensor, whose elements lie one after the other."""
-        pointer = self.body.values[param]
-        assert isinstance(pointer, Tensor)
-        shape = tuple(self._extent(extent) for extent in type_.shape)
-        strides = [self.w.constant(1)]
-        for extent in reversed(shape[1:]):
-            strides.insert(0, computed(self.w, "mul", [extent, strides[0]], dt.INDEX))
-        view, starts = self.w.name(f"{param.name_hint}_view"), (self.w.constant(0),) * len(shape)
-        whole = Tensor(view, type_.dtype, shape, starts, pointer.pointer, tuple(strides))
-        extents, steps = (", ".join(each.name for each in numbers) for numbers in (shape, strides))
-        head = f"{whole.view} = pto.make_tensor_view {pointer.view}, shape = [{extents}], strides = [{steps}]"
-        self.w.line(f"{head} : {whole.view_type}")
-        return whole
+        if isinstance(param.type, TensorType):
+            return f"!pto.ptr<{element(kept(param.type.dtype))}, gm>"
+        return element(param.type.dtype)
 
     def _extent(self, extent: object) -> Number:
         if isinstance(extent, int):
@@ -105,6 +106,7 @@ class _Export:
             loop = doing[0]
             step = self.body.number(loop.step)
             first = computed(self.w, "add", [self.body.number(loop.start), self._times(block, step)], dt.INDEX)
+            self.w.share = block
             self.body.loop(loop, first, self._times(self._block("num"), step))
             return
         with self.w.block(f"scf.if {computed(self.w, 'eq', [block, self.w.constant(0)], dt.BOOL).name}"):
@@ -113,7 +115,7 @@ class _Export:
     def _block(self, word: str) -> Number:
         name = self.w.name(f"block_{word}")
         self.w.line(f"{name} = pto.get_block_{word}")
-        return converted(self.w, Number(name, dt.INT64), dt.INDEX)
+        return replace(converted(self.w, Number(name, dt.INT64), dt.INDEX), counts=True)
 
     def _times(self, a: Number, b: Number) -> Number:
         return computed(self.w, "mul", [a, b], dt.INDEX)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from operator import add, mul, sub
 
 from tilewright import dtypes as dt
@@ -43,7 +45,15 @@ def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> N
     op = _OPS.get(name, ("", ""))[floats]
     if not op or element(common).startswith("ui"):
         raise NoPtoError(f"this export has no words for `{name}` of {common}")
-    return w.number(f"arith.{op}", [a, b], common, kind)
+    made = w.number(f"arith.{op}", [a, b], common, kind)
+    return replace(made, counts=common == dt.INDEX and _is_natural(name, a, b))
+
+
+def _is_natural(name: str, a: Number, b: Number) -> bool:
+    """Return whether what an op gives is never negative, given what it is told."""
+    if name == "max":
+        return a.is_natural or b.is_natural
+    return name in ("add", "mul", "min", "floordiv") and a.is_natural and b.is_natural
 
 
 def _folded(w: Writer, name: str, a: Number, b: Number) -> Number | None:
@@ -57,7 +67,9 @@ def _folded(w: Writer, name: str, a: Number, b: Number) -> Number | None:
     return b if (name == "add" and a.known == 0) or (name == "mul" and a.known == 1) else None
 
 
-_FOLDED = {"add": add, "sub": sub, "mul": mul, "min": min}
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    "add": add, "sub": sub, "mul": mul, "min": min, "max": max, "floordiv": lambda a, b: a // b,
+}  # fmt: skip
 
 
 def _common(operands: list[Number]) -> DataType:

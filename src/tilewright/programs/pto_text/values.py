@@ -41,6 +41,11 @@ def element(dtype: DataType) -> str:
     return _ELEMENTS[dtype]
 
 
+def kept(dtype: DataType) -> DataType:
+    """Return how memory and tiles keep elements: conditions as bytes, zero or one."""
+    return dt.INT8 if dtype == dt.BOOL else dtype
+
+
 @record
 class Number:
     """A scalar, or a constant that is known."""
@@ -48,6 +53,13 @@ class Number:
     name: str
     dtype: DataType
     known: int | float | None = None
+    counts: bool = False
+    """Whether it is known never to be negative."""
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether it is zero or more, whatever else."""
+        return self.counts or (self.known is not None and self.known >= 0)
 
 
 @record
@@ -63,6 +75,8 @@ class Tile:
     """Whether it holds bits, eight columns a byte, in bytes of the shape of what was compared."""
     room: tuple[int, int] = (0, 0)
     """The rows and columns of the buffer, which fill the lines or boxes of its memory."""
+    runs_down: bool = False
+    """Whether it is a window of a column, whose elements lie one below the other however many there are."""
 
     @property
     def type(self) -> str:
@@ -81,7 +95,8 @@ class Tile:
     @property
     def is_column(self) -> bool:
         """Whether its elements lie one below the other."""
-        return self.memory is MemorySpace.Vec and self.shape[1] == 1 and self.shape[0] > 1
+        is_tall = self.shape[1] == 1 and self.shape[0] > 1
+        return self.runs_down or (self.memory is MemorySpace.Vec and is_tall)
 
 
 LINE = 32
@@ -114,6 +129,8 @@ class Tensor:
     pointer: str
     strides: tuple[Number, ...]
     """How many elements further the next one of each axis lies."""
+    is_whole: bool = False
+    """Whether it is all of a tensor, whose elements lie one after the other."""
 
     @property
     def view_type(self) -> str:

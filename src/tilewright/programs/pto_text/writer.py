@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
@@ -9,12 +11,17 @@ from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
 from tilewright.frontend.names import free_name
-from tilewright.programs.pto_text.values import Number, Tensor, Tile, element, room_of
+from tilewright.programs.pto_text.values import Number, Tensor, Tile, element, kept, room_of
 from tilewright.source import UNKNOWN, Span
 
-_HEAD = 'module attributes {pto.target_arch = "a5"} {'
+HEAD = 'module attributes {pto.target_arch = "a5"} {'
 """The machine whose paths between memories are used: from the vector memory to the cube's, among others."""
 _STEP = "  "
+_NAME = re.compile(r"%[\w.]+")
+_MADE = re.compile(r"\s*(%[\w.]+) = (?:arith|pto)\.(?!tgetval)")
+"""A line that does nothing beside what it gives."""
+_WRITTEN = re.compile(r"\s*pto\.(?:\w.* outs\(|set_validshape )(%[\w.]+)(?! : !pto\.partition)")
+"""A line that writes a tile, and nothing else."""
 
 
 class Writer:
@@ -29,11 +36,31 @@ class Writer:
         self._heads: list[str] = []
         self._taken: set[str] = set()
         self._depth = 2
+        self.rooms: list[str] = []
+        """The parameters for room that the caller brings, each with its type."""
+        self.share: Number | None = None
+        """The block, where blocks share the turns and each has its own part of that room."""
+        self.turn, self.turns = self.constant(0), self.constant(1)
+        """Which of how many runs of a kernel is being written."""
 
-    def text(self, head: str) -> str:
-        """Return the module around what was written."""
-        body = [*self._heads, *self.lines, f"{_STEP * 2}return"]
-        return "\n".join([_HEAD, f"{_STEP}{head} {{", *body, f"{_STEP}}}", "}", ""])
+    def function(self, head: str) -> list[str]:
+        """Return the lines of the function around what was written."""
+        return [f"{_STEP}{head} {{", *self._heads, *self.lines, f"{_STEP * 2}return", f"{_STEP}}}"]
+
+    def prune(self) -> set[str]:
+        """Drop what nothing uses; return the names that something uses."""
+        while self._drop_unread():
+            pass
+        used: set[str] = set()
+        kept: list[tuple[str, Span]] = []
+        for line, span in zip(reversed(self.lines), reversed(self._origins), strict=True):
+            made = _MADE.match(line)
+            if made is None or made[1] in used:
+                used.update(name for name in _NAME.findall(line) if made is None or name != made[1])
+                kept.append((line, span))
+        self.lines, self._origins = [line for line, _ in reversed(kept)], [span for _, span in reversed(kept)]
+        self._heads = [line for line in self._heads if _NAME.findall(line)[0] in used]
+        return used
 
     def name(self, hint: str) -> str:
         """Return a name that no value has yet."""
@@ -46,9 +73,20 @@ class Writer:
         self.lines.append(f"{_STEP * self._depth}{text}")
         self._origins.append(self.span)
 
+    def _drop_unread(self) -> bool:
+        """Drop what only writes tiles that nothing reads; return whether there was any."""
+        written = [_WRITTEN.match(line) for line in self.lines]
+        counts = Counter(name for line in self.lines for name in _NAME.findall(line))
+        writes = Counter(found[1] for found in written if found is not None)
+        own = {line.split()[0] for line in self.lines if "= pto.alloc_tile " in line}  # views are of what others read
+        unread = {name for name in writes if name in own and counts[name] == writes[name] + 1}
+        kept = [place for place, found in enumerate(written) if found is None or found[1] not in unread]
+        self.lines, self._origins = [self.lines[n] for n in kept], [self._origins[n] for n in kept]
+        return bool(unread)
+
     def origin(self, number: int) -> Span:
-        """Return the place in the program that a line of the module was written for, the first being 1."""
-        place = number - 3 - len(self._heads)
+        """Return the place in the program that a line of the function was written for, the first being 1."""
+        place = number - 2 - len(self._heads)
         return self._origins[place] if 0 <= place < len(self._origins) else UNKNOWN
 
     @contextmanager
@@ -61,12 +99,12 @@ class Writer:
         self.line("}")
 
     @contextmanager
-    def branch(self, head: str) -> Generator[Callable[[], None]]:
+    def branch(self, head: str) -> Generator[Callable[..., None]]:
         """Let lines stand in the first region of a branch, and in its second once what this gives is called."""
 
-        def otherwise() -> None:
+        def otherwise(word: str = "else") -> None:
             self._depth -= 1
-            self.line("} else {")
+            self.line(f"}} {word} {{")
             self._depth += 1
 
         with self.block(head):
@@ -100,11 +138,53 @@ class Writer:
         room: tuple[int, int] | None = None,
     ) -> Tile:
         """Write a new tile buffer, of as many rows and columns as it needs or as `room` says."""
+        dtype = kept(dtype)
         tile = Tile(self.name(hint), dtype, shape, valid, memory, is_mask, room or room_of(dtype, shape, memory))
         words = ("valid_row", "valid_col")
         given = [f"{word} = {each.name}" for word, each in zip(words, valid, strict=True) if each.known is None]
         self.line(f"{tile.name} = {' '.join(['pto.alloc_tile', *([] if is_mask else given)])} : {tile.type}")
         return tile
+
+    def open(self, shape: tuple[int, int]) -> tuple[Number, Number]:
+        """Return the extents of a tile as numbers that may change."""
+        return self.unknown((self.constant(shape[0]), self.constant(shape[1])))
+
+    def unknown(self, valid: tuple[Number, Number]) -> tuple[Number, Number]:
+        """Return two extents as numbers that no type knows."""
+        return Number(valid[0].name, dt.INDEX), Number(valid[1].name, dt.INDEX)
+
+    def resize(self, tile: Tile, valid: tuple[Number, Number]) -> None:
+        """Write how much of a tile is valid from here on."""
+        self.line(f"pto.set_validshape {tile.name}, {valid[0].name}, {valid[1].name} : {tile.type}")
+
+    def room(self, kind: str) -> str:
+        """Return a new parameter for room that the caller brings."""
+        name = self.name("room")
+        self.rooms.append(f"{name}: {kind}")
+        return name
+
+    def view(
+        self, hint: str, dtype: DataType, pointer: str, shape: Sequence[Number], strides: Sequence[Number] = ()
+    ) -> Tensor:
+        """Write the view of a tensor, whose elements lie one after the other where no strides are given."""
+        is_whole, dtype = not strides, kept(dtype)
+        strides = list(strides or [self.constant(1)])
+        while len(strides) < len(shape):
+            strides.insert(0, self.product(shape[-len(strides)], strides[0]))
+        starts = (self.constant(0),) * len(shape)
+        whole = Tensor(self.name(f"{hint}_view"), dtype, tuple(shape), starts, pointer, tuple(strides), is_whole)
+        extents, steps = (", ".join(each.name for each in numbers) for numbers in (shape, strides))
+        head = f"{whole.view} = pto.make_tensor_view {pointer}, shape = [{extents}], strides = [{steps}]"
+        self.line(f"{head} : {whole.view_type}")
+        return whole
+
+    def product(self, a: Number, b: Number) -> Number:
+        """Write the product of two extents, where it is not known."""
+        if isinstance(a.known, int) and isinstance(b.known, int):
+            return self.constant(a.known * b.known)
+        if 1 in (a.known, b.known):
+            return b if a.known == 1 else a
+        return self.number("arith.muli", [a, b], dt.INDEX, "index")
 
     def op(self, name: str, ins: Sequence[Tile | Number], out: Tile, attributes: str = "") -> Tile:
         """Write a tile op; return what it writes."""

@@ -27,6 +27,10 @@ _HALVES = {"f4E2M1": (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0), "f4E1M2": tuple(0.
 """Halfway between the numbers of formats of four bits."""
 
 
+MOST_HIF8 = 32768
+"""The largest finite number of an hif8."""
+
+
 def decoded(m: Machine, codes: Expr, name: str) -> Expr:
     """Return the f32 numbers that bytes stand for, of four bits the low ones."""
     code = cast(m, codes, INT32)

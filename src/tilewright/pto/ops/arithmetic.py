@@ -5,12 +5,12 @@ Attributes: `value` of a constant, `predicate` of a comparison.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from tilewright import dtypes
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import BOOL, INDEX, INT64, UINT64, UNSIGNED, DataType, round_scalar
-from tilewright.errors import UnsupportedFeatureError
+from tilewright.dtypes import BOOL, INDEX, INT64, UNSIGNED, DataType, round_scalar
 from tilewright.ops.builder import element_of, known
 from tilewright.pto import types
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
@@ -18,6 +18,7 @@ from tilewright.pto.machine.carrying import refuse_unlike
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.pairs import MEMBERS, pair_bits, reinterpreted
 from tilewright.pto.machine.values import Lowered
+from tilewright.pto.machine.wide import high_half
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, equal
 from tilewright.pto.text.form import Form, Slot, Syntax, Typing
@@ -76,9 +77,29 @@ _REAL = {
 }  # fmt: skip
 _AS_UNSIGNED = {"divui": "div", "remui": "mod", "maxui": "max", "minui": "min", "shrui": "shr"}
 _BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
+_MEANS = {
+    "add": "n + k", "sub": "n - k", "mul": "n * k", "div": "np.trunc(n / k)", "floordiv": "n // k", "mod": "n % k",
+    "max": "np.maximum(n, k)", "min": "np.minimum(n, k)", "shl": "n << k", "shr": "n >> k",
+}  # fmt: skip
+"""What the ops of the tile IR make of two numbers."""
 
 
-@declare("arith.constant", Form("", "x", syntax=Syntax.CONSTANT), knows_packed=True, example="%r = {op} 7 : i32")
+def _sentences(words: Mapping[str, str], **others: str) -> dict[str, str]:
+    """Return what ops on numbers mean in NumPy, by the ops of the tile IR that they are."""
+    return {word: (_MEANS | others)[name] for word, name in words.items()}
+
+
+def _of_bits(sentence: str) -> str:
+    """Return a sentence about numbers without a sign."""
+    return re.sub(r"\b[nk]\b", r'\g<0>.view("u4")', sentence)
+
+
+_WITHOUT_SIGN = {word: _of_bits(_MEANS[name]) for word, name in _AS_UNSIGNED.items()}
+
+
+@declare(
+    "arith.constant", Form("", "x", syntax=Syntax.CONSTANT), knows_packed=True, example="%r = {op} 7 : i32", means="7"
+)
 def _constant(m: Machine, op: Op) -> Expr | None:
     """A number, or two in one value; more of them are for ops that ask for none of their values."""
     value, type_ = op.attributes["value"], op.results[0].type
@@ -93,9 +114,9 @@ def _result(op: Op) -> DataType:
     return op.results[0].of(Scalar).dtype
 
 
-@declare(f"arith.{' '.join(_SIGNED)}", _INTEGERS)
-@declare(f"arith.{' '.join(_AS_UNSIGNED)}", _INTEGERS)
-@declare(f"arith.{' '.join(_REAL)}", _FLOATS)
+@declare(f"arith.{' '.join(_SIGNED)}", _INTEGERS, means=_sentences(_SIGNED))
+@declare(f"arith.{' '.join(_AS_UNSIGNED)}", _INTEGERS, means=_WITHOUT_SIGN)
+@declare(f"arith.{' '.join(_REAL)}", _FLOATS, means=_sentences(_REAL, div="n / k"))
 def _binary(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """Two numbers of one type; integers wrap."""
     word = op.name.removeprefix("arith.")
@@ -113,7 +134,7 @@ def _unsigned(m: Machine, value: Expr) -> Expr:
     return m.b.cast(value, UNSIGNED[4 if element_of(value) == BOOL else element_of(value).get_byte()])
 
 
-@declare("arith.remsi", _INTEGERS)
+@declare("arith.remsi", _INTEGERS, means="np.fmod(n, k)")
 def _remainder(m: Machine, op: Op, dividend: Expr, divisor: Expr) -> Expr:
     """What a division that rounds toward zero leaves."""
     lhs, rhs = _signed(m, dividend), _signed(m, divisor)
@@ -121,7 +142,7 @@ def _remainder(m: Machine, op: Op, dividend: Expr, divisor: Expr) -> Expr:
     return _to(m, m.b.scalar("sub", lhs, whole), _result(op))
 
 
-@declare("arith.remf", _FLOATS)
+@declare("arith.remf", _FLOATS, means="np.fmod(n, k)")
 def _float_remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The remainder with the sign of the dividend, from one with the sign of the divisor."""
     sizes = [m.b.scalar("max", value, m.b.scalar("neg", value)) for value in (lhs, rhs)]
@@ -129,7 +150,11 @@ def _float_remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     return chosen(m, m.b.scalar("lt", lhs, constant(0.0, element_of(lhs))), m.b.scalar("neg", rest), rest)
 
 
-@declare("arith.ceildivsi ceildivui", _INTEGERS)
+@declare(
+    "arith.ceildivsi ceildivui",
+    _INTEGERS,
+    means={"ceildivsi": "np.ceil(n / k)", "ceildivui": _of_bits("np.ceil(n / k)")},
+)
 def _ceiling(m: Machine, op: Op, dividend: Expr, divisor: Expr) -> Expr:
     """Quotients rounded up: one more than rounded down, where something is left."""
     seen = _unsigned if op.name == "arith.ceildivui" else _signed
@@ -139,7 +164,7 @@ def _ceiling(m: Machine, op: Op, dividend: Expr, divisor: Expr) -> Expr:
     return _to(m, m.b.scalar("add", down, left), _result(op))
 
 
-@declare("arith.maxnumf minnumf", _FLOATS)
+@declare("arith.maxnumf minnumf", _FLOATS, means={"maxnumf": "np.fmax(n, k)", "minnumf": "np.fmin(n, k)"})
 def _number_of(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The larger or smaller of two; one that is no number gives way to the other."""
     return number_of_two(m, op.name.removeprefix("arith.")[:3], lhs, rhs)
@@ -152,14 +177,14 @@ def number_of_two(m: Machine, which: str, lhs: Expr, rhs: Expr) -> Expr:
     return m.b.scalar(which, first, second)
 
 
-@declare(f"arith.{' '.join(_BITS)}", _INTEGERS)
+@declare(f"arith.{' '.join(_BITS)}", _INTEGERS, means={"andi": "n & k", "ori": "n | k", "xori": "n ^ k"})
 def _bits(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """Two integers, bit by bit."""
     on_conditions, on_bits = _BITS[op.name.removeprefix("arith.")]
     return m.b.scalar(on_conditions if element_of(lhs) == BOOL else on_bits, lhs, rhs)
 
 
-@declare("arith.negf", Form("f", "f", Typing.SAME))
+@declare("arith.negf", Form("f", "f", Typing.SAME), means="-n")
 def _negated(m: Machine, op: Op, value: Expr) -> Expr:
     """A float with its sign changed."""
     return m.b.scalar("neg", value)
@@ -170,6 +195,7 @@ def _negated(m: Machine, op: Op, value: Expr) -> Expr:
     _comparison("ii"),
     rule=predicate(_INTEGER_ORDERS),
     example="(%n: i32, %k: i32); %r = {op} sgt, %n, %k : i32",
+    means="n > k",
 )
 def _compare(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """Whether integers compare so, with or without a sign as the predicate says."""
@@ -188,6 +214,7 @@ def _compare(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     _comparison("ff"),
     rule=predicate(_FLOAT_ORDERS),
     example="(%n: f32, %k: f32); %r = {op} ogt, %n, %k : f32",
+    means="n > k",
 )
 def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """Whether floats compare so; with NaN only `une` and the unordered ones hold."""
@@ -209,6 +236,7 @@ def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     rule=_choices,
     knows_packed=True,
     example="(%is: i1, %n: f32, %k: f32); %r = {op} %is, %n, %k : f32",
+    means="n if is_ else k",
 )
 def _select(m: Machine, op: Op, condition: Expr) -> Lowered:
     """One of two numbers, as a condition says."""
@@ -232,17 +260,22 @@ def chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
     return var
 
 
-@declare("arith.index_cast extsi trunci extui index_castui", Form("i", "i", Typing.CAST), rule=_fits)
-@declare("arith.sitofp uitofp", Form("i", "f", Typing.CAST), rule=_fits)
-@declare("arith.extf truncf", Form("f", "f", Typing.CAST), rule=_fits)
-@declare("arith.fptosi", Form("f", "i", Typing.CAST), rule=_fits)
+@declare(
+    "arith.index_cast extsi trunci extui index_castui",
+    Form("i", "i", Typing.CAST),
+    rule=_fits,
+    means={"index_cast": "n", "extsi": "n", "trunci": "n", "extui": 'n.view("u2")', "index_castui": _of_bits("n")},
+)
+@declare("arith.sitofp uitofp", Form("i", "f", Typing.CAST), rule=_fits, means={"sitofp": "n", "uitofp": _of_bits("n")})
+@declare("arith.extf truncf", Form("f", "f", Typing.CAST), rule=_fits, means="n")
+@declare("arith.fptosi", Form("f", "i", Typing.CAST), rule=_fits, means="np.trunc(n)")
 def _convert(m: Machine, op: Op, value: Expr) -> Expr:
     """A number in another type."""
     seen = _unsigned if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") else _signed
     return _to(m, seen(m, value), _result(op))
 
 
-@declare("arith.fptoui", Form("f", "i", Typing.CAST), rule=_fits)
+@declare("arith.fptoui", Form("f", "i", Typing.CAST), rule=_fits, means="np.trunc(n)")
 def _to_unsigned(m: Machine, op: Op, value: Expr) -> Expr:
     """A float as an unsigned integer, cut toward zero."""
     dtype = _result(op)
@@ -270,19 +303,19 @@ def _same_width(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(message, help="both are integers of one width")
 
 
-@declare("builtin.unrealized_conversion_cast", Form("i", "i", Typing.CAST), rule=_same_width)
+@declare("builtin.unrealized_conversion_cast", Form("i", "i", Typing.CAST), rule=_same_width, means="n")
 def _resigned(m: Machine, op: Op, value: Expr) -> Expr:
     """The same bits with or without a sign."""
     return m.b.cast(value, _result(op))
 
 
-@declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits)
+@declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits, means='n.view("i4")')
 def _bitcast(m: Machine, op: Op, value: Expr) -> Expr:
     """The same bits as another type, by way of memory."""
     return reinterpreted(m, op, value, op.operands[0].of(Scalar), op.results[0].of(Scalar))[0]
 
 
-@declare("arith.addui_extended", Form("ii", "ib", Typing.EXTENDED))
+@declare("arith.addui_extended", Form("ii", "ib", Typing.EXTENDED), means=f"n + k, {_of_bits('n + k < n')}")
 def _add_with_carry(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """A sum, and whether it wrapped."""
     dtype = UNSIGNED[element_of(lhs).get_byte()]
@@ -290,14 +323,17 @@ def _add_with_carry(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> tuple[Expr, Exp
     return total, m.b.scalar("lt", m.b.cast(total, dtype), m.b.cast(lhs, dtype))
 
 
-@declare("arith.mulsi_extended mului_extended", Form("ii", "ii", Typing.SAME))
+@declare(
+    "arith.mulsi_extended mului_extended",
+    Form("ii", "ii", Typing.SAME),
+    means={
+        "mulsi_extended": "n * k, n.astype(int) * k >> 32",
+        "mului_extended": f"n * k, {_of_bits('n')}.astype(int) * {_of_bits('k')} >> 32",
+    },
+)
 def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """The low and the high half of a product, taken in twice the bits."""
     dtype = element_of(lhs)
-    if dtype.bits > 32 or dtype == INDEX:
-        raise UnsupportedFeatureError("no product of 64-bit numbers is kept whole", help="multiply 32-bit numbers")
-    wide = INT64 if op.name == "arith.mulsi_extended" else UINT64
-    held = dtype if wide == INT64 else UNSIGNED[dtype.get_byte()]
-    whole = m.b.scalar("mul", *(m.b.cast(m.b.cast(value, held), wide) for value in (lhs, rhs)))
-    high = m.b.scalar("shr", whole, constant(dtype.bits, wide))
-    return m.b.cast(whole, dtype), m.b.cast(high, dtype)
+    a, b = (m.b.cast(value, INT64) if dtype == INDEX else value for value in (lhs, rhs))
+    high = high_half(m, a, b, op.name == "arith.mulsi_extended")
+    return m.b.scalar("mul", lhs, rhs), m.b.cast(high, dtype)

@@ -31,8 +31,8 @@ EVENTS = r"eventid_array<(\d+)>"
 """How many numbers an array of events has."""
 
 
-@declare("pto.declare_local_array", _ARRAY, widens=0, example=_NUMBERS)
-@declare("pto.declare_eventid_array", _ARRAY, widens=0, example=_NUMBERS_OF_EVENTS)
+@declare("pto.declare_local_array", _ARRAY, widens=0, example=_NUMBERS, means="r = n")
+@declare("pto.declare_eventid_array", _ARRAY, widens=0, example=_NUMBERS_OF_EVENTS, means="r = n")
 def _declare(m: Machine, op: Op) -> View:
     """A small array of numbers that a function keeps."""
     text = str(op.results[0].type)
@@ -48,12 +48,13 @@ def _declare(m: Machine, op: Op) -> View:
     return View(pointer, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))
 
 
-@declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"), example=_NUMBERS)
+@declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"), example=_NUMBERS, means="r = n")
 @declare(
     "pto.eventid_array_get",
     Form("o", "i", words=_INDICES, index="indices"),
     left_out=lambda op, _: INDEX,
     example=_NUMBERS_OF_EVENTS,
+    means="r = n",
 )
 def _get(m: Machine, op: Op, array: View) -> Expr:
     """A number of an array."""
@@ -61,8 +62,13 @@ def _get(m: Machine, op: Op, array: View) -> Expr:
     return m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), op.results[0].of(Scalar).dtype)
 
 
-@declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"), example=_NUMBERS)
-@declare("pto.eventid_array_set", Form("oi", words=_INDICES, index="indices", untyped=1), example=_NUMBERS_OF_EVENTS)
+@declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"), example=_NUMBERS, means="r = n")
+@declare(
+    "pto.eventid_array_set",
+    Form("oi", words=_INDICES, index="indices", untyped=1),
+    example=_NUMBERS_OF_EVENTS,
+    means="r = n",
+)
 def _set(m: Machine, op: Op, array: View, value: Expr) -> None:
     """Write a number of an array."""
     view = bytes_view(m, array.pointer, array.shape, array.strides)

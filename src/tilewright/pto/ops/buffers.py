@@ -75,6 +75,7 @@ _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "va
     is_by_bytes=True,
     example="(%x: w8x40xf32, %y: w8x40xf32 = zeros); %t = {op} : !pto.tile_buf<vec, 8x64xf32, valid=8x40>"
     "; pto.tload ins(%x) outs(%t); pto.tstore ins(%t) outs(%y)",
+    means="y = x",
 )
 def _alloc(m: Machine, op: Op) -> Tile:
     """A tile buffer: at an address, or where there is room."""
@@ -141,6 +142,7 @@ def _is_open(op: Op, constants: Constants) -> None:
     "; %t = pto.alloc_tile valid_row = %c8 valid_col = %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
     "; {op} %t, %n, %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
     "; %r = pto.tile_valid_rows %t : !pto.tile_buf<vec, 8x64xf32, valid=?x?> -> index",
+    means="r = n",
 )
 def _set_valid(m: Machine, op: Op, tile: Tile, rows: Expr, cols: Expr) -> None:
     """Change how many of a tile's rows and columns are valid."""
@@ -200,6 +202,7 @@ _WINDOW = Form("z", "z", words=_OFFSETS, numbers=("sizes",), index="offsets", fa
     is_by_bytes=True,
     example="(%x: t8x64xf32, %out: t4x16xf32); %w = {op} %x[%c4, %c8] sizes [4, 16] -> t4x16xf32"
     "; pto.tmov ins(%w) outs(%out)",
+    means="out = x[4:8, 8:24]",
 )
 def _subview(m: Machine, op: Op, tile: Tile) -> Lowered:
     """A window of a tile, in the same bytes."""
@@ -239,6 +242,7 @@ def _keeps_bytes(op: Op, _: Constants) -> None:
     law=boxed_alike,
     is_by_bytes=True,
     example="(%x: t8x64xf32); %r = {op} %x -> t16x32xf32",
+    means="x.reshape(16, 32)",
 )
 def _reshape(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes under another shape."""
@@ -271,6 +275,7 @@ def _is_seen_as(op: Op, _: Constants) -> None:
     is_by_bytes=True,
     widens=0,
     example="(%x: t8x64xf32); %r = {op} %x -> t8x64xi32",
+    means='x.view("i4")',
 )
 def _see_as(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes as elements of another type."""
@@ -294,6 +299,7 @@ def _keeps_type(op: Op, _: Constants) -> None:
     counts=I64,
     example="(%x: t8x64xf32, %out: t8x64xf32); %t = {op} %x, %n4096 -> t8x64xf32"
     "; pto.texpands ins(%x1.0) outs(%t); pto.tmov ins(%t) outs(%out)",
+    means="out[:] = 1",
 )
 def _assign(m: Machine, op: Op, tile: Tile, address: Expr) -> Tile:
     """A tile of the same type at another address."""
@@ -318,6 +324,7 @@ def _start_of(op: Op) -> Ptr:
     rule=gives(_start_of),
     is_by_bytes=True,
     example="(%x: t8x64xf32); %p = {op} %x -> !pto.ptr<f32, ub>; %r = pto.load_scalar %p[%c3] -> f32",
+    means="r = x.ravel()[3]",
 )
 def _address(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The address of a tile's first element."""
@@ -329,7 +336,12 @@ def _address(m: Machine, op: Op, tile: Tile) -> Lowered:
     return replace(tile.place, element=type_.element)
 
 
-@declare("pto.tile_valid_rows tile_valid_cols", Form("z", "i"), is_by_bytes=True)
+@declare(
+    "pto.tile_valid_rows tile_valid_cols",
+    Form("z", "i"),
+    is_by_bytes=True,
+    means={"tile_valid_rows": "x.shape[0]", "tile_valid_cols": "x.shape[1]"},
+)
 def _valid_size(m: Machine, op: Op, tile: Tile) -> Expr:
     """How many rows or columns are valid when this is asked."""
     return m.b.cast(tile.valid[op.name.endswith("cols")], op.results[0].of(Scalar).dtype)

@@ -40,7 +40,16 @@ def _not(m: Machine, on: Expr) -> Expr:
     return m.b.tile("xor", on, constant(1, dtypes.UINT8))
 
 
-@declare("pto.vaddc", register("vvm", "vm"))
+_EXAMPLE = "(%x: v64xi32, %y: v64xi32, %m: m32{}); %r, %s = {{op}} %x, %y, {} -> v64xi32, {}"
+_WIDE = '{}.view("u4").astype(int)'
+
+
+@declare(
+    "pto.vaddc",
+    register("vvm", "vm"),
+    means='x + y, x.view("u4") + y.view("u4") < x.view("u4")',
+    example=_EXAMPLE.format("", "%m", "m32"),
+)
 def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """Sums, and the lanes that wrapped."""
     lhs, rhs = _in_unsigned(m, op)
@@ -48,14 +57,24 @@ def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     return _both(m, op, total, _less(m, total, lhs))
 
 
-@declare("pto.vsubc", register("vvm", "vm"))
+@declare(
+    "pto.vsubc",
+    register("vvm", "vm"),
+    means='x - y, x.view("u4") >= y.view("u4")',
+    example=_EXAMPLE.format("", "%m", "m32"),
+)
 def _subtract_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The difference; the mask says where nothing was borrowed."""
     lhs, rhs = _in_unsigned(m, op)
     return _both(m, op, m.b.tile("sub", lhs, rhs), _not(m, _less(m, lhs, rhs)))
 
 
-@declare("pto.vaddcs", register("vvmm", "vm"))
+@declare(
+    "pto.vaddcs",
+    register("vvmm", "vm"),
+    means=f"np.where(o, x + y + m, 0), o & ({_WIDE.format('x')} + {_WIDE.format('y')} + m >= 1 << 32)",
+    example=_EXAMPLE.format(", %o: m32", "%m, %o", "m32"),
+)
 def _add_carry(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate) -> tuple[Expr, Expr]:
     """The sum of both and the carry that comes in."""
     lhs, rhs = _in_unsigned(m, op)
@@ -65,7 +84,12 @@ def _add_carry(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate) -> tu
     return _both(m, op, total, m.b.tile("or_", _less(m, first, lhs), _less(m, total, first)))
 
 
-@declare("pto.vsubcs", register("vvmm", "vm"))
+@declare(
+    "pto.vsubcs",
+    register("vvmm", "vm"),
+    means=f"np.where(o, x - y - (1 - m), 0), o & ({_WIDE.format('x')} >= {_WIDE.format('y')} + (1 - m))",
+    example=_EXAMPLE.format(", %o: m32", "%m, %o", "m32"),
+)
 def _subtract_borrow(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate) -> tuple[Expr, Expr]:
     """The difference, less one where something was borrowed before."""
     lhs, rhs = _in_unsigned(m, op)
@@ -76,7 +100,12 @@ def _subtract_borrow(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate)
     return _both(m, op, total, _not(m, m.b.tile("or_", _less(m, lhs, rhs), _less(m, first, borrow))))
 
 
-@declare("pto.vmull", register("vvm", "vv"))
+@declare(
+    "pto.vmull",
+    register("vvm", "vv"),
+    means="x * y, x.astype(int) * y >> 32",
+    example=_EXAMPLE.format("", "%m", "v64xi32"),
+)
 def _long_product(m: Machine, op: Op, lhs: Vector, rhs: Vector, mask: Predicate) -> tuple[Expr, Expr]:
     """The low and the high half of the whole product."""
     dtype = element_of(lhs.expr)

@@ -22,7 +22,7 @@ from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Token, View
 from tilewright.pto.module import Op, Value, word_of
 from tilewright.pto.op import Constants, Rule, declare, number_of
-from tilewright.pto.text.form import free
+from tilewright.pto.text.form import Form, free
 from tilewright.pto.text.free import said
 from tilewright.pto.types import TensorView, show
 
@@ -110,26 +110,40 @@ def _copy(m: Machine, op: Op, target: View, source: View) -> None:
         m.b.store(go, m.b.load(come, (1, _width(op, source))), atomic=atomic)
 
 
-@declare("pto.comm.tput comm.tget", free("yyzz?"), rule=_alike, example=EXAMPLES)
+@declare(
+    "pto.comm.tput comm.tget",
+    free("yyzz?", phrase="(%dst, %src, buf(%buf*) : #) {atomicType#atomic_type}"),
+    rule=_alike,
+    example=EXAMPLES,
+)
 def _transfer(m: Machine, op: Op, target: View, source: View) -> None:
     """A window of one rank's memory copied to another's, or added to it."""
     _copy(m, op, target, source)
 
 
-@declare("pto.comm.build_async_session", free("zp", "o"), is_by_bytes=True)
+@declare(
+    "pto.comm.build_async_session",
+    free("zp", "o", phrase="(%scratch, %workspace : #) -> !pto.async_session"),
+    is_by_bytes=True,
+)
 def _session(m: Machine, op: Op) -> Token:
     """What copies that end later belong to."""
     return Token()
 
 
-@declare("pto.comm.tput_async comm.tget_async", free("yyo", "o"), rule=_alike, example=EXAMPLES)
+@declare(
+    "pto.comm.tput_async comm.tget_async",
+    free("yyo", "o", phrase="(%dst, %src, %session : #) -> !pto.async_event"),
+    rule=_alike,
+    example=EXAMPLES,
+)
 def _transfer_later(m: Machine, op: Op, target: View, source: View) -> Token:
     """A copy that may end later: it has ended when the next op runs."""
     _copy(m, op, target, source)
     return Token()
 
 
-@declare("pto.comm.wait_async_event comm.test_async_event", free("oo", "b"))
+@declare("pto.comm.wait_async_event comm.test_async_event", free("oo", "b", phrase="(%event, %session : #) -> i1"))
 def _has_ended(m: Machine, op: Op) -> Expr:
     """Whether a copy has ended, which it has."""
     return constant(True, BOOL)
@@ -138,7 +152,17 @@ def _has_ended(m: Machine, op: Op) -> Expr:
 # signals
 
 
-@declare("pto.comm.tnotify", free("yi"), rule=_signalled("notifyOp", ("set", "atomic_add"), True), example=EXAMPLES)
+def _signal(more: str, results: str = "") -> Form:
+    """Return the form of an op on a signal and a number."""
+    return free("yi", results, phrase=f"(%signal, %value : #) {more}")
+
+
+@declare(
+    "pto.comm.tnotify",
+    _signal("{notifyOp#notify_op}"),
+    rule=_signalled("notifyOp", ("set", "atomic_add"), True),
+    example=EXAMPLES,
+)
 def _notify(m: Machine, op: Op, signal: View, value: Expr) -> None:
     """Set a signal, or add to it."""
     atomic = AtomicType.Add if word_of(op.attributes["notifyOp"]) == "atomic_add" else AtomicType.None_
@@ -146,7 +170,7 @@ def _notify(m: Machine, op: Op, signal: View, value: Expr) -> None:
     m.b.store(bytes_view(m, signal.pointer, (1, 1), (1, 1)), number, atomic=atomic)
 
 
-@declare("pto.comm.ttest", free("yi", "b"), rule=_signalled("cmp", _COMPARED, False))
+@declare("pto.comm.ttest", _signal("{cmp#wait_cmp} -> i1", "b"), rule=_signalled("cmp", _COMPARED, False))
 def _test(m: Machine, op: Op, signals: View, value: Expr) -> Expr:
     """Whether all signals compare so with a number."""
     wanted, all_do = m.b.cast(value, INT32), m.b.held(constant(True, BOOL), "all")
@@ -156,7 +180,7 @@ def _test(m: Machine, op: Op, signals: View, value: Expr) -> Expr:
     return all_do
 
 
-@declare("pto.comm.twait", free("yi"), rule=_signalled("cmp", _COMPARED, False))
+@declare("pto.comm.twait", _signal("{cmp#wait_cmp}"), rule=_signalled("cmp", _COMPARED, False))
 def _wait(m: Machine, op: Op, signals: View, value: Expr) -> None:
     """Go on once all signals compare so with a number; one rank has set them by now, or nobody will."""
     holds = _test(m, op, signals, value)
@@ -166,19 +190,21 @@ def _wait(m: Machine, op: Op, signals: View, value: Expr) -> None:
 
 # collectives
 
+_GROUPED = free("yzx*", phrase="(%src, recv(%recv*), group(%group*) : #) {root:i32}")
+
 
 def _group(m: Machine, op: Op) -> list[View]:
     return [m.get(value, View) for value in said(op)["group"].values]
 
 
-@declare("pto.comm.tbroadcast", free("yzx*"), rule=_collective, example=EXAMPLES)
+@declare("pto.comm.tbroadcast", _GROUPED, rule=_collective, example=EXAMPLES)
 def _broadcast(m: Machine, op: Op, source: View) -> None:
     """A window copied to every member of a group."""
     for member in _group(m, op):
         _copy(m, op, member, source)
 
 
-@declare("pto.comm.tgather comm.tscatter", free("yzx*"), rule=_collective, example=EXAMPLES)
+@declare("pto.comm.tgather comm.tscatter", _GROUPED, rule=_collective, example=EXAMPLES)
 def _gather(m: Machine, op: Op, whole: View) -> None:
     """The windows of a group one below the other, or such a window dealt out to them."""
     for number, member in enumerate(_group(m, op)):
@@ -194,7 +220,12 @@ def _reduces(op: Op, constants: Constants) -> None:
     _collective(op, constants)
 
 
-@declare("pto.comm.treduce", free("yzzx*"), rule=_reduces, example=EXAMPLES)
+@declare(
+    "pto.comm.treduce",
+    free("yzzx*", phrase="(%dst, %acc, recv(%recv*), group(%group*) : #) {reduceOp#reduce_op, root:i32}"),
+    rule=_reduces,
+    example=EXAMPLES,
+)
 def _reduce(m: Machine, op: Op, target: View) -> None:
     """The sum, largest or smallest of what the windows of a group hold at each place."""
     members, name = _group(m, op), _SUMS[word_of(op.attributes["reduceOp"])]

@@ -58,9 +58,9 @@ _STRICT = """
 """
 
 
-@declare("scf.yield", Form("x*"), example=_LOOP)
-@declare("func.return", Form("x*"), example=_CALL)
-@declare("scf.condition", Form("bx*", syntax=Syntax.CONDITION), example=_WHILE)
+@declare("scf.yield", Form("x*"), example=_LOOP, means="r = 9 * n")
+@declare("func.return", Form("x*"), example=_CALL, means="out[0] = 2 * n")
+@declare("scf.condition", Form("bx*", syntax=Syntax.CONDITION), example=_WHILE, means="r = 2 * n")
 def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The end of a region, and what it hands on."""
     return tuple(_carriable(m, v) for v in op.operands)
@@ -74,7 +74,7 @@ def _carriable(m: Machine, value: Value) -> Lowered:
     return Predicate(regrained(m, found.expr, 1), found.bits)
 
 
-@declare("func.call", Form("x*", "x*", syntax=Syntax.CALL), example=_CALL)
+@declare("func.call", Form("x*", "x*", syntax=Syntax.CALL), example=_CALL, means="out[0] = 2 * n")
 def _call(m: Machine, op: Op) -> tuple[Lowered, ...] | None:
     """A call of a function of the module."""
     callee = op.attributes["callee"]
@@ -85,8 +85,16 @@ def _call(m: Machine, op: Op) -> tuple[Lowered, ...] | None:
     return m.call(op, callee.name, arguments)
 
 
-@declare("pto.section.cube section.vector vecscope", Form(syntax=Syntax.REGION), is_by_bytes=True, example=_SECTION)
-@declare("pto.strict_vecscope", Form("x*", syntax=Syntax.REGION), is_by_bytes=True, example=_STRICT)
+@declare(
+    "pto.section.cube section.vector vecscope",
+    Form(syntax=Syntax.REGION),
+    is_by_bytes=True,
+    example=_SECTION,
+    means="y[0] = n",
+)
+@declare(
+    "pto.strict_vecscope", Form("x*", syntax=Syntax.REGION), is_by_bytes=True, example=_STRICT, means="y[:64] = x[:64]"
+)
 def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """A region that runs where it stands."""
     region = op.regions[0]
@@ -98,7 +106,7 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     return handed if op.results else ()
 
 
-@declare("scf.for", _FOR, example=_LOOP)
+@declare("scf.for", _FOR, example=_LOOP, means="r = 9 * n")
 def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
     """A loop that counts up, and carries values."""
     start, stop, step = map(m.b.index, bounds)
@@ -117,7 +125,7 @@ def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
     return tuple(c.value for c in kept)
 
 
-@declare("scf.if", Form("b", "x*", syntax=Syntax.IF), example=_BRANCH)
+@declare("scf.if", Form("b", "x*", syntax=Syntax.IF), example=_BRANCH, means="r = 2 * n if is_ else n")
 def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
     """One of two regions, as a condition says."""
     fixed = known(condition)
@@ -138,7 +146,7 @@ def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
     return tuple(r.value for r in results)
 
 
-@declare("scf.while", Form("x*", "x*", syntax=Syntax.WHILE), example=_WHILE)
+@declare("scf.while", Form("x*", "x*", syntax=Syntax.WHILE), example=_WHILE, means="r = 2 * n")
 def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The first region decides and hands values on, the second one makes the next turn's."""
     inits = [_carriable(m, v) for v in op.operands]

@@ -51,7 +51,7 @@ def _known_bits(op: Op, _: Constants) -> None:
             raise PtoTypeMismatchError(message, help="convert them one pair at a time with `pto.convert`")
 
 
-@declare("pto.tcvt", tile("zz?", "z"), rule=_known_bits, law=equally_large, knows_packed=True)
+@declare("pto.tcvt", tile("zz?", "z"), rule=_known_bits, law=equally_large, knows_packed=True, means="np.rint(x)")
 def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Elements in another type, rounded as `rmode` says, clamped or wrapped."""
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
@@ -72,7 +72,7 @@ def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     cover(m, target, made)
 
 
-@declare("pto.tpack", tile("z", "z"), example="(%x: t8x64xi32, %out: t8x64xi16); {op} ins(%x) outs(%out)")
+@declare("pto.tpack", tile("z", "z"), example="(%x: t8x64xi32, %out: t8x64xi16); {op} ins(%x) outs(%out)", means="x")
 def _pack(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Integers cut to the low bits that the destination has room for."""
     values = read(m, source, target.valid, target.limits)
@@ -151,6 +151,7 @@ def _part(op: Op, step: int) -> int:
     law=paired,
     widens=0,
     example='(%x: v64xf32, %m: m32); %r = {op} %x, %m {rnd = "R", sat = "SAT"} -> v64xi32',
+    means="np.rint(x)",
 )
 def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """Lanes in another type; of narrower ones, every second or fourth."""
@@ -161,6 +162,7 @@ def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     "pto.vmulscvt",
     Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0),
     example='(%x: v64xf32, %n: f32, %m: m32); %r = {op} %x, %n, %m, "A", "EVEN" -> v128xf16',
+    means="np.stack([np.where(m, x * n, 0), 0 * x], 1).ravel()",
 )
 def _scale_and_convert(m: Machine, op: Op, source: Vector, scale: Expr) -> Expr:
     """Lanes times a number, in a narrower type."""
@@ -240,7 +242,10 @@ def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
 
 
 @declare(
-    "pto.vtrc", register("vm", "v", "rnd", False), example='(%x: v64xf32, %m: m32); %r = {op} %x, %m, "C" -> v64xf32'
+    "pto.vtrc",
+    register("vm", "v", "rnd", False),
+    example='(%x: v64xf32, %m: m32); %r = {op} %x, %m, "C" -> v64xf32',
+    means="np.ceil(x)",
 )
 @elementwise
 def _round(m: Machine, op: Op, row: Expr) -> Expr:
@@ -268,6 +273,7 @@ def _takes_upper(m: Machine, op: Op) -> bool:
     register("un?|ui", "u", "part", False),
     widens=1 / 2,
     example='(%x: v64xi32); %r = {op} %x, "LOWER" -> v128xui16',
+    means="np.concatenate([x, 0 * x])",
 )
 def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """The low parts of the elements in one half of the result; the other half is zero."""
@@ -282,6 +288,7 @@ def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     replace(register("un?|ui", "u", "part", False), untyped=1),
     widens=2,
     example='(%x: v128xi16); %r = {op} %x, "LOWER" -> v64xi32',
+    means={"vsunpack": "x[:64]", "vzunpack": 'x[:64].view("u2")'},
 )
 def _unpack(m: Machine, op: Op, source: Vector) -> Expr:
     """One half of the elements, made longer with copies of their sign or with zeros."""

@@ -17,9 +17,9 @@ from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import VReg
 
 
-@declare("pto.texpands", tile("e"), law=of_elements)
-@declare("pto.vbr", register("e"))
-@declare("pto.vdup", register("vm?|em?"))
+@declare("pto.texpands", tile("e"), law=of_elements, means="n")
+@declare("pto.vbr", register("e"), means="n")
+@declare("pto.vdup", register("vm?|em?"), means="x[0]")
 def _expand_number(m: Machine, op: Op) -> Expr | None:
     """A number everywhere: a scalar, or the first or last lane of a vector."""
     source = m.values[(op.ins or op.operands)[0]]
@@ -38,8 +38,8 @@ def _number(m: Machine, op: Op) -> Expr:
     return m.b.cast(m.expr((op.ins or op.operands)[0]), element_made(op), "trunc" if op.outs else "rint")
 
 
-@declare("pto.tci", tile("e"), law=counted)
-@declare("pto.vci", register("e"))
+@declare("pto.tci", tile("e"), law=counted, means="n + np.arange(512).reshape(8, 64)")
+@declare("pto.vci", register("e"), means="n + np.arange(64)")
 def _count(m: Machine, op: Op) -> Expr | None:
     """Numbers that go up, or down, from a start; in tiles row after row."""
     steps = _tile_steps(m, op) if op.outs else iota(m, op.results[0].of(VReg).lanes)

@@ -13,7 +13,7 @@ from tilewright.ops.builder import element_of, known, tile_type
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.examples.cube import PRODUCTS
 from tilewright.pto.machine.elements import cast, filled, where
-from tilewright.pto.machine.formats import decoded
+from tilewright.pto.machine.formats import MOST_HIF8, decoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import FRACTAL, Matrix, as_bits, extents, lanes, up
 from tilewright.pto.machine.scales import GROUP, by_columns, by_rows, read_beside
@@ -22,7 +22,7 @@ from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, element_type, within
 from tilewright.pto.ops.transfers import refuse_overlap
-from tilewright.pto.text.form import free
+from tilewright.pto.text.form import Form, free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space
 from tilewright.records import record
@@ -45,7 +45,13 @@ class Layout:
     """Between groups, rows and blocks of columns, in blocks of 32 bytes."""
 
 
-_FRACTALS = free("ppiiiiiiiiii?", words="nd2nz dn2nz shape src_layout dst_group ctrl")
+_FRACTALS = free(
+    "ppiiiiiiiiii?",
+    words="nd2nz dn2nz shape src_layout dst_group ctrl",
+    phrase="%src, %dst, $mode{nd2nz dn2nz}, shape(%shape*), src_layout(%src_layout*), dst_group(%dst_group*), "
+    "ctrl(%ctrl*) : #src, #dst, $mode{nd2nz dn2nz}, shape #shape, src_layout(#src_layout), "
+    "dst_group #dst_group, ctrl #ctrl",
+)
 
 
 _GM_TO_L1 = within(_GM, _L1)
@@ -141,8 +147,14 @@ def is_turned(op: Op) -> bool:
     return op.attributes.get("transpose", False) is not False
 
 
-@declare("pto.mte_l1_l0a", free("ppiiii"), rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
-@declare("pto.mte_l1_l0b", free("ppiiii"), rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
+_LEFT, _RIGHT = (
+    free("ppiiii", phrase=f"%src, %dst, {extents}, %start_row=0, %start_col=0 {{transpose}} : #")
+    for extents in ("%m, %k", "%k, %n")
+)
+
+
+@declare("pto.mte_l1_l0a", _LEFT, rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
+@declare("pto.mte_l1_l0b", _RIGHT, rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
 def _load(
     m: Machine, op: Op, source: Pointer, target: Pointer, first: Expr, second: Expr, row: Expr, column: Expr
 ) -> None:
@@ -164,7 +176,18 @@ def _load(
 
 # products
 
-CLAUSES = "unit_flag disable_gemv sat nosat tf32_mode n_dir"
+
+def product(operands: str) -> Form:
+    """Return the form of a product; with one more pointer, a bias comes behind the accumulator."""
+    bias = "%bias, " if operands.startswith("pppp") else ""
+    clauses = (
+        "[unit_flag($unit_flag)] [$disable_gemv{True:disable_gemv False:}] "
+        "[$sat{ON:sat OFF:nosat True:sat False:nosat}] [tf32_mode($tf32_mode)] [$n_dir{True:n_dir False:}]"
+    )
+    phrase = f"%lhs, %rhs, %dst, {bias}%m, %n, %k {clauses} : #"
+    return free(operands, words="unit_flag disable_gemv sat nosat tf32_mode n_dir", phrase=phrase)
+
+
 _SUMS = {"f32": ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "hif8"), "i32": ("i8",)}
 _WORDS = {"unit_flag": ("check_only", "check_and_set"), "tf32_mode": ("round_even", "round_away")}
 
@@ -201,7 +224,7 @@ def _refuse_words(op: Op, words: dict[str, Said], element: str) -> None:
 
 @declare(
     "pto.mad mad_acc",
-    free("pppiii", words=CLAUSES),
+    product("pppiii"),
     rule=multiplies(_L0A, _L0B, _L0C),
     counts=I64,
     knows_packed=True,
@@ -217,7 +240,7 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr
 
 @declare(
     "pto.mad_bias",
-    free("ppppiii", words=CLAUSES),
+    product("ppppiii"),
     rule=multiplies(_L0A, _L0B, _L0C, _BT),
     counts=I64,
     knows_packed=True,
@@ -284,9 +307,8 @@ def _write(m: Machine, out: Matrix, value: Expr) -> None:
 def _factor(m: Machine, how: Product, element: Scalar, value: Expr) -> Expr:
     """Return a factor as it is multiplied."""
     if element.is_packed:
-        if how.saturates:
-            raise UnsupportedFeatureError(f"`sat` on {element} cannot be run here", help="leave it out")
-        return decoded(m, value, element.name)
+        value = decoded(m, value, element.name)
+        return limited(m, value, MOST_HIF8) if how.saturates else value
     held = element_of(value)
     if how.saturates:
         value = finite(m, value, held)
@@ -297,8 +319,13 @@ def _factor(m: Machine, how: Product, element: Scalar, value: Expr) -> Expr:
 
 def finite(m: Machine, value: Expr, dtype: DataType) -> Expr:
     """Return floats with the largest finite ones for infinities, and zero for what is no number."""
+    return limited(m, value, finite_limits(dtype)[1])
+
+
+def limited(m: Machine, value: Expr, most: float) -> Expr:
+    """Return floats that are a number at most for what is larger, and zero for what is no number."""
+    dtype = element_of(value)
     value = where(m, value, CmpType.EQ, value, value, filled(m, tile_type(value), 0))
-    most = finite_limits(dtype)[1]
     value = m.b.tile("minimum", value, constant(most, dtype))
     return m.b.tile("maximum", value, constant(-most, dtype))
 

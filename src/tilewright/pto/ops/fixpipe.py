@@ -20,7 +20,7 @@ from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, Rule, declare, element_type, within
 from tilewright.pto.ops.leaving import Leaving, put, row_at, words_at
 from tilewright.pto.ops.quantizations import QUANTIZATIONS, misfit, quantization, ways_from
-from tilewright.pto.text.form import free
+from tilewright.pto.text.form import Form, free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.types import I64, Ptr, Scalar, Space
 from tilewright.records import record
@@ -30,8 +30,25 @@ _WORDS = {
     "unit_flag": ("check_only", "check_and_clear"), "sat": ("", "preserve_nan"), "dst_mode": ("", "split_m", "split_n"),
 }  # fmt: skip
 _ALONE = "pre_quant pre_relu nz2dn nz2nz loop3".split()
-_OUT = "unit_flag pre_quant pre_relu nz2nd nz2dn nz2nz loop3 sat nosat atomic dst_mode"
 _COMBINED = ("add", "max", "min")
+_CLAUSES = """
+    [, unit_flag($unit_flag)] [, pre_quant([%pre_quant, ]mode = $pre_quant_mode)]
+    [, pre_relu([%pre_relu, ]mode = $pre_relu_mode[, clip = %clip])]
+    [, $mode{nz2nd nz2dn nz2nz}=nz2nd [(%split)] [(%loop0)]] [, loop3(%loop3*)]
+    [, $sat{ON:sat OFF:nosat PRESERVE_NAN:sat(preserve_nan) True:sat False:nosat}]
+    [, atomic(type = $atomic_type, op = $atomic_op)] : #
+"""
+
+
+def _form(operands: str, more: str = "") -> Form:
+    """Return the form of an op that brings an accumulator out."""
+    return free(
+        operands,
+        words="unit_flag pre_quant pre_relu nz2nd nz2dn nz2nz loop3 sat nosat atomic dst_mode",
+        phrase=f"%src, %dst, %m, %n, %src_stride, %dst_stride{more}{_CLAUSES}",
+    )
+
+
 CLIPPED = ("f16", "ui8", "i8", "i16", "si8", "si16")
 
 
@@ -218,7 +235,7 @@ def _out(
 
 @declare(
     "pto.mte_l0c_l1",
-    free("ppiiiix*", words=_OUT),
+    _form("ppiiiix*"),
     rule=_leaves(Space.MAT),
     counts=I64,
     knows_packed=True,
@@ -226,7 +243,7 @@ def _out(
 )
 @declare(
     "pto.mte_l0c_gm",
-    free("ppiiiiiix*", words=_OUT),
+    _form("ppiiiiiix*", ", %sid=0, %l2_cache_ctrl=0"),
     rule=_leaves(Space.GM),
     counts=I64,
     knows_packed=True,
@@ -247,7 +264,7 @@ def _emit(m: Machine, out: Out, words: Mapping[str, Said]) -> None:
 
 @declare(
     "pto.mte_l0c_ub",
-    free("ppiiiix*", words=_OUT),
+    _form("ppiiiix*", ", dst_mode([$dst_mode{single: split_m split_n}|%sub_blockid=0])"),
     rule=_leaves(Space.VEC),
     counts=I64,
     knows_packed=True,

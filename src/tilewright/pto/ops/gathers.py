@@ -77,7 +77,8 @@ def _finds(op: Op, _: Constants) -> None:
     tile("zx?x?x?", "zz?"),
     rule=_finds,
     law=gathered,
-    example="(%x: t8x64xf32, %i: t8x64xi32 = arange, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
+    example="(%x: t8x64xf32, %i: t8x64xi32 = 0..511, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
+    means="x.ravel()[i]",
 )
 def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Elements of a tile at indices, of a mask pattern, or that compare so."""
@@ -144,6 +145,7 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
     tile("zz", "z"),
     law=gathered_blocks,
     example="(%x: t8x64xf32, %i: t8x8xui32 = zeros, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
+    means="x.ravel()[np.repeat(i // 4, 8, 1) + np.tile(np.arange(8), 8)]",
 )
 def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Take blocks of 32 bytes at byte offsets from the source's start."""
@@ -167,7 +169,8 @@ def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile)
     "pto.tscatter",
     tile("zz", "z"),
     law=scattered,
-    example="(%x: t8x64xf32, %i: t8x64xi32 = zeros, %y: t8x64xf32); {op} ins(%x, %i) outs(%y)",
+    example="(%x: t8x64xf32, %i: t8x64xi32 = 0..7, %y: t8x64xf32); {op} ins(%x, %i) outs(%y)",
+    means="for r, c in np.ndindex(x.shape): y[i[r, c], c] = x[r, c]",
 )
 def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Put each element into the row its index names, in its own column."""
@@ -184,7 +187,8 @@ def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> No
 @declare(
     "pto.mgather",
     tile("yz", "z"),
-    example="(%x: w1x512xf32, %i: t8x64xi32 = arange, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
+    example="(%x: w1x512xf32, %i: t8x64xi32 = 0..511, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
+    means="x.ravel()[i]",
 )
 def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -> None:
     """Rows or elements of global memory at indices."""
@@ -200,6 +204,7 @@ def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -
     tile("zz", "y"),
     law=combined,
     example="(%x: t8x64xf32, %i: t8x64xi32 = arange, %out: w1x512xf32 = zeros); {op} ins(%x, %i) outs(%out)",
+    means="out.ravel()[i.ravel()] = x.ravel()",
 )
 def _scatter_memory(m: Machine, op: Op, view: View, source: Tile, places: Tile) -> None:
     """Rows or elements to global memory at indices."""
@@ -227,7 +232,8 @@ def _indices(m: Machine, op: Op) -> Expr:
 @declare(
     "pto.vgather2 vgather2_bc",
     memory("lx?x?x?", "u"),
-    example="(%x: !pto.ptr<f32, ub>, %i: v64xui32 = arange, %m: m32); %r = {op} %x, %i, %m -> v64xf32",
+    example="(%x: !pto.ptr<f32, ub>, %i: v64xui32 = 0..255, %m: m32); %r = {op} %x, %i, %m -> v64xf32",
+    means="x[i]",
 )
 def _gather_lanes(m: Machine, op: Op) -> Expr:
     """Each lane is the element behind the pointer that an index names; bytes are made longer with zeros."""
@@ -247,6 +253,7 @@ def _gather_lanes(m: Machine, op: Op) -> Expr:
     "pto.vgatherb",
     memory("lx?x?x?", "u"),
     example="(%x: !pto.ptr<f32, ub>, %i: v64xui32 = zeros, %m: m32 = PAT_VL8); %r = {op} %x, %i, %m -> v64xf32",
+    means="x[np.repeat(i[:8] // 4, 8) + np.tile(np.arange(8), 8)] if m[:8].all() else 0 * x[:64]",
 )
 def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
     """Each block of 32 bytes comes from the byte offset that one of the first eight indices names."""
@@ -264,6 +271,7 @@ def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
     "pto.vscatter",
     memory("ulx?x?"),
     example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %i: v64xui32 = arange, %m: m32); {op} %x, %y, %i, %m",
+    means="y[i[m]] = x[m]",
 )
 def _scatter_lanes(m: Machine, op: Op, source: Vector) -> None:
     """Each lane goes where an index says; of bytes, every other one."""

@@ -20,7 +20,12 @@ BINS = 256
 """The columns of a histogram: one for each value of a byte."""
 
 
-@declare("pto.ttri", tile("i", "z"))
+@declare(
+    "pto.ttri",
+    tile("i", "z"),
+    means="np.arange(64) <= np.arange(8)[:, None] + n",
+    example="(%n: i32 = 3, %out: t8x64xf32); {op} ins(%n) outs(%out)",
+)
 def _triangle(m: Machine, op: Op, target: Tile, diagonal: Expr) -> None:
     """Ones up to a diagonal of each row, or from there on, and zeros elsewhere."""
     dtype, upper = target.type.element.dtype, bool(number_of(op, "upperOrLower"))
@@ -42,6 +47,7 @@ def _rounds(op: Op, _: Constants) -> None:
     rule=_rounds,
     counts=SCALARS["i32"],
     example="(%n: i32, %out: t8x64xi32); {op} ins(%n, %n, %n, %n, %n, %n) outs(%out)",
+    means="random_words([int(n)] * 2, [int(n)] * 4, (8, 64), 10)",
 )
 def _random(m: Machine, op: Op, target: Tile, *words: Expr) -> None:
     """The words of Philox 4x32 for a key of two words and a counter of four."""
@@ -65,9 +71,10 @@ def _counts_bytes(op: Op, _: Constants) -> None:
     "pto.thistogram",
     tile("zz", "z"),
     rule=_counts_bytes,
-    example="(%x: t8x64xui16, %i: !pto.tile_buf<vec, 32x1xui8, valid=8x1, blayout=col_major> = zeros, "
+    example="(%x: t8x64xui16 = 0..65535, %i: !pto.tile_buf<vec, 32x1xui8, valid=8x1, blayout=col_major> = zeros, "
     "%out: t8x256xui32)"
     "; {op} ins(%x, %i) outs(%out)",
+    means="(x[:, :, None] >> 8 <= np.arange(256)).sum(1)",
 )
 def _histogram(m: Machine, op: Op, target: Tile, source: Tile, chosen: Tile) -> None:
     """How many high bytes of a row are at most each number; or low bytes, of elements with a chosen high byte."""
@@ -91,8 +98,9 @@ def _histogram(m: Machine, op: Op, target: Tile, source: Tile, chosen: Tile) -> 
 @declare(
     "pto.tconcatidx",
     tile("zzzz", "z"),
-    example="(%x: t8x32xf32, %y: t8x32xf32, %i: t8x8xi32 = ones, %j: t8x8xi32 = ones, %out: t8x64xf32)"
+    example="(%x: t8x32xf32, %y: t8x32xf32, %i: t8x8xi32 = 0..32, %j: t8x8xi32 = 0..32, %out: t8x64xf32)"
     "; {op} ins(%x, %y, %i, %j) outs(%out)",
+    means="for r in range(8): row = np.append(x[r, :i[r, 0]], y[r, :j[r, 0]]); out[r, :len(row)] = row",
 )
 def _join_by_index(m: Machine, op: Op, target: Tile, first: Tile, second: Tile, counts: Tile, others: Tile) -> None:
     """As many columns of each row of the first tile as its index says, then of the second, as far as there is room."""

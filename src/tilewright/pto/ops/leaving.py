@@ -26,6 +26,9 @@ from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import F32, SCALARS, Scalar
 from tilewright.records import record
 
+SCALE = 'fp.astype("u4").view("f4")'
+"""What the words of a scaling tile multiply by, in NumPy."""
+
 SCALE_BITS = 0xFFFFE000
 """What counts of the low half of a word."""
 OFFSET_AT, OFFSET_BITS = 37, 9

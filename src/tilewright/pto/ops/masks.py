@@ -47,11 +47,12 @@ COARSEST = 8
 
 
 def by_width(
-    name: str, form: Form, counts: Scalar = INDEX, example: str | None = None
+    name: str, form: Form, counts: Scalar = INDEX, example: str | None = None, means: str = ""
 ) -> Callable[[Lowering], Lowering]:
     """Declare an op for each width of lanes, as in `pto.pset_b8`; all its masks have that width."""
     names = " ".join(f"{name}_{width}" for width in WIDTHS)
-    return declare(f"pto.{names}", form, rule=_one_width, counts=counts, example=example)
+    said = {f"{name}_{width}": means.replace("{lanes}", str(2048 // int(width[1:]))) for width in WIDTHS}
+    return declare(f"pto.{names}", form, rule=_one_width, counts=counts, example=example, means=said)
 
 
 def _one_width(op: Op, _: Constants) -> None:
@@ -72,8 +73,8 @@ def _first(m: Machine, op: Op, count: Expr) -> Predicate:
     return Predicate(flags(m, bits, type_.lanes), type_.bits)
 
 
-@by_width("pset", _PATTERN, example='%r = {op} "PAT_H" : m{width}')
-@by_width("pge", _PATTERN, example='%r = {op} "PAT_VL4" : m{width}')
+@by_width("pset", _PATTERN, example='%r = {op} "PAT_H" : m{width}', means="np.arange({lanes}) < {lanes} / 2")
+@by_width("pge", _PATTERN, example='%r = {op} "PAT_VL4" : m{width}', means="np.arange({lanes}) < 4")
 def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     """The mask of a pattern."""
     word, lanes = str(op.attributes["pattern"]), op.results[0].of(Mask).lanes
@@ -90,7 +91,13 @@ def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     return flags(m, compared(m, rest, CmpType.EQ, constant(0, INT32)), lanes)
 
 
-@by_width("plt", register("i", "ni"), counts=SCALARS["i32"], example="(%n: i32 = 5); %r, %s = {op} %n -> m{width}, i32")
+@by_width(
+    "plt",
+    register("i", "ni"),
+    counts=SCALARS["i32"],
+    example="(%n: i32 = 5); %r, %s = {op} %n -> m{width}, i32",
+    means="np.arange({lanes}) < n, max(n - {lanes}, 0)",
+)
 def _less_than(m: Machine, op: Op, count: Expr) -> tuple[Predicate, Expr]:
     """The first lanes, as many as are left, and how many are left behind them."""
     lanes, none = (constant(n, element_of(count)) for n in (op.results[0].of(Mask).lanes, 0))
@@ -101,8 +108,10 @@ def _less_than(m: Machine, op: Op, count: Expr) -> tuple[Predicate, Expr]:
 # logic
 
 
-@declare("pto.pand por pxor", register("nnn", "n"))
-@declare("pto.pnot", register("nn", "n"))
+@declare(
+    "pto.pand por pxor", register("nnn", "n"), means={"pand": "m & o & q", "por": "(m | o) & q", "pxor": "(m ^ o) & q"}
+)
+@declare("pto.pnot", register("nn", "n"), means="~m & o")
 def _logic(m: Machine, op: Op, *masks: Predicate) -> Expr:
     """What is computed of flags where the mask has flags: no other bit gets through."""
     *sources, mask = masks
@@ -112,7 +121,7 @@ def _logic(m: Machine, op: Op, *masks: Predicate) -> Expr:
     return made if mask.is_all else m.b.tile("and_", made, mask.expr)
 
 
-@declare("pto.psel", register("nnn", "n"))
+@declare("pto.psel", register("nnn", "n"), means="np.where(q, m, o)")
 def _select(m: Machine, op: Op, *masks: Predicate) -> Expr:
     """Bits of one mask where a third is set, of another elsewhere."""
     finest = min(grain(mask.expr) for mask in masks)
@@ -123,13 +132,19 @@ def _select(m: Machine, op: Op, *masks: Predicate) -> Expr:
 # lanes that move or change their width
 
 
-@declare("pto.pbitcast", register("n", "n"), is_by_bits=True, widens=0)
+@declare("pto.pbitcast", register("n", "n"), is_by_bits=True, widens=0, means="m")
 def _bitcast(m: Machine, op: Op, source: Predicate) -> Predicate:
     """The same image, seen in lanes of another width."""
     return Predicate(source.expr, op.results[0].of(Mask).bits, source.is_all)
 
 
-@declare("pto.ppack", register("n", "n", "part"), is_by_bits=True, example='(%m: m32); %r = {op} %m, "LOWER" -> m16')
+@declare(
+    "pto.ppack",
+    register("n", "n", "part"),
+    is_by_bits=True,
+    example='(%m: m32); %r = {op} %m, "LOWER" -> m16',
+    means="np.append(image(m)[::2], np.zeros(128))",
+)
 def _pack(m: Machine, op: Op, source: Predicate) -> Expr:
     """Every other bit of the image, in its lower or upper half; the other half is zero."""
     half = regrained(m, source.expr, max(2, grain(source.expr)))
@@ -137,7 +152,13 @@ def _pack(m: Machine, op: Op, source: Predicate) -> Expr:
     return m.b.tile("concat", none, half) if is_upper(op) else m.b.tile("concat", half, none)
 
 
-@declare("pto.punpack", register("n", "n", "part"), is_by_bits=True, example='(%m: m16); %r = {op} %m, "LOWER" -> m32')
+@declare(
+    "pto.punpack",
+    register("n", "n", "part"),
+    is_by_bits=True,
+    example='(%m: m16); %r = {op} %m, "LOWER" -> m32',
+    means="np.stack([image(m)[:128], np.zeros(128)], 1).ravel()",
+)
 def _unpack(m: Machine, op: Op, source: Predicate) -> Expr:
     """The lower or upper half of the image, each bit followed by a zero."""
     some = regrained(m, source.expr, min(COARSEST, grain(source.expr)))
@@ -172,11 +193,13 @@ def _bit_view(m: Machine, at: Pointer, count: int) -> Expr:
     "pto.psts",
     memory("nl", "l?", "dist"),
     example='(%m: m32, %y: !pto.ptr<ui8, ub>); {op} %m, %y[%c0], "NORM" : m32, !pto.ptr<ui8, ub>, index',
+    means='y[:32] = np.packbits(image(m), None, "little")',
 )
 @declare(
     "pto.psti",
     memory("nli?", "l?", "dist"),
     example='(%m: m32, %y: !pto.ptr<ui8, ub>); {op} %m, %y[%c0], "NORM" : m32, !pto.ptr<ui8, ub>, index',
+    means='y[:32] = np.packbits(image(m), None, "little")',
 )
 def _store_mask(m: Machine, op: Op, mask: Predicate) -> tuple[Pointer, ...]:
     """A mask to local memory, a bit a lane or a bit a byte."""
@@ -202,12 +225,14 @@ def _place(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]
     memory("l", "nl?", "dist"),
     is_by_bits=True,
     example='(%x: !pto.ptr<ui8, ub>); %r = {op} %x[%c0], "NORM" : !pto.ptr<ui8, ub>, index -> m32',
+    means='np.unpackbits(x[:32], None, None, "little")',
 )
 @declare(
     "pto.pldi",
     memory("li?", "nl?", "dist"),
     is_by_bits=True,
     example='(%x: !pto.ptr<ui8, ub>); %r = {op} %x[%c0], "NORM" : !pto.ptr<ui8, ub>, index -> m32',
+    means='np.unpackbits(x[:32], None, None, "little")',
 )
 def _load_mask(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A mask from local memory."""
@@ -237,6 +262,7 @@ def _doubled(m: Machine, row: Expr) -> Expr:
     register("anli?", "al?"),
     example="(%m: m32, %y: !pto.ptr<ui32, ub>); %a = pto.init_align : !pto.align"
     "; %b, %p = {op} %a, %m, %y : !pto.align, m32, !pto.ptr<ui32, ub> -> !pto.align, !pto.ptr<ui32, ub>",
+    means='y[:2] = np.packbits(m, None, "little").view("u4")',
 )
 def _store_mask_unaligned(m: Machine, op: Op, _: Token, mask: Predicate, base: Pointer) -> tuple[Lowered, ...]:
     """One bit a lane, however wide lanes are."""

@@ -15,19 +15,20 @@ from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare, element_type, gives
 from tilewright.pto.operand_laws import read_in_vec
-from tilewright.pto.ops.leaving import brought, is_there, scaled_by_words
+from tilewright.pto.ops.leaving import SCALE, brought, is_there, scaled_by_words
 from tilewright.pto.paths import extracted, inserted, moved
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import TileBuf
 
 
-@declare("pto.tmov", tile("zx?", "z"), rule=scaled_by_words, law=moved)
+@declare("pto.tmov", tile("zx?", "z"), rule=scaled_by_words, law=moved, means="x")
 @declare(
     "pto.tmov.fp",
     tile("zz", "z"),
     law=moved,
-    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x32xi8)"
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, %out: t16x32xi8)"
     "; {op} ins(%a, %fp) outs(%out)",
+    means=f"np.rint(a * {SCALE})",
 )
 def _move(m: Machine, op: Op, target: Tile, source: Tile, *factors: Expr | Tile) -> None:
     """A copy of what both hold, converted, and perhaps scaled and rectified, where it leaves an accumulator."""
@@ -58,8 +59,9 @@ VECTOR_CORES = {
     "pto.textract_fp",
     tile("zzii", "z"),
     law=moved,
-    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x16xf16)"
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, %out: t16x16xf16)"
     "; {op} ins(%a, %fp, %c0, %c16) outs(%out)",
+    means=f"(a * {SCALE})[:, 16:]",
 )
 def _extract_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, row: Expr, column: Expr) -> None:
     """The part of an accumulator from a position on, each column with its scale."""
@@ -74,8 +76,9 @@ def _extract_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Til
     "pto.tinsert_fp",
     tile("zzii", "z"),
     law=moved,
-    example="(%a: acc16x16xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %out: t16x16xf16)"
+    example="(%a: acc16x16xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, %out: t16x16xf16)"
     "; {op} ins(%a, %fp, %c0, %c0) outs(%out)",
+    means=f"a * {SCALE}[:, :16]",
 )
 def _insert_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, row: Expr, column: Expr) -> None:
     """An accumulator into a larger tile from a position on, each column with its scale."""
@@ -90,6 +93,7 @@ def _insert_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile
     tile("zii", "z"),
     law=extracted,
     example="(%x: t16x64xf32, %out: t8x32xf32); {op} ins(%x, %c2, %c4) outs(%out)",
+    means="x[2:10, 4:36]",
 )
 def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
     """The part of a tile from a position on."""
@@ -104,6 +108,7 @@ def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: 
     tile("zii", "z"),
     law=inserted,
     example="(%x: t8x32xf32, %y: t16x64xf32); {op} ins(%x, %c2, %c4) outs(%y)",
+    means="y[2:10, 4:36] = x",
 )
 def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
     """A tile into a larger one, from a position on."""
@@ -116,6 +121,7 @@ def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: E
     "pto.tconcat",
     tile("tt"),
     example="(%x: t8x32xf32, %y: t8x32xf32, %out: t8x64xf32); {op} ins(%x, %y) outs(%out)",
+    means="np.concatenate([x, y], 1)",
 )
 def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """Two tiles side by side."""
@@ -127,7 +133,7 @@ def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None
     write(m, target, right, (m.b.index(0), first.valid[1]))
 
 
-@declare("pto.ttrans", tile("tz?"), example="(%x: t8x64xf32, %out: t64x8xf32); {op} ins(%x) outs(%out)")
+@declare("pto.ttrans", tile("tz?"), example="(%x: t8x64xf32, %out: t64x8xf32); {op} ins(%x) outs(%out)", means="x.T")
 def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Rows as columns."""
     write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
@@ -145,9 +151,23 @@ _PADDED_IN_PLACE = """
 """
 
 
-@declare("pto.tfillpad", tile("t"), law=filled, example=_PADDED.format("8x64xf32, pad=1"))
-@declare("pto.tfillpad_inplace", tile("t"), law=filled, example=_PADDED_IN_PLACE)
-@declare("pto.tfillpad_expand", tile("t"), law=filled, example=_PADDED.format("16x64xf32, pad=1"))
+@declare(
+    "pto.tfillpad",
+    tile("t"),
+    law=filled,
+    example=_PADDED.format("8x64xf32, pad=1"),
+    means="np.pad(x, ((0, 3), (0, 45)))",
+)
+@declare(
+    "pto.tfillpad_inplace", tile("t"), law=filled, example=_PADDED_IN_PLACE, means="y = np.pad(x, ((0, 0), (0, 24)))"
+)
+@declare(
+    "pto.tfillpad_expand",
+    tile("t"),
+    law=filled,
+    example=_PADDED.format("16x64xf32, pad=1"),
+    means="np.pad(x, ((0, 11), (0, 45)))",
+)
 def _fill(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """A copy of the source's valid part, and the destination's pad everywhere else."""
     value = read_all(m, source, target.limits)
@@ -195,6 +215,7 @@ _READS = {"ins": Word(Layout.TYPED, "ti", required=True)}
     rule=gives(lambda op: element_type(op.ins[0].type)),
     law=read_in_vec,
     example="(%x: t8x64xf32); %r = {op} ins(%x, %c3) outs : f32",
+    means="x.ravel()[3]",
 )
 def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:
     """One element of a tile."""
@@ -202,7 +223,9 @@ def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:
     return m.b.get(flat(m, tile), at) if m.placed(tile) else constant(0, tile.type.element.dtype)
 
 
-@declare("pto.tsetval", tile("is"), example="(%n: f32, %y: t8x64xf32); {op} ins(%c3, %n) outs(%y)")
+@declare(
+    "pto.tsetval", tile("is"), example="(%n: f32, %y: t8x64xf32); {op} ins(%c3, %n) outs(%y)", means="y.ravel()[3] = n"
+)
 def _set(m: Machine, op: Op, tile: Tile, index: Expr, value: Expr) -> None:
     """Write one element of a tile."""
     at = m.b.index(index)

@@ -55,6 +55,17 @@ def _in_range(op: Op, _: Constants) -> None:
         raise PtoAttributeError(f"`slot_num` of `{op.name}` is {number_of(op, 'slot_num')}", help="it is 4 or 8")
 
 
+def _has_its_peer(op: Op, constants: Constants) -> None:
+    """Refuse a number that no pipe has, and another core's buffer where the pipe leads one way, or none where both."""
+    _in_range(op, constants)
+    most = 3 if op.name == MADE[0] else 2
+    if (number_of(op, "dir_mask") == 3) != (len(op.operands) == most):
+        both, last = number_of(op, "dir_mask") == 3, f"operand {most}"
+        message = f"`{op.name}` with `dir_mask` {number(op, 'dir_mask')} has {len(op.operands)} operands"
+        help = f"a pipe for both ways has the peer's buffer, {last}" if both else f"leave out the peer's buffer, {last}"
+        raise PtoOperandError(message, help=help)
+
+
 def _popped(op: Op, constants: Constants) -> None:
     """Refuse a number that no pipe has, and extents of a tile whose type says them."""
     _in_range(op, constants)
@@ -64,7 +75,12 @@ def _popped(op: Op, constants: Constants) -> None:
         raise PtoOperandError(message, help="write v_row=? and v_col=? in its type, or leave the numbers out")
 
 
-@declare("pto.reserve_buffer import_reserved_buffer", free("", "i"), rule=_in_range)
+_RESERVED = free("", "i", phrase="{name, size, location#address_space, auto, base} -> i32")
+_IMPORTED = free("", "i", phrase="{name, peer_func@} -> i32")
+
+
+@declare("pto.reserve_buffer", _RESERVED, rule=_in_range)
+@declare("pto.import_reserved_buffer", _IMPORTED, rule=_in_range)
 def _reserve(m: Machine, op: Op) -> Expr:
     """Where entries would lie: queues need no room here."""
     return constant(number(op, "base"), INT32)
@@ -84,7 +100,16 @@ def _slots(m: Machine, op: Op, count: int) -> Slots:
     return Slots(count, views[0] if views else None, number(op, "slot_size"))
 
 
-@declare("pto.aic_initialize_pipe aiv_initialize_pipe", free("x*"), rule=_in_range)
+_INITIALIZED = free(
+    "x*",
+    phrase="""{id, dir_mask, slot_size, local_slot_num, nosplit} (
+        [, gm_slot_buffer = %gm_slot_buffer : #gm_slot_buffer] [, gm_slot_tensor = %gm_slot_tensor : #gm_slot_tensor]
+        [, c2v_consumer_buf = %c2v_consumer_buf : #c2v_consumer_buf,
+           v2c_consumer_buf = %v2c_consumer_buf : #v2c_consumer_buf])""",
+)
+
+
+@declare("pto.aic_initialize_pipe aiv_initialize_pipe", _INITIALIZED, rule=_in_range)
 def _initialize(m: Machine, op: Op) -> None:
     """A pipe that leads to the vector cores (`dir_mask` 1), to the cube (2) or both ways (3)."""
     mask = number(op, "dir_mask")
@@ -137,9 +162,11 @@ def _await_slot(m: Machine, towards: str, id: Hashable, slots: Slots) -> None:
 
 # tiles
 
+_HANDED = free("xo", phrase="(%entry, %pipe : #) {split}")
 
-@declare("pto.tpush_to_aiv tpush_to_aic", free("x"), rule=_in_range, example=TILES)
-@declare("pto.tpush", free("xo"), rule=_in_range, example=VALUES)
+
+@declare("pto.tpush_to_aiv tpush_to_aic", free("x", phrase="(%entry : #) {id, split}"), rule=_in_range, example=TILES)
+@declare("pto.tpush", _HANDED, rule=_in_range, example=VALUES)
 def _push(m: Machine, op: Op, entry: Tile | View) -> None:
     """A tile, or a slot that has been written, for the other side."""
     towards, id = _about(m, op)
@@ -163,7 +190,11 @@ def _split(entry: Entry) -> int:
     return 0 if entry.axis is None else entry.axis + 1
 
 
-@declare("pto.tpop_from_aic tpop_from_aiv", free("i*", "x"), rule=_popped)
+@declare(
+    "pto.tpop_from_aic tpop_from_aiv",
+    free("i*", "x", phrase="[(%valid_shape*)] {id, split} -> ^result_type"),
+    rule=_popped,
+)
 def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
     """The oldest tile that the other side has pushed, or a slot that it has written."""
     type_ = op.results[0].type
@@ -222,7 +253,7 @@ def _refuse_handed_on(m: Machine, op: Op) -> None:
 
 @declare(
     "pto.talloc_to_aiv talloc_to_aic",
-    free("", "y"),
+    free("", "y", phrase="{id, split} -> ^result_type"),
     rule=_in_range,
     example={"talloc_to_aiv": SLOTS, "talloc_to_aic": SLOTS_BACK},
 )
@@ -238,7 +269,12 @@ def _free_one(m: Machine, op: Op, type_: TensorView) -> View:
     return _slot(m, op, towards, id, slots, type_)
 
 
-@declare("pto.tfree_from_aic tfree_from_aiv tfree", free("x?x?"), rule=_in_range)
+@declare(
+    "pto.tfree_from_aic tfree_from_aiv",
+    free("x?x?", phrase="[(%entry : #entry)] {id, split}"),
+    rule=_in_range,
+)
+@declare("pto.tfree", free("x?x?", phrase="([%entry, ]%pipe : #) {split}"), rule=_in_range)
 def _free(m: Machine, op: Op, *entry: Tile | View) -> None:
     """A slot that may be used again; on A2/A3 those of tiles may be as soon as these are taken."""
     towards, id = _about(m, op)
@@ -269,8 +305,15 @@ def _slot(m: Machine, op: Op, towards: str, id: Hashable, slots: Slots, type_: T
 
 # pipes that are values, as passes leave them
 
+_MADE = free(
+    "xx?x?",
+    "o",
+    phrase="{dir_mask, slot_size, slot_num, local_slot_num, flag_base, nosplit}"
+    "(%gm : #gm[, %local : #local][, %peer : #peer]) -> !pto.pipe",
+)
 
-@declare(f"pto.{' '.join(name.removeprefix('pto.') for name in MADE)}", free("xx*", "o"), rule=_in_range)
+
+@declare(f"pto.{' '.join(name.removeprefix('pto.') for name in MADE)}", _MADE, rule=_has_its_peer)
 def _make(m: Machine, op: Op) -> Token:
     """A pipe: the first one of the cube leads to the first one of the vector cores, and so on."""
     id = "made", sum(isinstance(key, Value) for key in m.pipes)
@@ -282,7 +325,7 @@ def _make(m: Machine, op: Op) -> Token:
     return Token()
 
 
-@declare("pto.declare_tile", free("", "z"))
+@declare("pto.declare_tile", free("", "z", phrase="-> ^result_type"))
 def _declare_tile(m: Machine, op: Op) -> Tile:
     """A tile that will hold what is taken."""
     type_ = op.results[0].of(TileBuf)
@@ -291,13 +334,13 @@ def _declare_tile(m: Machine, op: Op) -> Tile:
     return fresh(m, m.here(op), type_, valid)
 
 
-@declare("pto.declare_global", free("", "y"))
+@declare("pto.declare_global", free("", "y", phrase="-> ^result_type"))
 def _declare_slot(m: Machine, op: Op) -> Token:
     """A slot that will be the next one, or the one that is taken."""
     return Token()
 
 
-@declare("pto.tpop", free("xo"), rule=_in_range)
+@declare("pto.tpop", _HANDED, rule=_in_range)
 def _take_into(m: Machine, op: Op, entry: Tile | View | Token) -> None:
     """Let a declared tile or slot be the oldest that the other side has pushed."""
     if isinstance(entry, Tile):
@@ -306,7 +349,7 @@ def _take_into(m: Machine, op: Op, entry: Tile | View | Token) -> None:
         m.values[op.operands[0]] = _written(m, op, op.operands[0].of(TensorView))
 
 
-@declare("pto.talloc", free("yo"), rule=_in_range, example=VALUES_FAR)
+@declare("pto.talloc", free("yo", phrase=_HANDED.phrase), rule=_in_range, example=VALUES_FAR)
 def _allocate_into(m: Machine, op: Op) -> None:
     """Let a declared slot be the next one that is free."""
     m.values[op.operands[0]] = _free_one(m, op, op.operands[0].of(TensorView))

@@ -38,6 +38,7 @@ def _keeps_space(op: Op, _: Constants) -> None:
     is_by_bytes=True,
     example="(%n: i64 = 0); %p = {op} %n -> !pto.ptr<f32, ub>; pto.store_scalar %x1.0, %p[%c0] : !pto.ptr<f32, ub>, f32"
     "; %r = pto.load_scalar %p[%c0] -> f32",
+    means="r = 1",
 )
 def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
     """An address as another pointer, or a number as an address."""
@@ -68,6 +69,7 @@ def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
     is_by_bytes=True,
     example="(%x: !pto.ptr<f32, ub>, %n: index); %p = {op} %x, %n : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
     "; %r = pto.load_scalar %p[%c0] -> f32",
+    means="r = x[n]",
 )
 def _addptr(m: Machine, op: Op, pointer: Pointer, elements: Expr) -> Pointer:
     """An address so many elements on."""
@@ -84,6 +86,7 @@ _STORE = Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0))
     rule=gives(lambda op: element_type(op.operands[0].type)),
     knows_packed=True,
     example="(%x: !pto.ptr<f32, ub>, %n: index); %r = {op} %x[%n] -> f32",
+    means="x[n]",
 )
 def _load(m: Machine, op: Op, pointer: Pointer) -> Expr:
     """An element of memory."""
@@ -101,6 +104,7 @@ def _stores_element(op: Op, _: Constants) -> None:
     rule=_stores_element,
     knows_packed=True,
     example="(%n: f32, %y: !pto.ptr<f32, ub>); {op} %n, %y[%c3] : !pto.ptr<f32, ub>, f32",
+    means="y[3] = n",
 )
 def _store(m: Machine, op: Op, value: Expr, pointer: Pointer) -> None:
     """Write an element of memory."""

@@ -20,7 +20,13 @@ from tilewright.pto.text.form import free
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z]")
 
 
-@declare("pto.tprint", free("x", words="ins"), law=printed, example="(%x: t8x64xf32); {op} ins(%x)")
+@declare(
+    "pto.tprint",
+    free("x", words="ins", phrase="ins(%src : #)"),
+    law=printed,
+    example="(%x: t8x64xf32); {op} ins(%x)",
+    means="pass",
+)
 def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
     """The valid part of a tile, or a window of memory."""
     shown = (
@@ -29,7 +35,12 @@ def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
     m.b.act("system.print_value", text="", value=shown)
 
 
-@declare("pto.print", free("s", words="ins"), example='(%n: f32); {op} ins("n is %+.3f", %n : f32)')
+@declare(
+    "pto.print",
+    free("s", words="ins", phrase='ins("$format", %value : #)'),
+    example='(%n: f32); {op} ins("n is %+.3f", %n : f32)',
+    means="pass",
+)
 def _print_number(m: Machine, op: Op, number: Expr) -> None:
     """A number between the words of a format."""
     written = op.attributes.get("written")
@@ -39,7 +50,12 @@ def _print_number(m: Machine, op: Op, number: Expr) -> None:
     m.b.act("system.print_value", text=before, value=number, end=after)
 
 
-@declare("pto.trap", free(""), example="(%n: i32); %is = arith.cmpi sgt, %n, %i100 : i32; scf.if %is {; {op}; }")
+@declare(
+    "pto.trap",
+    free(""),
+    example="(%n: i32); %is = arith.cmpi sgt, %n, %i100 : i32; scf.if %is {; {op}; }",
+    means="pass",
+)
 def _trap(m: Machine, op: Op) -> None:
     """The end of the program, where it is reached: that a launch has no blocks, which is known only then."""
     nobody = m.b.scalar("lt", m.blocks.count, m.b.index(0))

@@ -39,6 +39,9 @@ LEFT, ACCUMULATOR = f"!pto.tile_buf<left, {_BOXES}>", f"!pto.tile_buf<acc, {_BOX
 """Tiles of which some rows are valid."""
 
 
+PRODUCT = "np.matmul(a, b, dtype=np.float32)"
+
+
 def _example(line: str, rows: int = 16) -> str:
     """Return a line with those of the operands that it names: so many rows of the left matrix are valid."""
     operands = {
@@ -60,6 +63,7 @@ def with_operands(operands: Mapping[str, str], lines: str) -> str:
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%a, %b) outs(%out)"),
+    means=PRODUCT,
 )
 @declare(
     "pto.tgemv",
@@ -67,6 +71,7 @@ def with_operands(operands: Mapping[str, str], lines: str) -> str:
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%a, %b) outs(%out)", 1),
+    means=PRODUCT,
 )
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices."""
@@ -79,6 +84,7 @@ def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%c, %a, %b) outs(%out)"),
+    means=f"c + {PRODUCT}",
 )
 @declare(
     "pto.tgemv.acc",
@@ -86,6 +92,7 @@ def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%c, %a, %b) outs(%out)", 1),
+    means=f"c + {PRODUCT}",
 )
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices added to a third."""
@@ -100,6 +107,7 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) 
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%a, %b, %x) outs(%out)"),
+    means=f"{PRODUCT} + x",
 )
 @declare(
     "pto.tgemv.bias",
@@ -107,6 +115,7 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) 
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%a, %b, %x) outs(%out)", 1),
+    means=f"{PRODUCT} + x",
 )
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:
     """The product of two matrices, and a row added to each of its rows."""

@@ -39,6 +39,7 @@ def _has_its_offset(op: Op, _: Constants) -> None:
     rule=_has_its_offset,
     law=quantized,
     example="(%x: t8x64xf32, %f: t8x8xf32 = 9, %out: t8x64xi8); {op} ins(%x, %f) outs(%out)",
+    means="np.clip(np.rint(x * np.tile(f, 8)), -128, 127)",
 )
 def _quantize(m: Machine, op: Op, target: Tile, source: Tile, factors: Tile, *offsets: Tile) -> None:
     """Floats times their factors, and offsets added, rounded to the nearest even and clamped to a byte."""
@@ -63,6 +64,7 @@ def _per_block(m: Machine, factors: Tile, target: Tile) -> Expr:
     "pto.tdequant",
     tile("zzz", "z"),
     example="(%x: t8x64xi8, %f: t8x8xf32, %g: t8x8xf32, %out: t8x64xf32); {op} ins(%x, %f, %g) outs(%out)",
+    means="(x - g[:, :1]) * f[:, :1]",
 )
 def _dequantize(m: Machine, op: Op, target: Tile, source: Tile, scales: Tile, offsets: Tile) -> None:
     """Integers less the offset of their row, times its scale."""

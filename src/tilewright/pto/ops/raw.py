@@ -117,13 +117,13 @@ def _set_atomic(m: Machine, op: Op) -> None:
     note(m, "set_ctrl", m.b.scalar("bit_or", kept, constant(kind << ATOMIC_AT, INT64)))
 
 
-@declare("pto.get_ctrl", free("", "i", typing=Typing.RESULT), example=CONTROL)
+@declare("pto.get_ctrl", free("", "i", typing=Typing.RESULT, phrase=": i64"), example=CONTROL)
 def _get_control(m: Machine, op: Op) -> Expr:
     """The word that controls how the machine computes."""
     return m.b.cast(setting(m, "set_ctrl")[0], op.results[0].of(Scalar).dtype)
 
 
-@declare("pto.sbitset0 sbitset1", free("ii", "i"), counts=I64)
+@declare("pto.sbitset0 sbitset1", free("ii", "i", phrase="%value, %bit : # -> i64"), counts=I64)
 def _set_bit(m: Machine, op: Op, value: Expr, which: Expr) -> Expr:
     """A number with one bit clear, or set."""
     dtype = op.results[0].of(Scalar).dtype
@@ -133,7 +133,7 @@ def _set_bit(m: Machine, op: Op, value: Expr, which: Expr) -> Expr:
     return m.b.scalar("bit_and", value, m.b.scalar("bit_xor", bit, constant(-1, dtype)))
 
 
-@declare("pto.uvld", free("pi", "u"), example=UNALIGNED)
+@declare("pto.uvld", free("pi", "u", phrase="%ptr'['%offset']' : #ptr"), example=UNALIGNED)
 def _load_lanes(m: Machine, op: Op, pointer: Pointer, offset: Expr) -> Expr:
     """A register of elements from anywhere on."""
     lanes = op.results[0].of(VReg).lanes
@@ -165,8 +165,14 @@ def _load_halves(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers:
     _load(m, op, source, target, *numbers[:-1])
 
 
-@declare("pto.load_cbuf_to_ca", free("ppiiiiii"), rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
-@declare("pto.load_cbuf_to_cb", free("ppiiiiii"), rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
+_LOADED = free(
+    "ppiiiiii",
+    phrase="%src, %dst, %m_start, %k_start, %m_step, %k_step, %src_stride, %dst_stride {transpose} : #",
+)
+
+
+@declare("pto.load_cbuf_to_ca", _LOADED, rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
+@declare("pto.load_cbuf_to_cb", _LOADED, rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
 def _load(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
     """Fractals from a row and column of them on, so many down and across; `transpose` turns each, and their places."""
     row, column, down, across, come, go = map(m.b.index, numbers)

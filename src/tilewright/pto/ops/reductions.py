@@ -33,13 +33,38 @@ from tilewright.pto.op import declare
 from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import VReg
 
+_FOLDS = ("sum", "max", "min", "prod")
 _FOLD = "(%x: t8x64xf32, %out: !pto.tile_buf<vec, {}>); {{op}} ins(%x) outs(%out)"
 
 
-@declare("pto.trowsum trowmax trowmin trowprod", tile("tz?"), law=reduced, example=_FOLD.format("8x8xf32, valid=8x1"))
-@declare("pto.tcolsum tcolmax tcolmin tcolprod", tile("tz?"), law=reduced, example=_FOLD.format("1x64xf32"))
-@declare("pto.trowargmax trowargmin", tile("zz?", "z"), law=reduced, example=_FOLD.format("8x8xi32, valid=8x1"))
-@declare("pto.tcolargmax tcolargmin", tile("zz?", "z"), law=reduced, example=_FOLD.format("1x64xi32"))
+@declare(
+    "pto.trowsum trowmax trowmin trowprod",
+    tile("tz?"),
+    law=reduced,
+    example=_FOLD.format("8x8xf32, valid=8x1"),
+    means={f"trow{word}": f"x.{word}(1, keepdims=True)" for word in _FOLDS},
+)
+@declare(
+    "pto.tcolsum tcolmax tcolmin tcolprod",
+    tile("tz?"),
+    law=reduced,
+    example=_FOLD.format("1x64xf32"),
+    means={f"tcol{word}": f"x.{word}(0, keepdims=True)" for word in _FOLDS},
+)
+@declare(
+    "pto.trowargmax trowargmin",
+    tile("zz?", "z"),
+    law=reduced,
+    example=_FOLD.format("8x8xi32, valid=8x1"),
+    means={f"trow{word}": f"x.{word}(1)[:, None]" for word in ("argmax", "argmin")},
+)
+@declare(
+    "pto.tcolargmax tcolargmin",
+    tile("zz?", "z"),
+    law=reduced,
+    example=_FOLD.format("1x64xi32"),
+    means={f"tcol{word}": f"x.{word}(0)" for word in ("argmax", "argmin")},
+)
 def _fold(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """What each row or column folds to, or the first place along it that holds that."""
     axis, word = op.name[5:8], op.name[8:]
@@ -64,7 +89,7 @@ def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) 
     return read(m, source, region, limit, at)
 
 
-@declare("pto.trowexpand tcolexpand", tile("t"))
+@declare("pto.trowexpand tcolexpand", tile("t"), means={"trowexpand": "x[:, :1]", "tcolexpand": "x[:1]"})
 def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """A column over all columns, or a row over all rows."""
     axis = op.name[5:8]
@@ -73,7 +98,11 @@ def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
 
 
 _MEET = "(%x: t8x64xf32, %y: !pto.tile_buf<vec, {}>, %out: t8x64xf32); {{op}} ins(%x, %y) outs(%out)"
-_MET = ("add", "sub", "mul", "div", "max", "min", "expdif")
+_MET = {
+    "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "max": "np.maximum(x, y)",
+    "min": "np.minimum(x, y)", "expdif": "np.exp(x - y)",
+}  # fmt: skip
+"""What becomes of an element and the one of its row or column."""
 
 
 @declare(
@@ -81,12 +110,14 @@ _MET = ("add", "sub", "mul", "div", "max", "min", "expdif")
     tile("ttz?"),
     law=met_by_rows,
     example=_MEET.format("8x1xf32, blayout=col_major"),
+    means={f"trowexpand{word}": sentence for word, sentence in _MET.items()},
 )
 @declare(
     f"pto.{' '.join(f'tcolexpand{word}' for word in _MET)}",
     tile("tt"),
     law=met_by_columns,
     example=_MEET.format("1x64xf32"),
+    means={f"tcolexpand{word}": sentence for word, sentence in _MET.items()},
 )
 def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """A tile met with a column or a row, over all of it."""
@@ -136,6 +167,9 @@ def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: 
 # registers
 
 
+_BY_BLOCK = {"add": "sum", "max": "max", "min": "min"}
+
+
 def _taking_part(m: Machine, op: Op) -> Expr:
     """Return the lanes of an op's operand, those that take no part replaced by what changes nothing."""
     row = m.get(op.operands[0], Vector).expr
@@ -153,7 +187,14 @@ def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
     return reshaped(m, m.b.tile(f"row_{op.name[-3:].replace('add', 'sum')}", square), 1, groups)
 
 
-@declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"))
+_FOLDED = {
+    "vcadd": "np.append(x.sum(), 0 * x[1:])",
+    **{f"vcg{word}": f"np.append(x.reshape(8, 8).{fold}(1), 0 * x[8:])" for word, fold in _BY_BLOCK.items()},
+    "vcpadd": "np.append(x.reshape(32, 2).sum(1), 0 * x[32:])",
+}
+
+
+@declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"), means=_FOLDED)
 def _fold_lanes(m: Machine, op: Op) -> Expr:
     """All lanes to the first, blocks of 32 bytes to the first eight, or neighbours to the lower half."""
     type_ = op.results[0].of(VReg)
@@ -162,7 +203,12 @@ def _fold_lanes(m: Machine, op: Op) -> Expr:
     return extended(m, _by_group(m, op, row, groups), type_.lanes)
 
 
-@declare("pto.vcmax vcmin", register("um?", "u"))
+@declare(
+    "pto.vcmax vcmin",
+    register("um?", "u"),
+    means={f"vc{word}": f"np.append([x.{word}(), x.arg{word}()], 0 * x[2:])" for word in ("max", "min")},
+    example="(%x: v64xi32); %r = {op} %x -> v64xi32",
+)
 def _extreme(m: Machine, op: Op) -> Expr:
     """The largest or smallest element in the first lane, in the second its index as an integer's bits."""
     row, type_ = _taking_part(m, op), op.results[0].of(VReg)

@@ -18,12 +18,11 @@ from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.products import ACCUMULATOR, LEFT, with_operands
-from tilewright.pto.product_laws import multiplied
+from tilewright.pto.product_laws import EXPONENTS, multiplied
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
 _FLOATS = ("f8E4M3FN", "f8E5M2")
-_EXPONENTS = ("f8E8M0FNU", "i8", "ui8", "si8")
 
 
 def _factors(op: Op) -> tuple[Value, ...]:
@@ -45,7 +44,7 @@ def _fits(op: Op, _: Constants) -> None:
 
 
 def _check_scale(op: Op, scale: TileBuf, wanted: tuple[int, int]) -> None:
-    if scale.element.name not in _EXPONENTS:
+    if scale.element.name not in EXPONENTS:
         return  # older text has other tiles here, which only a launch has to know
     if (scale.rows, scale.cols) != wanted:
         message = f"`{op.name}` needs {wanted[0]}x{wanted[1]} exponents, got {scale.rows}x{scale.cols}"
@@ -55,13 +54,16 @@ def _check_scale(op: Op, scale: TileBuf, wanted: tuple[int, int]) -> None:
 _SCALES = "!pto.tile_buf<{}xf8E8M0FNU, slayout=row_major, fractal=32>"
 
 
+_PRODUCT = "(a * np.repeat(i[:len(a)], 32, 1)) @ (b * np.repeat(j, 32, 0))"
+
+
 def _example(lines: str, rows: int = 16) -> str:
     """Return lines with those of the operands that they name: so many rows of the left matrix are valid."""
     operands = {
         "c": ACCUMULATOR.format("16x32xf32", f"{rows}x32"), "a": LEFT.format("16x64xf8E4M3FN", f"{rows}x64"),
         "b": "right64x32xf8E4M3FN",
-        "i": f"{_SCALES.format('scaling, 16x2')} = 1", "j": f"{_SCALES.format('scaling, 2x32')} = 1",
-        "m": f"{_SCALES.format('mat, 16x2')} = 1", "x": "bias1x32xf32",
+        "i": f"{_SCALES.format('scaling, 16x2')} = 2", "j": f"{_SCALES.format('scaling, 2x32')} = 1",
+        "m": f"{_SCALES.format('mat, 16x2')} = 2", "x": "bias1x32xf32",
         "out": ACCUMULATOR.format("16x32xf32", f"{rows}x32"),
     }  # fmt: skip
     return with_operands(operands, lines)
@@ -73,6 +75,7 @@ def _example(lines: str, rows: int = 16) -> str:
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%a, %i, %b, %j) outs(%out)"),
+    means=_PRODUCT,
 )
 @declare(
     "pto.tgemv.mx",
@@ -80,6 +83,7 @@ def _example(lines: str, rows: int = 16) -> str:
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%a, %i, %b, %j) outs(%out)", 1),
+    means=_PRODUCT,
 )
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales."""
@@ -92,6 +96,7 @@ def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, ri
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%c, %a, %i, %b, %j) outs(%out)"),
+    means=f"c + {_PRODUCT}",
 )
 @declare(
     "pto.tgemv.mx.acc",
@@ -99,6 +104,7 @@ def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, ri
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%c, %a, %i, %b, %j) outs(%out)", 1),
+    means=f"c + {_PRODUCT}",
 )
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales, added to a third."""
@@ -112,6 +118,7 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Til
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%a, %i, %b, %j, %x) outs(%out)"),
+    means=f"{_PRODUCT} + x",
 )
 @declare(
     "pto.tgemv.mx.bias",
@@ -119,6 +126,7 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Til
     rule=_fits,
     law=multiplied,
     example=_example("{op} ins(%a, %i, %b, %j, %x) outs(%out)", 1),
+    means=f"{_PRODUCT} + x",
 )
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile, bias: Tile) -> None:
     """The product of two matrices with scales, and a row added to each of its rows."""
@@ -134,6 +142,7 @@ def _biased(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, righ
         f"%s = pto.alloc_tile : {_SCALES.format('scaling, 16x2')}; {{op}} ins(%a) outs(%s)"
         "; pto.tmov ins(%m) outs(%s); pto.tmatmul.mx ins(%a, %s, %b, %j) outs(%out)"
     ),
+    means=f"out = {_PRODUCT.replace('i[', 'm[')}",
 )
 def _bind_scales(m: Machine, op: Op, scales: Tile, data: Tile) -> None:
     """Let a tile hold the scales of another: products are given both, so each has bytes of its own here."""
@@ -162,7 +171,7 @@ def _numbers(m: Machine, op: Op, a: Tile, left: Tile, b: Tile, right: Tile) -> t
 
 def _powers(m: Machine, op: Op, scale: Tile, rows: int, cols: int) -> Expr:
     """Return the powers of two that a tile of exponents stands for."""
-    if scale.type.element.name not in _EXPONENTS:
+    if scale.type.element.name not in EXPONENTS:
         message = f"`{op.name}` takes exponents of one byte, got {scale.type.element}"
         raise PtoTypeMismatchError(message, help="f8E8M0FNU or ui8, one for each 32 elements along the inner axis")
     return powers_of(m, read(m, scale, (m.b.index(rows), m.b.index(cols))))

@@ -16,7 +16,7 @@ from tilewright.pto.machine.scales import FRAGMENT, GROUP, beside
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, element_type, within
-from tilewright.pto.ops.cube import CLAUSES, Product, multiplies, multiply
+from tilewright.pto.ops.cube import Product, multiplies, multiply, product
 from tilewright.pto.ops.raw import told_product
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import said
@@ -106,8 +106,8 @@ def _scaled(*spaces: Space) -> Rule:
 _SCALED, _BIASED = _scaled(_L0A, _L0B, _L0C), _scaled(_L0A, _L0B, _L0C, _BT)
 
 
-@declare("pto.mad_mx mad_mx_acc", free("pppiii", words=CLAUSES), rule=_SCALED, counts=I64, example=_EXAMPLES)
-@declare("pto.mad_mx_bias", free("ppppiii", words=CLAUSES), rule=_BIASED, counts=I64, example=_EXAMPLES)
+@declare("pto.mad_mx mad_mx_acc", product("pppiii"), rule=_SCALED, counts=I64, example=_EXAMPLES)
+@declare("pto.mad_mx_bias", product("ppppiii"), rule=_BIASED, counts=I64, example=_EXAMPLES)
 def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, *rest: Pointer | Expr) -> None:
     """The product of two matrices, each element times the power of two of its block."""
     bias = rest[0] if isinstance(rest[0], Pointer) else None

@@ -39,6 +39,7 @@ def comparison(op: Op) -> CmpType:
     is_by_source=True,
     law=comparable,
     example="(%x: t8x64xf32, %y: t8x64xf32, %out: t8x64xui8); {op} ins(%x, %y) outs(%out) {cmpMode = #pto<cmp lt>}",
+    means='np.pad(np.packbits(x < y, 1, "little"), ((0, 0), (0, 56)))',
 )
 def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
@@ -56,6 +57,7 @@ def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     tile("te", "z"),
     is_by_source=True,
     example="(%x: t8x64xf32, %n: f32, %out: t8x64xui8); {op} ins(%x, %n) outs(%out) {cmpMode = #pto<cmp lt>}",
+    means='np.pad(np.packbits(x < n, None, "little"), (0, 448)).reshape(8, 64)',
 )
 def _compare_number(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare the source's valid part with a number; bits lie as if the destination had no rows, the lowest first.
@@ -127,6 +129,7 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
     "pto.tsel",
     tile("zttz?"),
     example="(%m: t8x64xui8, %x: t8x64xf32, %y: t8x64xf32, %out: t8x64xf32); {op} ins(%m, %x, %y) outs(%out)",
+    means='np.where(np.unpackbits(m, 1, 64, "little"), x, y)',
 )
 def _select(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     """Elements of one tile where a bit is set, of another elsewhere."""
@@ -138,6 +141,7 @@ def _select(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     "pto.tsels",
     tile("ztzx?|ztex?"),
     example="(%m: t8x64xui8, %x: t8x64xf32, %n: f32, %out: t8x64xf32); {op} ins(%m, %x, %n) outs(%out)",
+    means='np.where(np.unpackbits(m, 1, 64, "little"), x, n)',
 )
 def _select_number(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     """Elements of a tile where a bit is set, a number elsewhere."""
@@ -148,7 +152,12 @@ def _select_number(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
 _PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
-@declare("pto.tpartadd tpartmul tpartmax tpartmin", tile("tt"), law=partly)
+@declare(
+    "pto.tpartadd tpartmul tpartmax tpartmin",
+    tile("tt"),
+    law=partly,
+    means={"tpartadd": "x + y", "tpartmul": "x * y", "tpartmax": "np.maximum(x, y)", "tpartmin": "np.minimum(x, y)"},
+)
 def _partly(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """Where both sources hold data they meet; elsewhere the one that does is copied."""
     name = _PARTIAL[op.name.removeprefix("pto.tpart")]
@@ -190,6 +199,10 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
     example="(%x: t8x64xf32, %y: t8x64xf32, %i: t8x64xi32, %j: t8x64xi32, %out: t8x64xf32, "
     "%at: t8x64xi32)"
     "; {op} ins(%x, %y, %i, %j) outs(%out, %at)",
+    means={
+        "tpartargmax": "np.maximum(x, y), np.where(x >= y, i, j)",
+        "tpartargmin": "np.minimum(x, y), np.where(x <= y, i, j)",
+    },
 )
 def _better(m: Machine, op: Op) -> None:
     """Of two values the larger or smaller, and the index that came with it; the first where they are equal."""
@@ -213,7 +226,7 @@ def _better(m: Machine, op: Op) -> None:
 _COMPARED = predicate([word.lower() for word in CmpType.__members__])
 
 
-@declare("pto.vsel", register("vvm"))
+@declare("pto.vsel", register("vvm"), means="np.where(m, x, y)")
 def _select_lanes(m: Machine, op: Op, then: Vector, other: Vector, mask: Predicate) -> Expr:
     """Lanes of one vector where a mask is set, of another elsewhere."""
     return chosen(m, active(m, mask, then.element.nbytes), then.expr, other.expr)
@@ -224,12 +237,14 @@ def _select_lanes(m: Machine, op: Op, then: Vector, other: Vector, mask: Predica
     register("vvm", "m", "predicate"),
     rule=_COMPARED,
     example='(%x: v64xf32, %y: v64xf32, %m: m32); %r = {op} %x, %y, %m, "lt" -> m32',
+    means="x < y",
 )
 @declare(
     "pto.vcmps",
     register("vem", "m", "predicate"),
     rule=_COMPARED,
     example='(%x: v64xf32, %n: f32, %m: m32); %r = {op} %x, %n, %m, "lt" -> m32',
+    means="x < n",
 )
 def _compare_lanes(m: Machine, op: Op) -> Expr:
     """Flags of the lanes where a comparison holds, of those that the op's mask has."""

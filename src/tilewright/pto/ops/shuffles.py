@@ -27,9 +27,13 @@ from tilewright.pto.text.form import register
 from tilewright.pto.types import VReg
 
 
-@declare("pto.vintlv vdintlv", register("vv", "vv"))
-@by_width("pintlv", register("nn", "nn"))
-@by_width("pdintlv", register("nn", "nn"))
+@declare(
+    "pto.vintlv vdintlv",
+    register("vv", "vv"),
+    means={"vintlv": "np.stack([x, y], 1).reshape(2, 64)", "vdintlv": "np.append(x, y).reshape(64, 2).T"},
+)
+@by_width("pintlv", register("nn", "nn"), means="np.stack([m, o], 1).reshape(2, -1)")
+@by_width("pdintlv", register("nn", "nn"), means="np.append(m, o).reshape(-1, 2).T")
 def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Expr]:
     """The lanes of two rows in turn, as two rows; or the even and the odd lanes of two rows behind each other."""
     rows = [lit_lanes_of(m, each) if isinstance(each, Predicate) else each.expr for each in pair]
@@ -44,7 +48,9 @@ def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Ex
     return low, high
 
 
-@declare("pto.vbitcast", register("u", "u"), widens=0)
+@declare(
+    "pto.vbitcast", register("u", "u"), widens=0, means='x.view("i4")', example="(%x: v64xf32); %r = {op} %x -> v64xi32"
+)
 def _bitcast(m: Machine, op: Op, source: Vector) -> Expr:
     """The same bits as lanes of another type."""
     return bitcast(m, source.expr, op.results[0].of(VReg).element.dtype)
@@ -53,7 +59,12 @@ def _bitcast(m: Machine, op: Op, source: Vector) -> Expr:
 # one lane after the other
 
 
-@declare("pto.vselr", register("uu", "u"))
+@declare(
+    "pto.vselr",
+    register("uu", "u"),
+    means="x[y % 64]",
+    example="(%x: v64xf32, %y: v64xi32); %r = {op} %x, %y -> v64xf32",
+)
 def _lookup(m: Machine, op: Op, source: Vector, index: Vector) -> Expr:
     """Each lane is the lane of the first vector that the second one names, modulo their number."""
     values, indices = lane_view(m, source.expr), lane_view(m, index.expr)
@@ -64,7 +75,7 @@ def _lookup(m: Machine, op: Op, source: Vector, index: Vector) -> Expr:
     return written(m, op, buffer)
 
 
-@declare("pto.vsqz", register("vm"))
+@declare("pto.vsqz", register("vm"), means="np.append(x[m], 0 * x[~m])")
 def _squeeze(m: Machine, op: Op, source: Vector) -> Expr:
     """The lanes whose mask is set, in front; the machine remembers how many bytes they take."""
     on = lit(m, op, source.element.nbytes)
@@ -78,7 +89,12 @@ def _squeeze(m: Machine, op: Op, source: Vector) -> Expr:
     return written(m, op, buffer)
 
 
-@declare("pto.vusqz", register("un?|n", "u"))
+@declare(
+    "pto.vusqz",
+    register("un?|n", "u"),
+    means="np.cumsum(m) - m",
+    example="(%x: v64xi32, %m: m32); %r = {op} %x, %m -> v64xi32",
+)
 def _prefix(m: Machine, op: Op) -> Expr:
     """For each lane, how many lanes before it have their mask set."""
     type_ = op.results[0].of(VReg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from tilewright.arrays import np
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.example import Example
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.pairs import MEMBERS
@@ -17,10 +18,11 @@ from tilewright.pto.machine.pairs import unpacked as members
 from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare, element_type, equal, gives
+from tilewright.pto.op import Constants, declare, element_type, equal
 from tilewright.pto.ops.simt_numbers import SIGNS, signed_integers
 from tilewright.pto.text.form import free
-from tilewright.pto.text.free import words_of
+from tilewright.pto.text.free import said, words_of
+from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.types import SCALARS, Ptr, Scalar, Space
 
 
@@ -59,12 +61,43 @@ _MOVED = Example(
 )
 
 
+_L1 = ("cache", "uncache")
+_LOADED = (
+    *(f"{a}{b}" for a in ("nm", "ids", "ex") for b in ("fv", "lv", "prs", "pref")),
+    "nakeep",
+    "naclean",
+    "nadrop",
+)
+_STORED = (
+    *(f"{a}{b}" for a in ("nm", "wbh", "wts") for b in ("fv", "lv", "prs", "red")),
+    *("naci", "napw", "napi", "nared"),
+)
+"""The words for the second cache, of loads and of stores and atomics."""
+
+
+def _refuse_cached(op: Op, second: Sequence[str]) -> None:
+    """Raise where a word for a cache is none of those that there are."""
+    for name, allowed in (("l1cache", _L1), ("l2cache", second)):
+        given = said(op).get(name)
+        if given is not None and given.words[:1] not in [(word,) for word in allowed]:
+            message = f"`{name}` of `{op.name}` is {given.first or 'empty'}"
+            raise PtoAttributeError(message, help=nearest(given.first, allowed))
+
+
+def _loads_element(op: Op, _: Constants) -> None:
+    """Refuse another type than the pointer's element, and words that no cache knows."""
+    equal(op, "result", op.results[0].type, element_type(op.operands[0].type))
+    _refuse_cached(op, _LOADED)
+
+
 def _stores_element(op: Op, _: Constants) -> None:
+    """Refuse another type than the pointer's element, and words that no cache knows."""
     equal(op, "value", op.operands[0].type, element_type(op.operands[1].type))
+    _refuse_cached(op, _STORED)
 
 
 @declare(
-    "pto.ldg", free("gi", "x", "l1cache l2cache"), rule=gives(lambda op: element_type(op.operands[0].type)),
+    "pto.ldg", free("gi", "x", "l1cache l2cache"), rule=_loads_element,
     is_by_bytes=True, knows_packed=True, example=_MOVED,
 )  # fmt: skip
 def _load(m: Machine, op: Op, pointer: Pointer, offset: Expr) -> Expr:
@@ -93,7 +126,8 @@ _CALLED = {"exch": "xchg", "sub": "add"}
 
 
 def _atomic(op: Op, constants: Constants) -> None:
-    """Refuse what no atomic op takes: other elements, 64 bits in ub, the bits of floats."""
+    """Refuse what no atomic op takes: other elements, 64 bits in ub, the bits of floats, words that no cache knows."""
+    _refuse_cached(op, _STORED)
     pointer, value = op.operands[0].of(Ptr), op.operands[-1].type
     equal(op, "value", value, pointer.element)
     name = pointer.element.name

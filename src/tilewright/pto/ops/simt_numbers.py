@@ -8,7 +8,7 @@ from typing import TypeAlias
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import FP32, FP64, INT64, UINT8, UINT32, UINT64, UNSIGNED, DataType
+from tilewright.dtypes import FP32, FP64, UINT8, UINT32, UINT64, UNSIGNED, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
@@ -17,6 +17,7 @@ from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.formats import decoded, encoded
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.pairs import MEMBERS, packed, reinterpreted, unpacked
+from tilewright.pto.machine.wide import high_half, whole_product
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, equal
 from tilewright.pto.ops.arithmetic import number_of_two
@@ -194,35 +195,7 @@ def _multiplied(m: Machine, a: Expr, b: Expr, c: Expr) -> Expr:
 def _high_half(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The high half of a product."""
     dtype, is_signed = op.results[0].of(Scalar).dtype, "signed" in words_of(op)
-    if dtype.bits == 64:
-        return _high_word(m, lhs, rhs, is_signed)
-    whole = _product(m, lhs, rhs, is_signed)
-    return m.b.cast(m.b.scalar("shr", whole, constant(dtype.bits, element_of(whole))), dtype)
-
-
-def _product(m: Machine, lhs: Expr, rhs: Expr, is_signed: bool) -> Expr:
-    """Return a product of 32-bit numbers, whole."""
-    narrow = element_of(lhs) if is_signed else UNSIGNED[element_of(lhs).get_byte()]
-    wide = INT64 if is_signed else UINT64
-    return m.b.scalar("mul", *(m.b.cast(m.b.cast(value, narrow), wide) for value in (lhs, rhs)))
-
-
-def _high_word(m: Machine, lhs: Expr, rhs: Expr, is_signed: bool) -> Expr:
-    """Return the high half of a product of 64-bit numbers, made of products of their halves."""
-    b, half = m.b, constant(32, UINT64)
-    low_bits = constant((1 << 32) - 1, UINT64)
-    a, c = (b.cast(value, UINT64) for value in (lhs, rhs))
-    (al, ah), (cl, ch) = ((b.scalar("bit_and", v, low_bits), b.scalar("shr", v, half)) for v in (a, c))
-    low, cross = b.scalar("mul", al, cl), b.scalar("mul", ah, cl)
-    middle = b.scalar("add", cross, b.scalar("shr", low, half))
-    other = b.scalar("add", b.scalar("mul", al, ch), b.scalar("bit_and", middle, low_bits))
-    high = b.scalar("add", b.scalar("mul", ah, ch), b.scalar("shr", middle, half))
-    high = b.cast(b.scalar("add", high, b.scalar("shr", other, half)), element_of(lhs))
-    if is_signed:
-        for value, by in ((lhs, rhs), (rhs, lhs)):
-            sign = b.scalar("shr", value, constant(63, element_of(value)))
-            high = b.scalar("sub", high, b.scalar("bit_and", sign, by))
-    return high
+    return m.b.cast(high_half(m, lhs, rhs, is_signed), dtype)
 
 
 @declare(
@@ -233,7 +206,7 @@ def _high_word(m: Machine, lhs: Expr, rhs: Expr, is_signed: bool) -> Expr:
 )
 def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """A product of 32-bit numbers, whole."""
-    return m.b.cast(_product(m, lhs, rhs, "signed" in words_of(op)), op.results[0].of(Scalar).dtype)
+    return m.b.cast(whole_product(m, lhs, rhs, "signed" in words_of(op)), op.results[0].of(Scalar).dtype)
 
 
 @declare(

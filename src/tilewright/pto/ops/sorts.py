@@ -127,11 +127,19 @@ def _place(m: Machine, runs: Sequence[Run], mine: int, one: Expr, first: Expr) -
 # tiles
 
 
+_SORTED = (
+    'at = np.argsort(-{0}, 1, kind="stable"); {2} = np.stack([np.take_along_axis({0}, at, 1).view("u4"), '
+    'np.take_along_axis({1}, at, 1)], 2).view("f4").ravel()'
+)
+"""Records of each row in order, a score and an index each."""
+
+
 @declare(
     "pto.tsort32",
     tile("zz?z?", "zz?"),
     law=sorted_with,
     example="(%x: t1x128xf32, %i: t1x128xui32 = arange, %out: t1x256xf32); {op} ins(%x, %i) outs(%out)",
+    means=_SORTED.format("x.reshape(4, 32)", "i.reshape(4, 32)", "out"),
 )
 def _sort(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Sort each run of 32 elements of a row; without given indices, elements are numbered along it."""
@@ -189,6 +197,7 @@ def _whole_blocks(op: Op, constants: Constants) -> None:
     example="(%x: t1x128xf32, %i: t1x128xui32 = arange, %out: t1x256xf32)"
     "; %s = pto.alloc_tile : t1x256xf32; pto.tsort32 ins(%x, %i) outs(%s)"
     "; {op} ins(%s, %i64) outs(%out)",
+    means=_SORTED.format("x", "i", "out"),
 )
 def _merge(m: Machine, op: Op, target: Tile, *ins: Tile | Expr) -> None:
     """Merge up to four sorted lists: tiles of one row, or blocks of one tile that follow each other."""
@@ -235,6 +244,7 @@ def _merge_blocks(m: Machine, source: Tile, length: Expr, made: Records) -> None
     "pto.vbitsort",
     register("llli?", ""),
     example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>, %i: !pto.ptr<ui32, ub> = arange); {op} %y, %x, %i, %c1",
+    means=_SORTED.format("x[None, :32]", "i[None, :32]", "y[:64]"),
 )
 def _sort_list(m: Machine, op: Op, target: Pointer, source: Pointer, given: Pointer, repeated: Expr | int = 1) -> None:
     """Sort runs of 32 scores; what a record has beside its score and index is zero."""
@@ -256,9 +266,10 @@ def _sort_list(m: Machine, op: Op, target: Pointer, source: Pointer, given: Poin
 @declare(
     "pto.vmrgsort4",
     register("lllllii?i?", ""),
-    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>)"
+    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub> = arange)"
     "; %p = pto.addptr %x, %c64 : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
     "; {op} %y, %x, %p, %p, %p, %n262148, %n769",
+    means="y[:8], y[8:16] = x[64:72], x[:8]",
 )
 def _merge_lists(m: Machine, op: Op, target: Pointer) -> None:
     """Merge up to four sorted lists of records, again and again.
@@ -311,11 +322,12 @@ def _note_taken(m: Machine, runs: Sequence[Run], stops: Expr) -> None:
 
 @declare(
     _TAKEN,
-    free("", "iiii", typing=Typing.RESULT),
-    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub>)"
+    free("", "iiii", typing=Typing.RESULT, phrase=": i16, i16, i16, i16"),
+    example="(%y: !pto.ptr<f32, ub>, %x: !pto.ptr<f32, ub> = arange)"
     "; %p = pto.addptr %x, %c64 : !pto.ptr<f32, ub> -> !pto.ptr<f32, ub>"
     "; pto.vmrgsort4 %y, %x, %p, %p, %p, %n262148, %n769"
     "; %a, %b, %c, %d = pto.get_vms4_sr : i16, i16, i16, i16",
+    means="y[:8], y[8:16] = x[64:72], x[:8]; a, b, c, d = 4, 4, 0, 0",
 )
 def _taken(m: Machine, op: Op) -> tuple[Expr, ...]:
     """How many records the last merge took from each of four lists."""

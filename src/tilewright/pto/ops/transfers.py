@@ -21,7 +21,7 @@ from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, element_type
-from tilewright.pto.ops.leaving import brought, is_there, scaled_by_words
+from tilewright.pto.ops.leaving import SCALE, brought, is_there, scaled_by_words
 from tilewright.pto.ops.moves import blank, padded
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import Scalar, Space, TileBuf
@@ -176,6 +176,7 @@ def _copies(op: Op, a: Scalar, b: Scalar) -> None:
     knows_packed=True,
     example="(%x: w8x64xf32, %y: w8x64xf32 = zeros); %t = pto.alloc_tile : t8x64xf32; {op} ins(%x) outs(%t)"
     "; pto.tstore ins(%t) outs(%y)",
+    means="y = x",
 )
 def _load(m: Machine, op: Op, target: Tile, source: View) -> None:
     """A window of global memory into a tile."""
@@ -215,14 +216,16 @@ def _is_stored(op: Op, constants: Constants) -> None:
     knows_packed=True,
     example="(%x: w8x64xf32, %y: w8x64xf32 = zeros); %t = pto.alloc_tile : t8x64xf32"
     "; pto.tload ins(%x) outs(%t); {op} ins(%t) outs(%y)",
+    means="x",
 )
 @declare(
     "pto.tstore_fp",
     tile("zz", "y"),
     rule=_keeps_width,
     law=stored,
-    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1065353216, %y: w16x32xi8 = zeros)"
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, %y: w16x32xi8 = zeros)"
     "; {op} ins(%a, %fp) outs(%y)",
+    means=f"np.rint(a * {SCALE})",
 )
 def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) -> None:
     """A tile into a window of global memory, added to it where `atomicType` says so.

@@ -108,6 +108,7 @@ _ONE_AFTER_ANOTHER = """
 (%x: v64xf32, %m: m32, %y: !pto.ptr<f32, ub>); pto.sprclr "AR"; %a = pto.init_align : !pto.align
 ; %s = pto.vsqz %x, %m -> v64xf32; %b = pto.vstur %a, %s, %y, "POST_UPDATE" -> !pto.align; pto.vstar %b, %y
 """
+_SQUEEZED_LANES = "y[:m.sum()] = x[m]"
 
 
 @declare(
@@ -115,6 +116,7 @@ _ONE_AFTER_ANOTHER = """
     memory("l", "ul?"),
     law=keeps_pointer,
     example="(%x: !pto.ptr<f32, ub>, %n: index); %r = {op} %x[%n] : !pto.ptr<f32, ub> -> v64xf32",
+    means="x[n : n + 64]",
 )
 def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A register from local memory, spread as `dist` says."""
@@ -152,6 +154,7 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
     memory("l", "uul?", "dist"),
     example="(%x: !pto.ptr<f32, ub>)"
     '; %r, %s = {op} %x[%c0], "DINTLV_B32" : !pto.ptr<f32, ub>, index -> v64xf32, v64xf32',
+    means="x[:128:2], x[1:128:2]",
 )
 def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """Two registers from 512 bytes: every other element, or every other block."""
@@ -176,6 +179,7 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     memory("uln?", "l?"),
     law=keeps_pointer,
     example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32); {op} %x, %y[%c0], %m",
+    means="y[:64][m] = x[m]",
 )
 def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     """A register to local memory, packed as `dist` says."""
@@ -200,6 +204,7 @@ def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     memory("uuln?", "l?", "dist"),
     example="(%x: v64xf32, %z: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32)"
     '; {op} %x, %z, %y[%c0], "INTLV_B32", %m : v64xf32, v64xf32, !pto.ptr<f32, ub>, index, m32',
+    means="y[:128:2], y[1:128:2] = x, z",
 )
 def _store_two(m: Machine, op: Op, low: Vector, high: Vector) -> tuple[Pointer, ...]:
     """Elements of two registers in turn; the mask counts for nothing."""
@@ -238,6 +243,7 @@ def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Poin
     register("liin", "ul?"),
     counts=SCALARS["i16"],
     example="(%x: !pto.ptr<f32, ub>, %m: m32); %r = {op} %x, %h2, %h1, %m -> v64xf32",
+    means="np.where(m[:8, None], x.reshape(32, 8)[1:17:2], 0).ravel()",
 )
 def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """A register from blocks of 32 bytes that lie apart."""
@@ -257,6 +263,7 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     law=keeps_pointer,
     counts=SCALARS["i16"],
     example="(%x: v64xf32, %y: !pto.ptr<f32, ub>, %m: m32); {op} %x, %y, %h2, %h1, %m",
+    means="y.reshape(32, 8)[1:17:2][m[:8]] = x.reshape(8, 8)[m[:8]]",
 )
 def _store_blocks(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     """A register to blocks of 32 bytes that lie apart."""
@@ -285,7 +292,7 @@ def squeezed(m: Machine, nbytes: Expr) -> None:
     set_cell(m, _SQUEEZED, nbytes)
 
 
-@declare("pto.sprclr", register("", "", "register"), example=_ONE_AFTER_ANOTHER)
+@declare("pto.sprclr", register("", "", "register"), example=_ONE_AFTER_ANOTHER, means=_SQUEEZED_LANES)
 def _clear(m: Machine, op: Op) -> None:
     """Let what is stored without alignment begin anew."""
     if op.attributes["register"] != "AR":
@@ -293,21 +300,21 @@ def _clear(m: Machine, op: Op) -> None:
     set_cell(m, _REACHED, m.b.index(0))
 
 
-@declare("pto.init_align", Form("", "a", Typing.RESULT, implied=ALIGN), example=_TO_ANYWHERE)
-@declare("pto.vldas", memory("l", "a"), example=_ANYWHERE)
+@declare("pto.init_align", Form("", "a", Typing.RESULT, implied=ALIGN), example=_TO_ANYWHERE, means="y[:20] = x[:20]")
+@declare("pto.vldas", memory("l", "a"), example=_ANYWHERE, means="r = x[5:69]")
 def _begin(m: Machine, op: Op) -> Token:
     """The state that loads or stores without alignment begin with."""
     return Token()
 
 
-@declare("pto.vstar", register("al", ""), example=_ONE_AFTER_ANOTHER)
-@declare("pto.vstas", memory("ali?", "l?"), example=_TO_ANYWHERE)
+@declare("pto.vstar", register("al", ""), example=_ONE_AFTER_ANOTHER, means=_SQUEEZED_LANES)
+@declare("pto.vstas", memory("ali?", "l?"), example=_TO_ANYWHERE, means="y[:20] = x[:20]")
 def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """Nothing is kept back, so there is nothing to write."""
     return accessed(m, op, 1)[1] if op.results else ()
 
 
-@declare("pto.vldus", memory("lai?", "ual?"), example=_ANYWHERE)
+@declare("pto.vldus", memory("lai?", "ual?"), example=_ANYWHERE, means="r = x[5:69]")
 def _load_unaligned(
     m: Machine, op: Op, base: Pointer, _: Token, step: Expr | None = None
 ) -> tuple[Lowered | Expr, ...]:
@@ -329,7 +336,7 @@ def _store_first(m: Machine, source: Vector, at: Pointer, count: Expr) -> None:
     store(m, source.expr, replace(at, element=source.element), (0, 1), on)
 
 
-@declare("pto.vstus", register("aiul|aul", "al?", "mode", False), example=_TO_ANYWHERE)
+@declare("pto.vstus", register("aiul|aul", "al?", "mode", False), example=_TO_ANYWHERE, means="y[:20] = x[:20]")
 def _store_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The first lanes, as many as the stream moves on."""
     source, base = m.get(op.operands[-2], Vector), m.get(op.operands[-1], Pointer)
@@ -338,7 +345,7 @@ def _store_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
     return Token(), *_further(m, op, base, count)
 
 
-@declare("pto.vstur", register("aul", "a", "mode", False), example=_ONE_AFTER_ANOTHER)
+@declare("pto.vstur", register("aul", "a", "mode", False), example=_ONE_AFTER_ANOTHER, means=_SQUEEZED_LANES)
 def _store_squeezed(m: Machine, op: Op, _: Token, source: Vector, base: Pointer) -> Token:
     """The lanes that the last squeeze kept, behind those of the stores before."""
     reached, nbytes = get_cell(m, _REACHED), get_cell(m, _SQUEEZED)

@@ -65,6 +65,7 @@ _LISTED = Word(Layout.LIST, "i*", required=True)
     rule=_is_view,
     is_by_bytes=True,
     example=_WINDOW,
+    means="y = x[2:6]",
 )
 def _make_view(m: Machine, op: Op, pointer: Pointer) -> View:
     """A pointer under a shape and strides."""
@@ -107,6 +108,7 @@ def _partition_of(op: Op, constants: Constants) -> Type:
     left_out=_partition_of,
     is_by_bytes=True,
     example=_WINDOW,
+    means="y = x[2:6]",
 )
 def _partition(m: Machine, op: Op, view: View) -> View:
     """A window of a view."""
@@ -122,6 +124,7 @@ def _partition(m: Machine, op: Op, view: View) -> View:
     Form("yi", "i", untyped=1),
     is_by_bytes=True,
     example="(%x: w8x64xf32); %r = {op} %x, %c1 -> index",
+    means={"get_tensor_view_dim": "x.shape[1]", "get_tensor_view_stride": "x.strides[1] // 4"},
 )
 def _measure(m: Machine, op: Op, view: View, axis: Expr) -> Expr:
     """An extent or a stride of a view."""
@@ -144,6 +147,7 @@ def _pointer_of(op: Op) -> Type:
     rule=gives(_pointer_of),
     is_by_bytes=True,
     example="(%x: w8x64xf32); %p = {op} %x -> !pto.ptr<f32, gm>; %r = pto.load_scalar %p[%c3] -> f32",
+    means="r = x.ravel()[3]",
 )
 def _start(m: Machine, op: Op, view: View) -> Pointer:
     """The address of a view's first element."""

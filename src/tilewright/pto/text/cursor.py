@@ -223,7 +223,7 @@ class Cursor:
         if len(named) != len(types):
             message = f"`{self._texts[head]}` has {counted(len(types) or 'no', 'result')}, {len(named)} named here"
             raise PtoSyntaxError(message, spans=(self.span(named[0][1], named[-1][1]),))
-        return tuple(self.define(name, type, at) for (name, at), type in zip(named, types, strict=True))
+        return tuple([self.define(name, type, at) for (name, at), type in zip(named, types, strict=True)])
 
 
 def _is_vaguer(written: Type, own: Type) -> bool:

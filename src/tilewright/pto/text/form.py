@@ -52,6 +52,8 @@ class Layout(Enum):
 class Syntax(Enum):
     """Who reads an op: the one rule, or a rule of its own."""
 
+    __hash__ = object.__hash__  # an enumeration hashes its name, each time that a rule is looked up
+
     PLAIN = "plain"
     CONSTANT = "arith.constant"
     FOR = "scf.for"
@@ -114,15 +116,19 @@ class Form:
     family: str = ""
     """The family of result types written as `<...>`; that of the first operand where empty."""
     syntax: Syntax = Syntax.PLAIN
+    phrase: str | None = None
+    """How free text is written out from the arguments of a call (see `phrase`); None is one operand after the other."""
 
 
-def free(operands: str, results: str = "", words: str = "", typing: Typing = Typing.EACH) -> Form:
+def free(
+    operands: str, results: str = "", words: str = "", typing: Typing = Typing.EACH, phrase: str | None = None
+) -> Form:
     """Return the form of an op whose text has an order of its own; `operands` are all of them, as they come.
 
     Only the words that are given stand in it, besides what comes after a `=`.
     """
     known = {word: Word(Layout.PLAIN, "x*") for word in words.split()}
-    return Form(operands, results, typing, words=known, syntax=Syntax.FREE)
+    return Form(operands, results, typing, words=known, syntax=Syntax.FREE, phrase=phrase)
 
 
 def tile(ins: str, outs: str = "t") -> Form:

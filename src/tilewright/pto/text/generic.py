@@ -61,7 +61,9 @@ def _grouped(values: list[Value], form: Form, segments: Attribute) -> Pieces:
     positional = len(signature(form.operands).rows[0])
     if [name for name, _ in words] == ["ins", "outs"]:
         cut = max(0, len(values) - signature(words[1][1].kinds).count[0])
-        return Pieces(clauses=[Clause("ins", tuple(values[:cut])), Clause("outs", tuple(values[cut:]))])
+        pieces = Pieces()
+        pieces.clauses += [Clause("ins", tuple(values[:cut])), Clause("outs", tuple(values[cut:]))]
+        return pieces
     if not words or not isinstance(segments, tuple) or len(segments) != positional + len(words):
         return Pieces(values)
     pieces = Pieces(values[:positional])

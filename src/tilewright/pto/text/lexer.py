@@ -57,7 +57,12 @@ class Tokens:
 
     def span(self, first: int, last: int) -> Span:
         """Return the place from token `first` to the end of token `last`."""
-        return self._between(self.starts[first], self.starts[last] + len(self.texts[last]))
+        start, end, lines = self.starts[first], self.starts[last] + len(self.texts[last]), self._line_starts
+        line = bisect_right(lines, start)
+        if self._is_ascii and line < len(lines) and end <= lines[line]:  # as most do
+            begin = lines[line - 1]
+            return Span(self.source, line, start - begin, line, end - begin)
+        return self._between(start, end)
 
     def _between(self, start: int, end: int) -> Span:
         starts = self._line_starts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from tilewright.pto.module import Attribute, Clause, Op, Value
@@ -31,17 +31,19 @@ class Head:
     """The token of its name."""
 
 
-@dataclass(slots=True)
 class Pieces:
     """What has been read of an op so far."""
 
-    operands: list[Value] = field(default_factory=list[Value])
-    places: list[int] = field(default_factory=list[int])
-    clauses: list[Clause] = field(default_factory=list[Clause])
-    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
-    slots: int = 0
-    untyped: list[tuple[Value, int, bool]] = field(default_factory=list[tuple[Value, int, bool]])
-    """Values whose types come after the colon, their tokens, and whether they stand in brackets."""
+    __slots__ = ("attributes", "clauses", "operands", "places", "slots", "untyped")
+
+    def __init__(self, operands: Sequence[Value] = (), attributes: Mapping[str, Attribute] | None = None) -> None:
+        self.operands = [*operands]
+        self.places: list[int] = []
+        self.clauses: list[Clause] = []
+        self.attributes: dict[str, Attribute] = {**attributes} if attributes else {}
+        self.slots = 0
+        self.untyped: list[tuple[Value, int, bool]] = []
+        """Values whose types come after the colon, their tokens, and whether they stand in brackets."""
 
 
 def finished(cursor: Cursor, head: Head, pieces: Pieces, types: list[Type]) -> Op:
@@ -64,7 +66,7 @@ def operands_in(cursor: Cursor, opening: str, closing: str) -> list[Placed]:
 
 def values_of(placed: Sequence[Placed]) -> tuple[Value, ...]:
     """Return the values without their tokens."""
-    return tuple(value for value, _ in placed)
+    return tuple([value for value, _ in placed])
 
 
 def check_each(cursor: Cursor, placed: Sequence[Placed]) -> list[Type]:

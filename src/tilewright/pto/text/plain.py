@@ -22,22 +22,23 @@ _ENDS = (":", "->", "}", "")
 def read_plain(cursor: Cursor, head: Head) -> Op:
     """Return the op whose name the cursor has just passed."""
     pieces = Pieces()
-    if head.form.is_bracketed or (head.form.slots and cursor.token == "["):
+    texts = cursor.tokens.texts
+    if head.form.is_bracketed or (head.form.slots and texts[cursor.at] == "["):
         _bracketed_slots(cursor, head, pieces)
         if cursor.following.startswith("%"):
             cursor.accept(",")
     _read_pieces(cursor, head, pieces)
     types = result_types(cursor, head, pieces)
-    if cursor.token == "{":
+    if texts[cursor.at] == "{":
         _attributes(cursor, pieces)
     return finished(cursor, head, pieces, types)
 
 
 def _read_pieces(cursor: Cursor, head: Head, pieces: Pieces) -> None:
     """Read operands, static tokens, words and attributes up to the types or the next op."""
-    is_first, after_comma = True, False
+    texts, is_first, after_comma = cursor.tokens.texts, True, False
     while True:
-        token = cursor.token
+        token = texts[cursor.at]
         may_follow = is_first or after_comma
         if token[:1] == "%":
             if not may_follow or (is_first and _begins_an_op(cursor, head)):
@@ -52,9 +53,11 @@ def _read_pieces(cursor: Cursor, head: Head, pieces: Pieces) -> None:
             return
         else:
             _slot(cursor, head, pieces)
-        is_first, after_comma = False, cursor.accept(",")
-        if after_comma and cursor.token in _ENDS:
-            raise cursor.unexpected("an operand after `,`")
+        is_first, after_comma = False, texts[cursor.at] == ","
+        if after_comma:
+            cursor.at += 1
+            if texts[cursor.at] in _ENDS:
+                raise cursor.unexpected("an operand after `,`")
 
 
 def _begins_an_op(cursor: Cursor, head: Head) -> bool:
@@ -74,7 +77,7 @@ def _operand(cursor: Cursor, head: Head, pieces: Pieces) -> None:
     pieces.operands.append(value)
     pieces.places.append(at)
     pieces.untyped.append((value, at, False))
-    if cursor.token == "[":
+    if cursor.tokens.texts[cursor.at] == "[":
         _index(cursor, head, pieces, position)
 
 
@@ -184,13 +187,12 @@ def _clause(cursor: Cursor, name: str, word: Word, pieces: Pieces) -> None:
 
 def _typed_values(cursor: Cursor, pieces: Pieces) -> tuple[Value, ...]:
     """Read `(%a, %b {attributes} : T, U)`, or each operand with its own type, `(%a : T, %b : U)`."""
-    placed: list[Placed] = []
-    told = 0
+    texts, placed, told = cursor.tokens.texts, list[Placed](), 0
     cursor.expect("(")
-    while cursor.token.startswith("%") or not placed:
+    while texts[cursor.at][:1] == "%" or not placed:
         placed.append((cursor.value(), cursor.at - 1))
         has_more = cursor.accept(",")
-        if cursor.token == "{":
+        if texts[cursor.at] == "{":
             _attributes(cursor, pieces)
             has_more = False
         if cursor.accept(":"):

@@ -19,8 +19,8 @@ from tilewright.pto.types import I1, Type
 def result_types(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
     """Read the types after the colon and the arrow, and return those of the results."""
     form = head.form
-    if cursor.token == "outs" and form.typing is Typing.RESULT:
-        cursor.at += 1
+    if form.typing is Typing.RESULT:
+        cursor.accept("outs")
     if not cursor.accept(":"):
         return _untold(cursor, head, pieces)
     if form.typing is Typing.EACH:

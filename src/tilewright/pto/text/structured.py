@@ -58,8 +58,9 @@ def new_name(cursor: Cursor) -> str:
 
 def read_op(cursor: Cursor) -> Op:
     """Return the op that stands here."""
-    names = _result_names(cursor) if cursor.token.startswith("%") else ()
-    at, token = cursor.at, cursor.token
+    texts = cursor.tokens.texts
+    names = _result_names(cursor) if texts[cursor.at][:1] == "%" else ()
+    at, token = cursor.at, texts[cursor.at]
     name = NAMES.get(token)
     if name is None:
         return read_generic(cursor, names) if token.startswith('"') and len(token) > 1 else _refuse(cursor)
@@ -90,9 +91,8 @@ def _result_names(cursor: Cursor) -> Names:
             names.append((name, at))
         if not cursor.accept(","):
             break
-    if cursor.token != "=":
+    if not cursor.accept("="):
         raise cursor.unexpected("`=` after the names of results")
-    cursor.at += 1
     return names
 
 

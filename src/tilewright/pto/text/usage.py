@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.pto.text.form import Form, Layout, Slot, Syntax, Typing, Word
 from tilewright.pto.text.kinds import KINDS
+from tilewright.pto.text.phrase import Choice, Part, Phrase, Piece, phrase
 
 _SHORT = {
     "a partition of a tensor view": "partition", "a tensor view or a partition of one": "view",
@@ -26,6 +27,8 @@ def usage(name: str, form: Form) -> str:
     """Return how an op is written; what may be left out stands in brackets."""
     if form.syntax in _STRUCTURED:
         return f"{name} {_STRUCTURED[form.syntax]}"
+    if form.phrase is not None:
+        return f"{name} {_phrase(phrase(form.phrase))}".strip()
     operands = kinds(form.operands)
     if form.index:
         operands = f"{operands}[{kinds(form.words[form.index].kinds)}]" if form.indexed == 0 else operands
@@ -38,6 +41,39 @@ def usage(name: str, form: Form) -> str:
     made = kinds(form.results) or (str(form.implied) if form.implied else "")
     arrow = f"-> {made}" if made and form.typing is not Typing.IMPLIED else ""
     return " ".join(filter(None, [*pieces, arrow]))
+
+
+def _phrase(pieces: Phrase) -> str:
+    """Return a phrase as people read it: its arguments by name."""
+    text = ""
+    for each in pieces:
+        shown = _choice(each) if isinstance(each, Choice) else _piece(each)
+        clings = not isinstance(each, Choice) and (shown[0] in ",)]" or (shown == "(" and text[-1:].isalnum()))
+        clings = clings or (isinstance(each, Piece) and each.part is Part.MARK)
+        text += shown if not text or clings or text[-1] in "([" else f" {shown}"
+    return text
+
+
+def _choice(choice: Choice) -> str:
+    return f"[{' | '.join(map(_phrase, choice.sides))}]"
+
+
+def _piece(piece: Piece) -> str:
+    match piece.part:
+        case Part.OPERAND:
+            return f"%{piece.name}{'...' if piece.is_many else ''}"
+        case Part.WORD:
+            return " or ".join(dict.fromkeys(text for _, text in piece.spelled if text)) or f"<{piece.name}>"
+        case Part.QUOTED:
+            return f'"{piece.name}"'
+        case Part.ATTRIBUTES:
+            return f"{{{', '.join(name for name, _ in piece.attributes)}}}"
+        case Part.TYPES:
+            return "types"
+        case Part.RESULT:
+            return "type"
+        case Part.TEXT | Part.MARK:
+            return piece.name
 
 
 _ELSEWHERE = (Layout.INDEX, Layout.SLOT)

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.errors import NotStaticError, UnknownAttributeError
+from tilewright.errors import UnknownAttributeError
 from tilewright.frontend.names import nearest
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Tracer
@@ -40,10 +40,17 @@ def attribute(t: Tracer, owner: Value, node: ast.Attribute) -> Any:
     value: Any = found[node.attr]
     if isinstance(value, Measure):
         return _measured(t, value, node)
-    if is_sequence(value) and None in value:
-        message = f"`{node.attr}` of {describe(owner)} is only known when the kernel runs"
-        raise t.error(NotStaticError, node, message, help="keep the numbers it was made from under a name")
+    if is_sequence(value):
+        words = zip(("rows", "cols"), value, strict=False)
+        return tuple(_valid(t, owner, word, node) if each is None else each for word, each in words)
     return value
+
+
+def _valid(t: Tracer, tile: Value, word: str, node: ast.Attribute) -> Value:
+    """Return how many rows or columns of a tile are valid, where only the running program knows."""
+    made = t.writer.value(f"pto.tile_valid_{word}", [tile], INDEX, t.span(node))
+    t.writer.never_negative.add(made)
+    return made
 
 
 def _known(owner: Value) -> dict[str, Any]:

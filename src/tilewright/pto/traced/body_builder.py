@@ -43,6 +43,9 @@ class BodyBuilder(Tracer):
         ast.Call: calls.call,
         ast.For: loops.loop,
         ast.FunctionDef: nested.define,
+        ast.GeneratorExp: loops.comprehension,
+        ast.Lambda: nested.lambda_,
+        ast.ListComp: loops.comprehension,
         ast.Return: statements.return_,
         ast.Subscript: launches.item,
         ast.While: loops.repeat,
@@ -106,8 +109,6 @@ _HELP: dict[type[ast.AST], str] = {
     ast.ClassDef: "define classes outside the kernel",
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",
-    ast.Lambda: "write a helper function outside the kernel",
-    ast.ListComp: "write a loop over pto.static_range, or the elements themselves",
     ast.Global: "a kernel writes to memory through pointers, not to Python variables",
     ast.Nonlocal: "a kernel writes to memory through pointers, not to Python variables",
 }

@@ -9,7 +9,7 @@ from tilewright.errors import OperandError, RecursiveCallError, ReturnMismatchEr
 from tilewright.pto.declarations import Marker, PartitionTensorView, Tile
 from tilewright.pto.declared import name_span
 from tilewright.pto.errors import PtoArgumentError
-from tilewright.pto.module import Func, Op, SymbolRef, Value
+from tilewright.pto.module import Enumerated, Func, Op, SymbolRef, Value
 from tilewright.pto.signature import Parameter, Signature
 from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.scalars import as_type
@@ -28,6 +28,8 @@ class Callee(Protocol):
     """The symbol it wants in a module."""
     is_entry: bool
     """Whether it is launched rather than called."""
+    kernel_kind: str | None
+    """The core that runs it, where it says one."""
     signature: Signature
 
 
@@ -77,6 +79,8 @@ def _func(t: Tracer, callee: Callee, names: tuple[str, ...], operands: tuple[Val
     inner = t.of(callee.function, program)
     func = traced(inner, program.symbol(callee.name), dict(zip(names, types, strict=True)))
     func.private = True
+    if callee.kernel_kind is not None:
+        func.attributes = {"pto.kernel_kind": Enumerated("kernel_kind", callee.kernel_kind)}
     program.calling = program.calling[:-1]
     program.funcs[identity, types] = func
     program.kept.append(callee)

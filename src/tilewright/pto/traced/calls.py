@@ -17,17 +17,16 @@ from tilewright.pto.traced import arithmetic, ops
 from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.attributes import Method, address
 from tilewright.pto.traced.callees import Callee, call_function
-from tilewright.pto.traced.handles import is_handle_method
 from tilewright.pto.traced.launches import Launch, LaunchScope, extents_of, launch
 from tilewright.pto.traced.namespace import Operation, Scope
 from tilewright.pto.traced.nested import Nested, call_nested
 from tilewright.pto.traced.scalars import literal
 from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func, simt
 from tilewright.pto.traced.tracer import Tracer, text_of
-from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.traced.values import Handle, describe, is_runtime
 from tilewright.pto.types import Scalar
 
-_STATIC = (*FUNCTIONS, range, sorted, any, all, ptr, gm_ptr, mask_type, vreg_type)
+_STATIC = (*FUNCTIONS, range, sorted, any, all, list, tuple, ptr, gm_ptr, mask_type, vreg_type)
 """What Python computes while a body is traced, on values that it knows."""
 
 
@@ -52,7 +51,7 @@ def call(t: Tracer, node: ast.Call) -> Any:
         return launch(t, callee, given)
     if isinstance(callee, SubKernel | Nested):
         return _sub_kernel(t, callee, given)
-    if is_handle_method(callee):
+    if isinstance(getattr(callee, "__self__", None), Handle):
         return callee(t, given)
     if isinstance(callee, FunctionType) and callee not in _STATIC:
         return _inlined(t, callee, given)

@@ -180,8 +180,8 @@ class SatMode(Word):
 class SplitMode(Word):
     """Along which axis a product is shared out."""
 
-    M = "M"
-    N = "N"
+    M = "split_m"
+    N = "split_n"
 
 
 class PartMode(Word):

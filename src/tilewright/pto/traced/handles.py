@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import Any
 
 from tilewright.errors import ArgumentCountError, OperandError, UnsupportedFeatureError
 from tilewright.pto.module import Clause, Op, Region, Value
@@ -16,12 +15,12 @@ from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.ops import handles
 from tilewright.pto.traced.scalars import as_index, as_number, as_type
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe
+from tilewright.pto.traced.values import Handle, describe
 from tilewright.pto.types import I1, INDEX, Scalar
 
 
 @dataclass(eq=False)
-class LoopHandle:
+class LoopHandle(Handle):
     """A loop that counts when the kernel runs."""
 
     bounds: tuple[Value, Value, Value]
@@ -97,7 +96,7 @@ class BranchSide:
 
 
 @dataclass(eq=False)
-class BranchHandle:
+class BranchHandle(Handle):
     """A branch that is taken when the kernel runs."""
 
     condition: Value
@@ -105,14 +104,20 @@ class BranchHandle:
     else_: BranchSide = field(init=False)
     open: BranchSide | None = None
     """The side that is being traced."""
-    results: dict[str, Value] = field(default_factory=dict[str, Value])
+    named: dict[str, Value] = field(default_factory=dict[str, Value])
+    """What both sides assign, after the branch."""
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """The values that the branch gives, in order."""
+        return tuple(self.named.values())
 
     def __post_init__(self) -> None:
         self.then_, self.else_ = BranchSide(self), BranchSide(self)
 
     def __getattr__(self, name: str) -> Value:
         try:
-            return self.results[name]
+            return self.named[name]
         except KeyError:
             raise AttributeError(name) from None
 
@@ -139,9 +144,8 @@ class BranchHandle:
         for side in sides:
             if names and side.region is not None:
                 side.region.ops.append(Op("scf.yield", tuple(side.assigned[name] for name in names), span=span))
-        self.results = {name: Value(t.writer.fresh(name), self.then_.assigned[name].type, span) for name in names}
-        results = tuple(self.results.values())
-        t.writer.emit(Op("scf.if", (self.condition,), results=results, regions=tuple(regions), span=span))
+        self.named = {name: Value(t.writer.fresh(name), self.then_.assigned[name].type, span) for name in names}
+        t.writer.emit(Op("scf.if", (self.condition,), results=self.results, regions=tuple(regions), span=span))
 
 
 def _shown(side: BranchSide) -> str:
@@ -164,6 +168,21 @@ def _alike(t: Tracer, argument: Argument, start: Value) -> Value:
     return argument.value
 
 
+@handles("yield_")
+def _yield(t: Tracer, given: Arguments) -> None:
+    """End a round, or a side of a branch, with values in order: what a loop carries, `branch.results[0]` and so on."""
+    owner = t.yields_to
+    if not isinstance(owner, LoopHandle | BranchHandle):
+        help = "use it inside `with pto.for_(...)` or a side of `with pto.if_(...)`"
+        raise t.error(UnsupportedFeatureError, given.node, "nothing here takes what is yielded", help=help)
+    names = list(owner.starts) if isinstance(owner, LoopHandle) else [f"_{n}" for n in range(len(given.args))]
+    if given.kwargs or len(names) != len(given.args):
+        message = f"{len(names)} values are carried here, and {len(given.args)} yielded"
+        raise t.error(ArgumentCountError, given.node, message, help=f"pto.yield_({', '.join(names)})")
+    named = Arguments(given.name, given.node, given.word, [], dict(zip(names, given.args, strict=True)))
+    owner.update(t, named) if isinstance(owner, LoopHandle) else owner.assign(t, named)
+
+
 @handles("for_")
 def _for(t: Tracer, given: Arguments) -> LoopHandle:
     bound = given.bind(t, "start", "stop", optional=("step",))
@@ -178,8 +197,3 @@ def _for(t: Tracer, given: Arguments) -> LoopHandle:
 def _if(t: Tracer, given: Arguments) -> BranchHandle:
     condition = given.bind(t, "condition")["condition"]
     return BranchHandle(as_type(t, condition.value, I1, condition.node))
-
-
-def is_handle_method(callee: Any) -> bool:
-    """Return whether something called is a method of a handle, which takes the tracer and its arguments."""
-    return isinstance(getattr(callee, "__self__", None), LoopHandle | BranchHandle)

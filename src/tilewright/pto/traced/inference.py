@@ -6,6 +6,7 @@ number that goes with its elements, `i` a count. What a letter leaves open, the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ from tilewright.pto.module import Value
 from tilewright.pto.op import Declaration
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.kinds import KINDS, rows_for, signature
-from tilewright.pto.types import ALIGN, INDEX, SCALARS, Mask, Ptr, Scalar, TileBuf, Type, VReg
+from tilewright.pto.types import ALIGN, INDEX, SCALARS, Mask, Opaque, Ptr, Scalar, TileBuf, Type, VReg
 
 
 def letters_of(text: str, values: Sequence[object]) -> str:
@@ -50,7 +51,7 @@ class Inference:
         tiles = [type.element for type in self.types if isinstance(type, TileBuf)]
         if tiles:
             return tiles[0 if self.declared.is_by_source else -1]
-        of = (type.element for type in self.types if isinstance(type, (VReg, Ptr)))
+        of = (element for type in self.types if (element := _held(type)) is not None)
         return next(of, None) or self.dtype
 
     @property
@@ -113,6 +114,17 @@ class Inference:
         pointed = (type.element for type in self.types if isinstance(type, Ptr))
         spread = (type for type in self.types if isinstance(type, Scalar))
         return self.dtype or next(pointed, None) or next(spread, None)
+
+
+_ARRAY = re.compile(r"!pto\.local_array<(?:\d+x)+(\w+)>")
+
+
+def _held(type: Type) -> Scalar | None:
+    """Return the elements of a register, of memory, or of a local array."""
+    if isinstance(type, VReg | Ptr):
+        return type.element
+    array = _ARRAY.fullmatch(type.text) if isinstance(type, Opaque) else None
+    return None if array is None else SCALARS.get(array[1])
 
 
 def _resized(element: Scalar, bits: int) -> Scalar | None:

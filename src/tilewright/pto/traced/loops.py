@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from tilewright.errors import OperandError, PlainRangeError, UnsupportedFeatureError
+from tilewright.errors import NotStaticError, OperandError, PlainRangeError, UnsupportedFeatureError
 from tilewright.frontend.walk.bindings import Binding, ended
 from tilewright.frontend.walk.statements import bind_target, check_else
 from tilewright.pto.module import Clause, Op, Value
@@ -16,7 +16,7 @@ from tilewright.pto.traced.liveness import read_in
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.scalars import as_index
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe, is_sequence
+from tilewright.pto.traced.values import describe, is_runtime, is_sequence
 from tilewright.pto.types import INDEX
 
 MOST_UNROLLED = 4096
@@ -28,20 +28,51 @@ def loop(t: Tracer, node: ast.For) -> None:
     check_else(t, node)
     if isinstance(node.iter, ast.Call) and t.evaluate(node.iter.func) is builtins.range:
         return _counted(t, node, node.iter)
-    items = t.evaluate(node.iter)
+    _unrolled(t, node, _items(t, node.iter))
+
+
+def _items(t: Tracer, node: ast.expr) -> Sequence[object]:
+    """Return what is known now to loop over."""
+    items = t.evaluate(node)
     items = items.items if isinstance(items, StaticRange) else items
-    if is_sequence(items) or isinstance(items, range):
-        return _unrolled(t, node, items)
-    help = "write `for i in range(...)`; pto.static_range and tuples are unrolled"
-    raise t.error(PlainRangeError, node.iter, f"a loop cannot run over {describe(items)}", help=help)
-
-
-def _unrolled(t: Tracer, node: ast.For, items: Sequence[object]) -> None:
-    """Trace the body once for each item; UnsupportedFeatureError for more items than anybody wants written out."""
+    if not is_sequence(items) and not isinstance(items, range):
+        help = "write `for i in range(...)`; pto.static_range and tuples are unrolled"
+        raise t.error(PlainRangeError, node, f"a loop cannot run over {describe(items)}", help=help)
     if len(items) > MOST_UNROLLED:
         help = "write `for i in range(...)`, which counts when the kernel runs"
         message = f"a loop over {len(items)} items cannot be unrolled"
-        raise t.error(UnsupportedFeatureError, node.iter, message, help=help)
+        raise t.error(UnsupportedFeatureError, node, message, help=help)
+    return items
+
+
+def comprehension(t: Tracer, node: ast.ListComp | ast.GeneratorExp) -> tuple[object, ...]:
+    """Return the items of a comprehension, each traced now; what it names ends with it."""
+    before = dict(t.names)
+    found = tuple(_comprehended(t, node.elt, node.generators))
+    t.names = before
+    return found
+
+
+def _comprehended(t: Tracer, item: ast.expr, over: Sequence[ast.comprehension]) -> Iterator[object]:
+    if not over:
+        yield t.evaluate(item)
+        return
+    for each in _items(t, over[0].iter):
+        bind_target(t, over[0].target, each, over[0].iter)
+        if all(_holds(t, choice) for choice in over[0].ifs):
+            yield from _comprehended(t, item, over[1:])
+
+
+def _holds(t: Tracer, node: ast.expr) -> bool:
+    choice = t.evaluate(node)
+    if is_runtime(choice):
+        message = f"this chooses now, and {describe(choice)} is only known when the kernel runs"
+        raise t.error(NotStaticError, node, message, help="write a loop with an `if`")
+    return bool(choice)
+
+
+def _unrolled(t: Tracer, node: ast.For, items: Sequence[object]) -> None:
+    """Trace the body once for each item."""
     for item in items:
         if t.returned is None:
             bind_target(t, node.target, item, node.iter)

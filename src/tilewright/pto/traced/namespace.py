@@ -21,7 +21,7 @@ DIRECTIVES = (
     *("static_range", "get_tid", "get_block_dim", "get_grid_dim", "get_op_attr"),
     *("vands", "vors", "vxors", "vrec", "vrsqrt"),
     *("chistv2", "sprsts", "vmi", "yield_", "struct_type", "declare_struct", "struct_get", "struct_set", "Vec"),
-    "alloc_buffer",
+    *("alloc_buffer", "tile_type", "pipe.bidirectional", "pipe.c2v", "pipe.v2c"),
     *(f"simt_allreduce_{word}" for word in ("sum", "max", "min")),
     *(f"scalar.{word}" for word in ("abs", "addi", "exp", "index_cast", "load", "log", "max", "min", "muli")),
     *(f"scalar.{word}" for word in ("select", "sqrt", "store", "subi")),
@@ -100,7 +100,7 @@ class Operations:
         return f"pto.{self._prefix}"
 
 
-tile, section, sync, scalar = map(Operations, ("tile", "section", "sync", "scalar"))
+tile, section, sync, scalar, comm, pipe = map(Operations, ("tile", "section", "sync", "scalar", "comm", "pipe"))
 
 
 _SPELLED = (Syntax.PLAIN, Syntax.REGION, Syntax.FREE)

@@ -30,15 +30,26 @@ def define(t: Tracer, node: ast.FunctionDef) -> None:
     if len(kinds) > 1 or not isinstance(kinds[0], SubKernelKind):
         help = "pto.simd, pto.cube, pto.tileop, pto.simt and pto.func decorate functions inside a kernel"
         raise t.error(UnsupportedFeatureError, node.decorator_list[0], "this decorates no function here", help=help)
-    args = node.args
+    t.names[node.name] = Binding(_nested(t, node, kinds[0], node), t.span(node))
+
+
+def lambda_(t: Tracer, node: ast.Lambda) -> Nested:
+    """Return the function that a lambda is."""
+    returned = ast.copy_location(ast.Return(node.body), node.body)
+    body = ast.FunctionDef("<lambda>", node.args, [returned], [])
+    return _nested(t, ast.copy_location(body, node), func, node)
+
+
+def _nested(t: Tracer, function: ast.FunctionDef, kind: SubKernelKind, node: ast.AST) -> Nested:
+    args = function.args
     if args.vararg is not None or args.kwarg is not None:
-        message = f"`{node.name}` takes any number of arguments"
+        message = f"`{function.name}` takes any number of arguments"
         raise t.error(ArgumentCountError, node, message, help="write each parameter out")
     named = [arg.arg for arg in (*args.posonlyargs, *args.args)]
     pairs = [*zip(named[len(named) - len(args.defaults) :], args.defaults, strict=True)]
     pairs += [(arg.arg, value) for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value]
     defaults = {name: t.evaluate(value) for name, value in pairs}
-    t.names[node.name] = Binding(Nested(node, kinds[0], defaults, t), t.span(node))
+    return Nested(function, kind, defaults, t)
 
 
 def call_nested(t: Tracer, callee: Nested, given: Arguments) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError, UnsupportedFeatureError
+from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError
 from tilewright.frontend.names import nearest
 from tilewright.pto.module import Attribute, Clause, Enumerated, Op, Value
 from tilewright.pto.ops.registry import OPS
@@ -20,6 +20,7 @@ from tilewright.pto.text.kinds import KINDS, fits, shown, signature
 from tilewright.pto.traced.arguments import Argument, Arguments, listed, scalar_type
 from tilewright.pto.traced.inference import Inference, could_be, letters_of
 from tilewright.pto.traced.namespace import Operation, Scope
+from tilewright.pto.traced.phrases import emit_phrase
 from tilewright.pto.traced.scalars import as_integer, constant, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
@@ -49,10 +50,7 @@ def call(t: Tracer, operation: Operation, given: Arguments) -> Any:
     if form.syntax is Syntax.REGION:
         given.bind(t)
         return Scope(operation.op)
-    if form.syntax is Syntax.FREE:
-        message = f"`{given.name}` is an op of PTO text, and bodies have no words for it yet"
-        raise t.error(UnsupportedFeatureError, given.node, message, help="write a kernel with `source=` that uses it")
-    return emit(t, operation.op, given)
+    return emit_phrase(t, operation.op, given) if form.syntax is Syntax.FREE else emit(t, operation.op, given)
 
 
 def emit(t: Tracer, name: str, given: Arguments, more: tuple[Type, ...] = ()) -> Any:

@@ -78,5 +78,12 @@ def is_resized(t: Tracer, made: ast.expr) -> bool:
     statements = [each for each in ast.walk(t.captured.node) if isinstance(each, ast.Assign)]
     targets = [target for each in statements for target in each.targets if isinstance(target, ast.Attribute)]
     resized = {ast.unparse(target.value) for target in targets if target.attr == "valid_shape"}
-    bound = [target for each in statements if each.value is made for target in each.targets]
-    return any(ast.unparse(target) in resized for target in bound)
+    bound = [pair for each in statements for target in each.targets for pair in _pairs(target, each.value)]
+    return any(value is made and ast.unparse(target) in resized for target, value in bound)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return what an assignment binds to what, one by one."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return [pair for a, b in zip(target.elts, value.elts, strict=True) for pair in _pairs(a, b)]
+    return [(target, value)]

@@ -14,7 +14,7 @@ from tilewright.pto.traced.launches import LaunchScope, launch_region
 from tilewright.pto.traced.liveness import assigned_in
 from tilewright.pto.traced.namespace import Scope
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.traced.values import Handle, describe, is_runtime
 
 
 def with_(t: Tracer, node: ast.With) -> None:
@@ -26,7 +26,7 @@ def with_(t: Tracer, node: ast.With) -> None:
     opened = t.evaluate(item.context_expr)
     if isinstance(opened, LoopHandle):
         _name(t, item, opened.opened(t, node))
-        opened.closed(t, _region(t, node, opened.arguments), node)
+        opened.closed(t, _region(t, node, opened.arguments, opened), node)
     elif isinstance(opened, BranchHandle):
         _name(t, item, opened)
         t.execute(node.body)
@@ -37,7 +37,7 @@ def with_(t: Tracer, node: ast.With) -> None:
         raise _no_scope(t, item, opened)
     elif isinstance(opened, BranchSide):
         opened.owner.open = opened
-        opened.region = _region(t, node)
+        opened.region = _region(t, node, yields_to=opened.owner)
         opened.owner.open = None
     else:
         t.writer.emit(Op(opened.op, regions=(_region(t, node),), span=t.span(item.context_expr)))
@@ -56,12 +56,14 @@ def _name(t: Tracer, item: ast.withitem, value: object) -> None:
         bind_target(t, item.optional_vars, value, item.context_expr)
 
 
-def _region(t: Tracer, node: ast.With, arguments: Sequence[Value] = ()) -> Region:
+def _region(t: Tracer, node: ast.With, arguments: Sequence[Value] = (), yields_to: Handle | None = None) -> Region:
     """Trace a region; what it binds ends with it."""
-    before = dict(t.names)
+    before, outer = dict(t.names), t.yields_to
     t.region_depth += 1
+    t.yields_to = yields_to
     with t.writer.region(tuple(arguments)) as region:
         t.execute(node.body)
+    t.yields_to = outer
     t.region_depth -= 1
     for name in assigned_in(node.body):
         binding = t.names.get(name)

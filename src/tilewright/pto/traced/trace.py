@@ -9,13 +9,13 @@ from types import FunctionType
 from tilewright.errors import KernelError
 from tilewright.frontend.names import Resolver
 from tilewright.pto.module import Attribute, Enumerated, Module
-from tilewright.pto.traced import directives, handles, scalar_module, simt, vectors, views
+from tilewright.pto.traced import directives, handles, pipes, scalar_module, simt, structs, vectors, views
 from tilewright.pto.traced.body_builder import BodyBuilder
 from tilewright.pto.traced.callees import traced
 from tilewright.pto.traced.tracer import Program
 from tilewright.pto.types import Type
 
-HANDLERS = (directives, handles, scalar_module, simt, vectors, views)
+HANDLERS = (directives, handles, pipes, scalar_module, simt, structs, vectors, views)
 """The files that say what calls mean whose form does not."""
 
 

@@ -15,7 +15,7 @@ from tilewright.frontend.walk.bindings import Binding
 from tilewright.frontend.walk.walker import Walker
 from tilewright.pto.module import Func, Value
 from tilewright.pto.traced.liveness import closed_over, read_after
-from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.traced.values import Handle, describe, is_runtime
 from tilewright.pto.traced.writer import Writer
 from tilewright.source import Span
 
@@ -75,6 +75,8 @@ class Tracer(Walker):
     """How many run-time branches and loops the statement at hand lies in, within its own function."""
     returned: Returned | None = None
     """The `return` that was reached, if one was."""
+    yields_to: Handle | None = None
+    """The loop or branch that the statement at hand lies in, where it is one that is named."""
 
     runtime: ClassVar[type] = Value
     listed: ClassVar[Callable[[Sequence[Any]], tuple[Any, ...]]] = tuple  # bodies do not tell lists and tuples apart

@@ -14,6 +14,10 @@ from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import F32, I1, INDEX, Scalar, Type
 
 
+class Handle:
+    """Something a body holds whose methods are called with the tracer and their arguments."""
+
+
 def is_sequence(value: object) -> TypeGuard[Sequence[object]]:
     """Return whether a value has parts: a tuple, or a list, which bodies do not tell apart."""
     return isinstance(value, (tuple, list))

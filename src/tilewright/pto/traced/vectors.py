@@ -84,15 +84,8 @@ def _attribute(t: Tracer, given: Arguments) -> Any:
     "chistv2",
     "sprsts",
     "vmi",
-    "yield_",
-    "struct_type",
-    "declare_struct",
-    "struct_get",
-    "struct_set",
-    "alloc_buffer",
     "Vec",
 )
 def _refused(t: Tracer, given: Arguments) -> Any:
-    help = {"yield_": "name what is handed on: loop.update(name=...), branch.assign(name=...)"}
-    instead = help.get(given.word, "keep numbers in variables, tiles or memory")
-    raise t.error(UnsupportedFeatureError, given.node, f"there is no `{given.name}` here", help=instead)
+    help = "keep numbers in variables, tiles or memory"
+    raise t.error(UnsupportedFeatureError, given.node, f"there is no `{given.name}` here", help=help)

@@ -94,13 +94,33 @@ _LAYOUTS = ("blayout", "slayout", "fractal", "pad", "compact")
 _VALID = ("valid_shape", "valid_row", "valid_col")
 
 
+@handles("tile_type")
+def _tile_type(t: Tracer, given: Arguments) -> TileBuf:
+    """Return the type of a tile; `valid_shape` has None for what only the running program knows."""
+    bound = given.bind(t, "shape", "dtype", optional=(*_PLACES, "valid_shape", *_LAYOUTS))
+    type_ = _tile(t, bound)
+    if "valid_shape" not in bound:
+        return type_
+    parts = listed(bound["valid_shape"])
+    _check_rank(t, bound["valid_shape"], parts, len(listed(bound["shape"])))
+    pairs = zip(parts, (type_.rows, type_.cols)[-len(parts) :], strict=True)
+    extents = [None if part.value is None else _within(t, part, full) for part, full in pairs]
+    rows, cols = (1, *extents)[-2:]
+    return replace(type_, valid_rows=rows, valid_cols=cols)
+
+
+def _tile(t: Tracer, bound: dict[str, Argument]) -> TileBuf:
+    """Return a tile type as keywords describe it, all of it valid."""
+    space = _space(t, bound.get("memory_space") or bound.get("loc"))
+    rows, cols = _shape(t, bound["shape"])
+    whole = TileBuf(space, scalar_type(t, bound["dtype"]), rows, cols, rows, cols)
+    return _laid_out(t, _boxed(whole, t.program.target), bound)
+
+
 @handles("alloc_tile")
 def _alloc_tile(t: Tracer, given: Arguments) -> Value:
     bound = given.bind(t, "shape", "dtype", optional=(*_PLACES, *_VALID, "addr", *_LAYOUTS))
-    space = _space(t, bound.get("memory_space") or bound.get("loc"))
-    rows, cols = _shape(t, bound["shape"])
-    element = scalar_type(t, bound["dtype"])
-    type_ = _laid_out(t, _boxed(TileBuf(space, element, rows, cols, rows, cols), t.program.target), bound)
+    type_ = _tile(t, bound)
     clauses: list[Clause] = []
     if "addr" in bound:
         clauses.append(Clause("addr", (as_integer(t, bound["addr"].value, I64, bound["addr"].node),)))

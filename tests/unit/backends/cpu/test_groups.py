@@ -201,7 +201,11 @@ def test_narrow_elements_are_converted_together_and_go_past_the_caches(dtype: st
     program.check(x, out)
     code = code_of(program)
     assert ("nontemporal" in code or host().vector_bits < 256) and ".sat." not in code
-    assert dtype != "BF16" or code.count("fcmp uno") == len(re.findall(r"store <\d+ x i16>", code))  # rounded once
+    converted = sum(int(count) for count in re.findall(r"store <(\d+) x i\d+>", code))
+    lanes = host().vector_bits // 32
+    assert dtype == "FP16" or code.count("fcmp uno") * lanes == converted  # looked at once, for NaN
+    streamed = {int(count) for count in re.findall(r"store <(\d+) x \w+>.*nontemporal", code)}
+    assert streamed <= {host().vector_bits // (8 * out.itemsize)}  # and stored in whole vectors
 
 
 def test_a_row_of_a_few_vectors_has_no_loop_of_its_own() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,26 +16,6 @@ from ops.launched import launched
 from unit.backends.cpu.running import floats, kernel, native
 
 from tilewright.errors import ExecutionError, UnsupportedFeatureError
-
-LIMITED = """
-import resource, sys
-sys.path[:0] = {path!r}
-import numpy as np
-from unit.backends.cpu.test_heap import text_of
-from unit.backends.cpu.running import native
-from tilewright.errors import ExecutionError
-
-large = native(text_of({name!r}))
-large.run([2, np.zeros((64, 4), np.float32)])
-size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size + (256 << 20),) * 2)
-out = np.zeros((64, 4), np.float32)
-try:
-    large.run([1 << 30, out])
-except ExecutionError as error:
-    print(error.place.line, error.message)
-large.check(2, np.zeros((64, 4), np.float32))
-"""
 
 START = """
 @pl.program
@@ -79,23 +63,7 @@ def text_of(name: str) -> str:
     return START + PROGRAMS[name]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_tensor_that_there_is_no_memory_for_is_an_error_at_its_line(name: str) -> None:
-    code = LIMITED.format(path=sys.path, name=name)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert (run.stderr, run.returncode) == ("", 0)
-    marked = [number for number, line in enumerate(text_of(name).splitlines(), 2) if line.endswith("here")]
-    assert run.stdout == f"{marked[-1]} there is no memory for this tensor\n"
-
-
 TILES = """
-import resource, sys
-sys.path[:0] = {path!r}
-import numpy as np
-from unit.backends.cpu.running import native
-from tilewright.errors import ExecutionError
-
-large = native('''
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)
@@ -106,22 +74,71 @@ class P:
                 t = pl.tile.write(t, [i, 0], 1.0)
                 out = pl.store(pl.slice(t, [1, 4], [i, 0]), [i, 0], out)
         return out
-''')
-size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size + (256 << 20),) * 2)
-try:
-    large.run([np.zeros((64, 4), np.float32)])
-except ExecutionError as error:
-    print(error.place.line, error.message)
 """
 
 
-@pytest.mark.parametrize(("loop", "line"), [("pl.range", 6), ("pl.parallel", 7)])
-def test_tiles_that_there_is_no_memory_for_are_an_error_of_their_kernel(loop: str, line: int) -> None:
-    code = TILES.format(path=sys.path, loop=loop)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+def limited() -> None:
+    """Run as a script: print what each program says where there is little memory, in a child of its own."""
+    for run in (*(partial(_tensor, name) for name in PROGRAMS), *(partial(_tiles, loop) for loop in LINES)):
+        if not (child := os.fork()):
+            run()
+            sys.stdout.flush()
+            os._exit(0)
+        os.waitpid(child, 0)
+
+
+def _tensor(name: str) -> None:
+    large = native(text_of(name))
+    large.run([2, np.zeros((64, 4), np.float32)])
+    _starve()
+    _tell(name, lambda: large.run([1 << 30, np.zeros((64, 4), np.float32)]))
+    large.check(2, np.zeros((64, 4), np.float32))
+    print(name, "is right afterwards")
+
+
+def _tiles(loop: str) -> None:
+    large = native(TILES.format(loop=loop))
+    _starve()
+    _tell(loop, lambda: large.run([np.zeros((64, 4), np.float32)]))
+
+
+def _starve() -> None:
+    """Let this process have little more memory than it has."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    most = size + (256 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _tell(name: str, run: Callable[[], object]) -> None:
+    try:
+        run()
+    except ExecutionError as error:
+        print(name, error.place.line, error.message)
+
+
+@pytest.fixture(scope="module")
+def told() -> list[str]:
+    """What programs say where there is little memory."""
+    code = f"import sys; sys.path[:0] = {sys.path!r}; from unit.backends.cpu.test_heap import limited; limited()"
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=240)
     assert (run.stderr, run.returncode) == ("", 0)
-    assert run.stdout == f"{line} there is no memory for the tiles of this kernel\n"
+    return run.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_tensor_that_there_is_no_memory_for_is_an_error_at_its_line(told: list[str], name: str) -> None:
+    marked = [number for number, line in enumerate(text_of(name).splitlines(), 2) if line.endswith("here")]
+    assert f"{name} {marked[-1]} there is no memory for this tensor" in told
+    assert f"{name} is right afterwards" in told
+
+
+LINES = {"pl.range": 6, "pl.parallel": 7}
+
+
+@pytest.mark.parametrize("loop", LINES)
+def test_tiles_that_there_is_no_memory_for_are_an_error_of_their_kernel(told: list[str], loop: str) -> None:
+    assert f"{loop} {LINES[loop]} there is no memory for the tiles of this kernel" in told
 
 
 def test_a_size_that_is_no_number_of_bytes_is_too_large_too() -> None:

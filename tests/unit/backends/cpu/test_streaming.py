@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ops.launched import launched
-from unit.backends.cpu.running import Array, native
+from unit.backends.cpu.running import Array, Native, kernel, native
 
+import tilewright.language as pl
 from tilewright.backends.cpu.compute import streaming
 from tilewright.core.region import whole
 from tilewright.interpret.machine import run
@@ -59,3 +60,99 @@ def test_what_passes_the_caches_is_what_is_stored(monkeypatch: pytest.MonkeyPatc
         run(program.program, program.name, [whole(x), whole(index), n, whole(expected)])
         launched(program.native, program.name, [x, index, n, out])
         np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+def streamed(monkeypatch: pytest.MonkeyPatch, parameters: str, *body: str) -> Native:
+    """Return a kernel that takes every tensor for a large one."""
+    monkeypatch.setattr(streaming, "STREAMED", 0)
+    return kernel(parameters, *body)
+
+
+def check_placed(program: Native, x: Array, out: Array) -> None:
+    """Fail unless a kernel leaves the interpreter's result, in an output that begins with a line, and behind one."""
+    for offset in (0, out.itemsize):
+        expected, found = placed(out, offset), placed(out, offset)
+        run(program.program, program.name, [whole(x), whole(expected)])
+        launched(program.native, program.name, [x, found])
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.skipif(host().vector_bits < 512, reason="a line takes several vectors")
+@pytest.mark.parametrize("dtype", ["FP32", "INT32", "FP64", "BF16", "INT8"])
+@pytest.mark.parametrize("shape", [(32, 64), (48, 48), (33, 70), (16, 16), (5, 3)], ids=str)
+def test_a_transposed_tile_goes_past_the_caches(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, shape: tuple[int, int]
+) -> None:
+    rows, columns = shape
+    program = streamed(
+        monkeypatch,
+        f"x: pl.Tensor[[128, 128], pl.{dtype}], out: pl.InOut[pl.Tensor[[128, 128], pl.{dtype}]]",
+        f"for r in pl.range(0, 128, {rows}):",
+        f"    for c in pl.range(0, 128, {columns}):",
+        f"        out = pl.store(pl.load(x, [r, c], [{rows}, {columns}]).T, [c, r], out)",
+    )
+    assert ("nontemporal" in program.native.code.texts["llvm"]()) == (dtype in ("FP32", "INT32", "FP64"))
+    x = (np.random.default_rng(1).standard_normal((128, 128)) * 50).astype(getattr(pl, dtype).numpy)
+    check_placed(program, x, np.ones_like(x))
+
+
+@pytest.mark.skipif(host().vector_bits < 256, reason="narrow vectors are stored plainly")
+@pytest.mark.parametrize("dtype", ["FP32", "FP16", "BF16", "INT16", "INT8"])
+@pytest.mark.parametrize("columns", [64, 128, 192, 320])
+def test_narrow_rows_are_put_together_to_lines(monkeypatch: pytest.MonkeyPatch, dtype: str, columns: int) -> None:
+    program = streamed(
+        monkeypatch,
+        f"x: pl.Tensor[[5, {columns}], pl.FP32], out: pl.InOut[pl.Tensor[[5, {columns}], pl.{dtype}]]",
+        f"t = pl.load(x, [0, 0], [5, {columns}])",
+        "t = pl.clamp(t - pl.row_max(t), -100.0, 100.0)",
+        f"out = pl.store(pl.cast(t, pl.{dtype}), [0, 0], out)",
+    )
+    assert "nontemporal" in program.native.code.texts["llvm"]()
+    x = np.random.default_rng(2).standard_normal((5, columns)).astype(np.float32) * 30
+    check_placed(program, x, np.ones((5, columns), getattr(pl, dtype).numpy))
+
+
+@pytest.mark.skipif(host().vector_bits < 256, reason="narrow vectors are stored plainly")
+def test_both_halves_of_a_row_go_past_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = streamed(
+        monkeypatch,
+        "x: pl.Tensor[[8, 128], pl.FP32], out: pl.InOut[pl.Tensor[[8, 128], pl.FP32]]",
+        "a, b = pl.load(x, [0, 0], [8, 64]), pl.load(x, [0, 64], [8, 64])",
+        "out = pl.store(a - b, [0, 0], out)",
+        "out = pl.store(a + b, [0, 64], out)",
+    )
+    code = program.native.code.texts["llvm"]()
+    assert code.count("!nontemporal") >= 2 * 64 // (host().vector_bits // 32)
+    x = np.random.default_rng(3).standard_normal((8, 128)).astype(np.float32)
+    check_placed(program, x, np.ones_like(x))
+
+
+def test_rows_that_are_only_read_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "out = pl.store(pl.row_sum(pl.load(x, [0, 0], [64, 256])), [0, 0], out)"
+    parameters = "x: pl.Tensor[[64, 256], pl.FP32], out: pl.Out[pl.Tensor[[64, 1], pl.FP32]]"
+    assert "prefetch" not in kernel(parameters, body).native.code.texts["llvm"]()
+    assert "prefetch" in streamed(monkeypatch, parameters, body).native.code.texts["llvm"]()
+
+
+WINDOWS = """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[{size}], pl.FP32], out: pl.InOut[pl.Tensor[[{size}], pl.FP32]]):
+        for i in pl.parallel({size} // 512):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                come = pl.tensor.as_strided(x, [8, 64], [64, 1], i * 2048, dtype=pl.FP32)
+                go = pl.tensor.as_strided(out, [8, 64], [64, 1], i * 2048, dtype=pl.FP32)
+                pl.store(pl.exp(pl.load(come, [0, 0], [8, 64])), [0, 0], go)
+"""
+
+
+@pytest.mark.skipif(host().vector_bits < 256, reason="narrow vectors are stored plainly")
+@pytest.mark.parametrize("size", [512, 4096])
+def test_windows_pass_the_caches_where_their_memory_is_large(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(streaming, "STREAMED", 8192)
+    program = native(WINDOWS.format(size=size))
+    assert bool(program.native.code.texts["llvm"]().count("!nontemporal")) == (size * 4 >= 8192)
+    x, out = np.linspace(-1, 1, size, dtype=np.float32), placed(np.zeros(size, np.float32), 0)
+    launched(program.native, program.name, [x, out])
+    np.testing.assert_allclose(out, np.exp(x), rtol=1e-6)

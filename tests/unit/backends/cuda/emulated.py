@@ -15,6 +15,7 @@ import numpy
 from unit.backends.cuda.emulated_memory import APART, Memory, numpy_type, pointed, typed
 from unit.backends.cuda.written import written
 
+from tilewright.backends.cuda.ttir.control import HIDDEN
 from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.core.program import Function
 
@@ -66,7 +67,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "shrsi": lambda a, n: _shift(a, n, np.right_shift, a >> (a.dtype.itemsize * 8 - 1)),
     "shrui": lambda a, n: _shift(a, n, lambda x, c: (unsigned(x) >> unsigned(c)).view(x.dtype), 0),
     "remsi": np.fmod, "divsi": lambda a, b: (a - np.fmod(a, b)) // b, "remui": np.fmod, "divui": np.floor_divide,
-    "exp": np.exp, "exp2": np.exp2, "absf": np.abs,
+    "exp": np.exp, "exp2": np.exp2, "absf": np.abs, "precise_sqrt": np.sqrt,
 }  # fmt: skip
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
@@ -78,6 +79,13 @@ ATOMIC: dict[str, Callable[[Any, Any], Any]] = {
 ROUNDED: dict[str, Callable[[Any], Any]] = {
     "__nv_truncf": np.trunc, "__nv_rintf": np.rint, "__nv_roundf": lambda x: np.trunc(x + np.copysign(0.5, x)),
 }  # fmt: skip
+
+
+def saturated(x: Any, dtype: Any) -> Any:
+    """Return floats as integers of 32 or 64 bits, as the GPU cuts them: the nearest there is, by the bits they have."""
+    limits = np.iinfo(dtype)
+    cut = np.trunc(np.where(np.isnan(x), 0, x).astype(np.longdouble))
+    return np.clip(cut, limits.min, limits.max).astype(dtype).view(f"i{dtype.itemsize}")
 
 
 class Operations:
@@ -106,11 +114,6 @@ class Operations:
         dtype = numpy_type(typed(to)[1])
         if kind == "trunci" and dtype == np.bool_:
             return (x & 1).astype(np.bool_)
-        if kind == "fptosi":
-            limits = np.iinfo(dtype)
-            return np.where(np.isnan(x), 0, np.clip(np.trunc(x.astype(np.float64)), limits.min, limits.max)).astype(
-                dtype
-            )
         return (unsigned(x) if kind in ("extui", "uitofp") else x).astype(dtype)
 
     def _arith_constant(self, line: Line, text: str) -> list[Value]:
@@ -195,6 +198,13 @@ class Operations:
     def _tt_extern_elementwise(self, line: Line, text: str) -> list[Value]:
         symbol = text.partition('symbol = "')[2].partition('"')[0]
         return [ROUNDED[symbol](*self.named(text.partition(" {")[0])).astype(np.float32)]
+
+    def _tt_elementwise_inline_asm(self, line: Line, text: str) -> list[Value]:
+        given = self.named(text.partition("} ")[2].partition(" : ")[0])
+        if found := re.search(r'"cvt\.rzi\.([su])(32|64)\.f(?:32|64) \$0, \$1;"', text):
+            return [saturated(given[0], np.dtype(f"{'i' if found[1] == 's' else 'u'}{int(found[2]) // 8}"))]
+        assert f'"{HIDDEN}"' in text
+        return given
 
     def _tt_addptr(self, line: Line, text: str) -> list[Value]:
         start, apart = self.named(text.partition(" : ")[0])

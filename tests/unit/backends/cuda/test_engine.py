@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ops.kernels import inout, kernel
 from ops.test_every_op import example, title
 from unit.backends.cuda.test_numbers_of_texts import REPEATED
 from unit.backends.cuda.test_texts import add, matmul, ones
@@ -102,6 +103,16 @@ def test_loops_that_look_keep_their_tiles_in_registers() -> None:
     (found,) = written(REPEATED).kernels
     (binary,) = compiled([Job(90, found.tries(90, is_aligned=True))])
     assert binary.texts["ttir"].count("scf.while") == 2
+
+
+def test_what_is_in_a_loop_without_turns_is_compiled() -> None:
+    never = kernel(
+        "turn = 0\nwhile turn < 0:\n"
+        "    a = pl.store(pl.load(a, [0, 0], [8, 8]) + 1.0, [turn, 0], a)\n    turn = turn + 1",
+        a=inout(pl.FP32, 8, 8),
+    )
+    (found,) = written(never).kernels
+    assert compiled([Job(90, found.tries(90, is_aligned=True))])[0].cubin
 
 
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:

@@ -179,6 +179,22 @@ def test_parts_of_a_row_are_loaded_a_turn_ahead() -> None:
         assert_same(got, want)
 
 
+def test_what_all_rows_have_in_common_is_loaded_before_a_row_is_folded() -> None:
+    function = kernel(
+        "t = pl.load(x, [1, 0], [1, 4096])\nt = pl.row_expand_sub(t, pl.row_sum(t) * 0.000244140625)\n"
+        "t = pl.row_expand_mul(t, pl.rsqrt(pl.row_sum(t * t) + 1.0))\n"
+        "out = pl.store(t * pl.load(w, [0, 0], [1, 4096]) + pl.load(w, [1, 0], [1, 4096]), [0, 0], out)",
+        x=tensor(pl.FP32, 2, 4096), w=tensor(pl.FP32, 2, 4096), out=inout(pl.FP32, 1, 4096),
+    )  # fmt: skip
+    (found,) = written(function).kernels
+    before, _, behind = found.aligned.partition('"tt.reduce"')
+    assert [before.count("tt.load"), behind.count("tt.load")] == [3, 1] and found.schedule.warps == 4
+    rng = np.random.default_rng(6)
+    x, w = (rng.normal(size=(2, 4096)).astype(np.float32) for _ in range(2))
+    for got, want in held(function, [x, w, np.zeros((1, 4096), np.float32)]):
+        assert_same(got, want, 16, scale=np.ones_like(want))
+
+
 def test_large_tiles_of_which_rows_are_made_row_by_row_are_a_grid_of_them() -> None:
     function = kernel(
         "t = pl.load(x, [2, 0], [600, 40])\nfactors = pl.load(w, [0, 0], [1, 40])\n"

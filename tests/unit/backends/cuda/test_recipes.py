@@ -112,9 +112,9 @@ def test_recipes_by_their_text(body: str, dtype: str, wanted: str) -> None:
     [
         ("FP32", "BF16", "rint", r"arith\.truncf .*xbf16>"),
         ("INT32", "FP16", "rint", r"arith\.sitofp .*xf16>"),
-        ("FP32", "INT32", "floor", r"math\.floor[\s\S]*arith\.fptosi"),
-        ("FP32", "INT8", "rint", r"__nv_rintf[\s\S]*arith\.fptosi .*xi32>[\s\S]*arith\.minsi[\s\S]*arith\.trunci"),
-        ("FP32", "UINT64", "trunc", r"__nv_truncf[\s\S]*cmpf uno[\s\S]*arith\.fptoui"),
+        ("FP32", "INT32", "floor", r"math\.floor[\s\S]*cvt\.rzi\.s32\.f32"),
+        ("FP32", "INT8", "rint", r"__nv_rintf[\s\S]*cvt\.rzi\.s32\.f32 .*xi32>[\s\S]*arith\.minsi[\s\S]*arith\.trunci"),
+        ("FP32", "UINT64", "trunc", r"__nv_truncf[\s\S]*cmpf uno[\s\S]*cvt\.rzi\.u64\.f32"),
         ("UINT8", "INT32", "rint", r"arith\.extui"),
         ("FP64", "BF16", "rint", r"arith\.truncf .*xf64> to tensor<16x32xbf16>"),
         ("FP32", "FP8E4M3FN", "rint", r"arith\.addf[\s\S]*arith\.subf[\s\S]*arith\.trunci .* to tensor<16x32xi8>"),

@@ -72,8 +72,7 @@ def test_boxes_are_what_is_copied_at_once() -> None:
 
 
 def test_rules_look_at_tiles_and_products() -> None:
-    assert plain(4096, [], is_light=True) == Schedule(16, 3) == plain(1 << 14, [], loaded=(1 << 16, 2))
-    assert [plain(4096, [], loaded=(1 << 14, size)).warps for size in (2, 4)] == [8, 16]
+    assert plain(4096, [], spread=4096) == Schedule(16, 3) == plain(1 << 14, [], spread=1 << 14)
     assert plain(4096, []) == Schedule(4, 3) and plain(1 << 15, []) == Schedule(32, 3)
     assert plain(1 << 15, [(128, 256)]) == Schedule(8, 3) and plain(1 << 15, [(128, 64)]) == Schedule(8, 3)
     assert plain(1 << 14, [(128, 128), (128, 128)]) == Schedule(8, 3)
@@ -128,10 +127,24 @@ def test_small_floats_are_added_up_as_exactly_as_their_sum_is_rounded() -> None:
     assert together(8192, ml_dtypes.bfloat16) == together(128, np.float16) == together(128, np.float32) == 128
 
 
-def test_rows_of_which_much_is_made_are_shared_out_among_single_warps() -> None:
+def test_rows_of_which_elements_are_made_are_shared_out() -> None:
     function = kernel(
         "out = pl.store(pl.gelu(pl.load(x, [0, 0], [1, 4096])), [0, 0], out)",
         x=tensor(pl.FP32, 1, 4096), out=inout(pl.FP32, 1, 4096),
     )  # fmt: skip
     (found,) = written(function).kernels
-    assert (found.parts, found.schedule) == (4, Schedule(1, 3))
+    assert (found.parts, found.schedule) == (4, Schedule(4, 3))
+
+
+def test_blocks_move_some_kilobytes_at_least() -> None:
+    def moved(dtype: pl.DataType) -> tuple[int, Schedule]:
+        function = kernel(
+            "out = pl.store(pl.load(x, [0, 0], [1, 16384]), [0, 0], out)",
+            x=tensor(dtype, 1, 16384), out=inout(dtype, 1, 16384),
+        )  # fmt: skip
+        (found,) = written(function).kernels
+        return found.parts, found.schedule
+
+    assert moved(pl.FP32) == (16, Schedule(4, 3))
+    assert moved(pl.BF16) == (8, Schedule(4, 3))
+    assert moved(pl.INT8) == (4, Schedule(4, 3))

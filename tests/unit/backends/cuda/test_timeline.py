@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,7 @@ import pytest
 from tilewright.backends.cuda import timeline as timelines
 from tilewright.backends.cuda.driver import Driver, DriverError
 from tilewright.backends.cuda.timeline import Timeline
-from tilewright.call.tracing import Trace
-from tilewright.native.threads import parallel_address
-from tilewright.native.traced_regions import recorder
+from tilewright.call.timelines import Trace
 
 RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
@@ -77,9 +76,11 @@ def launched(timeline: Timeline, kernel: int, stream: int) -> int:
 
 @contextmanager
 def call(trace: Trace, name: str, timeline: Timeline) -> Generator[None]:
-    begin = trace.begun(timeline)
-    yield
-    trace.ended(name, begin, recorder(parallel_address(1)), {})
+    begin = time.monotonic_ns()
+    with trace.call():
+        trace.read(timeline)
+        yield
+        trace.note(name, begin, time.monotonic_ns(), 1)
 
 
 def test_kernels_stand_on_their_streams_beside_the_call_that_launched_them(gpu: Clocked, tmp_path: Path) -> None:

@@ -159,6 +159,25 @@ def test_floats_of_eight_bits(element: str, target: str) -> None:
             assert (p[o == value] == code).all()
 
 
+def test_infinities_of_hif8_are_the_largest_number(target: str) -> None:
+    """One row of infinity, minus infinity, no number and one, times the identity."""
+    element = "!pto.hif8"
+    places = {
+        "x1": (f"{element}, l1", 0), "y1": (f"{element}, l1", 4096),
+        "a": (f"{element}, l0a", 0), "b": (f"{element}, l0b", 0), "c": ("f32, l0c", 0),
+    }  # fmt: skip
+    lines = [
+        staged("x", 16, 32, 1), staged("y", 32, 32, 1, 32), "mte_l1_l0a %x1, %a, %n16, %n32, %n0, %n0",
+        "mte_l1_l0b %y1, %b, %n32, %n32, %n0, %n0 {transpose = true}", "mad %a, %b, %c, %n16, %n32, %n32 sat",
+        "mte_l0c_gm %c, %o, %n16, %n32, %n16, %n32, %n0, %n0",
+    ]  # fmt: skip
+    x, o = np.zeros((16, 32), np.uint8), np.zeros((16, 32), np.float32)
+    x[0, :4] = 0x6F, 0xEF, 0x80, 0x08
+    y = np.where(np.eye(32, dtype=bool), 0x08, 0).astype(np.uint8)
+    run(kernel({"x": f"{element}, gm", "y": f"{element}, gm", "o": "f32, gm"}, places, lines), target, x, y, o)
+    assert o[0, :4].tolist() == [32768, -32768, 0, 1]
+
+
 def test_blocks_that_lie_on_each_other_are_refused_or_written_in_turn(target: str) -> None:
     arguments = {"x": "f16, gm", "o": "f16, gm", "pitch": "i64"}
     places = {"x1": ("f16, l1", 0), "u": ("f16, ub", 0)}

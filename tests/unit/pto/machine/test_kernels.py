@@ -101,3 +101,12 @@ def test_better(run: Any) -> None:
     for ours, wanted in zip((x, y, i, j), expected, strict=True):
         np.testing.assert_array_equal(ours, wanted)
     assert cut.tolist() == low
+
+
+@pytest.mark.parametrize(("a", "b"), [(3, 5), (-1, -1), (1 << 62, -12), (-(1 << 63), (1 << 63) - 1)])
+def test_wide_products(run: Any, a: int, b: int) -> None:
+    out = np.zeros(5, np.int64)
+    run("wide", out, a, b)
+    whole, bare = a * b, (a % (1 << 64)) * (b % (1 << 64))
+    wanted = [whole, whole >> 64, bare, bare >> 64, whole >> 64]
+    assert [int(each) % (1 << 64) for each in out] == [each % (1 << 64) for each in wanted]

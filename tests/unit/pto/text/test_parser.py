@@ -29,6 +29,11 @@ def test_a_valid_file_is_read_and_verified(path: Path) -> None:
     verify(parse(text_of(path), str(path)))
 
 
+def test_a_parsed_module_prints_as_the_text_it_was_read_from() -> None:
+    text = "module {\n  func.func @k() { return }\n}\n"
+    assert str(parse(text)) == text and repr(parse(text)).startswith("Module(")
+
+
 def test_both_spellings_of_a_tile_are_one_type() -> None:
     long = "loc=vec, dtype=f32, rows=16, cols=64, v_row=16, v_col=64, blayout=row_major, slayout=none_box"
     first, second, _ = ops(f"%a = pto.alloc_tile : {TILE}\n%b = pto.alloc_tile : !pto.tile_buf<{long}>")

@@ -55,9 +55,9 @@ def break_out(n: Any) -> Any:
         break
 
 
-@raises(errors.UnsupportedFeatureError)
+@raises(errors.NotStaticError)
 def list_comprehension(n: Any) -> Any:
-    sizes = [i + 1 for i in range(4)]
+    sizes = [i + 1 for i in range(4) if i < n]
     pto.const(sizes)
 
 

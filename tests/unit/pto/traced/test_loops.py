@@ -191,3 +191,15 @@ def test_a_loop_that_would_be_written_out_too_often_is_refused() -> None:
 
     with pytest.raises(UnsupportedFeatureError, match="cannot be unrolled"):
         lines(body)
+
+
+def test_a_comprehension_is_its_items() -> None:
+    def body(n: Any, w: Any) -> None:
+        base = 7
+        values = [n + i * base for i in pto.static_range(4) if i != 2]
+        sums = tuple(a + b for a in values[:2] for b in (1, 2))
+        for place in pto.static_range(7):
+            pto.store_scalar(pto.cast((*values, *sums)[place], pto.i32), w, place)
+
+    stored = [line for line in lines(body) if "store" in line]
+    assert len(stored) == 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 
+from tilewright.backends.cpu.compute.lines import Lines, turns_of_line
 from tilewright.backends.cpu.compute.nodes import BytesNode, ColumnsNode, IndexNode, MapNode, MaskedNode, ReduceNode
 from tilewright.backends.cpu.compute.reaches import literal_reach
 from tilewright.backends.cpu.compute.row_memory import (
@@ -74,14 +75,15 @@ class Columns:
     def _short(self) -> list[Lanes]:
         """Emit a row of a few vectors, one after the other; return what is folded."""
         folded, known = [self._start(f, self.lanes) for f in self.folds], static(self.width) or 0
+        lines = self._lines()
         for column in range(0, known, self.lanes):
             mask = None if column + self.lanes <= known else self._mask(i64(column))
-            folded = self._step(self._here(i64(column), mask), folded)
+            folded = self._step(self._here(i64(column), mask), folded, lines)
         return folded
 
     def _long(self) -> list[Lanes]:
         """Emit a row as a loop over blocks of vectors, and one over what is left; return what is folded."""
-        known, turns = static(self.width), CHAINS if self.folds else UNROLL
+        known, turns, lines = static(self.width), self._turns(), self._lines()
         block, count = self.step * turns, len(self.folds)
         accumulators = [self._start(f, self.lanes) for f in self.folds] * turns
         done = i64(known // block * block) if known is not None else self.b.op("and", self.width, i64(-block))
@@ -90,10 +92,18 @@ class Columns:
         following: list[Lanes] = []
         for turn in range(turns):
             column = self.b.op("add", loop.index, i64(turn * self.step)) if turn else loop.index
-            following += self._step(self._here(column), carried[turn * count : (turn + 1) * count])
+            following += self._step(self._here(column), carried[turn * count : (turn + 1) * count], lines)
         values = self.b.close_loop(loop, [f.value for f in following])
         folded = self._fold_turns(self._as(values, accumulators))
         return self._rest(done, folded) if known is None or known > (static(done) or 0) else folded
+
+    def _turns(self) -> int:
+        """Return how many vectors of a row are computed together; those that are stored past the caches fill lines."""
+        narrow = [turns_of_line(s.tensor.dtype.get_byte()) for s in self.sinks if isinstance(s, StoreSink)]
+        return max(CHAINS if self.folds else UNROLL, *(narrow if self.streaming else ()), 1)
+
+    def _lines(self) -> Lines | None:
+        return Lines(self.b) if self.streaming else None
 
     def _rest(self, done: Value, accumulators: list[Lanes]) -> list[Lanes]:
         """Emit the columns that do not fill a block, with lanes past the end switched off."""
@@ -120,12 +130,13 @@ class Columns:
         return Lanes(self.b, literal(dtype, fold.node.start, count), dtype)
 
     def _fold_turns(self, accumulators: list[Lanes]) -> list[Lanes]:
+        """Return the folds of all turns as one: pairs of turns, then pairs of those."""
         count = len(self.folds)
-        folded = accumulators[:count]
-        for turn in range(1, len(accumulators) // count if count else 1):
-            part = accumulators[turn * count : (turn + 1) * count]
-            folded = [self._combined(f, a, p) for f, a, p in zip(self.folds, folded, part, strict=True)]
-        return folded
+        while len(accumulators) > count:
+            half = len(accumulators) // 2
+            pairs = zip(self.folds * (half // count), accumulators[:half], accumulators[half:], strict=True)
+            accumulators = [self._combined(fold, one, other) for fold, one, other in pairs]
+        return accumulators
 
     def _combined(self, fold: Fold, lanes: Lanes, others: Lanes) -> Lanes:
         self.b.place_at(fold.tile.span)
@@ -148,7 +159,7 @@ class Columns:
         text = f"shufflevector {lanes.value}, {lanes.value.type} poison, <{len(which)} x i32> <{mask}>"
         return Lanes(self.b, self.b.value(type_, text), lanes.element)
 
-    def _step(self, here: Pass, accumulators: Sequence[Lanes]) -> list[Lanes]:
+    def _step(self, here: Pass, accumulators: Sequence[Lanes], lines: Lines | None = None) -> list[Lanes]:
         """Emit one block of columns: what is folded and what is stored."""
         result: list[Lanes] = []
         for fold, accumulator in zip(self.folds, accumulators, strict=True):
@@ -159,23 +170,23 @@ class Columns:
             result.append(self._combined(fold, accumulator, given))
         self.ahead(here)
         for sink in self.sinks:
-            drained(self.b, sink, here, streaming=self.streaming)
+            drained(self.b, sink, here, lines)
         return result
 
 
-def drained(b: Builder, sink: Sink, here: Pass, *, streaming: bool) -> None:
+def drained(b: Builder, sink: Sink, here: Pass, lines: Lines | None = None) -> None:
     """Emit what is done with the elements of a tile at the current columns, of those that a mask admits."""
     lane = lane_of(b, sink.tile, here)
     b.place_at(sink.span if sink.span.is_known else sink.tile.span)
     if not isinstance(sink, StoreSink) or sink.mask is None or sink.admit is None:
-        drain(b, sink, lane, here, streaming=streaming)
+        drain(b, sink, lane, here, lines)
         return
     mask = sink.admit(lane_of(b, sink.mask, here), here)
     if here.count > 1:
-        drain(b, sink, lane, replace(here, mask=mask), streaming=streaming)
+        drain(b, sink, lane, replace(here, mask=mask), lines)
         return
     with b.when(mask):
-        drain(b, sink, lane, here, streaming=streaming)
+        drain(b, sink, lane, here, lines)
 
 
 def lane_of(b: Builder, value: Tile | Scalar, here: Pass) -> Lanes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from tilewright.backends.cpu.emit.values import Scalar, Tile
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, FP16, FP32, FP64, INT64, DataType
-from tilewright.native.llvm import F32, I32, I64, Builder, Value, element, mangled, vector
+from tilewright.native.llvm import F32, I32, I64, Builder, Value, element, lanes, mangled, vector
 from tilewright.native.terms import Term
 from tilewright.ops.convert import round_mode
 
@@ -186,21 +187,29 @@ def _saturated(lane: Lanes, name: str, type_: str) -> Value:
 
 
 def _to_integer(lane: Lanes, dtype: DataType, mode: RoundMode) -> Lanes:
-    whole = _ROUNDINGS[mode](Term(lane.b, lane.value))
+    x = Term(lane.b, lane.value)
     if dtype.bits <= 16 and dtype != BOOL:
-        return Lanes(lane.b, _narrow_integer(whole, dtype).value, dtype)
-    name = "fptoui" if dtype.is_unsigned_int() else "fptosi"
-    return Lanes(lane.b, _saturated(Lanes(lane.b, whole.value, lane.element), name, compute_type(dtype)), dtype)
+        return Lanes(lane.b, _narrow_integer(x, lane.bounds, dtype, mode).value, dtype)
+    whole = Lanes(lane.b, _ROUNDINGS[mode](x).value, lane.element)
+    return Lanes(
+        lane.b, _saturated(whole, "fptoui" if dtype.is_unsigned_int() else "fptosi", compute_type(dtype)), dtype
+    )
 
 
-def _narrow_integer(x: Term, dtype: DataType) -> Term:
-    """Return floats without fractions as integers of few bits, the nearest there is; NaN is zero.
+def _narrow_integer(x: Term, bounds: tuple[float, float] | None, dtype: DataType, mode: RoundMode) -> Term:
+    """Return floats as integers of few bits, the nearest there is; NaN is zero.
 
-    They are cut as floats: LLVM converts to fewer than 32 bits lane by lane.
+    They are cut as floats, those that may be beyond the limits: LLVM converts to fewer than 32 bits lane by lane.
     """
-    low, high = map(float, dtype.limits)
-    raised = (x > low).choose(x, low)  # NaN is not more
-    number = (raised < high).choose(raised, high).to("fptosi", I32)
+    (low, high), (least, most) = map(float, dtype.limits), bounds or (-math.inf, math.inf)
+    cut = x if least >= low else (x > low).choose(x, low)  # NaN is not more
+    cut = cut if most <= high else (cut < high).choose(cut, high)
+    if mode in (RoundMode.none, RoundMode.rint):  # as the processor converts
+        type_ = vector(I32, lanes(x.type))
+        name = f"llvm.lrint.{mangled(type_)}.{mangled(x.type)}"
+        number = Term(x.b, x.b.call(type_, x.b.module.intrinsic(name, type_, x.type), cut.value))
+    else:
+        number = _ROUNDINGS[mode](cut).to("fptosi", I32)
     return x.is_nan().choose(number.like(0), number).to("trunc", compute_type(dtype))
 
 

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
+from tilewright.backends.cpu.compute.addresses import moved
 from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
-from tilewright.backends.cpu.compute.streaming import store_past_caches
+from tilewright.backends.cpu.compute.streaming import LINE, emit_streaming, lines_pay, store_past_caches
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import memory_type
@@ -79,19 +79,35 @@ def copy_elements(e: FunctionEmitter, dtype: DataType, source: Place, target: Pl
     _pack(e, dtype, source, target.pointer, i64((0, *target.strides)[-2]), (i64(1), *extents)[-2:])
 
 
-def copy_rows(e: FunctionEmitter, source: Tile, pointer: Value, ld: Value) -> None:
-    """Emit a copy of a matrix in memory to rows of adjacent elements, so far apart."""
-    place = e.stored(source)
-    _pack(e, source.type.dtype, place, pointer, ld, source.valid)
+def copy_turned(e: FunctionEmitter, source: Tile, target: Tensor, starts: Sequence[Value]) -> None:
+    """Emit a copy of a matrix that lies column by column to rows of a tensor, past the caches where that pays."""
+    place, dtype = e.stored(source), source.type.dtype
+    begin, ld = moved(e, target, starts), target.strides[-2]
+    fills_lines = e.program.target.vector_bits == 8 * LINE and dtype.get_byte() >= 4
+    pays = lines_pay(e, target, begin) if fills_lines else None
+
+    def copied(streaming: bool) -> None:
+        _pack(e, dtype, place, begin, ld, source.valid, streaming=streaming)
+
+    emit_streaming(e, pays, copied)
 
 
 def _pack(
-    e: FunctionEmitter, dtype: DataType, source: Place, pointer: Value, ld: Value, extents: Sequence[Value]
+    e: FunctionEmitter,
+    dtype: DataType,
+    source: Place,
+    pointer: Value,
+    ld: Value,
+    extents: Sequence[Value],
+    *,
+    streaming: bool = False,
 ) -> None:
+    from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack  # most programs copy no tile
+
     across, along = (0, *source.strides)[-2:]
-    turned = across == 1 and along != 1
-    name = emit_pack(e.b.module, PackSpec(e.program.target, _BITS[dtype.get_byte()], transposed=turned, raw=True))
-    e.b.invoke(name, source.pointer, i64(across), i64(along), pointer, ld, *extents)
+    turned, bits = across == 1 and along != 1, _BITS[dtype.get_byte()]
+    spec = PackSpec(e.program.target, bits, transposed=turned, raw=True, streaming=streaming)
+    e.b.invoke(emit_pack(e.b.module, spec), source.pointer, i64(across), i64(along), pointer, ld, *extents)
 
 
 def _copy_rows(e: FunctionEmitter, source: Place, target: Place, shape: tuple[int, ...]) -> None:

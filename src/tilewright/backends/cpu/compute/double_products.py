@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.llvm import F64, Value, i64, vector
 from tilewright.native.terms import Term
 from tilewright.records import record

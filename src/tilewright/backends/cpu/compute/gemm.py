@@ -14,7 +14,6 @@ import itertools
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.storage import (
     can_mask,
@@ -30,6 +29,7 @@ from tilewright.backends.cpu.compute.words import multiply_bytes, multiply_pairs
 from tilewright.backends.cpu.emit.polls import Polls
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import FP32, DataType
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, lanes, vector
 from tilewright.native.target import Target
 from tilewright.records import record

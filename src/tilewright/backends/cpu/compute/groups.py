@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 
+from tilewright.backends.cpu.compute.blocks import share_of
 from tilewright.backends.cpu.compute.columns import Columns, Fold, computed, drained
-from tilewright.backends.cpu.compute.nodes import ReduceNode, is_dear
+from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
 from tilewright.backends.cpu.compute.streaming import emit_streaming, streaming_pays
@@ -45,11 +46,14 @@ def _guarded(b: Builder, group: Group) -> AbstractContextManager[None]:
 
 
 def _streams(e: FunctionEmitter, group: Group) -> Value | None:
-    """Return whether the group's only store of rows is large and aligned enough to pass the caches, None for never."""
+    """Return whether the group's stores of rows are all large and aligned enough to pass the caches, None for never."""
     wide = [sink for sink in group.stores if not sink.tile.is_column]
-    if len(wide) != 1:
-        return None
-    (sink,) = wide
+    paying = [_pays(e, group, sink) for sink in wide]
+    known = [pays for pays in paying if pays is not None]
+    return reduce(lambda x, y: e.b.op("and", x, y), known) if known and len(known) == len(wide) else None
+
+
+def _pays(e: FunctionEmitter, group: Group, sink: StoreSink) -> Value | None:
     tensor, column = sink.tensor, sink.offsets[-1]
     if sink.add or sink.mask is not None or any(_reads(tile, tensor) for tile in group.tiles):
         return None
@@ -115,8 +119,15 @@ class RowLoop:
         if static(extent) == 1:
             self.emit(streaming=streaming, indices=(*indices, i64(0)))
             return
-        with self.b.loop(i64(0), extent, i64(1)) as index:
+        with self.b.loop(*self._range(extent, is_outermost=all(static(at) == 0 for at in indices)), i64(1)) as index:
             self.emit(streaming=streaming, indices=(*indices, index))
+
+    def _range(self, extent: Value, *, is_outermost: bool) -> tuple[Value, Value]:
+        """Return from where to where a loop goes: of rows that several blocks divide, through this one's."""
+        if not (self.e.in_rows and is_outermost and self.group.stores):
+            return i64(0), extent
+        first, count = share_of(self.e, extent)
+        return first, self.b.op("add", first, count)
 
     def _count(self) -> None:
         """Emit the count of a row's work, where all the rows are much."""
@@ -136,7 +147,7 @@ class RowLoop:
             row.saved |= {sink.tile: sink.place for sink in now if isinstance(sink, SaveSink)}
             for sink in self.sinks:
                 if sink.tile.is_column and level_of(sink.tile) == level + isinstance(sink.tile.node, ReduceNode):
-                    drained(self.b, sink, self._here(row), streaming=streaming)
+                    drained(self.b, sink, self._here(row))
 
     def _here(self, row: Row) -> Pass:
         """Return where the elements of a row lie of tiles of one column."""
@@ -154,13 +165,28 @@ class RowLoop:
     def _columns(self, row: Row, level: int, sinks: Sequence[Sink], streaming: bool) -> None:
         """Emit the passes of one level, one for each width among its tiles."""
         reduces = [Fold(t, t.node) for t in self.wanted if isinstance(t.node, ReduceNode) and t.node.level == level]
-        # a pass that waits for memory leaves the arithmetic idle, and the other way round: the first pass to find
-        # its row in the cache fetches the next one
-        fetched = self.wanted if streaming and level == min(self.top, 1) else ()
-        ahead = Prefetch(self.b, self.group.rows, fetched, in_next_row=self.top > 0)
+        busiest = self._busiest_pass()
+        fetched = self.wanted if (streaming or self._only_reads()) and level == busiest else ()
+        ahead = Prefetch(self.b, self.group.rows, fetched, in_next_row=busiest > 0)
         for width in dict.fromkeys([*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]):
             folds, now = [f for f in reduces if f.width == width], [s for s in sinks if s.tile.valid[-1] == width]
             self.columns(self.b, self.e.lanes, row, width, folds, now, streaming, ahead.emit).emit()
+
+    def _busiest_pass(self) -> int:
+        """Return the level that takes longest of those that find their row in the cache: it has the next one fetched.
+
+        A pass that waits for memory leaves the arithmetic idle, and the other way round. Where no pass computes much
+        it is the last one, which waits for what it writes.
+        """
+        wide = [tile.node for tile in self.wanted if not tile.is_column]
+        dear = [node.level for node in wide if isinstance(node, MapNode) and node.dear and node.level > 0]
+        folded = [tile.node.level for tile in self.wanted if isinstance(tile.node, ReduceNode)]
+        written = [level_of(sink.tile) for sink in self.sinks if not sink.tile.is_column]
+        return min(dear, default=max([*folded, *written, 0]))
+
+    def _only_reads(self) -> bool:
+        """Return whether no row is written, but for what is folded."""
+        return all(sink.tile.is_column for sink in self.sinks)
 
 
 class TurnedLoop(RowLoop):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Tile
 from tilewright.dtypes import DataType
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.llvm import PTR, Value, i32, i64
 
 LINE = 64

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.storage import (
     can_mask,
@@ -14,7 +13,9 @@ from tilewright.backends.cpu.compute.storage import (
     store,
     stored_type,
 )
+from tilewright.backends.cpu.compute.streaming import LINE, store_past_caches
 from tilewright.dtypes import FP32, DataType
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.llvm import I64, PTR, Builder, Module, Value, i64, lanes, vector
 from tilewright.native.target import Target
 from tilewright.records import record
@@ -25,18 +26,26 @@ class PackSpec:
     """What one packing function is made for; any strides are right, those it is made for are quick.
 
     It is quick where the columns of the source are adjacent, or where its rows are if it is `transposed`. It converts
-    to f32 or i32, or copies elements as they are if it is `raw`.
+    to f32 or i32, or copies elements as they are if it is `raw`. One that is `streaming` is transposed, takes a target
+    whose rows begin with cache lines, and writes whole lines of it past the caches.
     """
 
     target: Target
     dtype: DataType = FP32
     transposed: bool = False
     raw: bool = False
+    streaming: bool = False
 
     @property
     def name(self) -> str:
         """The name of the function."""
-        return f"pack{self.target.vector_bits}.{self.dtype}{'.raw' * self.raw}{'.turned' * self.transposed}"
+        kind = f"{'.raw' * self.raw}{'.turned' * self.transposed}{'.streaming' * self.streaming}"
+        return f"pack{self.target.vector_bits}.{self.dtype}{kind}"
+
+    @property
+    def side(self) -> int:
+        """How many rows and columns of a transposed tile are in registers at once."""
+        return LINE // self.written_bytes if self.streaming else min(8, self.target.vector_bits // 32)
 
     @property
     def read(self) -> str:
@@ -145,7 +154,7 @@ def _copy_vector(b: Builder, spec: PackSpec, row: Value, col: Value, count: int,
 
 def _emit_turned(b: Builder, spec: PackSpec, slow: str) -> None:
     """Emit the copy of columns of adjacent elements, a square block at a time."""
-    copy, side = Copy(), min(8, spec.target.vector_bits // 32)
+    copy, side = Copy(), spec.side
     rows, cols = (b.op("and", extent, i64(-side)) for extent in (copy.rows, copy.cols))
     with b.loop(i64(0), cols, i64(side)) as col, b.loop(i64(0), rows, i64(side)) as row:
         _turn_block(b, spec, copy.rest(b, spec, row, col), side)
@@ -157,7 +166,10 @@ def _turn_block(b: Builder, spec: PackSpec, block: Copy, side: int) -> None:
     """Emit the copy of a square block whose columns are adjacent elements."""
     columns = [_move(b, spec, block.read(b, spec, i64(0), i64(at)), side) for at in range(side)]
     for row, values in enumerate(_turned(b, columns)):
-        b.store(values, block.write(b, spec, i64(row), i64(0)), spec.written_bytes)
+        if spec.streaming:
+            store_past_caches(b, values, block.write(b, spec, i64(row), i64(0)), LINE)
+        else:
+            b.store(values, block.write(b, spec, i64(row), i64(0)), spec.written_bytes)
 
 
 def _turned(b: Builder, columns: Sequence[Value]) -> list[Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cpu.compute.row_memory import Pass, tensor_address, times, window
+from tilewright.backends.cpu.compute.streaming import is_small
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Tile, static
 from tilewright.native.llvm import Builder, Value, i64
@@ -21,7 +22,8 @@ class Prefetch:
     def __init__(self, b: Builder, rows: tuple[Value, ...], tiles: Sequence[Tile], *, in_next_row: bool) -> None:
         loads = [(tile, tile.node) for tile in tiles if isinstance(tile.node, LoadNode) and not tile.is_column]
         self.b, self.in_next_row = b, in_next_row
-        self.tiles = [tile for tile, node in loads if tile.rows == rows and len(node.tensor.shape) > 1]
+        far = [tile for tile, node in loads if not is_small(node.tensor)]
+        self.tiles = [tile for tile in far if tile.rows == rows and len(window(tile)[0].shape) > 1]
 
     def emit(self, here: Pass) -> None:
         """Emit hints to fetch what is read next: further along this row, or the same of the next row."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.addresses import moved, times
 from tilewright.backends.cpu.compute.copies import inside, misfit
@@ -14,6 +13,7 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import DataType
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.llvm import FALSE, I8, I32, I64, PTR, TRUE, Value, i64, vector
 from tilewright.ops.row_gather import FIT
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from tilewright.backends.cpu.compute.atomics import add_each
+from tilewright.backends.cpu.compute.lines import Lines
 from tilewright.backends.cpu.compute.storage import load, store
-from tilewright.backends.cpu.compute.streaming import store_past_caches
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.groups import SaveSink, Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import memory_type, repeated
@@ -192,7 +192,7 @@ def write(b: Builder, pointer: Value, lane: Lanes, here: Pass, stride: Value) ->
     store(b, stored, pointer, lane.element.get_byte(), here.mask)
 
 
-def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -> None:
+def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, lines: Lines | None) -> None:
     """Emit what is done with elements at the end: they are kept, stored, or added to what is there."""
     if isinstance(sink, SaveSink):
         stride = 1 if here.down is None else sink.place.strides[-2] or 1
@@ -208,15 +208,7 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -
         return
     if sink.add:
         lane = rounded(read(b, pointer, tensor.dtype, here, stride) + lane, tensor.dtype)
-    if streaming and here.mask is None and here.count > 1:
-        store_past_caches(b, kept(b, to_memory(lane)), pointer, here.count * tensor.dtype.get_byte())
+    if lines is not None and here.mask is None and here.count > 1:
+        lines.put(sink, to_memory(lane), pointer, tensor.dtype.get_byte())
         return
     write(b, pointer, lane, here, stride)
-
-
-def kept(b: Builder, value: Value) -> Value:
-    """Return lanes of which LLVM does not know where they come from: one that truncates and stores forgets the hint."""
-    if element(value.type) == "half":
-        value = b.convert("bitcast", value, vector("i16", lanes(value.type)))
-    is_narrow = element(value.type) in ("i8", "i16")
-    return b.value(value.type, f'call {value.type} asm "", "=x,0"({value})') if is_narrow else value

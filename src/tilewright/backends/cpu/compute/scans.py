@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, read_of
 from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.lines import kept
 from tilewright.backends.cpu.compute.reduce import VECTORS
-from tilewright.backends.cpu.compute.row_memory import kept
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.store_targets import gathered
 from tilewright.backends.cpu.compute.streaming import emit_streaming, store_past_caches, streaming_pays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright.backends.cpu.compute.blocks import share_of
 from tilewright.backends.cpu.compute.copies import rows_of
 from tilewright.backends.cpu.compute.places import Places, Visit
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -27,7 +28,7 @@ def _listed(e: FunctionEmitter, places: Places, visit: Visit) -> None:
     assert count is not None
     part = e.arena.take(4 * count)
     listed, found = e.address(part[0]), e.b.slot(I64)
-    first, size = _share(e, places.limit)
+    first, size = share_of(e, places.limit)
     with rows_of(e, places.extents[:-1]) as rows:
         e.b.store(i64(0), found, 8)
         with e.b.loop(i64(0), places.extents[-1], i64(1)) as k:
@@ -37,13 +38,6 @@ def _listed(e: FunctionEmitter, places: Places, visit: Visit) -> None:
             position = *rows, e.b.convert("zext", e.b.load(I32, e.b.offset(listed, at, I32), 4), I64)
             visit(position, places.address(places.number(position), is_direct=places.axes == 1))
     e.arena.give_back(part)
-
-
-def _share(e: FunctionEmitter, count: Value) -> tuple[Value, Value]:
-    """Return the first of so many places that falls to the current block, and how many do."""
-    after = e.b.op("add", e.block_index, i64(1))
-    first, end = (e.b.op("udiv", e.b.op("mul", count, number), e.block_count) for number in (e.block_index, after))
-    return first, e.b.op("sub", end, first)
 
 
 def _beyond(e: FunctionEmitter, number: Value, first: Value) -> Value:

@@ -13,6 +13,8 @@ LINE = 64
 """Bytes of a cache line."""
 STREAMED = 4 << 20
 """Bytes from which on an output is written past the caches."""
+UNKNOWN = 1 << 40
+"""More bytes than any memory has: what a pointer leads to of which nobody said how much that is."""
 
 
 def emit_streaming(e: FunctionEmitter, pays: Value | None, emit: Callable[[bool], None]) -> None:
@@ -27,30 +29,44 @@ def emit_streaming(e: FunctionEmitter, pays: Value | None, emit: Callable[[bool]
 
 
 def streaming_pays(e: FunctionEmitter, tensor: Tensor, begin: Value, width: int | None) -> Value | None:
-    """Return whether rows of some elements, the first at an address, are stored to a tensor large and aligned enough.
+    """Return whether rows of some elements, the first at an address, are whole lines of a large tensor.
 
     None: they surely are not.
     """
+    whole = width is not None and width * tensor.dtype.get_byte() % LINE == 0
+    return lines_pay(e, tensor, begin) if whole else None
+
+
+def lines_pay(e: FunctionEmitter, tensor: Tensor, begin: Value) -> Value | None:
+    """Return whether lines of rows, the first at an address, go to a tensor large and aligned enough; None: never."""
     b, size = e.b, tensor.dtype.get_byte()
-    if (
-        e.lanes < 8
-        or width is None
-        or width * size % LINE
-        or tensor.dtype.bits != 8 * size
-        or tensor.strides[-1] != i64(1)
-    ):
+    if e.lanes < 8 or tensor.dtype.bits != 8 * size or tensor.strides[-1] != i64(1):
         return None
-    known = [static(extent) for extent in tensor.shape]
-    if all(extent is not None for extent in known) and math.prod(e or 0 for e in known) * size < STREAMED:
+    if is_small(tensor):
         return None
-    count: Value = i64(size)
-    for extent in tensor.shape:
-        count = b.op("mul", count, extent)
     bits = b.value("i64", f"ptrtoint {begin} to i64")
     for stride in tensor.strides[:-1]:
         bits = b.op("or", bits, b.op("mul", stride, i64(size)))
     aligned = b.compare("icmp eq", b.op("and", bits, i64(LINE - 1)), i64(0))
-    return b.op("and", aligned, b.compare("icmp sge", count, i64(STREAMED)))
+    return b.op("and", aligned, _is_large(b, tensor))
+
+
+def _is_large(b: Builder, tensor: Tensor) -> Value:
+    """Return whether a tensor, or the memory that it is a window of, takes many bytes, as far as anybody knows."""
+    if tensor.around is not None:
+        return b.compare("icmp ult", b.op("sub", tensor.around, i64(STREAMED)), i64(UNKNOWN - STREAMED))
+    count: Value = i64(tensor.dtype.get_byte())
+    for extent in tensor.shape:
+        count = b.op("mul", count, extent)
+    return b.compare("icmp sge", count, i64(STREAMED))
+
+
+def is_small(tensor: Tensor) -> bool:
+    """Return whether a tensor is known to leave room in the caches."""
+    if tensor.around is not None:
+        return (static(tensor.around) or STREAMED) < STREAMED
+    known = [extent for extent in map(static, tensor.shape) if extent is not None]
+    return len(known) == len(tensor.shape) and math.prod(known) * tensor.dtype.get_byte() < STREAMED
 
 
 def store_past_caches(b: Builder, value: Value, pointer: Value, nbytes: int) -> None:

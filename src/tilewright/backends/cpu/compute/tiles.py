@@ -7,13 +7,12 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from tilewright.backends.cpu.compute.addresses import moved
 from tilewright.backends.cpu.compute.convert import as_element, to_elements
 from tilewright.backends.cpu.compute.copies import (
     STORE,
     clear_bytes,
     copy,
-    copy_rows,
+    copy_turned,
     inside,
     known_or,
     misfit,
@@ -190,7 +189,7 @@ def write(
     if atomic is not AtomicType.Add and _is_turned(tile, tensor):
         e.flush()
         with nullcontext() if fits is None else e.b.when(fits):
-            copy_rows(e, tile, moved(e, tensor, starts), tensor.strides[-2])
+            copy_turned(e, tile, tensor, starts)
         return
     tile = without_empty_columns(e, with_adjacent_rows(e, tile))
     add = atomic is AtomicType.Add

@@ -7,6 +7,7 @@ are rounded to the op's element type; integers wrap in their own width.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import cache
@@ -20,6 +21,7 @@ from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import F32, F64, Builder, Value, element, lanes, vector
+from tilewright.native.terms import Term
 from tilewright.records import entity, mutable
 
 
@@ -38,6 +40,8 @@ class Lanes(Traced):
     """The same elements as they lie in memory, of floats that were narrow before or have been rounded already."""
     reach: Reach = None
     """The least and the largest that integers can be, where that is known; of floats, that they were such."""
+    bounds: tuple[float, float] | None = None
+    """What floats that are numbers lie between, where that is known."""
 
     @property
     def count(self) -> int:
@@ -103,11 +107,22 @@ def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     def emit(a: Lanes, b: Lanes) -> Lanes:
         if a.element.is_float():
             function = vectormath.maximum if name == "max" else vectormath.minimum
-            return Lanes(a.b, function(a.b, a.value, b.value), a.element)
+            return Lanes(
+                a.b, function(a.b, a.value, b.value), a.element, bounds=_bounds(max if name == "max" else min, a, b)
+            )
         sign = "s" if a.element.is_signed_int() else "u"
         return Lanes(a.b, a.b.intrinsic(f"llvm.{sign}{name}", a.value, b.value), a.element)
 
     return emit
+
+
+def _bounds(choose: Callable[[float, float], float], a: Lanes, b: Lanes) -> tuple[float, float] | None:
+    """Return what the larger or the smaller of two lies between, one of which is a number in the code."""
+    for limit, other in ((Term(a.b, a.value).number, b), (Term(b.b, b.value).number, a)):
+        if limit is not None:
+            low, high = other.bounds or (-math.inf, math.inf)
+            return choose(low, limit), choose(high, limit)
+    return None
 
 
 def _of_doubles(emitter: Callable[..., Value]) -> Callable[..., Value]:
@@ -263,7 +278,8 @@ def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
 def rounded(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type, still in the type they are computed in."""
     if dtype not in (FP16, BF16):
-        return Lanes(lane.b, _precise(lane, dtype), dtype, reach=within(lane.reach, dtype))
+        bounds = lane.bounds if lane.element == dtype else None
+        return Lanes(lane.b, _precise(lane, dtype), dtype, reach=within(lane.reach, dtype), bounds=bounds)
     if lane.element == dtype and lane.stored is not None:
         return lane
     if lane.element in (FP32, dtype) and is_exact(lane.reach, dtype):

@@ -107,8 +107,8 @@ def exp_of_sum(x: Term, rest: Term | float = 0.0) -> Term:
 
 
 def _exp_in_512_bits(x: Term, rest: Term | float) -> Term:
-    """Return `exp` where rounding to an integer and scaling by a power of two are an instruction each."""
-    n = x.op("fmul", LOG2_E).intrinsic("llvm.roundeven")
+    """Return `exp` where scaling by a power of two is an instruction."""
+    n = x.fma(LOG2_E, ROUNDER) - ROUNDER
     r = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
     power = (r + rest if isinstance(rest, Term) else r).horner(EXP)
     name = x.b.module.intrinsic(
@@ -199,13 +199,19 @@ def recip(x: Term) -> Term:
 
 @accuracy(ulp=0)
 def maximum(x: Term, y: Term) -> Term:
-    """Return the larger of two, NaN where either is; of two zeros, either."""
+    """Return the larger of two, NaN where either is; of two zeros, the second."""
+    for limit, other in ((x.number, y), (y.number, x)):
+        if limit:  # a zero meets zeros of the other sign
+            return other.at_least(limit)
     return x.is_nan().choose(x, (x > y).choose(x, y))
 
 
 @accuracy(ulp=0)
 def minimum(x: Term, y: Term) -> Term:
-    """Return the smaller of two, NaN where either is; of two zeros, either."""
+    """Return the smaller of two, NaN where either is; of two zeros, the second."""
+    for limit, other in ((x.number, y), (y.number, x)):
+        if limit:
+            return other.at_most(limit)
     return x.is_nan().choose(x, (x < y).choose(x, y))
 
 

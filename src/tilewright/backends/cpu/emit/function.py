@@ -71,9 +71,11 @@ class FunctionEmitter(Recording):
         self.in_rounds = False
         """Whether the blocks of a launch wait for each other in it."""
         self.is_concurrent = False
-        """Whether other threads may be adding to the same memory: in a task, and in what a task calls."""
+        """Whether others may be adding to the same memory: threads, in a task and what it calls, or ranks."""
         self.in_shares = False
         """Whether each block makes all turns, and of each what falls to its own rows of what it changes."""
+        self.in_rows = False
+        """Whether each block makes all turns, and of each the rows of its tiles that fall to it."""
         self.defined = Defined(function)
         self.followed = self.defined.followed if self.checked else set[Var]()
         """The tiles of which it is followed where they hold data."""

@@ -17,7 +17,8 @@ class Signature:
     """What a function is written for: which tensors are turned, and which share memory with an earlier one.
 
     `is_concurrent` says whether it adds to memory that other threads may add to at the same time, `in_rounds` whether
-    blocks wait for each other in it, `in_shares` whether a block changes only the rows that fall to it.
+    blocks wait for each other in it, `in_shares` whether a block changes only the rows that fall to it, `in_rows`
+    whether it does only the rows of each tile that do.
     """
 
     turned: tuple[bool, ...]
@@ -25,6 +26,7 @@ class Signature:
     is_concurrent: bool = False
     in_rounds: bool = False
     in_shares: bool = False
+    in_rows: bool = False
 
     @staticmethod
     def plain(function: Function) -> Signature:
@@ -33,12 +35,14 @@ class Signature:
         return Signature((False,) * count, tuple(range(count)))
 
     @staticmethod
-    def of(bindings: Sequence[Binding], is_concurrent: bool, in_rounds: bool, in_shares: bool) -> Signature:
+    def of(
+        bindings: Sequence[Binding], is_concurrent: bool, in_rounds: bool, in_shares: bool, in_rows: bool
+    ) -> Signature:
         """Return the signature of a call with these arguments."""
         turned = tuple(isinstance(b, Tensor) and bool(b.strides) and static(b.strides[-1]) != 1 for b in bindings)
         roots = [b.root if isinstance(b, Tensor) else object() for b in bindings]
         shared = tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots)
-        return Signature(turned, shared, is_concurrent, in_rounds, in_shares)
+        return Signature(turned, shared, is_concurrent, in_rounds, in_shares, in_rows)
 
 
 @record

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from tilewright.backends.cpu.emit.polls import Polls, is_over
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.forks import computed_once
+from tilewright.named_tuples import NamedTuple
 from tilewright.native.context import NUMBERS, Context
 from tilewright.native.llvm import I1, I64, PTR, TRUE, Builder, Value, i64
 from tilewright.source import Span

@@ -32,6 +32,8 @@ class Tensor:
     valid: tuple[Value, ...]
     dtype: DataType
     root: object
+    around: Value | None = None
+    """Bytes of the memory that a window lies in, where it is one: of which its neighbours have the rest."""
 
 
 @record

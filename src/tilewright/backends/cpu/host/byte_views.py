@@ -29,8 +29,8 @@ def _as_strided(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     dtype = call.type.dtype
     shape, strides, offset = e.indices(bound["shape"]), e.indices(bound["strides"]), e.index(bound["offset"])
     pointer = e.b.offset(buffer.pointer, offset, "i8")
-    view = Tensor(pointer, shape, strides, shape, dtype, buffer.root)
     nbytes = times(e, buffer.shape[0], i64(buffer.dtype.get_byte()))
+    view = Tensor(pointer, shape, strides, shape, dtype, buffer.root, nbytes)
     if not e.checked or _surely_inside(bound, static(nbytes), dtype.get_byte()):
         return view
     fits = _inside(e, (offset, shape, strides), nbytes, dtype.get_byte())

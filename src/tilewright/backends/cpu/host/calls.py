@@ -49,7 +49,7 @@ def _prepared(e: FunctionEmitter, expr: Invoke | Submit) -> Prepared:
     in_grid = isinstance(expr, Submit) and expr.core_num is not None
     is_concurrent = (in_grid or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
     in_rounds = e.in_rounds or (in_grid and has_barrier(e.program.program, function.body))
-    callee = written(e.program, function, Signature.of(bindings, is_concurrent, in_rounds, e.in_shares))
+    callee = written(e.program, function, Signature.of(bindings, is_concurrent, in_rounds, e.in_shares, e.in_rows))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
     return Prepared(callee, bindings, words, parts, [e.address(part[0]) for part in parts])

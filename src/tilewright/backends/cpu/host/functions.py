@@ -6,6 +6,7 @@ Inside, a function takes the context, an arena, its block, then its parameters w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
@@ -21,6 +22,7 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.passes.filled_rows import straightened
 from tilewright.passes.fusing import fusion
+from tilewright.passes.row_shares import is_divisible
 
 HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
 
@@ -61,10 +63,16 @@ def emitter(unit: Unit, function: Function, b: Builder, signature: Signature) ->
     turns = any(signature.turned) or _turns(unit.program, function.body)
     straight = straightened(function, roots_of(unit, function, signature))
     e = FunctionEmitter(unit, straight, b, has_turned_views=turns)
-    e.is_concurrent, e.in_rounds, e.in_shares = signature.is_concurrent, signature.in_rounds, signature.in_shares
+    e.is_concurrent = signature.is_concurrent or any(_is_window(param.type) for param in function.params)
+    e.in_rounds, e.in_shares, e.in_rows = signature.in_rounds, signature.in_shares, signature.in_rows
     e.rooms = _rooms(made_results(unit, function))
     e.turned_results = [False] * len(e.rooms)
     return e
+
+
+def _is_window(type_: Type) -> bool:
+    """Return whether other ranks may add to what a parameter is."""
+    return isinstance(type_, TensorType) and type_.is_window
 
 
 def _turns(program: Program, body: SeqStmts) -> bool:
@@ -86,9 +94,18 @@ def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value])
     e.fusion = fusion(e.function, e.roots, turned)
     e.uses = e.fusion.uses
     e.program.plans.append(e.fusion)
-    e.body(e.function.body)
+    with _alone(e):
+        e.body(e.function.body)
     e.b.do(f"br label %{e.exit}")
     e.b.begin(e.exit)
+
+
+def _alone(e: FunctionEmitter) -> AbstractContextManager[None]:
+    """Return what to emit a body inside of whose rows ought to be divided: if they cannot be, one block does it all."""
+    if not e.in_rows or is_divisible(e.fusion):
+        return nullcontext()
+    e.in_rows = False
+    return e.b.when(e.b.compare("icmp eq", e.block_index, i64(0)))
 
 
 def roots_of(unit: Unit, function: Function, signature: Signature) -> Mapping[Var, Var]:

@@ -15,11 +15,11 @@ from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cpu.host.abi import captured, invoke, read_words, room_bytes, words_of, write_words
 from tilewright.backends.cpu.host.heap import NO_ARENA, Memory
 from tilewright.backends.cpu.host.loops import counted_loop, turn_count
+from tilewright.backends.cpu.host.row_shares import divides_rows
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements, used, variables
 from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
-from tilewright.native.rounds import GRID, NEEDED, ROUNDS
 from tilewright.passes.launches import runs_side_by_side
 from tilewright.passes.shares import shared_out
 
@@ -43,8 +43,9 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
     words += [e.bound[var] for var in flagged]
     in_shares = shared_out(e.program.program, stmt, e.roots) is not None
-    chunks = _workers(e) if in_shares else _chunks(e, turns, e.program.work.each_turn(stmt))
-    task = Task(e, chunks, [*words, turns], chunks) if in_shares else Task(e, turns, words, chunks)
+    in_rows = not in_shares and divides_rows(e, stmt, turns)
+    chunks = _workers(e) if in_shares or in_rows else _chunks(e, turns, e.program.work.each_turn(stmt))
+    task = Task(e, chunks, [*words, turns], chunks) if in_shares or in_rows else Task(e, turns, words, chunks)
     loaded = iter(task.words)
     start, step, *head = (next(loaded) for _ in range(5))
     inner = task.emitter(head)
@@ -52,8 +53,9 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     inner.bindings = {var: captured(e.bindings[var], loaded) for var in outside}
     inner.bound = {var: next(loaded) for var in flagged}
     inner.regions = []
-    if in_shares:
-        inner.block_index, inner.block_count, inner.in_shares, inner.is_concurrent = task.first, task.turns, True, False
+    if in_shares or in_rows:
+        inner.block_index, inner.block_count = task.first, task.turns
+        inner.in_shares, inner.in_rows, inner.is_concurrent = in_shares, in_rows, in_rows or e.is_concurrent
         counted_loop(inner, stmt, (i64(0), next(loaded)), (), (start, step))
     else:
         begin = task.b.op("add", start, task.b.op("mul", task.first, step))
@@ -87,6 +89,8 @@ def rounds(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Va
 
     The blocks share a context of their own, which says where they wait.
     """
+    from tilewright.native.rounds import GRID, NEEDED, ROUNDS  # few programs have barriers
+
     part = e.arena.take(8 * (GRID + 1))
     own = e.address(part[0])
     turns = task_turns(e, count)

@@ -2,7 +2,8 @@
 
 In front of a window's memory lies the address of its domain's record (`native/domains.py`): who this is, how many
 there are, and where each one's part starts. A part of a peer is then a tensor like any other, a signal one atomic
-instruction, and the same code serves threads of a process and processes that share memory.
+instruction, and the same code serves threads of a process and processes that share memory. Where they share none, parts
+are copies, and whoever the record names is told of signals.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.polls import poll_of
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Scalar, Tensor
+from tilewright.backends.cpu.host.domains import LOST, are_shared, record_of, tell, word_of
 from tilewright.core.enums import NotifyOp, WaitCmp
 from tilewright.core.expr import Call
 from tilewright.dtypes import INT32
-from tilewright.native.domains import PAUSE, TURNS, Record
+from tilewright.native.domains import PAUSE, TURNS, Record, Touch
 from tilewright.native.llvm import I1, I32, I64, PTR, TRUE, Value, i64
 from tilewright.ops.signals import SIGNS
 
@@ -28,28 +30,19 @@ NO_CELL = "this is no cell of the window"
 ENDED = "this wait was ended before its cell was what it waits for"
 
 
-def _record(e: FunctionEmitter, window: Tensor) -> Value:
-    """Return where the record of a window's domain lies."""
-    return e.b.load(PTR, e.b.offset(window.pointer, i64(-1), I64), 8)
-
-
-def _word(e: FunctionEmitter, window: Tensor, word: int) -> Value:
-    return e.b.load(I64, e.b.offset(_record(e, window), i64(word), I64), 8)
-
-
 @lowers("distributed.rank")
 def _rank(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    return Scalar(e.b.convert("trunc", _word(e, bound["ctx"], Record.RANK), I32), INT32)
+    return Scalar(e.b.convert("trunc", word_of(e, bound["ctx"], Record.RANK), I32), INT32)
 
 
 @lowers("distributed.nranks")
 def _nranks(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    return Scalar(e.b.convert("trunc", _word(e, bound["ctx"], Record.COUNT), I32), INT32)
+    return Scalar(e.b.convert("trunc", word_of(e, bound["ctx"], Record.COUNT), I32), INT32)
 
 
 @lowers("distributed.copies")
 def _copies(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    return Scalar(e.b.convert("trunc", _word(e, bound["ctx"], Record.COPIES), I32), INT32)
+    return Scalar(e.b.convert("trunc", word_of(e, bound["ctx"], Record.COPIES), I32), INT32)
 
 
 @lowers("distributed.part")
@@ -60,11 +53,11 @@ def _part(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 def _part_of(e: FunctionEmitter, call: Call, window: Tensor, peer: Value) -> Tensor:
     """Return the part of a window that a peer holds; one that is none is an error, and ends the function."""
     if e.checked:
-        count = _word(e, window, Record.COUNT)
+        count = word_of(e, window, Record.COUNT)
         exact = Exact("peer {0} is no rank of the domain, which has {1}", lambda: (peer, count))
         e.stop(e.b.compare("icmp uge", peer, count), NO_PEER, call, exact)
     place = e.b.op("add", peer, i64(Record.PARTS))
-    return replace(window, pointer=e.b.load(PTR, e.b.offset(_record(e, window), place, I64), 8))
+    return replace(window, pointer=e.b.load(PTR, e.b.offset(record_of(e, window), place, I64), 8))
 
 
 def _cell(e: FunctionEmitter, call: Call, window: Tensor, bound: Bound) -> Value:
@@ -81,8 +74,18 @@ def _notify(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     e.flush()
     cell = _cell(e, call, _part_of(e, call, bound["target"], e.index(bound["peer"])), bound)
     value = e.b.convert("trunc", e.index(bound["value"]), I32)
-    how = "xchg" if bound["op"] == NotifyOp.Set else "add"  # which comes after stores that bypass the caches, too
-    e.b.value(I32, f"atomicrmw {how} {cell}, {value} acq_rel")
+    is_set = bound["op"] == NotifyOp.Set
+
+    def signalled() -> Value:
+        how = "xchg" if is_set else "add"  # which comes after stores that bypass the caches, too
+        e.b.value(I32, f"atomicrmw {how} {cell}, {value} acq_rel")
+        return i64(0)
+
+    def told() -> Value:
+        return tell(e, bound["target"], Touch.SET if is_set else Touch.RAISE, cell, [e.index(bound["value"])])
+
+    failed = e.b.either(are_shared(e, bound["target"]), signalled, told)
+    e.stop(e.b.compare("icmp ne", failed, i64(0)), LOST, call)
     return ()
 
 
@@ -93,7 +96,7 @@ def _wait(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     b, window, cmp = e.b, bound["signal"], WaitCmp(bound["cmp"])
     cell = _cell(e, call, window, bound)
     expected = b.convert("trunc", e.index(bound["expected"]), I32)
-    abort = b.load(PTR, b.offset(_record(e, window), i64(Record.ABORT), I64), 8)
+    abort = b.load(PTR, b.offset(record_of(e, window), i64(Record.ABORT), I64), 8)
     poll_of(b.module)
     for text in PAUSE:
         b.module.declare(text)

@@ -8,7 +8,7 @@ _MODULES = """
     compute.ravels compute.order compute.sort compute.merge compute.draws compute.generators compute.philox
     compute.atomic_updates compute.partial compute.scaled compute.lanes compute.elements host.tensor_gathers
     host.tensor_scatters host.reinterpreted host.byte_views host.arrays host.pipes host.system host.printing
-    host.ranks
+    host.ranks host.distant
 """
 
 RARE = tuple(f"tilewright.backends.cpu.{name}" for name in _MODULES.split())

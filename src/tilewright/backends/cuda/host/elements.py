@@ -20,8 +20,10 @@ from tilewright.backends.cpu.host.printing import Line, print_value
 from tilewright.backends.cuda.host import element_code, launch_code
 from tilewright.backends.cuda.host.launch_code import REFUSED
 from tilewright.core.expr import Call, constant
+from tilewright.dtypes import DataType
 from tilewright.native.llvm import FALSE, I64, PTR, TRUE, Value, i64
 from tilewright.passes.overwritten import is_overwritten
+from tilewright.source import Span
 
 
 def create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
@@ -31,16 +33,31 @@ def create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         held = constant(bound["init_value"], dtype)
         value = Scalar(literal(held.dtype, held.value, 1), held.dtype)
     unseen = value is not None or is_overwritten(call, e.last_use.body_of(call), e.program.program, e.defined)
-    launch_code.add_to(e.b.module)
-    note = i64(e.program.note("there is no memory on the GPU for this tensor", call.span))
-    size = size_of(e, shape, dtype.get_byte())
-    pointer = e.b.call(PTR, "device_memory", e.context, size, FALSE if unseen else TRUE, note)
-    e.leave_after_an_error()
-    strides, count = packed_strides(e, shape)
-    made = Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
+    made = _made(e, shape, dtype, call.span, is_clear=not unseen)
     if value is not None:
-        _fill(e, made, pointer, value, count)
+        _fill(e, made, made.pointer, value, packed_strides(e, shape)[1])
     return made
+
+
+def room(e: FunctionEmitter, shape: Sequence[int], dtype: DataType, span: Span) -> Tensor:
+    """Emit memory of the device for a tensor that a kernel makes."""
+    extents = tuple(map(i64, shape))
+    return _made(e, extents, dtype, span, is_clear=False)
+
+
+def _made(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, span: Span, *, is_clear: bool) -> Tensor:
+    launch_code.add_to(e.b.module)
+    note = i64(e.program.note("there is no memory on the GPU for this tensor", span))
+    size = size_of(e, shape, dtype.get_byte())
+    pointer = e.b.call(PTR, "device_memory", e.context, size, TRUE if is_clear else FALSE, note)
+    e.leave_after_an_error()
+    strides, _ = packed_strides(e, shape)
+    return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
+
+
+def number_in(e: FunctionEmitter, tensor: Tensor) -> Value:
+    """Emit the reading of a tensor's first element, for which the host waits."""
+    return number_of(e.b, _fetched(e, tensor, tensor.pointer), tensor.dtype).value
 
 
 def read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:

@@ -11,6 +11,7 @@ from tilewright.backends.cpu.emit.values import Binding, Scalar
 from tilewright.backends.cpu.host.calls import argument, where_it_runs
 from tilewright.backends.cpu.host.loops import turn_count
 from tilewright.backends.cuda.host.capture import captured, extents
+from tilewright.backends.cuda.host.given import Given
 from tilewright.backends.cuda.host.launches import launch
 from tilewright.backends.cuda.host.regions import is_tiny, name_of, nest
 from tilewright.backends.cuda.schedule import AHEAD, BAND
@@ -130,11 +131,8 @@ def _divided(t: Text, number: Value, count: Value) -> tuple[Value, Value]:
 
 
 def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -> Binding:
-    """Emit a call of a kernel as a launch of its blocks; what it gives back are arguments."""
-    returned = e.program.returned[function.name]
-    if None in returned:
-        help = "give it a tensor to write to, and return that"
-        raise refused(f"`{function.name}`, a kernel that gives back what it computes,", expr.span, help)
+    """Emit a call of a kernel as a launch of its blocks, and what it gives back."""
+    results = Given(e, expr, function)
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     blocks = expr.core_num if isinstance(expr, Submit) else None
     count = i64(1) if blocks is None else e.index(e.scalar(blocks))
@@ -142,12 +140,13 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
     def write(k: Kernel, params: Parameters, block: Value) -> None:
         if blocks is not None:
             k.block_index, k.block_count = block, extents(params, [count])[0]
-        k.call(function, [captured(k, params, binding) for binding in bindings])
+        results.lend(k, params)
+        results.put(k, params, k.call(function, [captured(k, params, binding) for binding in bindings]))
 
     with where_it_runs(e, expr):
         grid = "1" if blocks is None else f"{blocks} blocks"
         launch(e, function.name, count, write, grid, [str(arg) for arg in expr.args])
-    given = [bindings[position] for position in returned if position is not None]
+    given = results.bindings(e, bindings)
     if isinstance(expr, Submit):
         return (*given, Scalar(i64(0), TASK_ID))
     return given[0] if len(given) == 1 and not isinstance(expr.type, TupleType) else tuple(given)

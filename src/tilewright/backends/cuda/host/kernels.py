@@ -14,6 +14,7 @@ from tilewright.backends.cuda.schedule import AHEAD, Schedule
 from tilewright.backends.cuda.ttgir.chain import Unfit
 from tilewright.backends.cuda.ttgir.roles import written
 from tilewright.backends.cuda.ttir import ahead, cuts, reloads
+from tilewright.backends.cuda.ttir.facts import SEVERAL
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.text import ANY_ROOM, I64
@@ -32,7 +33,6 @@ LIGHT_WORK = 16
 OF_LIBRARY = 32
 """Operations that a function of CUDA's library is, about."""
 _WORK = re.compile(r"= (?:math\.|arith\.\w+f |tt\.elementwise)")
-_DOUBLES = re.compile(r"tt\.reduce\.return %\w+ : f64")
 DESCRIBED = 9
 """The generation of GPUs on which blocks are loaded by descriptors."""
 
@@ -69,10 +69,16 @@ class KernelText:
         plainly = len(_WORK.findall(aligned))
         work = plainly + OF_LIBRARY * aligned.count("= tt.extern_elementwise")
         is_alone = not (k.t.is_folded or facts.products)
-        is_light, is_heavy = is_alone and plainly <= LIGHT_WORK, is_alone and plainly >= schedule.HEAVY
-        parts = cuts.parts(aligned, str(params.errors_of())) if is_light or is_heavy else 1
+        parts = cuts.parts(aligned, str(params.errors_of())) if is_alone else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
+        largest, spread = facts.largest // parts, 0
+        if parts > 1:
+            spread = cuts.PART
+        elif is_alone and plainly <= LIGHT_WORK:
+            spread = largest
+        elif k.t.is_folded and "scf.for" not in aligned and len(facts.sums) < SEVERAL:
+            spread = facts.floats
         is_ahead = False
         if k.t.is_folded and facts.is_apart and not facts.products:
             if "scf.for" not in aligned and facts.load[0] >= reloads.LEAST:
@@ -80,18 +86,9 @@ class KernelText:
             elif facts.load[0] >= ahead.LEAST and facts.load[1] <= ahead.SMALL:
                 before, aligned, other = aligned, ahead.loaded_ahead(aligned), ahead.loaded_ahead(other)
                 is_ahead = before != aligned
-        loaded = facts.load if k.t.is_folded else (0, 1)
-        if "scf.for" in aligned:  # which folds again and again
-            loaded = 0, 1
-        elif len(_DOUBLES.findall(aligned)) > 1:  # which take their time
-            loaded = loaded[0], 1
-        usual = schedule.plain(
-            facts.largest // parts, facts.products, loaded=loaded, is_light=is_light, work=work, most=most
-        )
+        usual = schedule.plain(largest, facts.products, spread=spread, work=work, most=most)
         if is_ahead:
-            usual = schedule.of_part(facts.largest, ahead.PER_THREAD)
-        elif is_heavy and parts > 1:
-            usual = schedule.of_part(facts.largest // parts)
+            usual = schedule.of_part(largest, ahead.PER_THREAD)
         plain = schedule.wanted(wanted, usual)
         if not facts.is_described:
             return KernelText(name, aligned, other, plain, parts=parts)

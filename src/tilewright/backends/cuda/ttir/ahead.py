@@ -11,6 +11,8 @@ import re
 LEAST, SMALL, PER_THREAD = 1 << 12, 2, 64
 """Bytes of a part, at least, and of an element, at most: of larger ones there is less to compute while the next part
 comes. How many elements a thread has: the fewer warps a block has, the less they wait for each other."""
+ONCE = "evictionPolicy = evict_first"
+"""Tells the cache that what is loaded is not looked at again."""
 _LOOP = re.compile(
     r"^    (?P<made>%[^=\n]*) = scf\.for (?P<turn>%\d+) = (?P<low>%\d+) to (?P<high>%\d+) step (?P<step>%\d+) "
     r"iter_args\((?P<args>[^)\n]*)\) -> \((?P<types>[^)\n]*)\) : i64 \{\n"
@@ -37,14 +39,14 @@ def _rotated(found: re.Match[str]) -> str:
         *_placed(found["places"], "begun", turn, low, "    "),
         f"    %begins = arith.cmpi slt, {low}, {high} : i64{where}",
         f"    %begins_all = tt.splat %begins : i1 -> tensor<{shape}i1>{where}",
-        f"    %begun = tt.load {_named(at, 'begun')}, %begins_all : {pointers}{where}",
+        f"    %begun = tt.load {_named(at, 'begun')}, %begins_all {ONCE} : {pointers}{where}",
         f"    {found['made']}, %left = scf.for {turn} = {low} to {high} step {step} "
         f"iter_args({found['args']}, {name} = %begun) -> ({found['types']}, {type_}) : i64 {{",
         f"      %following = arith.addi {turn}, {step} : i64{where}",
         f"      %goes_on = arith.cmpi slt, %following, {high} : i64{where}",
         *_placed(found["places"], "next", turn, "%following", "      "),
         f"      %goes_on_all = tt.splat %goes_on : i1 -> tensor<{shape}i1>{where}",
-        f"      %next = tt.load {_named(at, 'next')}, %goes_on_all : {pointers}{where}",
+        f"      %next = tt.load {_named(at, 'next')}, %goes_on_all {ONCE} : {pointers}{where}",
         found["places"] + found["body"].rstrip("\n"),
         f"      scf.yield {found['handed']}, %next : {found['kinds']}, {type_}{found['last']}",
         "    }",

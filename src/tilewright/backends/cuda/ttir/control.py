@@ -49,6 +49,9 @@ GONE = ReturnStmt()
 LEFT, RETURNED = -1, -2
 """Stand for the next turn of a loop that has none: it was left, or the function returned in it."""
 
+HIDDEN = "mov.b64 $0, $1;"
+"""Hands a number on, which Triton then does not know: where a loop has no turns, it fails over what is in them."""
+
 LEAVE = "bind it in the loop, leave that with `break`, and return it behind"
 COPIES = 64
 """How often what follows branches is written at most."""
@@ -271,7 +274,8 @@ def _left(k: Kernel, stmt: LoopStmt) -> Value:
         start, stop, step = _ends(k, stmt)
         count = turns(k, start, stop, step, stmt.span)
     begun = handed.values([arg.init for arg in stmt.iter_args])
-    starts = [_next(k, stmt, handed, begun, t.integer(0), count), *begun]
+    first = _next(k, stmt, handed, begun, t.integer(0), count)
+    starts = [t.machine(HIDDEN, first, registers="=l,l"), *begun]
     looked, inside, outside = ([t.fresh(each.element, each.shape) for each in starts] for _ in range(3))
     pairs = ", ".join(f"{now} = {first}" for now, first in zip(looked, starts, strict=True))
     types = _types(looked)

@@ -84,23 +84,31 @@ def _integer(t: Text, value: Value, source: DataType, element: str) -> Value:
 def _to_integer(x: Elements, target: DataType) -> Value:
     """Return whole floats as integers, the nearest there is; NaN is zero.
 
-    The GPU saturates where it converts to 32 and 64 bits, so narrower integers are cut from wider ones.
+    The GPU saturates where it converts to 32 and 64 bits, so narrower integers are cut from wider ones. It is told so
+    in its own words: what Triton's say of numbers that do not fit is undefined, and constants become anything.
     """
     t, shape = x.t, x.value.shape
     if target.bits == 64:
-        name = "arith.fptoui" if target.is_unsigned_int() else "arith.fptosi"
         is_nan = t.compare("cmpf uno", x.value, x.value)
-        return t.select(is_nan, t.integer(0, "i64", shape), t.convert(name, x.value, "i64"))
+        return t.select(
+            is_nan, t.integer(0, "i64", shape), _cut(t, x.value, "u64" if target.is_unsigned_int() else "s64")
+        )
     is_double = x.value.element == F64
     if target.bits == 32 and target.is_signed_int() and not is_double:
-        return t.convert("arith.fptosi", x.value, "i32")
+        return _cut(t, x.value, "s32")
     through = "i64" if target.bits == 32 or is_double else "i32"
     low, high = (t.integer(int(limit), through, shape) for limit in target.limits)
-    whole = t.convert("arith.fptosi", x.value, through)
+    whole = _cut(t, x.value, f"s{through[1:]}")
     if through == "i64":
         whole = t.select(t.compare("cmpf uno", x.value, x.value), t.integer(0, "i64", shape), whole)
     held = t.simple("arith.minsi", t.simple("arith.maxsi", whole, low), high)
     return t.convert("arith.trunci", held, element_of(target))
+
+
+def _cut(t: Text, value: Value, kind: str) -> Value:
+    """Return floats without their fractions as what PTX calls the integers, the nearest there is."""
+    registers = f"={'l' if kind.endswith('64') else 'r'},{'d' if value.element == F64 else 'f'}"
+    return t.machine(f"cvt.rzi.{kind}.{value.element} $0, $1;", value, element=f"i{kind[1:]}", registers=registers)
 
 
 def _odd(x: Elements) -> Elements:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from math import prod
 
-PART, LEAST = 1024, 256
-"""Elements of a block's tiles, and how many of a row at least."""
+PART, MOVED, LEAST = 1024, 6144, 256
+"""Elements of a block's tiles, but more where it would move less than so many bytes, as starting one takes 1.2 ns; how
+many of a row at least."""
 
 _FREE = re.compile(
     r"arith\.|math\.|tt\.(?:load|store|splat|expand_dims|broadcast|addptr|make_range|bitcast|get_program_id|return"
@@ -21,6 +22,8 @@ _OPERATION = re.compile(r"^ *(?:%\S+ = )?\"?([a-z_]+\.\w+[^\n]*)", re.MULTILINE)
 _RANGE = re.compile(r"( *)(%\d+) = tt\.make_range \{end = (\d+) : i32, start = 0 : i32\} : tensor<\3xi32>([^\n]*)")
 _BLOCK = re.compile(r"( *)(%\d+) = arith\.extsi (%\d+) : i32 to i64([^\n]*)")
 _SHAPE = re.compile(r"tensor<((?:\d+x)+)")
+_MOVE = re.compile(r"tt\.(?:load|store) (%\w+).*? : tensor<((?:\d+x)+)!tt\.ptr<[a-z]+(\d+)")
+_WORD = re.compile(r"%\w+|tt\.get_program_id")
 
 
 def parts(text: str, errors: str) -> int:
@@ -37,7 +40,28 @@ def parts(text: str, errors: str) -> int:
         return 1
     if any(shape[-1] not in (1, width) or width in shape[:-1] for shape in shapes if len(shape) > 1):
         return 1
-    return max(1, min(max(map(prod, shapes)) // PART, width // LEAST))
+    largest = max(map(prod, shapes))
+    return max(1, min(largest // _part(text, largest), width // LEAST))
+
+
+def _part(text: str, largest: int) -> int:
+    """Return how many elements a block's tiles have, by the bytes that are moved for each.
+
+    What all blocks of several rows load is in the cache, and counts for nothing.
+    """
+    shared, apart, own = 0, 0, {"tt.get_program_id"}
+    for line in text.splitlines():
+        name, _, made = line.strip().partition(" = ")
+        if made and not own.isdisjoint(_WORD.findall(made)):
+            own.add(name)
+        move = _MOVE.search(line)
+        if move and prod(map(int, move[2].split("x")[:-1])) == largest:
+            size = max(int(move[3]) // 8, 1)
+            shared, apart = (shared, apart + size) if move[1] in own else (shared + size, apart)
+    part, moved = PART, apart or shared
+    while moved and part * moved < MOVED:
+        part *= 2
+    return part
 
 
 def cut(text: str, count: int) -> str:

@@ -17,12 +17,15 @@ from tilewright.core.program import Program
 from tilewright.core.stmt import AssignStmt, SeqStmts
 from tilewright.core.types import TileType
 from tilewright.core.visitor import expressions, statements
+from tilewright.dtypes import FP32
 from tilewright.records import mutable
 
 LOAD = "tile.load"
 HALF = 16
 ONE_PRODUCT = 2
 """Factors of a kernel that computes one product."""
+SEVERAL = 2
+"""Sums of a kernel from which on a thread is better with more of a row: each time, warps wait for each other."""
 _TURNS = {"tile.transpose": "x", "tile.transpose_view": "tile", "tile.move": "tile"}
 """Ops that hand a tile to the matrix units as it lies, and the operand that it is."""
 
@@ -55,6 +58,8 @@ class Facts:
     """The tensors that it reads."""
     load: tuple[int, int] = (0, 1)
     """How many bytes the largest of its loads moves, and of how many an element is."""
+    sums: set[Call] = field(default_factory=set[Call])
+    """Its sums."""
     in_rows: set[object] = field(default_factory=set[object])
     """The tensors of which it moves neighbours, several at once where they are aligned."""
 
@@ -69,10 +74,17 @@ class Facts:
         """Look at statements that are about to be written."""
         self.factors.update(factors(program, body))
         self.summed.update(summed(body))
+        self.sums.update(sums(program, body))
         if self.factors:
             self.shortened.update(shortened(program, body))
             self.rough.update(rough(body))
             self.coarse.update(coarse(body))
+
+    @property
+    def floats(self) -> int:
+        """How many elements the largest of its loads has, none where they are of less than 32 bits."""
+        size, each = self.load
+        return size // each if each >= FP32.get_byte() else 0
 
     @property
     def is_apart(self) -> bool:
@@ -97,6 +109,15 @@ def factors(program: Program, body: SeqStmts) -> Iterator[Call]:
             given = arguments(expr)
             found = (_source(made, given[side]) for side in ("lhs", "rhs") if side in given)
             yield from (call for call in found if call is not None)
+
+
+def sums(program: Program, body: SeqStmts) -> Iterator[Call]:
+    """Yield the sums in statements, and in what they call."""
+    for expr in (expr for stmt in statements(body) for expr in expressions(stmt)):
+        if isinstance(expr, (Invoke, Submit)):
+            yield from sums(program, program[expr.op.name].body)
+        elif isinstance(expr, Call) and expr.op.spec.family == "reduction" and expr.op.spec.combine == "add":
+            yield expr
 
 
 def shortened(program: Program, body: SeqStmts) -> Iterator[Sequence[int]]:

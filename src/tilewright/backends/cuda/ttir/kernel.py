@@ -89,6 +89,9 @@ class Kernel(Accesses):
         """Gives the number of a print, the buffer for what it writes, and how many words that holds."""
         self.turn: Callable[[], Extent] = lambda: 0
         """Gives the number of the running turn of the grid, as the program counts them."""
+        self.lent: dict[Var, Tensor] = {}
+        """Where the host has made room for tensors that the kernel makes and gives back, and that of this statement."""
+        self.lent_now: Tensor | None = None
         self._note = note
         self._errors = errors
 
@@ -104,6 +107,7 @@ class Kernel(Accesses):
     def _stmt(self, stmt: Stmt) -> tuple[Binding, ...]:
         self.t.span = stmt.span if stmt.span.is_known else self.t.span
         if isinstance(stmt, AssignStmt):
+            self.lent_now = self.lent.get(stmt.var)
             self.bindings[stmt.var] = self.value(stmt.value)
         elif isinstance(stmt, EvalStmt):
             self.value(stmt.expr)

@@ -14,21 +14,27 @@ from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, doubled
 from tilewright.backends.cuda.ttir.text import F32, F64, I32
 from tilewright.dtypes import FP32, round_scalar
 
+MIDDLE = 2.5625
 FACTOR = (
-    0.6724079847335815, -0.33140456676483154, 0.028798403218388557, 0.03672172501683235, -0.00048322981456294656,
-    -0.006752414628863335, -0.0018908306956291199, 0.0008862653630785644, 0.0007252083159983158,
-    2.9083706976962276e-05, -7.747693598503247e-05,
+    0.709980845451355, -0.44444188475608826, 0.1447722315788269, 0.0033660416956990957, -0.016968106850981712,
+    -0.00040140937198884785, 0.0026755640283226967, 0.00046215381007641554, -0.0003740804677363485,
+    -0.0001484705862822011,
 )  # fmt: skip
-"""erfcx(t / sqrt(2)) / 2 * (t + 2) by powers of (t - 2) / (t + 2), to 4e-8."""
+"""erfcx(t / sqrt(2)) / 2 * (t + MIDDLE) by powers of (t - MIDDLE) / (t + MIDDLE), to 8e-9.
+
+What 2**-(HALVED * t * t) is more than exp(-t*t/2) is divided out."""
 ROUGH_FACTOR = (0.7552806735038757, -0.6075390577316284, 0.3870779275894165, -0.1900223344564438, 0.05996210128068924)
 """erfcx(t / sqrt(2)) / 2 * (t + 4) by powers of (t - 4) / (t + 4), to 6e-5."""
-EXPONENTIAL = (0.5, 0.16666577756404877, 0.04166685417294502, 0.008363168686628342, 0.0013901296770200133)
-"""(exp(r) - 1 - r) / r**2 by powers of r, for |r| up to log(2) / 2, to 2e-8."""
+POWER = (
+    0.6931471824645996, 0.24022647738456726, 0.05550331994891167, 0.00961843878030777, 0.0013399007730185986,
+    0.00015353260096162558,
+)  # fmt: skip
+"""(2**r - 1) / r by powers of r, for |r| up to 1/2, to 2e-9."""
 FARTHEST, FASTEST = 14.7, 11.0
 """Where the distribution, and its approximation, have fallen below every float."""
 MAGIC = 12582912.0
 """What has a float's whole part in its last bits once it is added."""
-LOG_2, LOG_2_LOW = 0.693145751953125, 1.428606765330187e-06
+HALVED = round_scalar(0.5 / math.log(2), FP32)
 LARGE = 2.0**64
 SLOPE = math.sqrt(8 / math.pi)
 
@@ -41,11 +47,10 @@ def normal(x: Elements) -> Elements:
     if x.is_rough:
         tail = _power(_fused(size * size, -0.5 / math.log(2), 64)) * _rough_factor(size)
     else:
-        half = size * 0.5
-        square = half * size
-        tail = _decayed(square, _fused(half, size, -square), _factor(size))
-    tail = tail * (1 / LARGE)
-    return x.function("where", (x < 0, tail, 1 - tail))
+        square = size * size
+        tail = _decayed(square, _fused(size, size, -square), HALVED, _factor(size))
+    end = x.function("where", (x < 0, x.like(0), 1))
+    return x.ufunc("absolute", (_fused(tail, -1 / LARGE, end),))
 
 
 def fast_normal(x: Elements) -> Elements:
@@ -58,7 +63,7 @@ def fast_normal(x: Elements) -> Elements:
         small = _power(_fused(y, -1 / math.log(2), 64)) * (1 / LARGE)
         share = _inverse(small + 1)
     else:
-        small = _decayed(*_steep(size), size.like(LARGE)) * (1 / LARGE)
+        small = _decayed(*_steep(size), 1 / math.log(2), size.like(LARGE)) * (1 / LARGE)
         share = _refined(small + 1)
     return x.function("where", (x < 0, small * share, share))
 
@@ -88,24 +93,23 @@ def _parts(x: Elements, number: float) -> tuple[Elements, Elements]:
     return x.like(number), x.like(number - round_scalar(number, FP32))
 
 
-def _decayed(y: Elements, low: Elements, scale: Elements) -> Elements:
-    """Return exp(-(y + low)) * scale, for a scale that keeps it from being too small."""
-    t = y.t
-    whole = _fused(y, -1 / math.log(2), MAGIC)
-    turns = whole - MAGIC
-    r = _fused(turns, -LOG_2_LOW, _fused(turns, -LOG_2, -y)) - low
-    more = _fused(r * r, _polynomial(EXPONENTIAL, r), r)
-    result = _fused(scale, more, scale)
+def _decayed(y: Elements, low: Elements, slope: float, scale: Elements) -> Elements:
+    """Return 2**-((y + low) * slope) * scale, for a scale that keeps it from being too small."""
+    t, (by, by_low) = y.t, (round_scalar(slope, FP32), slope - round_scalar(slope, FP32))
+    whole = _fused(y, -by, MAGIC)
+    r = _fused(y, -by, MAGIC - whole)
+    r = _fused(low, -by, _fused(y, -by_low, r) if by_low else r)
+    result = _fused(scale * r, _polynomial(POWER, r), scale)
     shift = t.simple("arith.shli", t.bits(whole.value, I32), t.integer(23, I32, y.shape))
     return y.of(t.bits(t.simple("arith.addi", t.bits(result.value, I32), shift), F32))
 
 
 def _factor(size: Elements) -> Elements:
     """Return what the tail of the distribution is of exp(-x*x/2), times 2**64."""
-    share = _inverse(size + 2)
-    error = _fused(-size, share, _fused(share, -2, 1))  # of which the sum's rounding is no part
+    share = _inverse(size + MIDDLE)
+    error = _fused(-size, share, _fused(share, -MIDDLE, 1))  # of which the sum's rounding is no part
     share = _fused(share, error, share)
-    return _polynomial([each * LARGE for each in FACTOR], _fused(share, -4, 1)) * share
+    return _polynomial([each * LARGE for each in FACTOR], _fused(share, -2 * MIDDLE, 1)) * share
 
 
 def _rough_factor(size: Elements) -> Elements:

@@ -40,7 +40,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "ranks are processes of the host, and meet in its memory": (
         "distributed.rank", "distributed.nranks", "distributed.copies", "distributed.part", "distributed.notify",
-        "distributed.wait",
+        "distributed.wait", "distributed.fetch", "distributed.send",
     ),
     "arrays of numbers are the host function's; a tile holds numbers inside a kernel": (
         "array.create", "array.get_element", "array.update_element",

@@ -11,6 +11,7 @@ from math import prod
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.elements import FOLDS, Elements, computed, literal
+from tilewright.backends.cuda.ttir.facts import SEVERAL
 from tilewright.backends.cuda.ttir.folds import reduced
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.picks import picked, stretch
@@ -51,7 +52,7 @@ def _summed(k: Kernel, call: Call, source: Tile, axis: int, dtype: DataType) -> 
     given = filled(k, computed(k.t, source.value, dtype), source, spec, dtype).value
     if call in k.facts.rough:
         return as_element(k.t, added(k.t, given, axis), FP32, dtype)
-    is_slow = k.facts.load[1] >= FP32.get_byte()
+    is_slow = k.facts.floats > 0 and len(k.facts.sums) < SEVERAL
     total = summed(k.t, given, axis, is_quick=bool(k.facts.factors), is_slow=is_slow)
     return as_element(k.t, k.t.simple("arith.addf", total, literal(k.t, 0, total)), FP32, dtype)
 

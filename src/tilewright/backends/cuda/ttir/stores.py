@@ -16,7 +16,7 @@ from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.shape import reshaped
 from tilewright.backends.cuda.ttir.text import I32, Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, in_memory, of_rank, spread_to
-from tilewright.backends.cuda.ttir.values import Extent, Tensor, Tile, working
+from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor, Tile, working
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -82,11 +82,16 @@ def _block(k: Kernel, tensor: Tensor, value: Value, offsets: Sequence[Extent]) -
 
 @recipe("tensor.write")
 def _write(k: Kernel, call: Call, bound: Bound) -> Tensor:
-    tensor, given = bound["x"], bound["value"]
+    tensor = bound["x"]
     ones, indices = (1,) * len(tensor.shape), offsets_of(call, "indices")
     fit = checked(k, call, indices, "an index lies outside its tensor", ones, tensor.shape)
+    put_number(k, tensor, k.indices(bound["indices"]), bound["value"], fit)
+    return tensor
+
+
+def put_number(k: Kernel, tensor: Tensor, indices: Sequence[Extent], given: Scalar, fit: Value | None = None) -> None:
+    """Write the storing of a number as an element of a tensor, if it fits."""
     k.writes(tensor)
-    found = place(k, tensor, k.indices(bound["indices"]))
+    found = place(k, tensor, indices)
     value = in_memory(k, as_element(k.t, given.value, working(given.dtype), tensor.dtype), tensor.dtype)
     k.t.do(f"tt.store {found}, {value}{'' if fit is None else f', {fit}'} : {found.type}")
-    return tensor

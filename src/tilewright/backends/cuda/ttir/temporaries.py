@@ -36,6 +36,8 @@ def _full(k: Kernel, call: Call, bound: Bound) -> Tensor:
 
 def made_here(k: Kernel, call: Call, shape: Sequence[Scalar], dtype: DataType) -> Tensor:
     """Return a new tensor; UnsupportedFeatureError where only the kernel knows how large it is."""
+    if k.lent_now is not None:
+        return k.lent_now
     wanted = k.indices(shape)
     if not all(map(k.is_given, wanted)):
         help = "make it outside of the kernel, or as large as what the kernel is given says"

@@ -10,9 +10,9 @@ import itertools
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from tilewright.errors import InternalError
+from tilewright.named_tuples import NamedTuple
 from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span
 

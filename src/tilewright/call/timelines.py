@@ -1,0 +1,172 @@
+"""Timelines: calls as a file that Perfetto and Chrome open, chunks on their threads and kernels on streams.
+
+A file is a list of events that is whole whenever it was written: more are written over its end. That takes as long as
+many calls do, so what was left of those that follow each other is written together: after a pause, or when the process
+ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tilewright.forks import Lock
+from tilewright.named_tuples import NamedTuple
+from tilewright.native.traced_regions import CALL, PAUSE, Recorder, Ring
+
+if TYPE_CHECKING:
+    from tilewright.backends.host import HostProgram
+    from tilewright.backends.interface import Timeline
+
+END = "\n]\n"
+UNKNOWN = '"?"'
+
+
+class Called(NamedTuple):
+    """A call that Python made: its name, when it began and ended, and on which thread."""
+
+    name: str
+    begin: int
+    end: int
+    thread: int
+
+
+class Trace:
+    """A timeline and its file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.ring = Ring()
+        self.waiting: list[Called | tuple[Any, int]] = []
+        """Calls, and what was taken from the ring."""
+        self.threads: dict[int | str, int] = {}
+        """The number of each thread, and of each stream by its name."""
+        self.devices: dict[int, Timeline] = {}
+        """What devices note of launches."""
+        self.lock = Lock()
+        self.pid = os.getpid()
+        self._recorders: dict[int, Recorder] = {}
+        self._names: dict[int, str] = {}
+        """What the code that lies at an address is called, in JSON."""
+        self._programs: dict[HostProgram, None] = {}
+        """The programs that it lies in, which stay."""
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            first = _json({"name": "process_name", "ph": "M", "pid": self.pid, "args": {"name": "tilewright"}})
+            file.write(f"[\n{first}{END}")
+        atexit.register(self.flush)
+
+    def recorder(self, native: HostProgram, parallel: int) -> Recorder:
+        """Return what records the calls of a program whose chunks some code runs."""
+        from tilewright.native.profilers import shown
+
+        if native not in self._programs:
+            self._programs[native] = None
+            addresses = native.loaded.addresses.items()
+            self._names |= {at: _json(shown(symbol).removeprefix("tilewright.")) for symbol, at in addresses}
+            self._names |= {native.address(name): _json(name) for name in native.code.symbols}
+        if parallel not in self._recorders:
+            self._recorders[parallel] = Recorder(self.ring, parallel)
+        return self._recorders[parallel]
+
+    @contextmanager
+    def call(self) -> Generator[None]:
+        """Take what is called inside, and write what is waiting where that came after a pause."""
+        is_paused = time.monotonic_ns() - self.ring.last > PAUSE
+        try:
+            yield
+        finally:
+            self._take()
+            if is_paused or any(device.is_filling for device in self.devices.values()):
+                self.flush()
+
+    def note(self, name: str, begin: int, end: int, thread: int) -> None:
+        """Take note of a call that Python made."""
+        with self.lock:
+            self.waiting.append(Called(name, begin, end, thread))
+            self.ring.last = end
+
+    def read(self, device: Timeline) -> None:
+        """Be the one who reads what a device notes from now on; whoever was it before writes what there is."""
+        before = _READERS.get(id(device))
+        if before is not None and before is not self:
+            before.flush()
+            before.devices.pop(id(device), None)
+        if before is not self:
+            _READERS[id(device)], self.devices[id(device)] = self, device
+        device.begin()
+
+    def _take(self) -> None:
+        """Make room in the ring."""
+        with self.lock:
+            rows, lost = self.ring.taken()
+            if len(rows):
+                self.waiting.append((rows, lost))
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        self._take()
+        with self.lock:
+            waiting, self.waiting = self.waiting, []
+            is_gone = not os.path.exists(self.path)
+            if not waiting or is_gone or os.getpid() != self.pid:  # a child of a fork leaves it to its parent
+                return
+            text = "".join(f",\n{event}" for each in waiting for event in self._events(each))
+            text += "".join(f",\n{event}" for device in self.devices.values() for event in self._launches(device))
+            with open(self.path, "r+b") as file:
+                file.seek(-len(END), os.SEEK_END)
+                file.write(f"{text}{END}".encode())
+
+    def _events(self, what: Called | tuple[Any, int]) -> Iterator[str]:
+        if isinstance(what, Called):
+            yield from self._thread(what.thread)
+            yield self._span(_json(what.name), what.begin, what.end, what.thread, "call", "dropped", 0)
+            return
+        rows, lost = what
+        for thread in rows[rows[:, 1] == CALL, 4].tolist():  # whose numbers come before those of their helpers
+            yield from self._thread(thread)
+        for code, chunk, begin, end, thread in rows.tolist():
+            yield from self._thread(thread)
+            if chunk == CALL:
+                yield self._span(self._names.get(code, UNKNOWN), begin, end, thread, "call", "dropped", lost)
+                lost = 0
+            else:
+                yield self._span(self._names.get(code, UNKNOWN), begin, end, thread, "task", "chunk", chunk)
+
+    def _launches(self, device: Timeline) -> Iterator[str]:
+        for number, kernel in enumerate(device.taken()):
+            yield from self._thread(kernel.place)
+            yield self._span(_json(kernel.name), kernel.begin, kernel.end, kernel.place, "kernel", "launch", number)
+
+    def _span(self, name: str, begin: int, end: int, thread: int | str, kind: str, told: str, number: int) -> str:
+        place = f'"pid":{self.pid},"tid":{self.threads[thread]},"args":{{"{told}":{number}}}'
+        return f'{{"name":{name},"cat":"{kind}","ph":"X","ts":{begin / 1e3},"dur":{(end - begin) / 1e3},{place}}}'
+
+    def _thread(self, thread: int | str) -> Iterator[str]:
+        """Yield what a thread or a stream is called, where it is new."""
+        if thread not in self.threads:
+            self.threads[thread] = number = len(self.threads)
+            usual = "caller" if number == 0 else f"thread {number}"
+            name = thread if isinstance(thread, str) else usual
+            yield _json({"name": "thread_name", "ph": "M", "pid": self.pid, "tid": number, "args": {"name": name}})
+
+
+_READERS: dict[int, Trace] = {}
+"""Which timeline shows what a device notes."""
+
+
+def _json(value: object) -> str:
+    import json  # which only traced calls need
+
+    return json.dumps(value, separators=(",", ":"))
+
+
+@cache
+def trace_to(path: str) -> Trace:
+    """Return the timeline of a file, begun with the first call that is written to it."""
+    return Trace(path)

@@ -1,0 +1,202 @@
+"""Strided rows: launches whose blocks multiply windows of memory, several blocks below each other at once.
+
+A block is a tile of a product. Where the one below it reads the same right matrix, and its left one and its result lie
+behind this block's, both are one block of twice the rows: what is made of the right matrix is made once for them. How
+many blocks a launch has is known when it runs: those that fill no taller one run as they were written, and so do all of
+a launch that has few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tilewright.core.build import arguments, call, scalar
+from tilewright.core.expr import Call, ConstInt, Expr, GlobalVar, Invoke, MakeTuple, Var, integer
+from tilewright.core.extents import as_extent
+from tilewright.core.program import Function, Program
+from tilewright.core.rewrite import Rewriter
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, YieldStmt
+from tilewright.core.types import ScalarType, TileType, Type
+from tilewright.core.visitor import evaluated, expressions, statements, variables
+from tilewright.dtypes import INDEX
+from tilewright.passes.launches import hands_on, runs_side_by_side
+from tilewright.passes.product_grids import FEWEST
+from tilewright.passes.strided_steps import Moves, is_harmless, numbers_of, sum_of, window_of
+from tilewright.records import record
+
+PARTS = ("scalar.div", "scalar.floordiv", "scalar.mod")
+"""What gives the row and the column of a block from its number."""
+
+
+def taller_blocks(program: Program, rows: int) -> tuple[Program, list[str]]:
+    """Return a program whose blocks have about so many rows where they may, and a line for each kernel that changed."""
+    walk = _Walk(program, rows)
+    functions = [function.with_body(walk.body(function.body)) for function in program.function_list]
+    return program.with_functions([*walk.made, *functions]) if walk.made else program, walk.notes
+
+
+@record
+class _Block:
+    """A kernel that computes a tile of a product: the parameter that counts, and how many blocks lie side by side."""
+
+    param: Var
+    width: int
+    rows: int
+    taller: frozenset[Var]
+    """The windows and tiles that have as many rows."""
+    carried: Var
+    """The sum, as its loop carries it."""
+
+
+class _Walk(Rewriter):
+    def __init__(self, program: Program, rows: int) -> None:
+        super().__init__()
+        self.program, self.rows = program, rows
+        self.made: list[Function] = []
+        self.notes: list[str] = []
+
+    def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
+        """Let a launch of blocks run taller ones."""
+        made = _sole_call(stmt)
+        block = _block(self.program[made.op.name], made.args.index(stmt.loop_var)) if made is not None else None
+        times = self.rows // block.rows if block is not None else 1
+        if made is None or block is None or times < 2:
+            return super().for_loop(stmt)
+        kernel = self.program[made.op.name]
+        tall = replace(kernel, name=f"{kernel.name}_tall", body=_Taller(block, times).body(kernel.body))
+        self.made.append(tall)
+        self.notes.append(f"{kernel.name}: {times * block.rows} rows instead of {block.rows}")
+        tall_rows = _tall_rows(stmt.stop, block.width, times)
+        return _tall_loop(stmt, made, tall.name, tall_rows, (block.width, times)), _rest(stmt, tall_rows, block, times)
+
+
+def _tall_rows(blocks: Expr, width: int, times: int) -> Expr:
+    """Return how many rows of taller blocks there are, none where threads would share too few."""
+    enough = scalar("min", scalar("floordiv", blocks, integer(FEWEST * times)), integer(1))
+    return scalar("mul", scalar("floordiv", blocks, integer(width * times)), enough)
+
+
+def _sole_call(loop: ForStmt) -> Invoke | None:
+    """Return the call that is all a loop over blocks does."""
+    ends = [as_extent(end) for end in (loop.start, loop.step)]
+    if ends != [0, 1] or hands_on(loop) or not runs_side_by_side(loop) or len(loop.body) != 1:
+        return None
+    made = evaluated(loop.body.stmts[0])
+    if not isinstance(made, Invoke) or variables(made.args).count(loop.loop_var) != 1:
+        return None
+    return made if loop.loop_var in made.args else None
+
+
+def _tall_loop(stmt: ForStmt, made: Invoke, name: str, rows: Expr, sizes: tuple[int, int]) -> ForStmt:
+    """Return the loop over taller blocks, each called by the number of the uppermost one in it."""
+    turn, block = Var("tall", ScalarType(INDEX)), Var(stmt.loop_var.name_hint, ScalarType(INDEX))
+    turn.bounds = block.bounds = stmt.loop_var.bounds
+    width, times = sizes
+    row, column = scalar("mod", turn, rows), scalar("floordiv", turn, rows)
+    number = scalar("add", scalar("mul", row, integer(width * times)), column)
+    args = tuple(block if arg is stmt.loop_var else arg for arg in made.args)
+    called = EvalStmt(replace(made, op=GlobalVar(name), args=args), stmt.span)
+    body = SeqStmts((AssignStmt(block, number, stmt.span), called))
+    return replace(stmt, loop_var=turn, stop=scalar("mul", rows, integer(width)), body=body)
+
+
+def _rest(stmt: ForStmt, rows: Expr, block: _Block, times: int) -> ForStmt:
+    """Return the loop over the blocks that fill no taller one."""
+    return replace(stmt, start=scalar("mul", rows, integer(block.width * times)))
+
+
+def _block(kernel: Function, at: int) -> _Block | None:
+    """Return what a kernel computes, None where that is more than one tile of a product, or lies otherwise."""
+    param, stmts = kernel.params[at], [*statements(kernel.body)]
+    made = {stmt.var: stmt.value for stmt in stmts if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call)}
+    loops = [stmt for stmt in kernel.body if isinstance(stmt, ForStmt)]
+    width = _width(kernel.body)
+    if len(loops) != 1 or not width or sum_of(loops[0]) is None:
+        return None
+    (loop,) = loops
+    store = evaluated(kernel.body.stmts[-1])
+    first, total, target = loop.iter_args[0].init, loop.return_vars[0], _stored(store)
+    if target is None or not isinstance(first, Var) or not isinstance(store, Call) or store.args[0] is not total:
+        return None
+    view = made.get(target)
+    begun = made.get(first)
+    if view is None or begun is None or begun.op.name != "tile.full" or view.op.name != "tensor.as_strided":
+        return None
+    own: set[Expr] = {target, first}
+    if not all(stmt is loop or is_harmless(stmt, own) for stmt in kernel.body.stmts[:-1]):
+        return None
+    return _placed(Moves(param, made, width), loop, (first, target), view)
+
+
+def _placed(moves: Moves, loop: ForStmt, own: tuple[Var, Var], view: Call) -> _Block | None:
+    """Return a block whose left matrix and result go on in the one below it, and whose right matrix is the same."""
+    product = moves.made[_total(loop)]
+    lhs, rhs = (window_of(moves.made, arguments(product)[name], 0) for name in ("lhs", "rhs"))
+    shape, strides = (numbers_of(arguments(view)[name]) for name in ("shape", "strides"))
+    type_ = loop.return_vars[0].type
+    if lhs is None or rhs is None or shape is None or strides is None or not isinstance(type_, TileType):
+        return None
+    size = type_.dtype.get_byte()
+    offset = arguments(view)["offset"]
+    below = moves.of(offset) if isinstance(offset, Expr) else None
+    is_whole = shape == type_.shape == type_.valid and shape[0] == lhs.length
+    if not is_whole or below != shape[0] * strides[0] * size:
+        return None
+    if moves.of(lhs.offset) != lhs.nbytes or moves.of(rhs.offset) != 0:
+        return None
+    taller = frozenset({*own, lhs.view, lhs.tile})
+    return _Block(moves.var, moves.step, shape[0], taller, loop.iter_args[0].var)
+
+
+def _total(loop: ForStmt) -> Var:
+    """Return the sum that a loop hands on."""
+    last = loop.body.stmts[-1]
+    assert isinstance(last, YieldStmt) and isinstance(last.values[0], Var)
+    return last.values[0]
+
+
+def _stored(store: Expr | None) -> Var | None:
+    """Return the window that all of a tile is stored in."""
+    if not isinstance(store, Call) or store.op.name != "tile.store":
+        return None
+    given = arguments(store)
+    target = given[store.op.spec.writes or ""]
+    at_start = not any(numbers_of(given["offsets"]) or (1,))
+    return target if isinstance(target, Var) and at_start else None
+
+
+def _width(body: SeqStmts) -> int:
+    """Return how many blocks lie side by side: what numbers are taken apart by; 0 where that is not one number."""
+    calls = [e for stmt in statements(body) for e in expressions(stmt) if isinstance(e, Call) and e.op.name in PARTS]
+    divisors = {int(e.args[1].value) if isinstance(e.args[1], ConstInt) else 0 for e in calls}
+    return divisors.pop() if len(divisors) == 1 else 0 if divisors else 1
+
+
+class _Taller(Rewriter):
+    """A kernel whose tile has more rows."""
+
+    def __init__(self, block: _Block, times: int) -> None:
+        super().__init__(fresh=True)
+        self.block, self.times = block, times
+
+    def define(self, var: Var, type_: Type | None = None) -> Var:
+        """Let the sum that is carried have more rows."""
+        if type_ is None and var is self.block.carried and isinstance(var.type, TileType):
+            rows, columns = var.type.shape
+            shape = rows * self.times, columns
+            type_ = TileType(shape, var.type.dtype, shape, var.type.memory)
+        return super().define(var, type_)
+
+    def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
+        """See, load or make more rows."""
+        if stmt.var not in self.block.taller or not isinstance(stmt.value, Call):
+            return super().assign(stmt)
+        given: Mapping[str, object] = arguments(stmt.value)
+        name = "shape" if "shape" in given else "shapes"
+        shape = given[name]
+        assert isinstance(shape, MakeTuple)
+        rows = integer(self.block.rows * self.times), *shape.elements[1:]
+        bound = {each: self.expr(value) if isinstance(value, Expr) else value for each, value in given.items()}
+        made = call(stmt.value.op.spec, {**bound, name: MakeTuple(rows)}, stmt.value.span)
+        return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)

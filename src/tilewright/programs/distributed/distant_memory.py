@@ -1,0 +1,163 @@
+"""Distant memory: what processes on several machines have of a plan, each in its own memory.
+
+Windows are copies (`copies.py`), and so are the tensors that any rank writes (`changes.py`): a rank sends what it has
+changed of them when others may look, and in the end. What a process says of itself it sends to the others, too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.region import Array
+from tilewright.errors import ExecutionError
+from tilewright.interpret.hosts import Collective, Plan
+from tilewright.native import futexes
+from tilewright.ops.collectives import MEANINGS
+from tilewright.passes.aliases import Footprint
+from tilewright.programs.distributed.changes import Changes
+from tilewright.programs.distributed.copies import SYNC, Copies
+from tilewright.programs.distributed.distant_collectives import Joint
+from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.progress import Ended
+from tilewright.programs.distributed.segments import PAGE, Control, Segment
+from tilewright.programs.distributed.steps import Joins
+
+TOLD, ENDED, CHANGED = SYNC + 1, SYNC + 2, SYNC + 3
+"""Messages: what a process says of itself, that all waits are over, and what was changed of a tensor."""
+
+
+PATIENCE = timedelta(seconds=0.05)
+"""Between two looks of a rank that waits for what torch does."""
+
+
+class DistantMemory:
+    """The memory of a plan whose processes share none."""
+
+    def __init__(
+        self, group: Group, plan: Plan, args: Sequence[Any], written: Sequence[int], footprints: Mapping[str, Footprint]
+    ) -> None:
+        self.group = group
+        self.plan = plan
+        self.link = group.link()
+        self.segments = [Segment.made(0) for _ in range(group.size)]
+        for segment in self.segments:
+            segment.close()
+        self.own = self.segments[group.rank]
+        self.link.made += 1
+        self.number = self.link.made
+        self.copies = Copies(self.link, self.number, plan, self.own.abort)
+        self.parts = self.copies.parts
+        self._changes = Changes([turn.action for turn in plan.turns[group.rank]], args, written, footprints)
+        self._peers = [rank for rank in range(group.size) if rank != group.rank]
+        self._telling = threading.Lock()
+        self.link.plans[self.number] = self
+        group.exchanged(None)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why what a peer holds was out of reach."""
+        return self.copies.failure
+
+    def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
+        """Return copies of the tensors that are written."""
+        self.link.timeout = timedelta(seconds=timeout)
+        self.copies.failure = None
+        return self._changes.begin(args)
+
+    def settle(self, turns: int) -> None:
+        """Send others what this rank has changed of tensors; that and what it wrote to windows has arrived then."""
+        for numbers, data in self._changes.since(turns):
+            for peer in self._peers:
+                self.copies.change(peer, [CHANGED, *numbers], data)
+        self.copies.arrive()
+
+    def tell(self) -> None:
+        """Send all others what this process says of itself."""
+        with self._telling:
+            for peer in self._peers:
+                self.link.send(peer, self.number, [TOLD], self._page())
+
+    def beat(self) -> None:
+        """Send it where nothing else is on its way: they learn that this process lives, and it that they do."""
+        if self._telling.acquire(blocking=False):
+            try:
+                for peer in self._peers:
+                    self.link.try_to_send(peer, self.number, [TOLD], self._page())
+            finally:
+                self._telling.release()
+
+    def _page(self) -> Array:
+        self.own.words[Control.SENT], self.own.words[Control.HEARD] = self.copies.sent, self.copies.heard
+        return np.array(self.own.memory[:PAGE])
+
+    def end(self, how: int) -> None:
+        """End the waits of all."""
+        self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or how
+        for peer in self._peers:
+            self.link.try_to_send(peer, self.number, [ENDED, how], None)
+
+    def ended(self) -> Sequence[int]:
+        """Return the ranks whose processes have ended."""
+        return sorted(self.link.lost)
+
+    def hear(self, source: int, numbers: Sequence[int], data: Array) -> Array | None:
+        """Take a message; return what is asked for."""
+        if numbers[0] == TOLD:
+            segment = self.segments[source]
+            segment.memory[8 : len(data)] = data[8:]  # all but the word that ends the waits of its own process
+            for word in (Control.EPOCH, Control.TURNS):
+                futexes.wake(segment.memory.ctypes.data + 8 * word)
+        elif numbers[0] == ENDED:
+            self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or numbers[1]
+        elif numbers[0] == CHANGED:
+            self._changes.take(numbers[1], numbers[2], data)
+            self.copies.heard += 1
+        else:
+            return self.copies.hear(numbers, data)
+        return None
+
+    @property
+    def joins(self) -> Joins:
+        """What this rank does in a collective: what torch does, on its own windows."""
+        return self._joined
+
+    def _joined(self, action: Collective) -> Callable[[], None]:
+        rank, number = self.group.rank, 1 + next(k for k, each in enumerate(self.plan.actions) if each is action)
+        windows = {name: self.parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
+        if len(action.domain) == 1:
+            return lambda: MEANINGS[action.name]([windows], **action.options)
+        group = self.link.domain(action.domain)
+        joint = Joint(action, rank, windows, group, lambda work: self.until_done(work, action.domain, number))
+
+        def join() -> None:
+            self.copies.arrive()
+            self.own.words[Control.JOINED] = number
+            joint.run()
+            self.own.words[Control.AWAITED] = 0
+
+        return join
+
+    def until_done(self, work: Any, domain: Sequence[int], number: int) -> None:
+        """Wait for what torch does; Ended where the run is over, after which nobody may use the link again."""
+        while True:
+            try:
+                work.wait(timeout=PATIENCE)
+                return
+            except RuntimeError as error:
+                if work.is_completed():
+                    raise ExecutionError(f"the processes of ranks {[*domain]} cannot be reached") from error
+            missing = [rank for rank in domain if self.segments[rank].words[Control.JOINED] < number]
+            if missing:
+                words = self.own.words
+                words[Control.WORD], words[Control.NUMBER], words[Control.AWAITED] = (
+                    Control.JOINED,
+                    number,
+                    missing[0] + 1,
+                )
+            if self.own.words[Control.ABORT]:
+                self.link.is_broken = True
+                raise Ended(f"it waits for rank {(*missing, *domain)[0]}")

@@ -1,0 +1,172 @@
+"""Links: messages between the processes of a group that share no memory, over torch.distributed's point-to-point.
+
+A message is some numbers, and perhaps bytes behind them. Each process has a thread that hears what others send, one
+message after the other, and answers those that ask. What one process sends another arrives in that order.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from itertools import count
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+from tilewright.arrays import np
+from tilewright.core.region import Array
+from tilewright.errors import ExecutionError
+
+HEAD = 32
+"""How many numbers a message has: its plan, how many bytes follow, under what tag an answer of how many bytes is to
+come, and those of its sender."""
+_OWN = 4
+_NUMBERS, _BYTES, _ANSWERS = 1, 2, 3
+"""Tags of torch's: numbers, the bytes behind them, and from here on those of answers."""
+_ANSWERED, _GOODBYE = 0, -1
+"""What stands for the plan of a process that is about to end, and of the answer to it."""
+FOREVER = timedelta(days=300)
+SOON = 0.1
+"""Seconds to wait for messages that are on their way."""
+
+
+class Hearer(Protocol):
+    """A plan, as messages know it."""
+
+    def hear(self, source: int, numbers: Sequence[int], data: Array) -> Array | None:
+        """Take some numbers and bytes from a process; return the answer to one that asks."""
+        ...
+
+
+class Link:
+    """The messages of this process."""
+
+    def __init__(self, group: Any, rank: int, size: int) -> None:
+        dist = _torch().distributed
+        self._ranks: list[int] = dist.get_process_group_ranks(group)
+        self._domains: dict[tuple[int, ...], Any] = {}
+        self._group = self._made(range(size))
+        self.rank = rank
+        self.lost: set[int] = set()
+        """The ranks whose processes have ended."""
+        self.is_broken = False
+        """Whether a message was given up halfway: nobody may send over it any more."""
+        self.plans: WeakValueDictionary[int, Hearer] = WeakValueDictionary()
+        """Who hears the messages of which plan; those of one that is gone are dropped."""
+        self.made = 0
+        """How many plans there were."""
+        self.timeout = timedelta(seconds=1)
+        """How long a message may take."""
+        self._locks = [threading.Lock() for _ in range(size)]
+        self._asked = count(_ANSWERS)
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._hear, daemon=True, name="tilewright-link")
+        self._thread.start()
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        """Let the thread hear a last message, from whoever is there: one that came while Python ends would abort it."""
+        self._is_closing, self.timeout = True, timedelta(seconds=SOON)
+        for peer in (peer for peer in range(len(self._locks)) if peer != self.rank):
+            self.try_to_send(peer, _GOODBYE, [])
+            self._thread.join(SOON)
+            if not self._thread.is_alive():
+                return
+
+    def _made(self, domain: Sequence[int]) -> Any:
+        """Return a new group of some ranks, which all of them make."""
+        ranks = [self._ranks[rank] for rank in domain]
+        dist = _torch().distributed
+        return dist.new_group(ranks, timeout=FOREVER, backend="gloo", use_local_synchronization=True)
+
+    def domain(self, domain: tuple[int, ...]) -> Any:
+        """Return the group for the collectives of some ranks."""
+        if domain not in self._domains:
+            self._domains[domain] = self._made(domain)
+        return self._domains[domain]
+
+    def send(self, peer: int, plan: int, numbers: Sequence[int], data: Array | None = None) -> None:
+        """Send a message; ExecutionError where the peer has ended or does not take it in time."""
+        with self._locks[peer]:
+            self._send(peer, plan, numbers, data)
+
+    def try_to_send(self, peer: int, plan: int, numbers: Sequence[int], data: Array | None = None) -> None:
+        """Send a message, unless others are on their way or the peer has ended."""
+        if peer in self.lost or not self._locks[peer].acquire(timeout=SOON):
+            return
+        try:
+            self._send(peer, plan, numbers, data)
+        except ExecutionError:  # which whoever looks sees in `lost` and `is_broken`
+            return
+        finally:
+            self._locks[peer].release()
+
+    def ask(self, peer: int, plan: int, numbers: Sequence[int], size: int) -> Array:
+        """Return the answer to a message, so many bytes."""
+        tag = next(self._asked)
+        with self._locks[peer]:
+            self._send(peer, plan, numbers, None, tag, size)
+        answer = _torch().empty(size, dtype=_torch().uint8)
+        self._wait(peer, lambda: self._group.recv([answer], peer, tag))
+        return answer.numpy()
+
+    def _send(
+        self, peer: int, plan: int, numbers: Sequence[int], data: Array | None, tag: int = 0, answer: int = 0
+    ) -> None:
+        size, rest = 0 if data is None else data.nbytes, [0] * (HEAD - _OWN - len(numbers))
+        head = _torch().tensor([plan, size, tag, answer, *numbers, *rest], dtype=_torch().int64)
+        self._wait(peer, lambda: self._group.send([head], peer, _NUMBERS))
+        if data is not None and size:
+            block = _torch().from_numpy(flat_bytes(data))
+            self._wait(peer, lambda: self._group.send([block], peer, _BYTES))
+
+    def _wait(self, peer: int, begun: Callable[[], Any]) -> None:
+        if self.is_broken or peer in self.lost:
+            raise ExecutionError(f"rank {peer} cannot be reached")
+        since = time.monotonic()
+        try:
+            begun().wait(timeout=self.timeout)
+        except RuntimeError as error:
+            if time.monotonic() - since >= self.timeout.total_seconds():
+                self.is_broken = True
+                raise ExecutionError(f"rank {peer} does not answer") from error
+            self.lost.add(peer)
+            raise ExecutionError(f"the process of rank {peer} has ended") from error
+
+    def _hear(self) -> None:
+        """Hear messages until the group is gone."""
+        torch = _torch()
+        head = torch.zeros(HEAD, dtype=torch.int64)
+        while True:
+            try:
+                work = self._group.recv_anysource([head], _NUMBERS)
+                work.wait()
+                source = int(work._source_rank())
+                plan, size, tag, wanted, *numbers = head.tolist()
+                block = torch.empty(size, dtype=torch.uint8)
+                if size:
+                    self._group.recv([block], source, _BYTES).wait()
+                if self._is_closing:
+                    return
+                if plan == _GOODBYE:
+                    self.try_to_send(source, _ANSWERED, [])
+                hearer = self.plans.get(plan)
+                answer = None if hearer is None else hearer.hear(source, numbers, block.numpy())
+                if tag:
+                    given = torch.zeros(wanted, dtype=torch.uint8) if answer is None else torch.from_numpy(answer)
+                    self._group.send([given], source, tag).wait(timeout=self.timeout)
+            except RuntimeError:  # as torch says that a process, this one perhaps, has ended
+                return
+
+
+def flat_bytes(data: Any) -> Array:
+    """Return the elements of an array as bytes one behind the other, copied where they do not lie like that."""
+    packed: Any = np.ascontiguousarray(data)
+    return packed.reshape(-1).view(np.uint8)
+
+
+def _torch() -> Any:
+    return sys.modules["torch"]

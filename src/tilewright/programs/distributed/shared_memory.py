@@ -1,0 +1,152 @@
+"""Shared memory: where the windows of processes lie that run on one machine, and the tensors that they write.
+
+Each process maps the segments of all others: what a rank writes is there for its peers as soon as a signal says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from tilewright.core.region import Array
+from tilewright.interpret.hosts import Plan, WindowBuffer
+from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.in_place import PAGE, InPlace
+from tilewright.programs.distributed.mapped import Pieces
+from tilewright.programs.distributed.segments import Control, Segment
+from tilewright.programs.distributed.steps import Joins
+from tilewright.programs.distributed.windows import Parts, aligned, room_of
+
+
+class ProcessMemory(Protocol):
+    """The memory of a plan, as one of its processes sees it."""
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """What the process of each rank says of itself."""
+        ...
+
+    @property
+    def parts(self) -> Mapping[WindowBuffer, Parts]:
+        """The windows."""
+        ...
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why what a peer holds was out of reach."""
+        ...
+
+    def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
+        """Return where the tensors that are written lie in the run that begins, holding what the arguments do."""
+        ...
+
+    def settle(self, turns: int) -> None:
+        """Let others see what this rank wrote in so many turns, before they are told that it has had them."""
+        ...
+
+    def tell(self) -> None:
+        """Let others see what this process says of itself."""
+        ...
+
+    def beat(self) -> None:
+        """Let others see it as well, now and then, while this process waits."""
+        ...
+
+    def end(self, how: int) -> None:
+        """End the waits of all."""
+        ...
+
+    def ended(self) -> Sequence[int]:
+        """Return the ranks whose processes have ended."""
+        ...
+
+    @property
+    def joins(self) -> Joins | None:
+        """What every rank does in a collective; None where the first of a domain does it for all."""
+        ...
+
+
+class SharedMemory:
+    """The memory of processes that share it."""
+
+    def __init__(self, group: Group, plan: Plan, sizes: Mapping[int, int], chosen: InPlace) -> None:
+        self.group = group
+        self.sizes = sizes
+        self.failure: BaseException | None = None
+        self._number = 0
+        pieces = Pieces(plan, chosen)
+        self.segments = self._shared(self._room(plan, pieces) + pieces.rooms[group.rank])
+        self.parts = self._parts(plan, pieces)
+        self._close()
+
+    def _room(self, plan: Plan, pieces: Pieces) -> int:
+        """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
+        held = [buffer for buffer in plan.buffers if self.group.rank in buffer.ranks and buffer not in pieces.of]
+        staged = 2 * sum(map(aligned, self.sizes.values())) if self.group.rank == 0 else 0
+        return -(-(sum(map(room_of, held)) + staged) // PAGE) * PAGE
+
+    def _shared(self, size: int) -> list[Segment]:
+        """Return the segments of all processes."""
+        own = Segment.made(size)
+        told = self.group.exchanged((own.descriptor, own.size))
+        processes = self.group.processes
+        return [
+            own if peer == self.group.rank else Segment.opened(processes[peer], descriptor, size)
+            for peer, (descriptor, size) in enumerate(told)
+        ]
+
+    def _close(self) -> None:
+        """Give up all descriptors, once all processes have opened and mapped what they need."""
+        self.group.exchanged(None)
+        for segment in self.segments:
+            segment.close()
+
+    def _parts(self, plan: Plan, pieces: Pieces) -> Mapping[WindowBuffer, Parts]:
+        aborts = {self.group.rank: self.segments[self.group.rank].abort}
+        starts = [segment.size - room for segment, room in zip(self.segments, pieces.rooms, strict=True)]
+        found = pieces.parts(aborts, lambda rank: (self.segments[rank].descriptor, starts[rank]))
+        places = [0] * self.group.size
+        for buffer in (each for each in plan.buffers if each not in pieces.of):
+            memory: dict[int, Array] = {}
+            for rank in buffer.domain:
+                memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
+                places[rank] += room_of(buffer)
+            found[buffer] = Parts(memory, aborts)
+        self._staged_at = places[0]
+        return found
+
+    def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
+        """Return where tensors that are written lie: in two places of rank 0's memory, by turns."""
+        self._number += 1
+        half = sum(map(aligned, self.sizes.values()))
+        at, found = self._staged_at + half * (self._number % 2), dict[int, Array]()
+        for position, size in self.sizes.items():
+            data: Any = args[position].data
+            found[position] = self.segments[0].part(at, size).view(data.dtype).reshape(data.shape)  # pyright: ignore[reportUnknownMemberType]
+            at += aligned(size)
+            if self.group.rank == 0:
+                found[position][...] = data
+        return found
+
+    def settle(self, turns: int) -> None:
+        """Do nothing: what was written is there."""
+
+    def tell(self) -> None:
+        """Do nothing: others look at the segment."""
+
+    def beat(self) -> None:
+        """Do nothing, as well."""
+
+    def end(self, how: int) -> None:
+        """End the waits of all."""
+        for segment in self.segments:
+            segment.words[Control.ABORT] = segment.words[Control.ABORT] or how
+
+    def ended(self) -> Sequence[int]:
+        """Return the ranks whose processes have ended."""
+        return self.group.ended()
+
+    @property
+    def joins(self) -> Joins | None:
+        """None: the parts of all ranks are at hand."""
+        return None

@@ -1,0 +1,223 @@
+"""Shapes: tiles that are made, cut, joined, turned and counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tilewright.core.enums import MemorySpace
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType, is_fully_valid
+from tilewright.dtypes import INDEX, INT16, INT32, DataType
+from tilewright.ops.load import padding
+from tilewright.programs.pto_text.scalars import computed, converted
+from tilewright.programs.pto_text.values import Number, Tile, element, kept
+from tilewright.programs.pto_text.words import (
+    Given,
+    Pair,
+    filled_around,
+    flat,
+    in_vec,
+    least,
+    matrix,
+    matrix_of,
+    refuse,
+    refuse_batches,
+    result,
+    row_of,
+    writes,
+)
+from tilewright.programs.pto_text.writer import Writer
+
+
+@writes("tile.full")
+def _full(w: Writer, call: Call, given: Given) -> Tile:
+    shape, type_ = matrix(call)
+    valid = given["valid_shape"]
+    refuse(call, valid is not None and len(valid) != 2, "with a valid shape of other than two axes")
+    like = (valid[0], valid[1]) if valid is not None else (w.constant(shape[0]), w.constant(shape[1]))
+    return w.op("texpands", [converted(w, given["value"], kept(type_.dtype))], result(w, call, like))
+
+
+@writes("tile.expands")
+def _expands(w: Writer, call: Call, given: Given) -> Tile:
+    target: Tile = given["target"]
+    return w.op("texpands", [converted(w, given["scalar"], target.dtype)], result(w, call, target.valid))
+
+
+@writes("tile.create")
+def _create(w: Writer, call: Call, given: Given) -> Tile:
+    shape, type_ = matrix(call)
+    tile = w.tile("create", type_.dtype, shape, (w.constant(shape[0]), w.constant(shape[1])))
+    return w.op("texpands", [w.constant(0, tile.dtype)], tile)  # a tile that nothing writes is one of zeros in PTO
+
+
+@writes("tile.move")
+def _move(w: Writer, call: Call, given: Given) -> Tile:
+    """Return the tile: whatever reads it moves it to where it reads."""
+    return in_vec(w, given["tile"]) if given["target_memory"] is MemorySpace.Vec else given["tile"]
+
+
+@writes("tile.transpose", "tile.transpose_view")
+def _transpose(w: Writer, call: Call, given: Given) -> Tile:
+    refuse_batches(call)
+    x = in_vec(w, given["x" if call.op.name == "tile.transpose" else "tile"])
+    return w.op("ttrans", [x], result(w, call, (x.valid[1], x.valid[0])))
+
+
+@writes("tile.set_validshape")
+def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
+    refuse_batches(call)
+    x = in_vec(w, given["x"])
+    valid = given["valid_rows"], given["valid_cols"]
+    return w.op("tmov", [_window(w, x, (w.constant(0), w.constant(0)), x.shape, valid)], result(w, call, valid))
+
+
+@writes("tile.slice")
+def _slice(w: Writer, call: Call, given: Given) -> Tile:
+    refuse(call, given["pad_value"] is not None or given["clamp"], "that pads or clamps")
+    x, shape = in_vec(w, given["x"]), [int(extent.known or 0) for extent in given["shape"]]
+    whole = call.args[0].type
+    assert isinstance(whole, TileType)
+    refuse(call, flat(shape) != matrix(call)[0], "that drops its columns")
+    first = next((axis for axis, extent in enumerate(shape) if extent > 1), len(shape))
+    refuse(call, shape[first + 1 : -1] != [*whole.shape[first + 1 : -1]], "of rows that do not follow each other")
+    refuse(call, len(shape) > 2 and not is_fully_valid(whole), "of more than two axes, valid in part")
+    at = row_of(w, given["offset"], whole.shape), given["offset"][-1]
+    left = [computed(w, "sub", [have, start], INDEX) for have, start in zip(x.valid, at, strict=True)]
+    wanted = matrix_of(w, shape, given["valid_shape"] or [w.constant(extent) for extent in shape])
+    like = least(w, left[0], wanted[0]), least(w, left[1], wanted[1])
+    out = result(w, call, like)
+    return w.op("tmov", [_window(w, x, at, flat(shape), out.valid)], out)
+
+
+@writes("tile.assemble")
+def _assemble(w: Writer, call: Call, given: Given) -> Tile:
+    refuse_batches(call)
+    target, source = in_vec(w, given["target"]), in_vec(w, given["source"])
+    whole = w.op("tmov", [target], result(w, call, target.valid))
+    at = given["offset"][0], given["offset"][1]
+    return _put(w, whole, source, at)
+
+
+def _put(w: Writer, whole: Tile, source: Tile, at: Pair) -> Tile:
+    """Write a tile over another, from some row and column on."""
+    w.op("tmov", [source], _window(w, whole, at, source.shape, source.valid))
+    return whole
+
+
+def _window(w: Writer, tile: Tile, at: Pair, shape: tuple[int, int], valid: Pair) -> Tile:
+    """Write a window of a tile, in the same bytes."""
+    window = replace(tile, name=w.name("part"), shape=shape, room=shape, valid=valid, runs_down=tile.is_column)
+    places, sizes, extents = (
+        ", ".join(each) for each in ([n.name for n in at], map(str, shape), [n.name for n in valid])
+    )
+    w.line(
+        f"{window.name} = pto.subview {tile.name}[{places}] sizes [{sizes}] valid [{extents}]"
+        f" : {tile.type} -> {window.type}"
+    )
+    return window
+
+
+@writes("tile.concat")
+def _concat(w: Writer, call: Call, given: Given) -> Tile:
+    refuse_batches(call)
+    a, b = in_vec(w, given["src0"]), in_vec(w, given["src1"])
+    refuse(call, any(tile.valid[1].known != tile.shape[1] for tile in (a, b)), "of tiles whose columns are cut")
+    whole, zero = result(w, call, a.valid), w.constant(0)
+    return _put(w, _put(w, whole, a, (zero, zero)), b, (zero, w.constant(a.shape[1])))
+
+
+@writes("tile.reshape")
+def _reshape(w: Writer, call: Call, given: Given) -> Tile:
+    x: Tile = in_vec(w, given["x"])
+    shape, type_ = matrix(call)
+    if shape == x.shape:
+        return x
+    refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
+    out = result(w, call, (w.constant(shape[0]), w.constant(shape[1])))
+    is_packed = x.room == x.shape and out.room == shape
+    refuse(call, not is_packed, "of rows that fill no whole lines of memory")
+    seen = replace(x, name=w.name("seen"), shape=shape, room=shape, valid=out.valid)
+    w.line(f"{seen.name} = pto.treshape {x.name} : {x.type} -> {seen.type}")
+    return w.op("tmov", [seen], out)
+
+
+@writes("tile.fillpad")
+def _fillpad(w: Writer, call: Call, given: Given) -> Tile:
+    x = in_vec(w, given["x"])
+    shape, type_ = matrix(call)
+    tile = filled_around(w, "fillpad", type_.dtype, shape, padding(given["pad_value"], type_.dtype), x.valid)
+    w.op("tmov", [x], replace(tile, valid=w.unknown(x.valid)))
+    w.resize(tile, tile.valid)
+    return tile
+
+
+@writes("tile.read")
+def _read(w: Writer, call: Call, given: Given) -> Number:
+    refuse_batches(call)
+    tile, name = in_vec(w, given["x"]), w.name("element")
+    w.line(
+        f"{name} = pto.tgetval ins({tile.name}, {_place(w, tile, given)} : {tile.type}, index)"
+        f" outs : {element(tile.dtype)}"
+    )
+    return Number(name, tile.dtype)
+
+
+def _place(w: Writer, tile: Tile, given: Given) -> str:
+    """Write how many elements lie before one of a tile."""
+    row, column = given["indices"]
+    step = computed(w, "mul", [row, w.constant(tile.room[1])], INDEX)
+    return computed(w, "add", [step, column], INDEX).name
+
+
+# counting
+
+
+@writes("tile.ci", "tile.arange")
+def _count(w: Writer, call: Call, given: Given) -> Tile:
+    shape, type_ = matrix(call)
+    row = _row(w, type_.dtype, shape[1], given["start"], given["descending"])
+    return row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, _whole(w, shape)))
+
+
+@writes("tile.iota")
+def _iota(w: Writer, call: Call, given: Given) -> Tile:
+    shape, type_ = matrix(call)
+    refuse_batches(call)
+    axis: int = given["axis"] % len(type_.shape)
+    along = axis == len(type_.shape) - 1
+    row = _row(w, type_.dtype, shape[1 if along else 0], w.constant(0, type_.dtype), False)
+    for word, number, nothing in (("tmuls", given["step"], 1), ("tadds", given["start"], 0)):
+        if number.known != nothing:
+            row = w.op(
+                word, [row, converted(w, number, type_.dtype)], w.tile("iota", type_.dtype, row.shape, row.valid)
+            )
+    if along:
+        return row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, _whole(w, shape)))
+    column = _stood_up(w, row)
+    return column if shape[1] == 1 else w.op("trowexpand", [column], result(w, call, _whole(w, shape)))
+
+
+def _stood_up(w: Writer, row: Tile) -> Tile:
+    """Write a row as a column of the same bytes."""
+    count = row.shape[1]
+    column = Tile(w.name("column"), row.dtype, (count, 1), (w.constant(count), w.constant(1)), room=(row.room[1], 1))
+    w.line(f"{column.name} = pto.treshape {row.name} : {row.type} -> {column.type}")
+    return column
+
+
+def _row(w: Writer, dtype: DataType, count: int, start: Any, is_down: bool) -> Tile:
+    """Write a row of numbers that count from one on."""
+    counted = dtype if dtype in (INT16, INT32) else INT32
+    tile = w.tile("count", counted, (1, count), _whole(w, (1, count)))
+    first = converted(w, start, counted)
+    w.op("tci", [first], tile, "{descending = true}" if is_down else "")
+    if counted == dtype:
+        return tile
+    words = "{rmode = #pto<round_mode RINT>, sat_mode = #pto<saturation_mode OFF>}"
+    return w.op("tcvt", [tile], w.tile("count", dtype, (1, count), tile.valid), words)
+
+
+def _whole(w: Writer, shape: tuple[int, int]) -> Pair:
+    return w.constant(shape[0]), w.constant(shape[1])

@@ -1,0 +1,148 @@
+"""Words: the registry of what says an op, and what all of those functions share: shapes, results, memories.
+
+A tile of more than two axes is a matrix of its last one; only the first of the others may be valid in part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from tilewright.core.build import arguments
+from tilewright.core.enums import MemorySpace
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType
+from tilewright.dtypes import INDEX, INT8, DataType
+from tilewright.programs.pto_text.scalars import computed
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, Value
+from tilewright.programs.pto_text.writer import Writer
+
+Given = dict[str, Any]
+"""The arguments of an op by name: tiles, tensors and numbers as values of the text, all else as the program has it."""
+Writes = Callable[[Writer, Call, Given], Value | None]
+OPS: dict[str, Writes] = {}
+Pair = tuple[Number, Number]
+
+
+def writes(*names: str) -> Callable[[Writes], Writes]:
+    """Register what says some ops."""
+
+    def signed_in(function: Writes) -> Writes:
+        OPS.update(dict.fromkeys(names, function))
+        return function
+
+    return signed_in
+
+
+def written(w: Writer, call: Call, value: Callable[[Any], Any]) -> Value | None:
+    """Write an op, whose operands `value` gives; return what it gives."""
+    name = call.op.name
+    function = OPS.get(name)
+    if function is None:
+        raise NoPtoError(f"this export has no words for `pl.{name}`")
+    return function(w, call, {key: value(each) for key, each in arguments(call).items()})
+
+
+def refuse(call: Call, is_so: bool, what: str) -> None:
+    """Raise where an op is one of a kind that nothing says."""
+    if is_so:
+        raise NoPtoError(f"this export has no words for `pl.{call.op.name}` {what}")
+
+
+def flat(shape: Sequence[int]) -> tuple[int, int]:
+    """Return the rows and columns of a tile of any rank."""
+    return prod(shape[:-1]), shape[-1] if shape else 1
+
+
+def matrix(call: Call) -> tuple[tuple[int, int], TileType]:
+    """Return the rows and columns of what an op gives, and its type."""
+    type_ = call.type
+    assert isinstance(type_, TileType)
+    return flat(type_.shape), type_
+
+
+def refuse_batches(call: Call) -> None:
+    """Raise for an op on matrices whose tiles hold several of them."""
+    types = [each.type for each in (call, *call.args)]
+    if any(isinstance(type_, TileType) and prod(type_.shape[:-2]) != 1 for type_ in types):
+        raise NoPtoError(f"PTO's tiles have two axes, and `pl.{call.op.name}` is told more")
+
+
+def refuse_parts(shape: Sequence[int], sizes: Sequence[int | None]) -> None:
+    """Raise unless the part of a tile that is valid is one of whole rows' beginnings, one below the other."""
+    rows = list(zip(shape[:-1], sizes[:-1], strict=True))
+    while rows and rows[0][0] == 1:
+        rows.pop(0)
+    if any(size != extent for extent, size in rows[1:]):
+        raise NoPtoError("PTO's tiles have two axes, and of this one a part is valid along more")
+
+
+def result(w: Writer, call: Call, like: Pair, is_mask: bool = False, room: tuple[int, int] | None = None) -> Tile:
+    """Write the buffer of a result, as much of it valid as its type says, or else as `like` says."""
+    shape, type_ = matrix(call)
+    sizes = [extent if isinstance(extent, int) else None for extent in type_.valid]
+    refuse_parts(type_.shape, sizes)
+    rows = like[0] if None in sizes[:-1] else w.constant(prod(size or 0 for size in sizes[:-1]))
+    cols = like[1] if sizes[-1] is None else w.constant(sizes[-1])
+    return w.tile(call.op.spec.name, type_.dtype, shape, (rows, cols), is_mask=is_mask, room=room)
+
+
+def in_vec(w: Writer, tile: Tile) -> Tile:
+    """Return a tile where vectors read it; bits become bytes, zero or one."""
+    if tile.is_mask:
+        one, none = (
+            w.op("texpands", [w.constant(value, INT8)], w.tile("side", INT8, tile.shape, tile.valid))
+            for value in (1, 0)
+        )
+        return w.op("tsel", [tile, one, none], w.tile("bytes", INT8, tile.shape, tile.valid))
+    return tile if tile.memory is MemorySpace.Vec else moved(w, tile, MemorySpace.Vec)
+
+
+def moved(w: Writer, tile: Tile, memory: MemorySpace) -> Tile:
+    """Write the copy of a tile to a memory; return the copy."""
+    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, memory))
+
+
+def lain_down(w: Writer, column: Tile) -> Tile:
+    """Write a column as a row of the same bytes, those behind its last element included."""
+    count = column.room[0]
+    row = Tile(w.name("lying"), column.dtype, (1, count), (w.constant(1), w.constant(count)), room=(1, count))
+    w.line(f"{row.name} = pto.treshape {column.name} : {column.type} -> {row.type}")
+    return row
+
+
+def matrix_of(w: Writer, shape: Sequence[int], sizes: Sequence[Number]) -> tuple[Number, Number]:
+    """Return the rows and columns that as many elements along each axis fill."""
+    refuse_parts(shape, [size.known if isinstance(size.known, int) else None for size in sizes])
+    rows = w.constant(1)
+    for size in sizes[:-1]:
+        rows = computed(w, "mul", [rows, size], INDEX)
+    return rows, sizes[-1]
+
+
+def row_of(w: Writer, offsets: Sequence[Number], shape: Sequence[int]) -> Number:
+    """Write which row of a matrix a place among several axes is."""
+    row = w.constant(0)
+    for axis, offset in enumerate(offsets[:-1]):
+        step = computed(w, "mul", [offset, w.constant(prod(shape[axis + 1 : -1]))], INDEX)
+        row = computed(w, "add", [row, step], INDEX)
+    return row
+
+
+def least(w: Writer, left: Number, size: Number) -> Number:
+    """Write the smaller of two extents."""
+    return computed(w, "min", [left, size], INDEX)
+
+
+def within(w: Writer, left: Number, size: Number) -> Number:
+    """Write how much of an extent is left, which is nothing where it has ended."""
+    return computed(w, "max", [least(w, left, size), w.constant(0)], INDEX)
+
+
+def filled_around(w: Writer, hint: str, dtype: DataType, shape: tuple[int, int], value: float, part: Pair) -> Tile:
+    """Write a tile of a number all over, and let only a part of it be valid: what is written next goes there."""
+    tile = w.tile(hint, dtype, shape, w.open(shape))
+    w.op("texpands", [w.constant(value, tile.dtype)], tile)
+    w.resize(tile, part)
+    return tile

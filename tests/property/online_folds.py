@@ -1,0 +1,104 @@
+"""Online folds: attention written block by block, in whatever tiles, spellings and lengths.
+
+In other tiles weights are scaled to other maxima on the way, and rounded there, and a value that is no number meets
+weights of zero elsewhere: such programs are held to the interpreter closely, and on numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from property.guards import guarded
+from property.native import compiled_natively, guard_of, lowered, native_outcome, quietly
+from property.product_grids import Draw
+from property.programs import inputs_for
+from property.running import outcome, parsed
+
+from tilewright.core.program import Program
+from tilewright.passes import widen
+from tilewright.passes.overwritten import overwritten_outputs
+from tilewright.passes.product_grids import Wanted
+from tilewright.passes.widen import Widened, widened
+
+SMALL = Wanted(queries=16, keys=16)
+"""Tiles that leave several turns of each loop in small programs."""
+
+
+def in_small_tiles(program: Program, wanted: Wanted) -> Widened:
+    """Return a program with tiles that are small for a machine, and large beside those of these programs."""
+    return widened(program, SMALL)
+
+
+def check_fold(text: str, origin: str) -> None:
+    """Fail unless a program's native code in small tiles leaves about what the interpreter leaves."""
+    program, tolerance = parsed(text), 3e-2 if "BF16" in text else 1e-4
+    with pytest.MonkeyPatch.context() as patch, quietly(), guarded(guard_of(text)):
+        patch.setattr(widen, "widened", in_small_tiles)
+        compiled, _ = lowered(program)
+        native = compiled_natively(compiled, text, origin)
+        filled = overwritten_outputs(compiled, compiled["main"])
+        for seed in range(4):
+            if all(np.isfinite(np.asarray(given, np.float32)).all() for given in inputs_for(program, seed)):
+                expected, ours = outcome(program, seed), native_outcome(program, native, seed, filled)
+                close = np.float32(expected.tensors[-1]), np.float32(ours.tensors[-1])
+                np.testing.assert_allclose(*close, tolerance, tolerance, err_msg=text)
+
+
+def fold(draw: Draw) -> str:
+    """Return the text of a program."""
+
+    def choose(*options: str) -> str:
+        return options[draw(0, len(options) - 1)]
+
+    rows, keys, dim = draw(2, 20), draw(2, 20), draw(2, 17)
+    length = rows * draw(1, 70 // rows)  # what is carried has as many rows as somebody said
+    others = length if length >= keys and draw(0, 1) else draw(keys, 70)
+    is_causal = draw(0, 1) == 1
+    dtype = choose("FP32", "FP32", "BF16")
+    stop = choose(f"pl.min(i + {rows}, {others})", str(others)) if is_causal else str(others)
+    if is_causal and others >= length and (keys % rows == 0 or others >= length + rows):
+        stop = f"i + {rows}"
+    scores = f"pl.matmul(queries, {choose('pl.transpose_view(x)', 'x.T')}) * 0.25"
+    hidden = (
+        f"pl.arange(k, k + {keys}) {choose('<=', '<')} place" if draw(0, 3) else f"place >= pl.arange(k, k + {keys})"
+    )
+    weights = choose("pl.exp(scores - largest)", "pl.row_expand_expdif(scores, largest)")
+    total = choose("total * kept + pl.row_sum(weights)", "pl.row_sum(weights) + kept * total")
+    halves = "weights" if dtype == "FP32" else "pl.cast(weights, pl.BF16, mode='rint')"
+    product = f"pl.matmul({halves}, y)"
+    average = f"average * kept + {product}"
+    if draw(0, 1):
+        average = f"pl.matmul_acc(pl.row_expand_mul(average, kept), {halves}, y)"
+    own = choose("", "", "", "weights = weights / pl.row_sum(weights)", "best = best * 0.5")
+    lines = [
+        f"queries = pl.load(q, [i, 0], [{rows}, {dim}])",
+        f"place = pl.iota([{rows}, 1], axis=0) + i",
+        f"best = pl.tile.full([{rows}, 1], dtype=pl.FP32, value=-1e30)",
+        f"total = pl.tile.full([{rows}, 1], dtype=pl.FP32, value=0.0)",
+        f"average = pl.tile.full([{rows}, {dim}], dtype=pl.FP32, value=0.0)",
+        f"for k in pl.range(0, {stop}, {keys}):",
+        f"    x, y = pl.load(a, [k, 0], [{keys}, {dim}]), pl.load(b, [k, 0], [{keys}, {dim}])",
+        f"    scores = {scores}",
+        *([f"    scores = pl.where({hidden}, scores, float('-inf'))"] if is_causal else []),
+        "    largest = pl.maximum(best, pl.row_max(scores))",
+        f"    weights, kept = {weights}, pl.exp(best - largest)",
+        *([f"    {own}"] if own else []),
+        f"    total = {total}",
+        f"    average = {average}",
+        "    best = largest",
+        "pl.store(average / (total + 1e-6), [i, 0], c)",
+    ]
+    body = "\n".join("                " + line for line in lines)
+    return f"""
+import tilewright.language as pl
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self, q: pl.Tensor[[{length}, {dim}], pl.{dtype}], a: pl.Tensor[[{others}, {dim}], pl.{dtype}],
+        b: pl.Tensor[[{others}, {dim}], pl.{dtype}], c: pl.InOut[pl.Tensor[[{length}, {dim}], pl.FP32]],
+    ):
+        for i in pl.parallel(0, {length}, {rows}):
+            with pl.at(level=pl.Level.CORE_GROUP):
+{body}
+"""

@@ -1,0 +1,13 @@
+"""Online folds: attention in the machine's tiles leaves what the interpreter leaves in those of the program."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from property.online_folds import check_fold, fold
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_attention_is_the_same_in_other_tiles(number: int) -> None:
+    check_fold(fold(Random(f"fold {number}").randint), f"fold {number}")

@@ -1,0 +1,119 @@
+"""Fold steps: attention takes tiles that suit the machine, unless its loop depends on its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright.language as pl
+from tilewright.frontend.programs import as_program
+from tilewright.passes.manager import PassManager
+from tilewright.passes.product_grids import Wanted
+from tilewright.passes.widen import widened
+from tilewright.runtime import RunConfig
+
+BOTH = "i by 64 instead of 32, k by 64 instead of 32"
+HIDDEN = "scores = pl.where(pl.arange(k, k + 32) <= place, scores, float('-inf'))"
+
+
+def notes(*more: str, stop: str = "256", first: str = "-1e30", rows: str = "256") -> str:
+    """Return what was changed about attention, with statements before the maximum of a block."""
+    before = "\n                    ".join(more or ["pass"])
+    text = f"""
+import tilewright.language as pl
+M = pl.dynamic("M")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, q: pl.Tensor[[{rows}, 64], pl.FP32], a: pl.Tensor[[256, 64], pl.FP32],
+             b: pl.Tensor[[256, 64], pl.FP32], c: pl.InOut[pl.Tensor[[{rows}, 64], pl.FP32]]):
+        for i in pl.parallel(0, {rows}, 32):
+            with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
+                queries = pl.load(q, [i, 0], [32, 64])
+                place = pl.iota([32, 1], axis=0) + i
+                best = pl.tile.full([32, 1], dtype=pl.FP32, value={first})
+                total = pl.tile.full([32, 1], dtype=pl.FP32, value=0.0)
+                average = pl.tile.full([32, 64], dtype=pl.FP32, value=0.0)
+                for k in pl.range(0, {stop}, 32):
+                    scores = pl.matmul(queries, pl.load(a, [k, 0], [32, 64]).T)
+                    {before}
+                    largest = pl.maximum(best, pl.row_max(scores))
+                    weights, kept = pl.exp(scores - largest), pl.exp(best - largest)
+                    total = total * kept + pl.row_sum(weights)
+                    average = average * kept + pl.matmul(weights, pl.load(b, [k, 0], [32, 64]))
+                    best = largest
+                pl.store(average / total, [i, 0], c)
+""".replace("                    pass\n", "")
+    program = PassManager.get_strategy().run_passes(as_program(pl.parse(text)))
+    return str(widened(program, Wanted())).strip().removeprefix("tile: ")
+
+
+@pytest.mark.parametrize("stmts", [[], ["scores = scores * 0.125"], [HIDDEN]])
+def test_rows_and_keys_are_chosen_for_the_machine(stmts: list[str]) -> None:
+    assert notes(*stmts) == BOTH
+
+
+@pytest.mark.parametrize("stop", ["i + 32", "pl.min(i + 32, 256)"])
+def test_a_loop_that_ends_with_its_rows_ends_with_more_rows_where_a_mask_hides_the_rest(stop: str) -> None:
+    assert notes(HIDDEN, stop=stop) == BOTH
+    assert notes(HIDDEN.replace("<=", ">="), stop=stop).startswith("every tile")
+    assert notes(HIDDEN.replace("'-inf'", "'-1e30'"), stop=stop).startswith("every tile")
+    assert notes(stop=stop).startswith("every tile")
+
+
+@pytest.mark.parametrize(
+    "stmt",
+    [
+        "scores = scores - pl.row_max(scores)",
+        "scores = scores * pl.row_sum(scores)",
+        "scores = scores + best",
+        "scores = scores + pl.cast(k, pl.FP32)",
+        "scores = scores + pl.cast(pl.iota([1, 32]), pl.FP32)",
+        "best = best * 0.5",
+    ],
+)
+def test_what_depends_on_its_block_keeps_it(stmt: str) -> None:
+    assert " k by" not in notes(stmt)
+
+
+def test_a_maximum_that_begins_with_no_number_stays_in_its_blocks() -> None:
+    assert notes(first="float('-inf')").startswith("every tile")
+
+
+def test_rows_that_only_calls_know_stay_as_they_are() -> None:
+    assert " i by" not in f" {notes(rows='M')}"
+
+
+@pl.jit
+def attention(  # pyright: ignore[reportUnknownParameterType]
+    q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor], causal: bool, rows: int
+):
+    for head in pl.parallel(q.shape[0]):
+        for row in pl.parallel(0, q.shape[1], rows):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                place = pl.iota([rows, 1], axis=0) + row
+                queries = pl.load(q[head], [row, 0], [rows, q.shape[2]])
+                best = pl.tile.full([rows, 1], dtype=pl.FP32, value=-1e30)
+                total = pl.tile.full([rows, 1], dtype=pl.FP32, value=0.0)
+                average = pl.tile.full([rows, q.shape[2]], dtype=pl.FP32, value=0.0)
+                for first in pl.range(0, row + rows if causal else q.shape[1], rows):
+                    scores = queries @ pl.load(k[head], [first, 0], [rows, q.shape[2]]).T * 0.25
+                    if causal:
+                        scores = pl.where(pl.arange(first, first + rows) <= place, scores, float("-inf"))
+                    highest = pl.maximum(best, pl.max(scores, axis=-1, keepdims=True))
+                    weights, kept = pl.exp(scores - highest), pl.exp(best - highest)
+                    total = total * kept + pl.sum(weights, axis=-1, keepdims=True)
+                    average = average * kept + weights @ pl.load(v[head], [first, 0], [rows, q.shape[2]])
+                    best = highest
+                out = pl.store(average / total, [head, row, 0], out)
+    return out
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("length", "rows"), [(150, 48), (128, 32), (96, 8), (100, 30)])
+def test_attention_is_what_it_was_in_tiles_that_leave_a_rest(length: int, rows: int, causal: bool) -> None:
+    q, k, v = np.random.default_rng(0).standard_normal((3, 2, length, 16), np.float32)
+    ours, meant = np.zeros((2, 2, length, 16), np.float32)
+    attention(q, k, v, ours, causal, rows)
+    attention(q, k, v, meant, causal, rows, config=RunConfig(platform="interpret"))
+    np.testing.assert_allclose(ours, meant, 1e-4, 1e-5)

@@ -1,0 +1,98 @@
+"""Strided rows: blocks of products below each other run as one, unless what they read or write lies otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.core.program import Program
+from tilewright.core.region import whole
+from tilewright.frontend.programs import as_program
+from tilewright.interpret.machine import run
+from tilewright.passes.manager import PassManager
+from tilewright.passes.product_grids import Wanted
+from tilewright.passes.widen import widened
+
+WANTED = Wanted(rows=64, depth=32)
+DEPTH = 64
+PLACES = {
+    "left": "(row * 1024 + k) * 4",
+    "right": "(k * 96 + column * 32) * 4",
+    "result": "(row * 1536 + column * 32) * 4",
+}
+
+
+def lowered(places: dict[str, str], row: str = "block // 3", after: str = "") -> Program:
+    """Return a product whose blocks, three side by side, are of 16 x 32 elements that lie in flat buffers."""
+    text = f"""
+import tilewright.language as pl
+M, N = pl.dynamic("M"), pl.dynamic("N")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, n: pl.Scalar[pl.INDEX, (0, 1000)], a: pl.Tensor[[N], pl.FP32], b: pl.Tensor[[6144], pl.FP32],
+             c: pl.InOut[pl.Tensor[[M], pl.FP32]]):
+        for block in pl.parallel(n):
+            with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
+                row = {row}
+                column = block % 3
+                acc = pl.tile.full([16, 32], dtype=pl.FP32, value=0.0)
+                for k in pl.range(0, 64, 16):
+                    x = pl.tensor.as_strided(a, [16, 16], [64, 1], {places["left"]}, dtype=pl.FP32)
+                    y = pl.tensor.as_strided(b, [16, 32], [96, 1], {places["right"]}, dtype=pl.FP32)
+                    left, right = pl.load(x, [0, 0], [16, 16]), pl.load(y, [0, 0], [16, 32])
+                    acc = pl.matmul_acc(acc, left, right, init_cond=k == 0)
+                z = pl.tensor.as_strided(c, [16, 32], [96, 1], {places["result"]}, dtype=pl.FP32)
+                {after}
+                pl.store(acc, [0, 0], z)
+"""
+    return PassManager.get_strategy().run_passes(as_program(pl.parse(text)))
+
+
+def notes(places: dict[str, str] = PLACES, row: str = "block // 3", after: str = "") -> list[str]:
+    return str(widened(lowered(places, row, after), WANTED)).strip().splitlines()
+
+
+@pytest.mark.parametrize("rows", [1, 4, 11, 64])
+@pytest.mark.parametrize("native", [False, True])
+def test_blocks_below_each_other_are_one_and_compute_the_same(rows: int, native: bool) -> None:
+    program = lowered(PLACES)
+    rng = np.random.default_rng(rows)
+    a = rng.normal(size=(16 * rows, DEPTH)).astype(np.float32)
+    b, c = rng.normal(size=(DEPTH, 96)).astype(np.float32), np.zeros(16 * rows * 96, np.float32)
+    blocks = 3 * rows - 1  # the last one is left out
+    if native:
+        ir.compile(program)(blocks, a.ravel(), b.ravel(), c)
+    else:
+        run(widened(program, WANTED).program, "main", [blocks, whole(a.ravel()), whole(b.ravel()), whole(c)])
+    expected = a @ b
+    expected[-16:, 64:] = 0
+    np.testing.assert_allclose(c, expected.ravel(), rtol=1e-4, atol=1e-4)
+
+
+def test_notes_say_how_many_rows_there_are() -> None:
+    assert notes()[0].endswith("64 rows instead of 16")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"right": "(row * 96 + k * 96 + column * 32) * 4"},
+        {"left": "(row * 2048 + k) * 4"},
+        {"result": "(row * 1568 + column * 32) * 4"},
+        {"left": "(block * 1024 + k) * 4"},
+    ],
+)
+def test_what_lies_otherwise_stays_as_it_was(changed: dict[str, str]) -> None:
+    assert not any("rows instead" in line for line in notes({**PLACES, **changed}))
+
+
+def test_a_row_that_is_another_number_stays_as_it_was() -> None:
+    assert not any("rows instead" in line for line in notes(row="block // 4"))
+
+
+def test_a_block_that_does_more_stays_as_it_was() -> None:
+    more = "acc = pl.add(acc, 1.0)"
+    assert not any("rows instead" in line for line in notes(after=more))
