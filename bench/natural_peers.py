@@ -126,6 +126,7 @@ def _numba(name: str, inputs: Sequence[torch.Tensor], out: torch.Tensor, threads
     if function is None:
         return {}
     numba.set_num_threads(threads)
+    torch.set_num_threads(threads)  # numba's first call tells the OpenMP that both use about every core
     target = torch.zeros_like(out).numpy()
     arrays = [each.numpy() for each in inputs]
 
