@@ -14,7 +14,7 @@ from ops.launched import launched
 from unit.backends.cpu.running import Native, floats, native
 
 import tilewright.language as pl
-from tilewright.backends.cpu.emit.work import WORTH, Estimate
+from tilewright.backends.cpu.emit.durations import WORTH, Durations
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements
 from tilewright.errors import ExecutionError
@@ -251,7 +251,7 @@ class P:
 """
     program = PassManager.get_strategy().run_passes(as_program(pl.parse(text)))
     (loop,) = (stmt for stmt in statements(program["main"].body) if isinstance(stmt, ForStmt))
-    assert Estimate(program).each_turn(loop) >= WORTH
+    assert Durations(program).each_turn(loop) >= WORTH
 
 
 @pytest.mark.parametrize("runtime", TORCH)

@@ -44,7 +44,7 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words += [e.bound[var] for var in flagged]
     in_shares = shared_out(e.program.program, stmt, e.roots) is not None
     in_rows = not in_shares and divides_rows(e, stmt, turns)
-    chunks = _workers(e) if in_shares or in_rows else _chunks(e, turns, e.program.work.each_turn(stmt))
+    chunks = _workers(e) if in_shares or in_rows else _chunks(e, turns, e.program.durations.each_turn(stmt))
     task = Task(e, chunks, [*words, turns], chunks) if in_shares or in_rows else Task(e, turns, words, chunks)
     loaded = iter(task.words)
     start, step, *head = (next(loaded) for _ in range(5))
@@ -79,7 +79,9 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
             e.worked(e.program.work.call(callee.function.name))
         return
     turns = task_turns(e, count)
-    task = Task(e, turns, [e.context, count, *args], _chunks(e, turns, 1 + e.program.work.call(callee.function.name)))
+    task = Task(
+        e, turns, [e.context, count, *args], _chunks(e, turns, 1 + e.program.durations.call(callee.function.name))
+    )
     _blocks(task, callee, False)
     task.run()
 
@@ -123,7 +125,7 @@ def _blocks(task: Task, callee: Emitted, in_rounds: bool) -> None:
 
 
 def _chunks(e: FunctionEmitter, turns: Value, work: int) -> Value:
-    """Return how many pieces turns of so much work each are cut into: one where it is not worth a second thread."""
+    """Return how many pieces turns of so many nanoseconds each are cut into: one where all is too little."""
     known = static(turns)
     if known is not None:
         return i64(min(known, CHUNKS if known * work >= e.program.worth else 1))
