@@ -67,8 +67,12 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
 
 def _workers(e: FunctionEmitter) -> Value:
     """Return how many threads may run side by side."""
-    threads = e.b.load(I64, e.b.offset(e.context, i64(Context.THREADS), I64), 8)
-    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", threads, i64(1)), i64(CHUNKS))
+    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", _threads(e), i64(1)), i64(CHUNKS))
+
+
+def _threads(e: FunctionEmitter) -> Value:
+    """Return how many threads the caller has said there are."""
+    return e.b.load(I64, e.b.offset(e.context, i64(Context.THREADS), I64), 8)
 
 
 def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
@@ -125,12 +129,19 @@ def _blocks(task: Task, callee: Emitted, in_rounds: bool) -> None:
 
 
 def _chunks(e: FunctionEmitter, turns: Value, work: int) -> Value:
-    """Return how many pieces turns of so many nanoseconds each are cut into: one where all is too little."""
+    """Return how many pieces turns of so many nanoseconds each are cut into.
+
+    One where all is too little, or where there is one thread: pieces end with a fence that all stores past the caches
+    wait for, five microseconds where a core streams as fast as it can.
+    """
     known = static(turns)
-    if known is not None:
-        return i64(min(known, CHUNKS if known * work >= e.program.worth else 1))
-    is_worth = e.b.compare("icmp uge", turns, i64(-(-e.program.worth // work)))
-    return e.b.intrinsic("llvm.umin", turns, e.b.select(is_worth, i64(CHUNKS), i64(1)))
+    if known is not None and known * work < e.program.worth:
+        return i64(min(known, 1))
+    most = e.b.select(e.b.compare("icmp ugt", _threads(e), i64(1)), i64(CHUNKS), i64(1))
+    if known is None:
+        is_worth = e.b.compare("icmp uge", turns, i64(-(-e.program.worth // work)))
+        most = e.b.select(is_worth, most, i64(1))
+    return e.b.intrinsic("llvm.umin", turns, most)
 
 
 def task_turns(e: FunctionEmitter, count: Value) -> Value:
