@@ -23,8 +23,15 @@ from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.passes.launches import runs_side_by_side
 from tilewright.passes.shares import shared_out
 
-CHUNKS = 64
-"""How many pieces a region is cut into at most."""
+PIECES = 16
+"""How many pieces a region is cut into for each of several threads: so many that all have an equal share in the end.
+
+Each ends with a fence that all its stores past the caches wait for, several microseconds where a core streams as fast
+as it can; on two threads 64 for each took up to a tenth longer. One thread runs its turns as one piece.
+"""
+
+WORKERS = 64
+"""How many threads divide rows among them at most."""
 
 NO_STACKS = "there is no memory for the stacks of these blocks"
 
@@ -67,7 +74,7 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
 
 def _workers(e: FunctionEmitter) -> Value:
     """Return how many threads may run side by side."""
-    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", _threads(e), i64(1)), i64(CHUNKS))
+    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", _threads(e), i64(1)), i64(WORKERS))
 
 
 def _threads(e: FunctionEmitter) -> Value:
@@ -129,15 +136,12 @@ def _blocks(task: Task, callee: Emitted, in_rounds: bool) -> None:
 
 
 def _chunks(e: FunctionEmitter, turns: Value, work: int) -> Value:
-    """Return how many pieces turns of so many nanoseconds each are cut into.
-
-    One where all is too little, or where there is one thread: pieces end with a fence that all stores past the caches
-    wait for, five microseconds where a core streams as fast as it can.
-    """
+    """Return how many pieces turns of so many nanoseconds each are cut into: one where all is too little."""
     known = static(turns)
     if known is not None and known * work < e.program.worth:
         return i64(min(known, 1))
-    most = e.b.select(e.b.compare("icmp ugt", _threads(e), i64(1)), i64(CHUNKS), i64(1))
+    threads = _threads(e)
+    most = e.b.select(e.b.compare("icmp ugt", threads, i64(1)), e.b.op("mul", threads, i64(PIECES)), i64(1))
     if known is None:
         is_worth = e.b.compare("icmp uge", turns, i64(-(-e.program.worth // work)))
         most = e.b.select(is_worth, most, i64(1))
@@ -157,15 +161,15 @@ class Task:
         self.outer, self.chunks = e, chunks
         self.name = e.program.symbol("task", e.function.name)
         self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
-        known = static(turns)
         self.given = [turns, chunks, *words]
         turns, count, *self.words = self._read()
         """The words as the task sees them: constants stay what they are."""
         self.turns = turns
-        if known is None:
+        known, pieces = static(turns), static(count)
+        if known is None or pieces is None:
             size = b.op("udiv", b.op("sub", b.op("add", turns, count), i64(1)), count)
         else:
-            size = i64(-(-known // max(static(count) or 0, 1)))
+            size = i64(-(-known // max(pieces, 1)))
         self.first = b.intrinsic("llvm.smin", b.op("mul", _CHUNK, size), turns)
         self.last = b.intrinsic("llvm.smin", b.op("add", self.first, size), turns)
 
