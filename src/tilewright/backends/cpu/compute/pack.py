@@ -133,7 +133,7 @@ def _copy_vector(b: Builder, spec: PackSpec, row: Value, col: Value, count: int,
 def _emit_turned(b: Builder, spec: PackSpec, slow: str) -> None:
     """Emit the copy of columns of adjacent elements, a square block at a time.
 
-    Blocks follow each other along the rows of the target, so that lines which are streamed are neighbours: the transpose
+    Blocks follow each other along the rows of the target, so that streamed lines are neighbours: the transpose
     of 4096 x 4096 floats in tiles of 128 x 128 takes 5.7 ms, and 7.7 down its columns.
     """
     copy, side = Copy(), spec.side
