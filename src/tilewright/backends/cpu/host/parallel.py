@@ -154,6 +154,13 @@ def task_turns(e: FunctionEmitter, count: Value) -> Value:
     return e.b.intrinsic("llvm.smax", count, i64(0)) if known is None else i64(max(known, 0))
 
 
+def _share(b: Builder, turns: Value, pieces: Value, piece: Value) -> Value:
+    """Return how many turns the pieces before one have, all of them about as many."""
+    if pieces == turns:
+        return piece
+    return b.op("udiv", b.op("mul", turns, piece), pieces)
+
+
 class Task:
     """A function that runs one chunk of a region: the turns from `first` to `last`, given the words around it."""
 
@@ -165,13 +172,7 @@ class Task:
         turns, count, *self.words = self._read()
         """The words as the task sees them: constants stay what they are."""
         self.turns = turns
-        known, pieces = static(turns), static(count)
-        if known is None or pieces is None:
-            size = b.op("udiv", b.op("sub", b.op("add", turns, count), i64(1)), count)
-        else:
-            size = i64(-(-known // max(pieces, 1)))
-        self.first = b.intrinsic("llvm.smin", b.op("mul", _CHUNK, size), turns)
-        self.last = b.intrinsic("llvm.smin", b.op("add", self.first, size), turns)
+        self.first, self.last = (_share(b, turns, count, end) for end in (_CHUNK, b.op("add", _CHUNK, i64(1))))
 
     @property
     def passed(self) -> list[Value]:
