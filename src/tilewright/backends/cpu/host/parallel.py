@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from tilewright.backends.cpu.emit.durations import PIECE
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Emitted
 from tilewright.backends.cpu.emit.values import static
@@ -140,12 +141,14 @@ def _chunks(e: FunctionEmitter, turns: Value, work: int) -> Value:
     known = static(turns)
     if known is not None and known * work < e.program.worth:
         return i64(min(known, 1))
-    threads = _threads(e)
-    most = e.b.select(e.b.compare("icmp ugt", threads, i64(1)), e.b.op("mul", threads, i64(PIECES)), i64(1))
+    b, threads = e.b, _threads(e)
+    least = PIECE if e.program.worth else 1
+    pieces = b.op("udiv", b.op("mul", turns, i64(work)), i64(least)) if known is None else i64(known * work // least)
+    most = b.intrinsic("llvm.umax", b.intrinsic("llvm.umin", pieces, b.op("mul", threads, i64(PIECES))), threads)
+    is_worth = b.compare("icmp ugt", threads, i64(1))
     if known is None:
-        is_worth = e.b.compare("icmp uge", turns, i64(-(-e.program.worth // work)))
-        most = e.b.select(is_worth, most, i64(1))
-    return e.b.intrinsic("llvm.umin", turns, most)
+        is_worth = b.op("and", is_worth, b.compare("icmp uge", turns, i64(-(-e.program.worth // work))))
+    return b.intrinsic("llvm.umin", turns, b.select(is_worth, most, i64(1)))
 
 
 def task_turns(e: FunctionEmitter, count: Value) -> Value:
