@@ -142,13 +142,21 @@ def _chunks(e: FunctionEmitter, turns: Value, work: int) -> Value:
     if known is not None and known * work < e.program.worth:
         return i64(min(known, 1))
     b, threads = e.b, _threads(e)
-    least = PIECE if e.program.worth else 1
-    pieces = b.op("udiv", b.op("mul", turns, i64(work)), i64(least)) if known is None else i64(known * work // least)
-    most = b.intrinsic("llvm.umax", b.intrinsic("llvm.umin", pieces, b.op("mul", threads, i64(PIECES))), threads)
+    busy = b.intrinsic("llvm.umin", threads, _pieces(e, turns, work, e.program.worth // 2))
+    long = b.intrinsic("llvm.umin", b.op("mul", threads, i64(PIECES)), _pieces(e, turns, work, PIECE))
     is_worth = b.compare("icmp ugt", threads, i64(1))
     if known is None:
         is_worth = b.op("and", is_worth, b.compare("icmp uge", turns, i64(-(-e.program.worth // work))))
-    return b.intrinsic("llvm.umin", turns, b.select(is_worth, most, i64(1)))
+    most = b.select(is_worth, b.intrinsic("llvm.umax", busy, long), i64(1))
+    return b.intrinsic("llvm.umin", turns, most)
+
+
+def _pieces(e: FunctionEmitter, turns: Value, work: int, least: int) -> Value:
+    """Return how many pieces of so many nanoseconds turns make; where even the least is shared, as many as turns."""
+    known = static(turns)
+    if not e.program.worth:
+        return turns
+    return e.b.op("udiv", e.b.op("mul", turns, i64(work)), i64(least)) if known is None else i64(known * work // least)
 
 
 def task_turns(e: FunctionEmitter, count: Value) -> Value:
