@@ -6,7 +6,9 @@ import importlib
 import inspect
 import pkgutil
 import re
+from enum import Enum
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +16,10 @@ from ops.kernels import inout, kernel, launch, out, tensor
 
 import tilewright.language as pl
 import tilewright.ops
-from tilewright.core.op import OPS, Kind, OpSpec, Role, spec_of, specs
+from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role, spec_of, specs
 from tilewright.core.operands import bind
 from tilewright.core.program import Function
-from tilewright.errors import OutsideKernelError
+from tilewright.errors import OperandError, OutsideKernelError
 
 MODULES = [importlib.import_module(f"tilewright.ops.{m.name}") for m in pkgutil.iter_modules(tilewright.ops.__path__)]
 FAMILIES = ("collective", "distributed", "elementwise", "pipe", "reduction", "scalar")
@@ -51,6 +53,23 @@ def test_every_parameter_is_annotated() -> None:
         signature = inspect.signature(spec.function)
         annotations = [p.annotation for p in signature.parameters.values()] + [signature.return_annotation]
         assert inspect.Signature.empty not in annotations, title(spec)
+
+
+def some(parameter: Parameter) -> Any:
+    if parameter.is_dtype:
+        return pl.FP32
+    kind = parameter.takes[0] if parameter.takes else int
+    return next(iter(kind)) if issubclass(kind, Enum) else kind()
+
+
+def test_an_option_of_another_kind_is_refused() -> None:
+    for spec in specs():
+        needed = {p.name: some(p) for p in spec.parameters if p.default is REQUIRED}
+        for p in (p for p in spec.options if p.takes):
+            for wrong in {"add" if str not in p.takes else 1.5, ("add",)}:
+                with pytest.raises(OperandError, match=f"`{p.name}` of `{spec.name}` must be"):
+                    bind(spec, (), {**needed, p.name: wrong})
+    assert {p.name for spec in specs() for p in spec.options if p.takes} >= {"atomic", "axis", "keepdims", "mode"}
 
 
 def test_an_option_by_its_number_is_the_option_by_its_name() -> None:

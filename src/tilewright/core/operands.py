@@ -59,8 +59,30 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
             value = _element_type(spec, p, value)
         if p.codes and type(value) is int and 0 <= value < len(p.codes):
             value = p.codes[value]
+        if p.takes and p.name in bound and not isinstance(value, Expr):  # those of run time are refused elsewhere
+            value = _option(spec, p, value)
         given[p.name] = value
     return given
+
+
+def _option(spec: OpSpec, parameter: Parameter, value: Argument) -> Argument:
+    """Return a static option that is what its declaration says; OperandError for anything else.
+
+    An option of another kind would be read as none: `atomic="add"` is not `AtomicType.Add`.
+    """
+    takes = parameter.takes
+    if bool in takes and value in (0, 1) and isinstance(value, int):
+        return bool(value)
+    if isinstance(value, takes) and not (isinstance(value, bool) and bool not in takes):
+        return value
+    wanted = " or ".join(_option_words(kind) for kind in takes if kind is not int or float not in takes)
+    choices = [f"pl.{kind.__name__}.{each.name}" for kind in takes if issubclass(kind, Enum) for each in kind]
+    raise _wrong(spec, parameter, wanted, value, f"one of {', '.join(choices)}" if choices else "")
+
+
+def _option_words(kind: type) -> str:
+    named = {int: "an integer", bool: "True or False", str: "a string", float: "a number", type(None): "None"}
+    return named.get(kind, f"one of pl.{kind.__name__}")
 
 
 def called_op(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> OpSpec:
@@ -200,9 +222,9 @@ def _is_integer(value: Expr) -> bool:
     return isinstance(value.type, ScalarType) and (value.type.dtype.is_int() or value.type.dtype == TASK_ID)
 
 
-def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> OperandError:
+def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument, help: str = "") -> OperandError:
     got = str(value.type) if isinstance(value, Expr) else repr(value)
-    help = next((help for word, help in _HELP.items() if word in wanted), "")
+    help = help or next((help for word, help in _HELP.items() if word in wanted), "")
     if "tile" in wanted and isinstance(value, Expr) and isinstance(value.type, ScalarType):
         help = _for_numbers(spec)
     message = f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}"

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from tilewright import settings
@@ -35,12 +40,22 @@ def findings() -> Iterator[Finding]:
     """Yield what there is, in the order in which people ask."""
     yield from _packages()
     yield from _processor()
-    yield from _threads()
+    yield from _as_set("threads", _threads)
     for backend in map(find, backend_names()):
-        yield from _backend(backend)
-    yield from _cache()
+        yield from _as_set(backend.name, partial(_backend, backend))
+    yield from _as_set("cache", _cache)
     yield from _tools()
     yield from _variables()
+
+
+def _as_set(group: str, found: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    """Yield what depends on settings; where one of them cannot be read, what is wrong with it."""
+    try:
+        yield from found()
+    except ValueError as error:
+        if str(error) not in map(settings.objection, settings.READERS):
+            raise
+        yield Finding(group, "settings", "wrong", f"every call ends with: {error}", "correct it, or unset it")
 
 
 def _packages() -> Iterator[Finding]:
@@ -57,7 +72,17 @@ def _package(group: str, name: str, package: str, there: str, missing: str) -> F
         found = version(package)
     except PackageNotFoundError:
         return Finding(group, name, "none", missing, f"pip install {package}")
+    problem = _import_problem(package)
+    if problem:
+        help = f"pip install --force-reinstall {package}"
+        return Finding(group, name, found, f"it cannot be imported: {problem}", help)
     return _aged(Finding(group, name, found, there), found, package)
+
+
+def _import_problem(package: str) -> str:
+    """Return why a package that is installed cannot be imported, or nothing; another process tries."""
+    tried = subprocess.run([sys.executable, "-c", f"import {package}"], capture_output=True, text=True, check=False)
+    return tried.stderr.strip().rpartition("\n")[2] if tried.returncode else ""
 
 
 def _aged(finding: Finding, found: str, package: str) -> Finding:
@@ -134,9 +159,7 @@ def _cache() -> Iterator[Finding]:
         help = "unset TILEWRIGHT_CACHE_DIR to keep it"
         yield Finding(group, "directory", "off", "every process compiles its kernels anew", help)
         return
-    writable = os.access(path, os.W_OK) if os.path.isdir(path) else _can_be_made(path)
-    help = "" if writable else "set TILEWRIGHT_CACHE_DIR to a folder of your own"
-    yield Finding(group, "directory", path, "compiled code is kept there" if writable else "it cannot be written", help)
+    yield _directory(Finding(group, "directory", path, "compiled code is kept there"))
     found = health(path)
     limit = settings.cache_limit()
     yield Finding(group, "size", f"{found.size >> 20} MiB of {limit >> 20} MiB", "what was used longest ago goes first")
@@ -145,11 +168,19 @@ def _cache() -> Iterator[Finding]:
     yield Finding(group, "entries", str(found.entries), f"{said}: a damaged one is never used", help)
 
 
-def _can_be_made(path: str) -> bool:
-    above = os.path.dirname(path)
-    while above and not os.path.isdir(above) and above != os.path.dirname(above):
-        above = os.path.dirname(above)
-    return os.access(above, os.W_OK)
+def _directory(usual: Finding) -> Finding:
+    """Return where compiled code is kept, or what stands in the way of that."""
+    path, own = usual.value, "set TILEWRIGHT_CACHE_DIR to a folder of your own"
+    there = path
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    try:
+        os.rmdir(tempfile.mkdtemp(dir=there))  # whoever may do anything is refused all the same, in /proc say
+    except OSError as error:
+        return usual._replace(follows=f"nothing is kept there: {error.strerror}", help=own)
+    if there == path and os.stat(path).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return usual._replace(follows="others can write there, and code that is kept runs", help=f"chmod go-w {path}")
+    return usual
 
 
 def _tools() -> Iterator[Finding]:
@@ -172,8 +203,10 @@ _INSTALL = {
 
 
 def _variables() -> Iterator[Finding]:
-    for name in sorted(name for name in os.environ if name.startswith(settings.PREFIX)):
-        is_known = name.removeprefix(settings.PREFIX) in settings.KNOWN
-        follows = "it is read" if is_known else "nobody reads it"
-        help = "" if is_known else f"there are {', '.join(settings.PREFIX + each for each in settings.KNOWN)}"
-        yield Finding("settings", name, os.environ[name], follows, help)
+    for variable in sorted(name for name in os.environ if name.startswith(settings.PREFIX)):
+        name = variable.removeprefix(settings.PREFIX)
+        follows, help = "nobody reads it", f"there are {', '.join(settings.PREFIX + each for each in settings.READERS)}"
+        if name in settings.READERS:
+            problem = settings.objection(name)
+            follows, help = (problem, "correct it, or unset it") if problem else ("it is read", "")
+        yield Finding("settings", variable, os.environ[variable], follows, help)

@@ -9,7 +9,10 @@ from tilewright.errors import TilewrightError
 
 
 class CommandError(TilewrightError):
-    """A command that names something there is not."""
+    """A command that names something there is not, or cannot do what it says."""
+
+    status = 1
+    """What the command ends with."""
 
 
 def check_known(name: str, names: Iterable[str], noun: str, otherwise: str, is_better: bool = False) -> None:

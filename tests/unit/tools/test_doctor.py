@@ -22,7 +22,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, str]]:
 def test_every_line_says_what_follows(
     capsys: pytest.CaptureFixture[str], golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in settings.KNOWN:
+    for name in settings.READERS:
         monkeypatch.delenv(settings.PREFIX + name, raising=False)
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", "off")
     found = said(capsys)
@@ -81,5 +81,41 @@ def findings_format() -> int:
 
 def test_the_settings_that_are_known_are_those_that_are_read() -> None:
     text = Path(settings.__file__).read_text(encoding="utf-8")
-    read = {a or b for a, b in re.findall(r'PREFIX \+ "([A-Z_]+)"|_choice\("([A-Z_]+)"', text)}
-    assert read == {*settings.KNOWN}
+    read = {a or b for a, b in re.findall(r'PREFIX \+ "([A-Z_]+)"|_(?:choice|switch)\("([A-Z_]+)"', text)}
+    assert read == {*settings.READERS}
+
+
+def test_settings_that_end_every_call_are_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "abc")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_LIMIT", "xx")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TILEWRIGHT_DEBUG", "maybe")
+    found = said(capsys)
+    assert "NUM_THREADS must be a positive number, got 'abc'" in found["threads settings"]["follows"]
+    assert "got 'xx'" in found["cache settings"]["follows"]
+    assert "must be one of" in found["settings TILEWRIGHT_DEBUG"]["follows"]
+
+
+def test_a_cache_that_cannot_be_or_that_others_write_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file, shared = tmp_path / "file", tmp_path / "shared"
+    file.touch()
+    shared.mkdir()
+    shared.chmod(0o777)
+    for path, wanted in ((file, "Not a directory"), (file / "below", "Not a directory"), (shared, "others can write")):
+        monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(path))
+        assert wanted in said(capsys)["cache directory"]["follows"]
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(file))
+    assert cli.main(["cache", "path"]) == 1
+    assert "is no directory" in capsys.readouterr().err
+
+
+def test_a_package_that_cannot_be_imported_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "torch.py").write_text('raise OSError("libtorch.so: cannot open shared object file")')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert "libtorch.so: cannot open" in said(capsys)["packages torch"]["follows"]
