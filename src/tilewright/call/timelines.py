@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.forks import Lock
 from tilewright.named_tuples import NamedTuple
-from tilewright.native.traced_regions import CALL, PAUSE, Recorder, Ring
+from tilewright.native.traced_regions import CALL, PAUSE, Recorder, Ring, told
 
 if TYPE_CHECKING:
     from tilewright.backends.host import HostProgram
@@ -42,12 +42,16 @@ class Trace:
     def __init__(self, path: str) -> None:
         self.path = path
         self.ring = Ring()
-        self.waiting: list[Called | tuple[Any, int]] = []
+        self.waiting: list[Called | Any] = []
         """Calls, and what was taken from the ring."""
+        self.lost = 0
+        """How many calls and chunks were lost that no call on the timeline tells of yet."""
         self.threads: dict[int | str, int] = {}
         """The number of each thread, and of each stream by its name."""
         self.devices: dict[int, Timeline] = {}
         """What devices note of launches."""
+        self.last = 0
+        """When the last call ended that is known of, in nanoseconds of the monotonic clock."""
         self.lock = Lock()
         self.pid = os.getpid()
         self._recorders: dict[int, Recorder] = {}
@@ -77,7 +81,8 @@ class Trace:
     @contextmanager
     def call(self) -> Generator[None]:
         """Take what is called inside, and write what is waiting where that came after a pause."""
-        is_paused = time.monotonic_ns() - self.ring.last > PAUSE
+        self._take()
+        is_paused = time.monotonic_ns() - self.last > PAUSE
         try:
             yield
         finally:
@@ -89,7 +94,7 @@ class Trace:
         """Take note of a call that Python made."""
         with self.lock:
             self.waiting.append(Called(name, begin, end, thread))
-            self.ring.last = end
+            self.last = max(end, self.last)
 
     def read(self, device: Timeline) -> None:
         """Be the one who reads what a device notes from now on; whoever was it before writes what there is."""
@@ -105,8 +110,10 @@ class Trace:
         """Make room in the ring."""
         with self.lock:
             rows, lost = self.ring.taken()
+            self.lost += lost
             if len(rows):
-                self.waiting.append((rows, lost))
+                self.waiting.append(rows)
+                self.last = max(int(told(rows[-1:])[3][0]), self.last)
 
     def flush(self) -> None:
         """Write what is waiting."""
@@ -122,19 +129,20 @@ class Trace:
                 file.seek(-len(END), os.SEEK_END)
                 file.write(f"{text}{END}".encode())
 
-    def _events(self, what: Called | tuple[Any, int]) -> Iterator[str]:
+    def _events(self, what: Called | Any) -> Iterator[str]:
         if isinstance(what, Called):
             yield from self._thread(what.thread)
             yield self._span(_json(what.name), what.begin, what.end, what.thread, "call", "dropped", 0)
             return
-        rows, lost = what
-        for thread in rows[rows[:, 1] == CALL, 4].tolist():  # whose numbers come before those of their helpers
+        code, chunks, begins, ends, threads = told(what)
+        for thread in threads[chunks == CALL].tolist():  # whose numbers come before those of their helpers
             yield from self._thread(thread)
-        for code, chunk, begin, end, thread in rows.tolist():
+        columns = (each.tolist() for each in (code, chunks, begins, ends, threads))
+        for code, chunk, begin, end, thread in zip(*columns, strict=True):
             yield from self._thread(thread)
             if chunk == CALL:
-                yield self._span(self._names.get(code, UNKNOWN), begin, end, thread, "call", "dropped", lost)
-                lost = 0
+                yield self._span(self._names.get(code, UNKNOWN), begin, end, thread, "call", "dropped", self.lost)
+                self.lost = 0
             else:
                 yield self._span(self._names.get(code, UNKNOWN), begin, end, thread, "task", "chunk", chunk)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 import json
 import shutil
 import struct
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,6 @@ import tilewright.language as pl
 from tilewright import ir, settings
 from tilewright.native import profilers
 from tilewright.native.line_tables import rows
-from tilewright.native.threads import parallel_address
-from tilewright.native.traced_regions import CALL, CAPACITY, Recorder, Ring
 from tilewright.runtime import RunConfig
 
 ROWS = 16
@@ -223,34 +219,6 @@ def test_a_relative_timeline_stays_where_its_configuration_was_made(
         softmax(X[:ROWS], config=config)
     assert not any(Path().iterdir())
     assert sum(event.get("cat") == "call" for event in flushed(tmp_path / "here.json")) == 5
-
-
-def nothing(launch: object, context: object) -> None:
-    """Stand for a program."""
-
-
-def test_a_ring_keeps_the_newest_and_counts_what_is_lost() -> None:
-    ring = Ring()
-    found = Recorder(ring, parallel_address(1))
-    program = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(nothing)
-    at = ctypes.cast(program, ctypes.c_void_p).value
-    ready = found.loaded.function("ready", ctypes.c_int64)
-    assert not ready(), "Python looks at the first call"
-    for _ in range(3):
-        found.enter(None, None, at)
-    assert ready()
-    rows_, lost = ring.taken()
-    assert (rows_[:, 0] == at).all() and (rows_[:, 1] == CALL).all() and (len(rows_), lost) == (3, 0)
-    assert (rows_[:, 2] <= rows_[:, 3]).all() and {*rows_[:, 4].tolist()} == {threading.get_ident()}
-    for _ in range(CAPACITY // 2):
-        found.enter(None, None, at)
-    assert not ready(), "and at one when half of it waits"
-    for _ in range(CAPACITY):
-        found.enter(None, None, at)
-    rows_, lost = ring.taken()
-    assert (len(rows_), lost) == (CAPACITY, CAPACITY // 2)
-    assert (rows_[1:, 2] >= rows_[:-1, 3]).all()
-    assert ready() and len(ring.taken()[0]) == 0
 
 
 def test_no_timeline_is_empty(tmp_path: Path) -> None:
