@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 
 PREFIX = "TILEWRIGHT_"
 _CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG", "PERF")
@@ -37,8 +38,11 @@ def debug() -> bool:
 def perf() -> frozenset[str]:
     """Return who is told of code and calls, from TILEWRIGHT_PERF, as in `map,nvtx`: nobody unless it is set."""
     text = os.environ.get(PREFIX + "PERF")
-    if not text:
-        return frozenset()
+    return _listeners(text) if text else frozenset()
+
+
+@cache
+def _listeners(text: str) -> frozenset[str]:
     names = frozenset(text.replace(",", " ").lower().split()) - {"off", "0"}
     if unknown := names - {*PERF}:
         raise ValueError(f"{PREFIX}PERF takes {', '.join(PERF)}, got {min(unknown)!r}")
