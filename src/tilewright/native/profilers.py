@@ -51,7 +51,7 @@ def announce(found: Object, addresses: Mapping[str, int], wanted: Container[str]
     functions = [each for each in found.symbols if each.kind == FUNCTION and each.size and each.name in addresses]
     with _lock:
         if "map" in wanted:
-            lines = (f"{addresses[each.name]:x} {each.size:x} {shown(each.name)}\n" for each in functions)
+            lines = [f"{addresses[each.name]:x} {each.size:x} {shown(each.name)}\n" for each in functions]
             os.write(_map(), "".join(lines).encode())
         if "jitdump" in wanted:
             _add_to_dump(found, [Place(shown(f.name), addresses[f.name], f.size, f.value) for f in functions])
@@ -67,8 +67,8 @@ def begin() -> None:
 def shown(symbol: str) -> str:
     """Return a function's name as profilers show it: the kernel's, and which part of its code it is."""
     part, _, kernel = symbol.partition("_")
-    is_part = part.removeprefix("task" if part.startswith("task") else "fn").isdecimal() and not part.isdecimal()
-    return f"tilewright.{kernel}.{part}" if is_part and kernel else f"tilewright.{symbol}"
+    is_part = kernel and part.startswith(("task", "fn")) and part.removeprefix("task").removeprefix("fn").isdecimal()
+    return f"tilewright.{kernel}.{part}" if is_part else f"tilewright.{symbol}"
 
 
 def map_path() -> str:
@@ -83,9 +83,10 @@ def dump_path() -> str:
 
 def _map() -> int:
     """Return this process's perf map, open: a new one where somebody has removed it."""
-    file = _maps.get(os.getpid())
+    process = os.getpid()
+    file = _maps.get(process)
     if file is None or not os.fstat(file).st_nlink:
-        file = _maps[os.getpid()] = os.open(map_path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        file = _maps[process] = os.open(map_path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     return file
 
 
