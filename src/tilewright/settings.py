@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
 from functools import cache
 
 PREFIX = "TILEWRIGHT_"
 _CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG", "PERF")
 NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
-
-
-KNOWN = (
-    *_CHANGING,
-    *("BUILD_DIR", "CACHE_DIR", "CACHE_LIMIT", "DISPATCH", "DRIFT", "LOADER", "RUN_ONLY", "SHARED_CACHE_DIRS"),
-    *("TRANSPORT", "VERIFY_LEVEL"),
-)
-"""Every variable that is read, without what all of them begin with."""
 
 
 def verify_level() -> str:
@@ -144,8 +137,9 @@ def shared_cache_dirs() -> tuple[str, ...]:
 
 def cache_limit() -> int:
     """Return how many bytes the cache may take, from TILEWRIGHT_CACHE_LIMIT, as in 500M: 2G unless it is set."""
-    text = os.environ.get(PREFIX + "CACHE_LIMIT", "").strip().upper() or "2G"
-    digits, shift = (text[:-1], _SHIFTS[text[-1]]) if text[-1] in _SHIFTS else (text, 0)
+    text = os.environ.get(PREFIX + "CACHE_LIMIT", "").strip() or "2G"
+    last = text[-1].upper()
+    digits, shift = (text[:-1], _SHIFTS[last]) if last in _SHIFTS else (text, 0)
     if not (digits.isascii() and digits.isdecimal()):
         raise ValueError(
             f"{PREFIX}CACHE_LIMIT must be a number of bytes, or one with K, M or G behind it, got {text!r}"
@@ -181,3 +175,22 @@ def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ValueError(f"{PREFIX}{name} must be one of {', '.join(allowed)}, got {value!r}")
     return value
+
+
+KNOWN: Mapping[str, Callable[[], object]] = {
+    "CHECKED": checked, "NUM_THREADS": num_threads, "AUTOTUNE": autotune, "TILES": chooses_tiles,
+    "SMALL_WORK": keeps_small_work, "CUDA_SCHEDULE": cuda_schedule, "DEBUG": debug, "PERF": perf,
+    "BUILD_DIR": build_dir, "CACHE_DIR": cache_dir, "CACHE_LIMIT": cache_limit, "DISPATCH": native_dispatch,
+    "DRIFT": drift, "LOADER": own_loader, "RUN_ONLY": run_only, "SHARED_CACHE_DIRS": shared_cache_dirs,
+    "TRANSPORT": transport, "VERIFY_LEVEL": verify_level,
+}  # fmt: skip
+"""Every variable that is read, without what all of them begin with, and what reads it."""
+
+
+def objection(name: str) -> str:
+    """Return what is wrong with the value of a variable, nothing where that can be read."""
+    try:
+        KNOWN[name]()
+    except ValueError as error:
+        return str(error)
+    return ""

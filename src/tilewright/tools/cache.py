@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -107,6 +108,8 @@ def _directory() -> Directory:
     path = settings.cache_dir()
     if path is None:
         raise CacheCommandError("the cache is off\n    help: unset TILEWRIGHT_CACHE_DIR, or let it name a directory")
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise CacheCommandError(f"{path} is no directory\n    help: let TILEWRIGHT_CACHE_DIR name one")
     return Directory(path)
 
 

@@ -115,7 +115,7 @@ def _options(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -
             f"unrecognized arguments: {' '.join(rest)}"
         )
     if rest:
-        options.arguments += rest
+        options.arguments = [*options.arguments, *rest]
     return options
 
 
@@ -213,9 +213,10 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _print_stages(program: Program, chosen: Sequence[Stage], options: argparse.Namespace) -> None:
-    """Print the program and, where they are asked for, the stages after it."""
-    after = [stage for stage in chosen if (options.all and stage.changed) or stage.each.name == options.after]
-    found = [("FrontEnd", program), *((stage.each.name, stage.after) for stage in after)]
+    """Print the program after one pass, or as it was read, with all that changed it where they are asked for."""
+    found = [("FrontEnd", program), *((stage.each.name, stage.after) for stage in chosen if stage.changed)]
+    if options.after:
+        found = [(options.after, _after(chosen, options.after))]
     screen.json_text(json.dumps([{"stage": name, "text": _text(each, options)} for name, each in found]))
 
 
@@ -246,29 +247,31 @@ def _instead(name: str) -> tuple[str, bool]:
 
 
 def _ops(options: argparse.Namespace) -> None:
-    if options.json:
-        wanted = [spec for spec in specs() if spec.has_a_name and options.name in (None, *names_of(spec))]
-        screen.json_text(json.dumps([_plain(spec) for spec in wanted]))
-    elif options.name is None:
+    if options.name is not None:
+        _explain(options.name.removeprefix("pl."), is_json=options.json)
+    elif options.json:
+        screen.json_text(json.dumps([_plain(spec) for spec in specs() if spec.has_a_name]))
+    else:
         for noun, group in groupby(sorted((s for s in specs() if s.has_a_name), key=noun_of), noun_of):
             screen.heading(noun, heading(noun).partition("\n\n")[0])
             screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
-    else:
-        _explain(options.name.removeprefix("pl."))
 
 
-def _explain(name: str) -> None:
+def _explain(name: str, *, is_json: bool) -> None:
     """Show one op, or those that are about something."""
     found = {spec: names_of(spec) for spec in specs() if spec.has_a_name}
-    if exact := [spec for spec, names in found.items() if name in names]:
-        for spec in exact:
-            screen.markdown(entry(spec))
-        return
-    near = about(name)
+    exact = [spec for spec, names in found.items() if name in names]
+    near = exact or about(name)
     if not near:
         check_known(name, [each for names in found.values() for each in names], "op", *_instead(name))
-    screen.heading(name, "what is called so, or said to be about it")
-    screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in near)
+    if is_json:
+        screen.json_text(json.dumps([_plain(spec) for spec in near]))
+    elif exact:
+        for spec in exact:
+            screen.markdown(entry(spec))
+    else:
+        screen.heading(name, "what is called so, or said to be about it")
+        screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in near)
 
 
 def _plain(spec: OpSpec) -> dict[str, object]:

@@ -22,7 +22,7 @@ IS_TOLD = ContextVar("IS_TOLD", default=False)
 
 def _console() -> Console | None:
     """Return something that draws, or None where nobody looks; rich is loaded only when somebody does."""
-    if not sys.stdout.isatty():
+    if sys.stdout is None or not sys.stdout.isatty():  # pyright: ignore[reportUnnecessaryComparison] - closed by a shell
         return None
     from rich.console import Console
 
@@ -89,7 +89,7 @@ def json_text(text: str) -> None:
 @contextmanager
 def working(what: str) -> Generator[None]:
     """Show that something is being done, where somebody looks and it takes longer than a second."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison] - closed by a shell
         yield
         return
     from rich.console import Console
@@ -122,7 +122,8 @@ def columns(rows: Iterable[tuple[str, str]]) -> None:
     from rich.text import Text
 
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", no_wrap=True, min_width=32)
+    grid.add_column(style="cyan", overflow="fold", max_width=console.width // 2)
+    grid.add_column(overflow="fold")
     for row in rows:
         grid.add_row(*map(Text, row))  # not markup: shapes have brackets too
     console.print(grid)
