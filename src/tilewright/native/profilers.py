@@ -14,10 +14,12 @@ import os
 import struct
 import threading
 import time
+import warnings
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tilewright import settings
+from tilewright.errors import ProfileWarning
 from tilewright.forks import Lock
 from tilewright.named_tuples import NamedTuple
 from tilewright.native.elf import Object
@@ -54,7 +56,7 @@ def announce(found: Object, addresses: Mapping[str, int], wanted: Container[str]
             lines = [f"{addresses[each.name]:x} {each.size:x} {shown(each.name)}\n" for each in functions]
             os.write(_map(), "".join(lines).encode())
         if "jitdump" in wanted:
-            _add_to_dump(found, [Place(shown(f.name), addresses[f.name], f.size, f.value) for f in functions])
+            _dump(found, [Place(shown(f.name), addresses[f.name], f.size, f.value) for f in functions])
 
 
 def begin() -> None:
@@ -88,6 +90,18 @@ def _map() -> int:
     if file is None or not os.fstat(file).st_nlink:
         file = _maps[process] = os.open(map_path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     return file
+
+
+def _dump(found: Object, places: list[Place]) -> None:
+    """Write functions to the jitdump; where that cannot be written, a ProfileWarning says so, and programs run on."""
+    try:
+        _add_to_dump(found, places)
+    except OSError as error:
+        text = f"no jitdump is written in {os.path.dirname(dump_path())}: {error.strerror}\n    help: {_FOLDER}"
+        warnings.warn(text, ProfileWarning, stacklevel=2)
+
+
+_FOLDER = "let JITDUMPDIR name a folder of your own"
 
 
 def _add_to_dump(found: Object, places: list[Place]) -> None:

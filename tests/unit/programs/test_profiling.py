@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import resource
 import shutil
 import struct
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ from unit.interpret.stepped_kernels import on_ranks, shifted, squared
 
 import tilewright.language as pl
 from tilewright import ir, settings
+from tilewright.call.event_files import EventFile
+from tilewright.errors import ProfileWarning, TraceError
 from tilewright.native import profilers
 from tilewright.native.line_tables import rows
 from tilewright.runtime import RunConfig
@@ -219,6 +224,79 @@ def test_a_relative_timeline_stays_where_its_configuration_was_made(
         softmax(X[:ROWS], config=config)
     assert not any(Path().iterdir())
     assert sum(event.get("cat") == "call" for event in flushed(tmp_path / "here.json")) == 5
+
+
+FORKED = """
+import json, multiprocessing, os, sys
+sys.path.insert(0, {path!r})
+import numpy as np
+import tilewright.language as pl
+from tilewright.runtime import RunConfig
+ROWS = 16
+{kernel}
+x, out, config = np.ones((64, 64), np.float32), np.empty((64, 64), np.float32), RunConfig(trace="out.json")
+def calls(count):
+    for _ in range(count):
+        softmax(x, out, config=config)
+calls(1)
+child = os.fork()
+calls(5)
+if child == 0:
+    sys.exit(0)
+os.waitpid(child, 0)
+worker = multiprocessing.get_context("fork").Process(target=calls, args=(7,))
+worker.start()
+worker.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_children_write_their_calls_too(tmp_path: Path) -> None:
+    kernel = inspect.getsource(softmax.function)
+    text = FORKED.format(path=str(Path(settings.__file__).parents[1]), kernel=kernel)
+    (tmp_path / "forked.py").write_text(text)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "forked.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    events = json.loads((tmp_path / "out.json").read_text())
+    calls = Counter(event["pid"] for event in events if event.get("cat") == "call")
+    assert sorted(calls.values()) == [5, 6, 7]
+    assert {event["pid"] for event in events if event["name"] == "process_name"} == {*calls}
+
+
+def test_a_full_disk_leaves_the_events_before(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    file = EventFile(str(path), '{"n":0}')
+    file.append(',{"n":1}')
+    before, (soft, hard) = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))  # Python gets an error instead of a signal
+    try:
+        with pytest.warns(ProfileWarning, match=f"calls are missing in {path}: "):
+            file.append(',{"n":2}' * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before and json.loads(before) == [{"n": 0}, {"n": 1}]
+
+
+def test_a_timeline_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for given, wanted in (("", ValueError), (3, ValueError)):
+        with pytest.raises(wanted, match="trace must be a path, got "):
+            RunConfig(trace=given)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TraceError, match="no timeline can be written to .*/file/out.json: "):
+        softmax(X[:ROWS], config=RunConfig(trace=tmp_path / "file" / "out.json"))
+    home = RunConfig(trace="~/out.json").trace
+    assert home == str(Path.home() / "out.json")
+
+
+def test_a_jitdump_that_cannot_be_written_stops_no_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TILEWRIGHT_PERF", "jitdump")
+    monkeypatch.setenv("JITDUMPDIR", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(profilers, "_dumps", {})
+    softmax.cache_clear()
+    with pytest.warns(ProfileWarning, match="JITDUMPDIR"):
+        softmax(X)
+    softmax.cache_clear()
 
 
 def test_no_timeline_is_empty(tmp_path: Path) -> None:
