@@ -31,13 +31,6 @@ class ArtifactError(TilewrightError, ValueError):
         super().__init__(f"{message}\n    help: compile the program again, on this machine")
 
 
-class TraceError(TilewrightError, ValueError):
-    """A timeline that cannot be written where a configuration says."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(f"{message}\n    help: `RunConfig(trace=...)` takes a file in a folder of your own")
-
-
 class ExportError(TilewrightError, ValueError):
     """A program that cannot be handed to C, or a machine that cannot do it."""
 
@@ -401,10 +394,6 @@ class DroppedWriteWarning(UserWarning):
 
 class DependentTurnsWarning(UserWarning):
     """Turns of a parallel loop that depend on each other: they run one after the other, or leave open which is last."""
-
-
-class ProfileWarning(UserWarning):
-    """A timeline or a jitdump that could not be written: a profiler will not see everything."""
 
 
 class CacheWarning(UserWarning):

@@ -11,7 +11,12 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from tilewright.errors import ProfileWarning, TraceError
+from tilewright.errors import TilewrightError
+
+
+class TraceError(TilewrightError, ValueError):
+    """A timeline that cannot be written where a configuration says."""
+
 
 END = b"\n]\n"
 
@@ -26,10 +31,11 @@ class EventFile:
             with open(path, "wb") as file:
                 file.write(b"[\n" + first.encode() + END)
         except OSError as error:
-            raise TraceError(f"no timeline can be written to {path}: {error.strerror}") from None
+            help = "`RunConfig(trace=...)` takes a file in a folder of your own"
+            raise TraceError(f"no timeline can be written to {path}: {error.strerror}\n    help: {help}") from None
 
     def append(self, text: str) -> None:
-        """Add events, each behind a comma; the first time that does not work, a ProfileWarning says why.
+        """Add events, each behind a comma; the first time that does not work, a RuntimeWarning says why.
 
         A file that somebody has removed stays away.
         """
@@ -46,7 +52,7 @@ class EventFile:
         except FileNotFoundError:
             return
         except OSError as error:
-            warnings.warn(f"calls are missing in {self.path}: {error.strerror}", ProfileWarning, stacklevel=2)
+            warnings.warn(f"calls are missing in {self.path}: {error.strerror}", RuntimeWarning, stacklevel=2)
 
 
 def _write(file: int, data: bytes) -> None:

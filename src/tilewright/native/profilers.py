@@ -19,7 +19,6 @@ from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tilewright import settings
-from tilewright.errors import ProfileWarning
 from tilewright.forks import Lock
 from tilewright.named_tuples import NamedTuple
 from tilewright.native.elf import Object
@@ -93,12 +92,12 @@ def _map() -> int:
 
 
 def _dump(found: Object, places: list[Place]) -> None:
-    """Write functions to the jitdump; where that cannot be written, a ProfileWarning says so, and programs run on."""
+    """Write functions to the jitdump; where that cannot be written, a RuntimeWarning says so, and programs run on."""
     try:
         _add_to_dump(found, places)
     except OSError as error:
         text = f"no jitdump is written in {os.path.dirname(dump_path())}: {error.strerror}\n    help: {_FOLDER}"
-        warnings.warn(text, ProfileWarning, stacklevel=2)
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 _FOLDER = "let JITDUMPDIR name a folder of your own"
