@@ -5,20 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 
 PREFIX = "TILEWRIGHT_"
 _CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG", "PERF")
 NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
-
-
-def objection(name: str) -> str:
-    """Return what is wrong with what a variable says, or nothing; its name comes without what all begin with."""
-    try:
-        READERS[name]()
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 def verify_level() -> str:
@@ -39,8 +31,11 @@ def debug() -> bool:
 def perf() -> frozenset[str]:
     """Return who is told of code and calls, from TILEWRIGHT_PERF, as in `map,nvtx`: nobody unless it is set."""
     text = os.environ.get(PREFIX + "PERF")
-    if not text:
-        return frozenset()
+    return _listeners(text) if text else frozenset()
+
+
+@cache
+def _listeners(text: str) -> frozenset[str]:
     names = frozenset(text.replace(",", " ").lower().split()) - {"off", "0"}
     if unknown := names - {*PERF}:
         raise ValueError(f"{PREFIX}PERF takes {', '.join(PERF)}, got {min(unknown)!r}")
@@ -143,7 +138,8 @@ def shared_cache_dirs() -> tuple[str, ...]:
 def cache_limit() -> int:
     """Return how many bytes the cache may take, from TILEWRIGHT_CACHE_LIMIT, as in 500M: 2G unless it is set."""
     text = os.environ.get(PREFIX + "CACHE_LIMIT", "").strip() or "2G"
-    digits, shift = (text[:-1], _SHIFTS[text[-1].upper()]) if text[-1].upper() in _SHIFTS else (text, 0)
+    last = text[-1].upper()
+    digits, shift = (text[:-1], _SHIFTS[last]) if last in _SHIFTS else (text, 0)
     if not (digits.isascii() and digits.isdecimal()):
         raise ValueError(
             f"{PREFIX}CACHE_LIMIT must be a number of bytes, or one with K, M or G behind it, got {text!r}"
@@ -187,7 +183,8 @@ def _switch(name: str, default: str) -> bool:
 
 _ON, _OFF = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
 
-READERS: Mapping[str, Callable[[], object]] = {
+
+KNOWN: Mapping[str, Callable[[], object]] = {
     "CHECKED": checked, "NUM_THREADS": num_threads, "AUTOTUNE": autotune, "TILES": chooses_tiles,
     "SMALL_WORK": keeps_small_work, "CUDA_SCHEDULE": cuda_schedule, "DEBUG": debug, "PERF": perf,
     "BUILD_DIR": build_dir, "CACHE_DIR": cache_dir, "CACHE_LIMIT": cache_limit, "DISPATCH": native_dispatch,
@@ -195,3 +192,12 @@ READERS: Mapping[str, Callable[[], object]] = {
     "TRANSPORT": transport, "VERIFY_LEVEL": verify_level,
 }  # fmt: skip
 """Every variable that is read, without what all of them begin with, and what reads it."""
+
+
+def objection(name: str) -> str:
+    """Return what is wrong with the value of a variable, nothing where that can be read."""
+    try:
+        KNOWN[name]()
+    except ValueError as error:
+        return str(error)
+    return ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tilewright.arrays import np
@@ -23,7 +24,7 @@ RANKS = 2
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Let a parser take arguments."""
-    parser.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help=HELP)
+    parser.add_argument("arguments", metavar="NAME=VALUE", nargs="*", default=[], help=HELP)
 
 
 def add_ranks(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +91,17 @@ def tensor_of(text: str, usual: DataType | None = None) -> Any:
     if separator:
         check_known(named, BY_NAME, "element type", f"one of {', '.join(BY_NAME)}")
         dtype = BY_NAME[named]
-    return np.zeros(shape_of(shape), dtype.numpy)
+    with _fitting(text):
+        return np.zeros(shape_of(shape), dtype.numpy)
+
+
+@contextmanager
+def _fitting(text: str) -> Generator[None]:
+    """Raise CommandError for a tensor that is larger than memory."""
+    try:
+        yield
+    except (MemoryError, ValueError) as error:
+        raise CommandError(f"a tensor of {text} does not fit into memory: {error}") from None
 
 
 def inputs(function: Function, said: Mapping[str, str], seed: int = 0, usual: int = USUAL) -> dict[str, Any]:
@@ -117,7 +128,8 @@ def _value(name: str, type_: Type, axes: Mapping[str, Extent], said: Mapping[str
         whole = substituted(type_, axes)
         assert isinstance(whole, TensorType)
         shape = tuple(extent if isinstance(extent, int) else USUAL for extent in whole.shape)
-    return _filled(shape, type_.dtype, rng)
+    with _fitting("x".join(map(str, shape))):
+        return _filled(shape, type_.dtype, rng)
 
 
 def _filled(shape: tuple[int, ...], dtype: DataType, rng: Any) -> Any:

@@ -122,7 +122,7 @@ def _options(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -
             f"unrecognized arguments: {' '.join(rest)}"
         )
     if rest:
-        options.arguments += rest
+        options.arguments = [*options.arguments, *rest]
     return options
 
 
@@ -220,10 +220,10 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _print_stages(program: Program, chosen: Sequence[Stage], options: argparse.Namespace) -> None:
-    """Print the program, what one pass made of it, or all that passes have changed."""
+    """Print the program after one pass, or as it was read, with all that changed it where they are asked for."""
     found = [("FrontEnd", program), *((stage.each.name, stage.after) for stage in chosen if stage.changed)]
-    if not options.all:
-        found = [(options.after, _after(chosen, options.after))] if options.after else found[:1]
+    if options.after:
+        found = [(options.after, _after(chosen, options.after))]
     screen.json_text(json.dumps([{"stage": name, "text": _text(each, options)} for name, each in found]))
 
 
@@ -254,31 +254,31 @@ def _instead(name: str) -> tuple[str, bool]:
 
 
 def _ops(options: argparse.Namespace) -> None:
-    every = [spec for spec in specs() if spec.has_a_name]
-    name = None if options.name is None else options.name.removeprefix("pl.")
-    found, is_exact = (every, False) if name is None else _wanted(name, every)
-    if options.json:
-        screen.json_text(json.dumps([_plain(spec) for spec in found]))
-    elif name is None:
-        for noun, group in groupby(sorted(every, key=noun_of), noun_of):
+    if options.name is not None:
+        _explain(options.name.removeprefix("pl."), is_json=options.json)
+    elif options.json:
+        screen.json_text(json.dumps([_plain(spec) for spec in specs() if spec.has_a_name]))
+    else:
+        for noun, group in groupby(sorted((s for s in specs() if s.has_a_name), key=noun_of), noun_of):
             screen.heading(noun, heading(noun).partition("\n\n")[0])
             screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
-    elif is_exact:
-        for spec in found:
+
+
+def _explain(name: str, *, is_json: bool) -> None:
+    """Show one op, or those that are about something."""
+    found = {spec: names_of(spec) for spec in specs() if spec.has_a_name}
+    exact = [spec for spec, names in found.items() if name in names]
+    near = exact or about(name)
+    if not near:
+        check_known(name, [each for names in found.values() for each in names], "op", *_instead(name))
+    if is_json:
+        screen.json_text(json.dumps([_plain(spec) for spec in near]))
+    elif exact:
+        for spec in exact:
             screen.markdown(entry(spec))
     else:
         screen.heading(name, "what is called so, or said to be about it")
-        screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in found)
-
-
-def _wanted(name: str, every: Sequence[OpSpec]) -> tuple[Sequence[OpSpec], bool]:
-    """Return the ops of a name and True, or those that are about something; an error where there are none."""
-    named = {spec: names_of(spec) for spec in every}
-    exact = [spec for spec, names in named.items() if name in names]
-    found = exact or about(name)
-    if not found:
-        check_known(name, [each for names in named.values() for each in names], "op", *_instead(name))
-    return found, bool(exact)
+        screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in near)
 
 
 def _plain(spec: OpSpec) -> dict[str, object]:

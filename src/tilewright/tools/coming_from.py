@@ -71,10 +71,10 @@ def _forms(name: str) -> Iterator[str]:
 
 
 def about(word: str) -> list[OpSpec]:
-    """Return the ops whose names, or what is said of them, hold a word; those of whose names it is part come first."""
+    """Return the ops whose names, or what is said of them, hold a word: those first that are called so."""
     low = word.lower()
     found = [spec for spec in specs() if spec.has_a_name and (_holds(spec, low) or low in spec.doc.lower())]
-    return sorted(found, key=lambda spec: not _holds(spec, low))
+    return sorted(found, key=lambda spec: low not in spec.name)
 
 
 def _holds(spec: OpSpec, word: str) -> bool:

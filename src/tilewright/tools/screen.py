@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 THEME = "ansi_dark"
 """The terminal's own colours, readable on a light background too."""
-NAMES, NARROW = 32, 80
-"""How wide the column of names is, and below how many columns what they mean stands under them."""
 IS_TOLD = ContextVar("IS_TOLD", default=False)
 """Whether a command has printed its JSON: scripts read one object, or one list."""
 _WAITING: ContextVar[list[str] | None] = ContextVar("_WAITING", default=None)
@@ -35,7 +33,7 @@ def _console() -> Console | None:
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Return whether somebody looks at a stream; a closed one is None."""
+    """Return whether somebody looks at a stream; one that a shell has closed is None."""
     return stream is not None and stream.isatty()
 
 
@@ -160,18 +158,14 @@ def columns(rows: Iterable[tuple[str, str]]) -> None:
     """Show names and what they mean, one pair a line."""
     console = _console()
     if console is None:
-        print("\n".join(f"  {name:<{NAMES}} {meaning}" for name, meaning in rows))
+        print("\n".join(f"  {name:<32} {meaning}" for name, meaning in rows))
         return
-    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    if console.width < NARROW:
-        for name, meaning in rows:
-            console.print(Text(name, style="cyan"), Padding(Text(meaning), (0, 0, 0, 2)))
-        return
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", no_wrap=True, min_width=NAMES)
+    grid.add_column(style="cyan", overflow="fold", max_width=console.width // 2)
+    grid.add_column(overflow="fold")
     for row in rows:
         grid.add_row(*map(Text, row))  # not markup: shapes have brackets too
     console.print(grid)
