@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from enum import Enum, IntEnum
 from functools import cache
-from types import FunctionType, UnionType
+from types import FunctionType, NoneType, UnionType
 from typing import Any, TypeAlias, get_args
 
 from tilewright.core import annotations as ann
@@ -93,7 +93,7 @@ class Parameter:
     is_dtype: bool = False
     """Whether it names an element type."""
     takes: tuple[type, ...] = ()
-    """What a static option may be, by its annotation; nothing where values of several kinds are read by its rule."""
+    """What a static option may be, of one that is a switch or an enumeration; rules read all others."""
     also: tuple[str, ...] = ()
     """Other names that a call may give it by."""
     converts: bool = False
@@ -368,14 +368,16 @@ def _meaning(annotation: Any) -> tuple[Role, tuple[type, ...], bool, tuple[type,
 
 
 def _static_types(annotation: Any) -> tuple[type, ...]:
-    """Return the types that an annotation lists, a float's with integers.
+    """Return the enumerations and switches that an annotation lists, with None.
 
-    Nothing where one has parts, or is an enumeration whose numbers stand for it: rules read those.
+    Nothing where it lists anything else, or enumerations that numbers stand for: rules read those.
     """
     members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
-    if not all(isinstance(member, type) and not issubclass(member, IntEnum) for member in members):
-        return ()
-    return (*members, int) if float in members and int not in members else members
+    return members if all(member in (bool, NoneType) or _is_enumeration(member) for member in members) else ()
+
+
+def _is_enumeration(member: Any) -> bool:
+    return isinstance(member, type) and issubclass(member, Enum) and not issubclass(member, IntEnum)
 
 
 def _role(members: set[Any], types: tuple[type, ...]) -> Role:

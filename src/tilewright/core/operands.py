@@ -23,7 +23,7 @@ from tilewright.core.numbers import TypedNumber
 from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role, spec_of
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
 from tilewright.dtypes import BOOL, FP64, INT64, TASK_ID, DataType, Family, like, objection
-from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
+from tilewright.errors import ArgumentCountError, AttributeValueError, MixedKindsError, OperandError
 
 Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
 Bound: TypeAlias = Mapping[str, Argument]
@@ -60,29 +60,24 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
         if p.codes and type(value) is int and 0 <= value < len(p.codes):
             value = p.codes[value]
         if p.takes and p.name in bound and not isinstance(value, Expr):  # those of run time are refused elsewhere
-            value = _option(spec, p, value)
+            value = _option(p, value)
         given[p.name] = value
     return given
 
 
-def _option(spec: OpSpec, parameter: Parameter, value: Argument) -> Argument:
-    """Return a static option that is what its declaration says; OperandError for anything else.
+def _option(parameter: Parameter, value: Argument) -> Argument:
+    """Return a static option that is what its declaration says; AttributeValueError for anything else.
 
-    An option of another kind would be read as none: `atomic="add"` is not `AtomicType.Add`.
+    One of another kind would be read as none: `atomic="add"` is not `AtomicType.Add`.
     """
     takes = parameter.takes
-    if bool in takes and value in (0, 1) and isinstance(value, int):
+    if bool in takes and isinstance(value, int) and value in (0, 1):
         return bool(value)
-    if isinstance(value, takes) and not (isinstance(value, bool) and bool not in takes):
+    if isinstance(value, takes):
         return value
-    wanted = " or ".join(_option_words(kind) for kind in takes if kind is not int or float not in takes)
     choices = [f"pl.{kind.__name__}.{each.name}" for kind in takes if issubclass(kind, Enum) for each in kind]
-    raise _wrong(spec, parameter, wanted, value, f"one of {', '.join(choices)}" if choices else "")
-
-
-def _option_words(kind: type) -> str:
-    named = {int: "an integer", bool: "True or False", str: "a string", float: "a number", type(None): "None"}
-    return named.get(kind, f"one of pl.{kind.__name__}")
+    help = f"one of {', '.join(choices)}" if choices else "True or False"
+    raise AttributeValueError(f"{parameter.name} cannot be {value!r}", blame=[parameter.name], help=help)
 
 
 def called_op(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> OpSpec:
@@ -222,9 +217,9 @@ def _is_integer(value: Expr) -> bool:
     return isinstance(value.type, ScalarType) and (value.type.dtype.is_int() or value.type.dtype == TASK_ID)
 
 
-def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument, help: str = "") -> OperandError:
+def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> OperandError:
     got = str(value.type) if isinstance(value, Expr) else repr(value)
-    help = help or next((help for word, help in _HELP.items() if word in wanted), "")
+    help = next((help for word, help in _HELP.items() if word in wanted), "")
     if "tile" in wanted and isinstance(value, Expr) and isinstance(value.type, ScalarType):
         help = _for_numbers(spec)
     message = f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}"

@@ -12,7 +12,7 @@ from tilewright.tools import arguments, screen
 from tilewright.tools.calls import refuse_hosts
 from tilewright.tools.exploring import HOLDS
 from tilewright.tools.files import named, program_in
-from tilewright.tools.naming import CommandError
+from tilewright.tools.naming import CommandError, checked_output
 
 ABOUT = """Run a kernel on random arguments after every pass, and as native code, and say which stage first changes the
 answer. The kernel and its arguments are then cut down to what shows it, and written as a file that can be run; the same
@@ -66,7 +66,7 @@ def _bisect(options: argparse.Namespace) -> None:
 
 
 def _wrong(found: Bisection, options: argparse.Namespace) -> None:
-    path = found.write(options.output)
+    path = found.write(checked_output(options.output, named(options.file)[0]))
     if options.json:
         facts = {"name": found.name, "wrong": found.stage, "message": found.message, "file": str(path)}
         screen.json_text(json.dumps({**facts, "statements": found.statements}))

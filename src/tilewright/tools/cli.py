@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone, as `| head` does
-    except (OSError, TilewrightError, UnicodeDecodeError) as error:
+    except (OSError, TilewrightError, UnicodeError) as error:
         _tell(error, is_json=getattr(options, "json", False) and not screen.IS_TOLD.get())
         return error.status if isinstance(error, CommandError) else 1
     return 0

@@ -2,7 +2,7 @@
 
 import tilewright.language as pl
 
-EXPECTED = "OperandError"
+EXPECTED = "AttributeValueError"
 Matrix = pl.Tensor[[64, 64], pl.FP32]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -112,3 +113,94 @@ def test_an_interrupted_command_says_so_in_a_word(tmp_path: Path) -> None:
 def test_a_closed_output_is_no_crash() -> None:
     script = "import sys; sys.stdout = None; from tilewright.tools import cli; sys.exit(cli.main(['passes']))"
     assert subprocess.run([sys.executable, "-c", script], check=False, capture_output=True).stderr == b""
+
+
+DEFAULTED = """
+import numpy as np
+import tilewright.language as pl
+M = pl.dynamic("M")
+Rows = pl.Tensor[[M, 64], pl.FP32]
+
+@pl.jit
+def kernel(x: Rows, out: pl.Out[Rows], n: int = 3, mode: str = "none"):
+    for r in pl.parallel(0, M, 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [8, 64]) * float(n)
+            pl.store(pl.relu(t) if mode == "relu" else t, [r, 0], out)
+    return out
+
+if __name__ == "__main__":
+    kernel(np.ones((8, 64), np.float32))
+    raise ValueError("its own mistake")
+"""
+
+
+@pytest.mark.parametrize("said", [["M=16"], ["x=16x64"], ["x=16X64", "n=5"], ["x=float32:16x64", "mode=relu"]])
+def test_defaults_stand_for_what_is_not_said(
+    said: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = written(tmp_path, DEFAULTED)
+    assert cli.main(["bench", path, *said, "--rounds", "1"]) == 0, capsys.readouterr().err
+    assert cli.main(["show", path, *said]) == 0
+    assert ("relu" in capsys.readouterr().out) == ("mode=relu" in said)
+
+
+OPEN = """
+import tilewright.language as pl
+
+@pl.jit
+def twice(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape) + pl.load(x, [0, 0], x.shape), [0, 0], out)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("bf16", "BF16"), ("bfloat16", "BF16"), ("float16", "FP16"), ("FP16", "FP16")]
+)
+def test_element_types_go_by_all_their_names(
+    name: str, shown: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["show", written(tmp_path, OPEN), f"x={name}:16x64"]) == 0
+    assert f"x: pl.Tensor[[16, 64], pl.{shown}]" in capsys.readouterr().out
+
+
+def test_a_script_that_fails_shows_what_it_had_called(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, page = written(tmp_path, DEFAULTED), tmp_path / "page.html"
+    assert cli.main(["explore", path, "--run", "-o", str(page)]) == 0
+    told = capsys.readouterr().err
+    assert page.exists() and "its own mistake" in told and "tilewright" not in told.replace(str(tmp_path), "")
+
+
+def test_nothing_is_written_over_what_is_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = written(tmp_path, DEFAULTED)
+    assert cli.main(["explore", path, "M=16", "-o", path]) == 1
+    assert "written over" in capsys.readouterr().err
+    assert Path(path).read_text(encoding="utf-8") == DEFAULTED
+
+
+def test_letters_that_a_terminal_does_not_have_are_escaped(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        DEFAULTED.replace(" t = pl", " \u03b1 = pl")
+        .replace("relu(t)", "relu(\u03b1)")
+        .replace("else t,", "else \u03b1,"),
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright", "show", path],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "") and "\\u03b1" in done.stdout
+
+
+def test_a_file_imports_what_lies_beside_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    helper = "import tilewright.language as pl\n\n@pl.jit.inline\ndef halved(t):\n    return t * 0.5\n"
+    (tmp_path / "lying_beside.py").write_text(helper, encoding="utf-8")
+    text = OPEN.replace("\n\n@pl.jit", "\nfrom lying_beside import halved\n\n@pl.jit").replace("out)", "out)  #")
+    path = written(
+        tmp_path, text.replace("pl.store(pl.load", "pl.store(halved(pl.load", 1).replace("x.shape) +", "x.shape)) +")
+    )
+    assert cli.main(["show", path, "x=4x4"]) == 0
+    assert "0.5" in capsys.readouterr().out
+    assert str(tmp_path) not in sys.path
