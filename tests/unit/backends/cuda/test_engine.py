@@ -16,6 +16,7 @@ from unit.backends.cuda.written import written
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.backends.cuda import target
+from tilewright.backends.cuda.anatomy import anatomy
 from tilewright.backends.cuda.backend import BACKEND
 from tilewright.backends.cuda.engine import Job, compiled
 from tilewright.backends.cuda.reports import KEPT
@@ -87,6 +88,38 @@ def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> No
     program.save(tmp_path)
     loaded = CompiledProgram.load(tmp_path)
     assert {loaded.stages[name] == program.stages[name] for name in ("launches", "sass")} == {True}
+
+
+@pl.jit
+def waiting(x: pl.Tensor, n: pl.Tensor, out: pl.InOut[pl.Tensor]):
+    limit = pl.read(n, [0])
+    with pl.at(level=pl.Level.CORE_GROUP):
+        turn = 0
+        while pl.read(x, [turn, 0]) > 0.5:
+            turn = turn + 1
+        pl.print(turn)
+    if limit > 3:
+        pl.print(n)
+    for row in pl.parallel(turn):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [row, 0], [1, 16]), [row, 0], out)
+    return out
+
+
+def test_the_table_of_launches_says_where_the_host_waits() -> None:
+    given = ones(8, 16), np.ones(4, np.int32), ones(8, 16)
+    program = ir.compile(waiting.specialize(*given).program, platform="cuda", target="sm_90")
+    _, *rows = (re.split("  +", line) for line in program.stages["launches"].splitlines())
+    first = int(rows[0][1].partition(":")[2])
+    assert [(name, int(line.partition(":")[2]) - first, said) for name, line, *_, said in rows] == [
+        ("the host waits", 0, "to read an element of `n`"),
+        ("waiting_incore_0", 1, "x"),
+        ("the host waits", 1, "to show what `waiting_incore_0` prints"),
+        ("the host waits", 1, "for numbers that `waiting_incore_0` computes"),
+        ("the host waits", 7, "to print a tensor, element by element"),
+        ("waiting_incore_1", 8, "x, out"),
+    ]
+    assert "the host waits (test_engine.py" in str(anatomy(program.loaded.code).notes)
 
 
 @pytest.mark.parametrize("spec", [s for s in specs() if Kind.TILE in s.kinds and s.example], ids=title)

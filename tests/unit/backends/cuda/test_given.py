@@ -12,6 +12,8 @@ from unit.backends.cuda.test_printing import Emulating
 from unit.backends.cuda.written import written
 from unit.frontend.texts import jitted
 
+from tilewright.backends.cuda.host.kernels import Wait
+
 KERNEL = jitted(
     """
     with pl.at(level=pl.Level.CORE_GROUP):
@@ -53,6 +55,9 @@ def test_numbers_and_tensors_of_one_kernel_are_those_of_the_next(monkeypatch: py
     x[turns, 0] = 0.25
     unit = written(KERNEL.specialize(x, x).program)
     assert len(unit.kernels) == 2
+    assert [each.why for each in unit.launches if isinstance(each, Wait)] == [
+        "for numbers that `kernel_incore_0` computes"
+    ]
     driver.texts = [text for each in unit.kernels for text in (each.aligned, each.other)]
     there, out = driver.memory.add(x), driver.memory.add(np.zeros_like(x))
     entry_of(driver, KERNEL, x, x)(there, 8, 16, 16, 1, out, 8, 16, 16, 1)

@@ -13,6 +13,7 @@ from unit.backends.cuda.emulated import emulated
 from unit.backends.cuda.written import written
 
 import tilewright.language as pl
+from tilewright.backends.cuda.host.kernels import Launch
 from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.core.op import Kind, specs
 from tilewright.core.program import Function
@@ -218,4 +219,4 @@ def test_large_tiles_of_which_rows_are_made_row_by_row_are_a_grid_of_them() -> N
 def test_kernels_whose_rows_meet_stay_whole(body: str) -> None:
     function = kernel(body, x=tensor(pl.FP32, 604, 40), out=inout(pl.FP32, 604, 40))
     (launch,) = written(function).launches
-    assert launch.grid == "1"
+    assert isinstance(launch, Launch) and launch.grid == "1"

@@ -44,7 +44,7 @@ class Given:
     def __init__(self, e: FunctionEmitter, expr: Invoke | Submit, function: Function) -> None:
         returned = e.program.returned[function.name]
         vars = _made_in(function) if None in returned else ()
-        self.results = returned
+        self.results, self.name = returned, function.name
         self.made: dict[int, Made] = {}
         """What the kernel makes, by which result it is."""
         is_certain = not isinstance(expr, Submit) or (expr.core_num is None and expr.predicate is None)
@@ -81,7 +81,8 @@ class Given:
             if position is not None:
                 found.append(arguments[position])
             elif isinstance(type_ := self.made[number].type, ScalarType):
-                found.append(Scalar(number_in(e, self.made[number].place), type_.dtype))
+                place, why = self.made[number].place, f"for numbers that `{self.name}` computes"
+                found.append(Scalar(number_in(e, place, why), type_.dtype))
             else:
                 found.append(self.made[number].place)
         return found
