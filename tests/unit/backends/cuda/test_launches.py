@@ -18,6 +18,7 @@ from unit.backends.cuda.written import written
 import tilewright.language as pl
 from tilewright.backends.cuda import loaded
 from tilewright.backends.cuda.backend import BACKEND
+from tilewright.backends.cuda.host.program import LaunchingProgram
 from tilewright.backends.cuda.loaded import LaunchedProgram
 from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.cuda.target import named
@@ -224,7 +225,13 @@ def entry_of(
     recorder: Recorder, kernel: Any, *args: Any, device: str = "cuda:0", boxes: Sequence[int] = ()
 ) -> Callable[..., None]:
     """Return a kernel's host function: it takes the words of its arguments, and raises what the run did wrong."""
-    unit = written(kernel.specialize(*args).program)
+    return loaded_entry(recorder, written(kernel.specialize(*args).program), device, boxes)
+
+
+def loaded_entry(
+    recorder: Recorder, unit: LaunchingProgram, device: str = "cuda:0", boxes: Sequence[int] = ()
+) -> Callable[..., None]:
+    """Return the host function of a program that is written."""
     target = named("sm_90")
     rows = [
         {
