@@ -99,13 +99,13 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_views_of_what_a_kernel_makes_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch, view: str) -> None:
+def viewing(view: str) -> Any:
+    """Return a kernel that makes a view of a tensor in one launch, and looks at it in the next."""
     said, names = VIEWS[view]
     stores = "\n".join(
         f"pl.store(pl.load({name}, [row, 1], [1, 6]), [row, {8 * at}], out)" for at, name in enumerate(names.split())
     )
-    made = jitted(
+    return jitted(
         f"""
 with pl.at(level=pl.Level.CORE_GROUP):
     twice = pl.create_tensor([8, 16], dtype=pl.FP32)
@@ -117,8 +117,12 @@ for row in pl.parallel(2):
 """,
         "x: pl.Tensor, n: pl.Scalar[pl.INDEX, pl.RUNTIME], out: pl.InOut[pl.Tensor]",
     )
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_of_what_a_kernel_makes_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch, view: str) -> None:
     x = np.random.default_rng(3).normal(size=(8, 16)).astype(np.float32)
-    program = made.specialize(x, 5, x).program
+    program = viewing(view).specialize(x, 5, x).program
     given: list[Any] = [x, 5, np.zeros_like(x)]
     for got, want in zip(left(monkeypatch, program, given), interpreted(program, given), strict=True):
         assert np.array_equal(got, want) and want.any()
