@@ -105,7 +105,7 @@ class CUDA(Backend):
             host = beside.submit(assemble, text, target.processor)
             binaries = compiled(
                 [
-                    Job(target.capability, kernel.tries(target.capability, is_aligned=is_aligned))
+                    Job(target.capability, kernel.tries(target.capability, is_aligned=is_aligned), kernel.widest)
                     for kernel in emitter.kernels
                     for is_aligned in (True, False)
                 ]

@@ -16,7 +16,7 @@ np: Any = numpy  # elements are of any type here
 Function = Callable[..., Any]
 
 
-def _by_element(function: Callable[[float], float]) -> Function:
+def _by_element(function: Callable[[float], float]) -> Callable[[Any], Any]:
     return lambda x: np.frompyfunc(function, 1, 1)(x).astype(np.float64)
 
 

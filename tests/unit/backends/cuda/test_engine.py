@@ -18,7 +18,7 @@ from tilewright import ir
 from tilewright.backends.cuda import target
 from tilewright.backends.cuda.anatomy import anatomy
 from tilewright.backends.cuda.backend import BACKEND
-from tilewright.backends.cuda.engine import Job, compiled
+from tilewright.backends.cuda.engine import SPILLED, Job, compiled
 from tilewright.backends.cuda.reports import KEPT
 from tilewright.backends.cuda.schedule import Schedule
 from tilewright.backends.cuda.target import named, triton_objection
@@ -91,6 +91,47 @@ def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> No
 
 
 @pl.jit
+def attended(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, q.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            queries = pl.load(q, [row, 0], [64, 64])
+            best = pl.tile.full([64, 1], dtype=pl.FP32, value=-1e30)
+            total = pl.tile.full([64, 1], dtype=pl.FP32, value=0.0)
+            average = pl.tile.full([64, 64], dtype=pl.FP32, value=0.0)
+            for first in pl.range(0, k.shape[0], 64):
+                scores = queries @ pl.load(k, [first, 0], [64, 64]).T
+                highest = pl.maximum(best, pl.max(scores, axis=-1, keepdims=True))
+                weights, kept = pl.exp(scores - highest), pl.exp(best - highest)
+                total = total * kept + pl.sum(weights, axis=-1, keepdims=True)
+                average = average * kept + weights @ pl.load(v, [first, 0], [64, 64])
+                best = highest
+            pl.store(average / total, [row, 0], out)
+    return out
+
+
+def test_a_block_that_would_spill_many_registers_has_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = attended.specialize(*[ones(150, 64)] * 4).program
+
+    def spilled() -> tuple[int, int]:
+        made = ir.compile(program, platform="cuda", target="sm_90")
+        (row,) = program_rows(made)
+        return int(row[3]), int(row[5])
+
+    monkeypatch.setenv("TILEWRIGHT_CUDA_SCHEDULE", "warps=4")
+    threads, many = spilled()
+    assert threads == 128 and many > SPILLED
+    monkeypatch.delenv("TILEWRIGHT_CUDA_SCHEDULE")
+    threads, few = spilled()
+    assert threads > 128 and 2 * few <= many
+
+
+def program_rows(program: CompiledProgram) -> list[list[str]]:
+    """Return the rows of a program's table of launches, cell by cell."""
+    _, *rows = (re.split("  +", line) for line in program.stages["launches"].splitlines())
+    return rows
+
+
+@pl.jit
 def waiting(x: pl.Tensor, n: pl.Tensor, out: pl.InOut[pl.Tensor]):
     limit = pl.read(n, [0])
     with pl.at(level=pl.Level.CORE_GROUP):
@@ -109,7 +150,7 @@ def waiting(x: pl.Tensor, n: pl.Tensor, out: pl.InOut[pl.Tensor]):
 def test_the_table_of_launches_says_where_the_host_waits() -> None:
     given = ones(8, 16), np.ones(4, np.int32), ones(8, 16)
     program = ir.compile(waiting.specialize(*given).program, platform="cuda", target="sm_90")
-    _, *rows = (re.split("  +", line) for line in program.stages["launches"].splitlines())
+    rows = program_rows(program)
     first = int(rows[0][1].partition(":")[2])
     assert [(name, int(line.partition(":")[2]) - first, said) for name, line, *_, said in rows] == [
         ("the host waits", 0, "to read an element of `n`"),

@@ -60,6 +60,8 @@ class KernelText:
     """Warps of a block that loads factors element by element."""
     roles: tuple[str, ...] = ()
     """Texts that say themselves what warps do, the best first, where the kernel is of a kind that gains from it."""
+    widest: int = 0
+    """Warps of a block, at most, where fewer have no registers for what they hold."""
 
     @staticmethod
     def of(name: str, k: Kernel, params: Parameters, wanted: str, count: llvm.Value) -> KernelText:
@@ -94,13 +96,14 @@ class KernelText:
             usual = schedule.of_part(largest, ahead.PER_THREAD)
         plain = schedule.wanted(wanted, usual)
         if not facts.is_described:
-            return KernelText(name, aligned, other, plain, parts=parts)
+            return KernelText(name, aligned, other, plain, parts=parts, widest=schedule.widest(wanted))
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes, work)
         schedules = tuple(schedule.wanted(wanted, each) for each in tried)
         spread = min(2 * plain.warps, WARPS if _largest(facts.products) > SPREAD else 2 * WARPS)
-        return KernelText(name, aligned, other, plain, described, schedules, roles=roles, spread=spread)
+        most = schedule.widest(wanted)
+        return KernelText(name, aligned, other, plain, described, schedules, roles=roles, spread=spread, widest=most)
 
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
