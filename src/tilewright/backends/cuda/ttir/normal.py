@@ -70,8 +70,10 @@ def times_fast_normal(x: Elements) -> Elements:
 
 def _weighted(x: Elements, size: Elements, tail: Elements) -> Elements:
     """Return x times a distribution whose tail beyond |x| is known, times 2**64; minus infinity times zero is NaN."""
-    end = x.function("where", (x < 0, x * 0, x))
-    return _fused(size * tail, -1 / LARGE, end)
+    end = x.function("where", (x < 0, x.like(0), 1))
+    if x.is_rough:  # a subnormal distribution has digits enough for half floats
+        return x * x.ufunc("absolute", (_fused(tail, -1 / LARGE, end),))
+    return _fused(size * tail, -1 / LARGE, x * end)
 
 
 def _doubled_fast_normal(x: Elements) -> Elements:
