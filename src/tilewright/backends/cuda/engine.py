@@ -20,7 +20,7 @@ from typing import Any
 from tilewright.backends.cuda.maps import Box, boxes
 from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
-from tilewright.backends.cuda.target import shared_memory, triton_release
+from tilewright.backends.cuda.target import shared_memory, triton_release, triton_version
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.forks import Lock
 from tilewright.records import record
@@ -276,7 +276,11 @@ _loaded: list[_Triton] = []
 def _triton() -> _Triton:
     with _lock:
         if not _loaded:
-            _loaded.append(_Triton())
+            try:
+                _loaded.append(_Triton())
+            except ImportError as error:
+                message = f"Triton {triton_version()} compiles kernels for GPUs, and cannot be loaded here: {error}"
+                raise ImportError(f"{message} (pip install --force-reinstall triton)") from error
         return _loaded[0]
 
 

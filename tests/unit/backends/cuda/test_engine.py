@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from unit.backends.cuda.written import written
 
 import tilewright.language as pl
 from tilewright import ir
-from tilewright.backends.cuda import target
+from tilewright.backends.cuda import engine, target
 from tilewright.backends.cuda.anatomy import anatomy
 from tilewright.backends.cuda.backend import BACKEND
 from tilewright.backends.cuda.engine import SPILLED, Job, compiled
@@ -237,3 +238,13 @@ def test_triton_ir_and_ptx_say_which_line_they_were_made_for() -> None:
         lines = {shown[place] for line, place in pairs if re.search(instruction, page.strings[line])}
         assert lines == {"pl.store(pl.load(x, [row, 0], [16, 128]) + pl.load(y, [row, 0], [16, 128]), [row, 0], out)"}
     assert not any(" loc(" in page.strings[line] for text in page.code for line in text.lines)
+
+
+def test_a_triton_that_cannot_be_loaded_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_loaded", [])
+    monkeypatch.setitem(sys.modules, "triton._C.libtriton", None)
+    program = add.specialize(ones(64, 128), ones(64, 128)).program
+    with pytest.raises(
+        ImportError, match=r"Triton 3\S+ compiles kernels for GPUs, and cannot be loaded here: .*libtriton"
+    ):
+        ir.compile(program, platform="cuda", target="sm_86")
