@@ -120,7 +120,7 @@ class Parameters:
 
     def _scalar(self, argument: Value) -> Number:
         assert isinstance(argument.type, Scalar)
-        if argument.type.is_packed:
+        if not argument.type.is_launchable:
             message = f"`%{argument.name}` is a scalar of {argument.type}, which no launch can pass"
             raise UnsupportedFeatureError(message, spans=[argument.span], help="pass it in memory")
         dtype = argument.type.dtype

@@ -12,6 +12,7 @@ from tilewright.errors import ExecutionError, KernelError, UnsupportedFeatureErr
 from tilewright.programs.compiler import compile
 from tilewright.pto.lower import lower
 from tilewright.pto.text.parser import parse
+from tilewright.pto.types import SCALARS, Scalar
 from tilewright.pto.verify import verify
 
 TILE = "!pto.tile_buf<vec, 1x8xf32>"
@@ -156,3 +157,9 @@ def test_an_offset_that_would_wrap_around_is_refused(target: str) -> None:
         with pytest.raises(ExecutionError):
             compile(lowered, platform=target)(1, x, far)
     assert x.tolist() == [0, 0, 7, 0]
+
+
+@pytest.mark.parametrize("type_", [type_ for type_ in SCALARS.values() if not type_.is_launchable], ids=str)
+def test_a_scalar_that_no_launch_can_pass_is_refused_by_whoever_compiles(type_: Scalar) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="which no launch can pass"):
+        program(f"%n: {type_}")

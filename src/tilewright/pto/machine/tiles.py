@@ -269,7 +269,9 @@ def _asked(region: Extents) -> tuple[Expr, ...] | None:
 def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int], at: Extents | None) -> Expr:
     slot = source.slot
     assert slot is not None
-    if not _is_inside(source, slot, shape, at) or (slot.valid is not None and (region != slot.valid or slot not in m.written)):
+    if not _is_inside(source, slot, shape, at) or (
+        slot.valid is not None and (region != slot.valid or slot not in m.written)
+    ):
         m.demote(slot)
         return _stand_in(m, source, region, shape)
     if slot not in m.written:
@@ -287,7 +289,9 @@ def _is_inside(source: Tile, slot: Slot, shape: tuple[int, int], at: Extents | N
     """
     starts = (0, 0) if at is None else (known(at[0]), known(at[1]))
     sides = zip(starts, shape, slot.shape, source.limits, strict=True)
-    return all(extent <= have == most if start is None else start + extent <= have for start, extent, have, most in sides)
+    return all(
+        extent <= have == most if start is None else start + extent <= have for start, extent, have, most in sides
+    )
 
 
 def _stand_in(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]) -> Expr:

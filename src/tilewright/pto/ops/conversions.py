@@ -87,11 +87,11 @@ def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool
     if saturates is None:
         saturates = (come.name, to.name) not in _WRAPS
     if come.is_float() and to.is_float():
-        return m.b.tile("cast", _finite(m, values, to) if saturates and to.bits < come.bits else values, to)
+        return m.b.tile("cast", _finite(m, values, to) if saturates else values, to)
     if come.is_float() and not saturates:
         whole = m.b.tile("cast", values, INT64, mode)
         return whole if to == INT64 else m.b.tile("cast", whole, to)
-    if not come.is_float() and saturates and to.is_int():
+    if not come.is_float() and saturates:
         values = _clamped(m, values, to)
         if to == come:
             return values
@@ -108,7 +108,11 @@ def _rounded(m: Machine, values: Expr, mode: str) -> Expr:
 
 def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
     """Return floats no smaller and no larger than the finite ones of another type."""
-    most, dtype = finite_limits(to)[1], element_of(values)
+    most, come = finite_limits(to)[1], element_of(values)
+    if finite_limits(come)[1] <= most:
+        return values
+    values = cast(m, values, FP32) if to.bits == come.bits else values  # which have the limits of half floats
+    dtype = element_of(values)
     low = m.b.tile("minimum", values, constant(most, dtype))
     return m.b.tile("maximum", low, constant(-most, dtype))
 
@@ -116,7 +120,7 @@ def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
 def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
     """Return integers no smaller and no larger than another type holds."""
     come = element_of(values)
-    low, high = (int(limit) for limit in to.limits)
+    low, high = (int(limit) for limit in (to.limits if to.is_int() else finite_limits(to)))
     if come.limits[1] > high:
         values = m.b.tile("minimum", values, constant(high, come))
     if come.limits[0] < low:
