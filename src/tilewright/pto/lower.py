@@ -13,8 +13,9 @@ from tilewright.pto.walked import Walked, entry_of
 def lower(module: Module, func: Func, *, target: str, shared: tuple[int, ...] | None = None) -> Program:
     """Return the program that runs `func` on each block of a grid.
 
-    Its entry takes the number of blocks, then for each parameter a buffer or a scalar. With `shared`, pointers are
-    byte offsets into a buffer per group: what pointers that overlap need. Where cores meet, each has a function.
+    Its entry takes the number of blocks, then for each parameter a buffer or a scalar. With `shared`, a pointer is a
+    piece of a buffer per group, an offset and its bytes: what pointers that overlap need. Where cores meet, each has a
+    function.
     """
     arch = "a5" if target == "a5" else "a3"
     meeting = meeting_of(module, func)
