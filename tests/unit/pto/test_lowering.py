@@ -163,3 +163,26 @@ def test_an_offset_that_would_wrap_around_is_refused(target: str) -> None:
 def test_a_scalar_that_no_launch_can_pass_is_refused_by_whoever_compiles(type_: Scalar) -> None:
     with pytest.raises(UnsupportedFeatureError, match="which no launch can pass"):
         program(f"%n: {type_}")
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+@pytest.mark.parametrize(("step", "turns"), [(1, 10), (3, 4), (0, None), (-1, None)])
+def test_a_loop_counts_up_by_whatever_the_running_program_says(platform: str, step: int, turns: int | None) -> None:
+    lowered = program(
+        "%o: !pto.ptr<i32>, %n: index, %s: index",
+        "%c0 = arith.constant 0 : index",
+        "%z = arith.constant 0 : i32",
+        "%one = arith.constant 1 : i32",
+        "%r = scf.for %i = %c0 to %n step %s iter_args(%a = %z) -> (i32) {",
+        "%b = arith.addi %a, %one : i32",
+        "scf.yield %b : i32",
+        "}",
+        "pto.store_scalar %r, %o[%c0] : !pto.ptr<i32>, i32",
+    )
+    run, out = compile(lowered, platform=platform), np.zeros(1, np.int32)
+    if turns is None:
+        with pytest.raises(ExecutionError, match="its step must be positive"):
+            run(1, out, 10, step)
+    else:
+        run(1, out, 10, step)
+        assert out[0] == turns

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import FP32, INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
+from tilewright.dtypes import FP32, FP64, INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
 from tilewright.errors import AttributeValueError
 from tilewright.ops.builder import element_of, known
 from tilewright.pto.errors import PtoTypeMismatchError
@@ -38,6 +38,9 @@ _WRAPS = frozenset(
 )
 """The pairs whose overflow is cut off unless asked otherwise; all others stop at the limits."""
 
+LOST = 12
+"""How many bits of an integer of 64 do not fit into a double, and one more."""
+
 WHOLE = float(1 << 23)
 """From here on every fp32 number is an integer."""
 
@@ -53,7 +56,7 @@ def _known_bits(op: Op, _: Constants) -> None:
 
 @declare("pto.tcvt", tile("zz?", "z"), rule=_known_bits, law=equally_large, knows_packed=True, means="np.rint(x)")
 def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
-    """Elements in another type, rounded as `rmode` says, clamped or wrapped."""
+    """Elements in another type, clamped or wrapped: integers of floats as `rmode` says, floats to the nearest."""
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
     if mode not in MODES:
         raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
@@ -202,11 +205,28 @@ def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) ->
 def converted_lanes(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
     """Return elements in another type: floats become integers that stop at the limits unless asked to wrap."""
     come = element_of(row)
+    if come.is_int() and to.is_float() and mode != "rint":
+        return _shortened(m, _as_doubles(m, row), to, mode, bool(saturates))
     if come.is_float() and to.is_float():
         return _shortened(m, row, to, mode, bool(saturates))
     if come.is_float():
         saturates = saturates is not False
     return converted(m, row, to, mode, bool(saturates))
+
+
+def _as_doubles(m: Machine, row: Expr) -> Expr:
+    """Return integers as doubles, the last bit of those that are too long for one telling of the bits behind it."""
+    come = element_of(row)
+    if come.bits <= 32:
+        return cast(m, row, FP64)
+    rest = m.b.tile("and_", row, constant((1 << LOST) - 1, come))
+    first = m.b.tile("shr", row, constant(LOST, come))
+    odd = m.b.tile("or_", first, constant(1, come))
+    kept_bits = where(m, rest, CmpType.EQ, constant(0, come), first, odd)
+    large = m.b.tile("mul", cast(m, kept_bits, FP64), constant(float(1 << LOST), FP64))
+    limit, small = 1 << (64 - LOST - 1), cast(m, row, FP64)
+    made = where(m, row, CmpType.LT, constant(limit, come), small, large)
+    return where(m, row, CmpType.GT, constant(-limit, come), made, large) if come.is_signed_int() else made
 
 
 def _shortened(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) -> Expr:
@@ -241,6 +261,8 @@ def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
     else:
         before, behind = (m.b.tile("sub", a, b) for a, b in ((size, short), (longer, size)))
         further = where(m, before, CmpType.GE, behind, up, down)
+        infinite = constant(float("inf"), element_of(row))
+        further = where(m, longer, CmpType.EQ, infinite, steps, further)  # from which everything is equally far
     signed = bitcast(m, where(m, size, CmpType.GT, short, further, down), to)  # what is no number is not between two
     return where(m, row, CmpType.LT, zero, m.b.tile("neg", signed), signed)
 

@@ -151,8 +151,7 @@ class Cursor:
     def _no_value(self, token: str) -> KernelError:
         if not token.startswith("%") or token == "%":
             return self.unexpected("a value such as `%x`")
-        names = list(self.values)
-        help = nearest(token[1:], names, "%") if names else ""
+        help = nearest(token[1:], list(self.values), "%") if self.values else ""
         if f"{token[1:]}#0" in self.values:
             help = f"it has several results: write `{token}#0`"
         message = f"`{token}` is not defined before this use"

@@ -2,7 +2,8 @@
 
 A whole type (`!pto.ptr<f32, gm>`), a whole attribute (`#pto.pipe<PIPE_V>`) and a whole elided one (`<PIPE_V>`) is one
 token, so that each spelling is read once and looked up afterwards. Nothing is skipped but blanks, comments and the byte
-order mark that some editors begin files with: a character that starts no token is a token of its own, which the parser then names.
+order mark that some editors begin files with: a character that starts no token is a token of its own, which the parser
+then names.
 """
 
 from __future__ import annotations
