@@ -47,6 +47,13 @@ _COMPARISONS: Mapping[type[ast.cmpop], tuple[str, str, str]] = {
 """Each comparison: its predicate on signed, unsigned and floating-point numbers."""
 
 
+_INSTEAD = {
+    **dict.fromkeys(("/", "//", "%"), "`/` divides floats and `//` integers; convert with pto.cast"),
+    "**": "no type has powers: write the product, as in `x * x`",
+}
+"""What to write in place of an operator that a type lacks."""
+
+
 def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: ast.BinOp) -> Value:
     """Return an operator applied to scalars, one of them at least a value of the module."""
     sign, *_ = _BINARY.get(type(operator), ("**", ""))
@@ -55,9 +62,8 @@ def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: as
     left, right, type_ = _paired(t, lhs, rhs, node)
     name = _choose(_BINARY.get(type(operator), ("", "", "", ""))[1:], type_)
     if not name or (type_ == I1 and name not in ("andi", "ori", "xori")):
-        help = "`/` divides floats and `//` integers; convert with pto.cast" if sign in ("/", "//", "%") else ""
-        message = f"`{sign}` is not defined for {type_}"
-        raise t.error(UnsupportedFeatureError, node, message, help=help or "convert the operands with pto.cast")
+        help = _INSTEAD.get(sign, "convert the operands with pto.cast")
+        raise t.error(UnsupportedFeatureError, node, f"`{sign}` is not defined for {type_}", help=help)
     if name == "remsi" and not _are_never_negative(t, left, right):
         return _floor_remainder(t, left, right, node)
     return _integer(t, name, left, right, node)
@@ -110,6 +116,9 @@ def _paired(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> tuple[Value, 
 
 def _as(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     if not isinstance(value, Value):
+        if isinstance(value, float) and type.is_integer:
+            help = "convert the integer: pto.cast(..., pto.f32)"
+            raise t.error(OperandError, node, f"{type} meets {value!r}, which is no {type}", help=help)
         return constant(t, value, type, node)
     have = value.type
     is_integer = isinstance(have, Scalar) and have.is_integer and have != I1 and type.is_integer and type != I1
@@ -153,7 +162,8 @@ def _inverted(t: Tracer, value: Value, node: ast.AST) -> Value:
     if not isinstance(value.type, Scalar) or not value.type.is_integer:
         help = "`not` and `~` take comparisons and integers"
         raise t.error(OperandError, node, f"{value.type} has no bits to flip", help=help)
-    ones = constant(t, 1 if value.type == I1 else -1, value.type, node)
+    is_signed = value.type != I1 and not value.type.name.startswith("ui")
+    ones = constant(t, -1 if is_signed else int(value.type.dtype.limits[1]), value.type, node)
     return t.writer.value("arith.xori", [value, ones], value.type, t.span(node))
 
 
