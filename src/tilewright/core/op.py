@@ -92,6 +92,8 @@ class Parameter:
     """The IR types an operand may have."""
     is_dtype: bool = False
     """Whether it names an element type."""
+    members: type[Enum] | None = None
+    """The enumeration that it is a member of, where it can be nothing else."""
     also: tuple[str, ...] = ()
     """Other names that a call may give it by."""
     converts: bool = False
@@ -353,7 +355,13 @@ def _data(parameters: Sequence[Parameter]) -> tuple[str, ...]:
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
     role, types, is_dtype = _meaning(annotation)
-    return Parameter(name, role, default, types, is_dtype)
+    return Parameter(name, role, default, types, is_dtype, _members(annotation))
+
+
+def _members(annotation: Any) -> type[Enum] | None:
+    """Return the enumeration that an annotation is, unless numbers stand for its members, too."""
+    is_plain = isinstance(annotation, type) and issubclass(annotation, Enum) and not issubclass(annotation, int)
+    return annotation if is_plain else None
 
 
 @cache

@@ -57,6 +57,8 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
             raise ArgumentCountError(f"`{spec.name}` is missing its argument `{p.name}`", help=usage(spec))
         if p.is_dtype and p.name in bound and not isinstance(value, DataType):
             value = _element_type(spec, p, value)
+        if p.members is not None and not isinstance(value, p.members):
+            raise _no_member(spec, p.name, p.members, value)
         if p.codes and type(value) is int and 0 <= value < len(p.codes):
             value = p.codes[value]
         given[p.name] = value
@@ -110,6 +112,14 @@ def _element_type(spec: OpSpec, parameter: Parameter, value: object) -> DataType
         message = f"`{parameter.name}` of `{spec.name}` must be an element type, got {value!r}"
         raise OperandError(message, blame=[parameter.name], help="for example pl.FP32 or x.dtype")
     return found
+
+
+def _no_member(spec: OpSpec, name: str, kind: type[Enum], value: object) -> OperandError:
+    """Return the error for an option that is no member of its enumeration."""
+    shown = f"a value of {value.type}" if isinstance(value, Expr) else repr(value)
+    message = f"`{name}` of `{spec.name}` must be a pl.{kind.__name__}, got {shown}"
+    help = f"one of {', '.join(f'pl.{kind.__name__}.{member.name}' for member in kind)}"
+    return OperandError(message, blame=[name], help=help)
 
 
 def usage(spec: OpSpec) -> str:
