@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
-from enum import Enum
+from enum import Enum, EnumMeta
 from functools import cache
 from types import FunctionType
 from typing import Any, TypeAlias, get_args
@@ -92,7 +92,7 @@ class Parameter:
     """The IR types an operand may have."""
     is_dtype: bool = False
     """Whether it names an element type."""
-    members: type[Enum] | None = None
+    members: EnumMeta | None = None
     """The enumeration that it is a member of, where it can be nothing else."""
     also: tuple[str, ...] = ()
     """Other names that a call may give it by."""
@@ -358,10 +358,9 @@ def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
     return Parameter(name, role, default, types, is_dtype, _members(annotation))
 
 
-def _members(annotation: Any) -> type[Enum] | None:
+def _members(annotation: Any) -> EnumMeta | None:
     """Return the enumeration that an annotation is, unless numbers stand for its members, too."""
-    is_plain = isinstance(annotation, type) and issubclass(annotation, Enum) and not issubclass(annotation, int)
-    return annotation if is_plain else None
+    return annotation if isinstance(annotation, EnumMeta) and not issubclass(annotation, int) else None
 
 
 @cache

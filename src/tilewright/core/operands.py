@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum
+from enum import Enum, EnumMeta
 from typing import TypeAlias, TypeGuard
 
 from tilewright.core.expr import (
@@ -114,11 +114,11 @@ def _element_type(spec: OpSpec, parameter: Parameter, value: object) -> DataType
     return found
 
 
-def _no_member(spec: OpSpec, name: str, kind: type[Enum], value: object) -> OperandError:
+def _no_member(spec: OpSpec, name: str, kind: EnumMeta, value: object) -> OperandError:
     """Return the error for an option that is no member of its enumeration."""
     shown = f"a value of {value.type}" if isinstance(value, Expr) else repr(value)
     message = f"`{name}` of `{spec.name}` must be a pl.{kind.__name__}, got {shown}"
-    help = f"one of {', '.join(f'pl.{kind.__name__}.{member.name}' for member in kind)}"
+    help = f"one of {', '.join(f'pl.{kind.__name__}.{member}' for member in kind.__members__)}"
     return OperandError(message, blame=[name], help=help)
 
 
