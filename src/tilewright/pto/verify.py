@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from tilewright.errors import KernelError
 from tilewright.frontend.tracebacks import brief
+from tilewright.pto.asked_words import refuse_words
 from tilewright.pto.elements import A3, A5, refuse_elements
 from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry, refuse_outside
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
@@ -143,6 +144,8 @@ class _Checker:
                 self.has_pipes = self.has_pipes or op.name in MET
                 if not self._is_entry:
                     refuse_outside(op)
+            if op.attributes and declared.words:
+                refuse_words(op, declared.words)
             if declared.rule is not None:
                 declared.rule(op, self._constants)
             if self._constants.arch:

@@ -14,6 +14,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, FP64, INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
 from tilewright.errors import AttributeValueError
 from tilewright.ops.builder import element_of, known
+from tilewright.pto.asked_words import CONVERSION
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import equally_large, paired
 from tilewright.pto.machine.elements import cast, where
@@ -54,12 +55,18 @@ def _known_bits(op: Op, _: Constants) -> None:
             raise PtoTypeMismatchError(message, help="convert them one pair at a time with `pto.convert`")
 
 
-@declare("pto.tcvt", tile("zz?", "z"), rule=_known_bits, law=equally_large, knows_packed=True, means="np.rint(x)")
+@declare(
+    "pto.tcvt",
+    tile("zz?", "z"),
+    rule=_known_bits,
+    law=equally_large,
+    knows_packed=True,
+    means="np.rint(x)",
+    words=CONVERSION,
+)
 def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Elements in another type, clamped or wrapped: integers of floats as `rmode` says, floats to the nearest."""
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
-    if mode not in MODES:
-        raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
     saturates = op.attributes.get("sat_mode", op.attributes.get("satmode", op.attributes.get("saturation_mode")))
     given = None if saturates is None else word_of(saturates).upper() in ("ON", "SAT", "TRUE")
     values, come, to = read(m, source, target.valid, target.limits), source.type.element, target.type.element
