@@ -38,6 +38,7 @@ from tilewright.pto.signature import Parameter as Declaration
 
 if TYPE_CHECKING:
     from tilewright.call.dispatcher import Parameter
+    from tilewright.call.files import UnchangedFile
     from tilewright.call.targets import Callee, Learned, Slot
     from tilewright.call.warm import Warm
     from tilewright.keep.reads import ReadSet
@@ -83,7 +84,7 @@ class Launch:
     `current` tells which code that is by now, and what it was read from; None where nobody asks again.
     """
 
-    def __init__(self, current: Callable[[], tuple[Launcher, ReadSet | None]], grid: int) -> None:
+    def __init__(self, current: Callable[[], tuple[Launcher, ReadSet | UnchangedFile | None]], grid: int) -> None:
         self._current = current
         self._grid = grid
         self._backoff = Backoff()
