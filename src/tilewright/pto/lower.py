@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.core.program import Program
 from tilewright.core.stmt import InCoreScopeStmt, SeqStmts
+from tilewright.pto.architectures import architecture_of
 from tilewright.pto.machine.cores import meeting_of
 from tilewright.pto.module import Func, Module
 from tilewright.pto.together import run_together
@@ -17,7 +18,7 @@ def lower(module: Module, func: Func, *, target: str, shared: tuple[int, ...] | 
     piece of a buffer per group, an offset and its bytes: what pointers that overlap need. Where cores meet, each has a
     function.
     """
-    arch = "a5" if target == "a5" else "a3"
+    arch = architecture_of(module, func, target)
     meeting = meeting_of(module, func)
     if meeting is not None:
         return run_together(module, func, meeting, arch, shared)

@@ -186,3 +186,16 @@ def test_a_loop_counts_up_by_whatever_the_running_program_says(platform: str, st
     else:
         run(1, out, 10, step)
         assert out[0] == turns
+
+
+@pytest.mark.parametrize(("said", "target", "fits"), [("a3", "a5", False), ("a5", "a3", True), ("", "a3", False)])
+def test_memories_are_those_of_the_machine_that_the_text_names(said: str, target: str, fits: bool) -> None:
+    named = f' attributes {{pto.target_arch = "{said}"}}' if said else ""
+    tile = "!pto.tile_buf<vec, 1x50000xf32>"
+    text = f"module{named} {{\n  func.func @k() {{\n    %a = pto.alloc_tile : {tile}\n    return\n  }}\n}}\n"
+    module = parse(text, "k.pto")
+    if fits:
+        lower(module, next(module.funcs()), target=target)
+    else:
+        with pytest.raises(KernelError, match="more than the 196608 of `vec`"):
+            lower(module, next(module.funcs()), target=target)
