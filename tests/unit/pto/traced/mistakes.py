@@ -401,3 +401,23 @@ def sum_of_what_counts(m: Any) -> Any:
     for i in range(m):
         total = total + i
     return total
+
+
+@raises(errors.OperandError)
+def fraction_of_an_integer() -> Any:
+    return pto.i32(1.5)
+
+
+@raises(errors.OperandError)
+def literal_too_large() -> Any:
+    return pto.i8(200)
+
+
+@raises(errors.OperandError)
+def sum_with_bits(m: Any) -> Any:
+    return m + (1 << 31)
+
+
+@raises(errors.OperandError)
+def half_float_too_large() -> Any:
+    return pto.f16(70000.0)
