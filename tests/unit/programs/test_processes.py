@@ -76,3 +76,13 @@ def test_a_process_that_fails_at_any_wait_ends_the_other_and_the_next_call_works
         lines = said.splitlines()
         assert len(lines) >= 12 and all(line.endswith(": right") for line in lines), said
         assert all(int(line.split()[1]) >= 2 for line in lines), said
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted where Linux lists them")
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(("group", "calls"), [("found", 1), ("made", 3)])
+def test_no_thread_of_torch_is_left_that_could_abort_a_process_which_ends(
+    tmp_path: Path, transport: str, group: str, calls: int
+) -> None:
+    for said in launched(2, tmp_path, WORKER.with_name("leaving_worker.py"), transport, group):
+        assert said.splitlines() == ["sums: [2.0]"] * calls + ["left: []"], said

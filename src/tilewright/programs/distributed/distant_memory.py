@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
@@ -130,7 +131,8 @@ class DistantMemory:
         windows = {name: self.parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
         if len(action.domain) == 1:
             return lambda: MEANINGS[action.name]([windows], **action.options)
-        group = self.link.domain(action.domain)
+        group = partial(self.link.domain, action.domain)
+        group()  # which all make when they plan
         joint = Joint(action, rank, windows, group, lambda work: self.until_done(work, action.domain, number))
 
         def join() -> None:

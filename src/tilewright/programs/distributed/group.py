@@ -1,34 +1,68 @@
-"""Groups: the processes that run a program together, as torch.distributed knows them."""
+"""Groups: the processes that run a program together, as torch.distributed knows them.
+
+Threads of gloo's take Python's lock when they let go of tensors, and abort a process that ends meanwhile. They end with
+their group, which nobody here holds on to, and an exchange is over once they have let go.
+"""
 
 from __future__ import annotations
 
 import atexit
 import os
+import pickle
 import select
 import socket
 import sys
-from functools import cache
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from tilewright import settings
 from tilewright.forks import computed_once
 from tilewright.programs.distributed.link import Link
+
+SLOT = 2048
+"""Bytes that each process brings to an exchange at once, its length among them: what is longer takes a second one."""
+_LENGTH = 8
+PATIENCE = 1.0
+"""Seconds that torch's threads have to let go of what they worked on."""
 
 
 class Group:
     """The processes of a process group, one for each rank."""
 
     def __init__(self, handle: Any) -> None:
-        self.handle = handle
+        self._handle = ref(handle)
         self.rank: int = _torch().get_rank(handle)
         self.size: int = _torch().get_world_size(handle)
         self._link: Link | None = None
 
     def exchanged(self, value: object) -> list[Any]:
         """Return what every process has brought, in the order of ranks; all of them have to come."""
-        found: list[Any] = [None] * self.size
-        _torch().all_gather_object(found, value, group=self.handle)
+        data = pickle.dumps(value)
+        brought = self._gathered(len(data).to_bytes(_LENGTH, "little") + data[: SLOT - _LENGTH], SLOT)
+        lengths = [int.from_bytes(each[:_LENGTH], "little") for each in brought]
+        if max(lengths) > SLOT - _LENGTH:
+            brought = [b"\0" * _LENGTH + each for each in self._gathered(data, max(lengths))]
+        return [pickle.loads(each[_LENGTH:]) for each in brought]
+
+    def _gathered(self, data: bytes, size: int) -> list[bytes]:
+        """Return what every process has brought, filled up to so many bytes."""
+        import torch
+
+        own = torch.frombuffer(bytearray(data.ljust(size, b"\0")), dtype=torch.uint8)
+        rows: list[Any] = [*torch.empty(self.size, size, dtype=torch.uint8).unbind()]
+        _torch().all_gather(rows, own, group=self.handle)
+        _wait_for_release([own, *rows])
+        return [row.numpy().tobytes() for row in rows]
+
+    @property
+    def handle(self) -> Any:
+        """The process group; RuntimeError once it was left."""
+        found = self._handle()
+        if found is None:
+            raise RuntimeError("the process group of this program was destroyed")
         return found
 
     @computed_once
@@ -91,8 +125,15 @@ def _may_share() -> bool:
     return hasattr(os, "memfd_create") and settings.transport() == "memory"
 
 
+def _wait_for_release(tensors: Sequence[Any]) -> None:
+    """Wait until nobody but the caller holds tensors: torch's threads do so a while longer than they work on them."""
+    until = time.monotonic() + PATIENCE
+    while any(each._use_count() > 1 for each in tensors) and time.monotonic() < until:
+        time.sleep(0)
+
+
 def _leave() -> None:
-    """Leave all groups, unless the script has: torch's threads may abort a process that ends with some."""
+    """Leave all groups, unless the script has."""
     if _torch().is_initialized():
         _torch().destroy_process_group()
 
@@ -111,7 +152,6 @@ def group_size(handle: Any) -> int:
     return launched_size() if handle is None else int(_torch().get_world_size(handle))
 
 
-@cache
 def group_of(handle: Any = None) -> Group:
     """Return the processes of a process group, or those that were launched together.
 
@@ -122,6 +162,18 @@ def group_of(handle: Any = None) -> Group:
     if handle is None and not dist.is_initialized():
         dist.init_process_group("gloo")
         atexit.register(_leave)
+    handle = dist.group.WORLD if handle is None else handle
+    if handle not in _GROUPS:
+        _GROUPS[handle] = Group(_over_gloo(handle))
+    return _GROUPS[handle]
+
+
+def _over_gloo(handle: Any) -> Any:
+    """Return a process group, or one of the same processes that talk over gloo."""
+    dist = _torch()
     if str(dist.get_backend(handle)) == "gloo":
-        return Group(dist.group.WORLD if handle is None else handle)
-    return Group(dist.new_group(dist.get_process_group_ranks(handle or dist.group.WORLD), backend="gloo"))
+        return handle
+    return dist.new_group(dist.get_process_group_ranks(handle), backend="gloo")
+
+
+_GROUPS: WeakKeyDictionary[Any, Group] = WeakKeyDictionary()
