@@ -14,19 +14,23 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tilewright import settings
+from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
+from tilewright.programs.distributed.config import TIMEOUT
 from tilewright.programs.distributed.link import Link
 
 SLOT = 2048
 """Bytes that each process brings to an exchange at once, its length among them: what is longer takes a second one."""
 _LENGTH = 8
-PATIENCE = 1.0
-"""Seconds that torch's threads have to let go of what they worked on."""
+PATIENCE, ENDING, LOOK = 1.0, 20.0, 0.01
+"""Seconds that torch's threads have to let go of what they worked on, and a process that has left its group to end; and
+between two looks."""
 
 
 class Group:
@@ -53,9 +57,23 @@ class Group:
 
         own = torch.frombuffer(bytearray(data.ljust(size, b"\0")), dtype=torch.uint8)
         rows: list[Any] = [*torch.empty(self.size, size, dtype=torch.uint8).unbind()]
-        _torch().all_gather(rows, own, group=self.handle)
-        _wait_for_release([own, *rows])
+        try:
+            _torch().all_gather(rows, own, group=self.handle)
+        except RuntimeError as error:
+            raise self._broken(error) from error
+        finally:
+            _wait_for_release([own, *rows])
         return [row.numpy().tobytes() for row in rows]
+
+    def _broken(self, error: RuntimeError) -> ExecutionError:
+        """Return what happened where processes could not tell each other something: who has ended, if anybody."""
+        until, can_look = time.monotonic() + ENDING, "_places" in vars(self) and self.beside == self.size
+        while can_look and not self.ended() and time.monotonic() < until:
+            time.sleep(LOOK)
+        for rank in self.ended() if can_look else ():
+            return ExecutionError(f"the process of rank {rank} has ended while rank {self.rank} made ready to run")
+        told = str(error).partition("\n")[0]
+        return ExecutionError(f"a process of the group has ended, or does not answer rank {self.rank}", notes=[told])
 
     @property
     def handle(self) -> Any:
@@ -96,7 +114,7 @@ class Group:
     def _watched(self) -> dict[int, int]:
         """A descriptor for each other process that can be read once it has ended, with its rank."""
         others = {rank: process for rank, process in enumerate(self.processes) if rank != self.rank}
-        return {os.pidfd_open(process): rank for rank, process in others.items()}
+        return {_watching(process): rank for rank, process in others.items()}
 
     def ended(self) -> list[int]:
         """Return the ranks whose processes have ended."""
@@ -104,6 +122,16 @@ class Group:
         for descriptor in self._watched:
             watch.register(descriptor, select.POLLIN)
         return [self._watched[descriptor] for descriptor, _ in watch.poll(0)]
+
+
+def _watching(process: int) -> int:
+    """Return a descriptor that can be read once a process has ended, at once for one that is gone already."""
+    try:
+        return os.pidfd_open(process)
+    except ProcessLookupError:
+        reading, writing = os.pipe()
+        os.close(writing)
+        return reading
 
 
 def _torch() -> Any:
@@ -132,6 +160,17 @@ def _wait_for_release(tensors: Sequence[Any]) -> None:
         time.sleep(0)
 
 
+def _join(timeout: float) -> None:
+    """Make a group of all processes that were launched together."""
+    try:
+        _torch().init_process_group("gloo", timeout=timedelta(seconds=timeout))
+    except RuntimeError as error:
+        message = f"not all {launched_size()} processes have come within {timeout:g} s"
+        told = str(error).partition("\n")[0]
+        raise ExecutionError(message, notes=[told], help="every process calls the host function") from error
+    atexit.register(_leave)
+
+
 def _leave() -> None:
     """Leave all groups, unless the script has."""
     if _torch().is_initialized():
@@ -152,16 +191,15 @@ def group_size(handle: Any) -> int:
     return launched_size() if handle is None else int(_torch().get_world_size(handle))
 
 
-def group_of(handle: Any = None) -> Group:
+def group_of(handle: Any = None, timeout: float = TIMEOUT) -> Group:
     """Return the processes of a process group, or those that were launched together.
 
-    Where nobody has made a group of those, it is made, and left when the process ends. What processes tell each other
-    goes over gloo.
+    Where nobody has made a group of those, it is made, and left when the process ends; ExecutionError unless all come
+    within so many seconds. What processes tell each other goes over gloo.
     """
     dist = _torch()
     if handle is None and not dist.is_initialized():
-        dist.init_process_group("gloo")
-        atexit.register(_leave)
+        _join(timeout)
     handle = dist.group.WORLD if handle is None else handle
     if handle not in _GROUPS:
         _GROUPS[handle] = Group(_over_gloo(handle))

@@ -178,7 +178,7 @@ class Ranked:
     def _group(self) -> Group | None:
         """Return the processes that it runs on now; None for this one alone."""
         handle = self.config.process_group
-        return group_of(handle) if group_size(handle) > 1 else None
+        return group_of(handle, self.config.timeout_s) if group_size(handle) > 1 else None
 
     def _over_processes(self, group: Group, plan: Plan, args: Sequence[Any], written: Sequence[int]) -> ProcessRun:
         """Return a plan made ready for this process of a group."""
