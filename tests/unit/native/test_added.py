@@ -12,14 +12,15 @@ import pytest
 from tilewright.dtypes import BF16, FP16, FP32, INT8, INT16, INT32, DataType
 from tilewright.native.added import add
 
-TYPES: list[tuple[DataType, Any]] = [(FP16, np.float16), (BF16, ml_dtypes.bfloat16), (FP32, np.float32)]
-TYPES += [(INT32, np.int32), (INT16, np.int16), (INT8, np.int8)]
+TYPES: list[tuple[DataType, Any]] = [
+    (FP16, np.float16), (BF16, ml_dtypes.bfloat16), (FP32, np.float32),
+    (INT32, np.int32), (INT16, np.int16), (INT8, np.int8),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("dtype", "numpy"), TYPES, ids=lambda each: str(each))
 def test_elements_are_added_where_they_lie(dtype: DataType, numpy: Any) -> None:
-    into: Any = np.arange(12).reshape(3, 4).astype(numpy)
-    given: Any = np.arange(6).reshape(3, 2).astype(numpy)
+    into, given = np.ones((3, 4), numpy), np.full((3, 2), 2, numpy)
     wanted = into.copy()
     wanted[:, 1:3] += given
     size = into.itemsize
