@@ -21,11 +21,9 @@ TYPES: list[tuple[DataType, Any]] = [
 @pytest.mark.parametrize(("dtype", "numpy"), TYPES, ids=lambda each: str(each))
 def test_elements_are_added_where_they_lie(dtype: DataType, numpy: Any) -> None:
     into, given = np.ones((3, 4), numpy), np.full((3, 2), 2, numpy)
-    wanted = into.copy()
-    wanted[:, 1:3] += given
     size = into.itemsize
     add(dtype, into.ctypes.data + size, (3, 2), (4 * size, size), given.ctypes.data)
-    assert into.tobytes() == wanted.tobytes()
+    assert into.astype(np.float32).tolist() == [[1, 3, 3, 1]] * 3
 
 
 @pytest.mark.parametrize(("dtype", "numpy"), [(FP16, np.float16), (BF16, ml_dtypes.bfloat16)], ids=["fp16", "bf16"])
