@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from datetime import timedelta
 
 import numpy as np
 
@@ -38,7 +39,14 @@ def host(x: pl.Tensor[[2, 1, 8], pl.FP32], times: pl.Tensor[[2], pl.INT32], y: p
     return y
 
 
-def attempt(name: str, first: int, second: int, timeout: float = 60.0) -> None:
+@pl.jit.host
+def kept(x: pl.Tensor[[2, 1, 8], pl.FP32], times: pl.Tensor[[2], pl.INT32], y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    for r in pl.range(pld.world_size()):
+        sines(x[r], 1, y[r], device=r)
+    return y
+
+
+def attempt(name: str, first: int, second: int, timeout: float = 60.0, host: pl.JITFunction = host) -> None:
     x, y = np.ones((2, 1, 8), np.float32), np.zeros((2, 1, 8), np.float32)
     config = RunConfig(distributed_config=DistributedConfig([0, 1], timeout_s=timeout))
     since = time.monotonic()
@@ -47,7 +55,7 @@ def attempt(name: str, first: int, second: int, timeout: float = 60.0) -> None:
         said = "right" if y.all() else "wrong"
     except (ExecutionError, KeyboardInterrupt) as error:
         said = f"{type(error).__name__} {error}".replace("\n", " | ")
-    late = "late" if time.monotonic() - since > 25 else "in time"
+    late = "late" if time.monotonic() - since > 20 else "in time"
     print(f"{name}: {said} [{late}]", flush=True)
 
 
@@ -62,6 +70,10 @@ def measured() -> int:
         times *= 2
 
 
+if MODE.startswith("hangs"):
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", timeout=timedelta(seconds=4))
 if MODE == "absent" and RANK == 1:
     sys.exit()
 attempt("first", 1, 1, 3.0 if MODE == "absent" else 60.0)
@@ -72,6 +84,13 @@ elif MODE == "interrupt":
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     attempt("interrupted", ENDLESS, 1)
     attempt("recovers", 1, 1)
+elif MODE.startswith("hangs"):
+    attempt("kept", 1, 1, host=kept)
+    if RANK == 1:
+        time.sleep(25)
+        os._exit(0)
+    attempt("hangs", 1, 1, host=kept if MODE == "hangs" else host)
+    os._exit(0)  # the group is broken
 elif MODE == "gone":
     if RANK == 1:
         raise SystemExit(0)

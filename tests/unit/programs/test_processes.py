@@ -120,3 +120,16 @@ def test_a_process_that_never_comes_is_waited_for_no_longer_than_was_said(tmp_pa
         first[-1].startswith("first: ExecutionError not all 2 processes have come within 3 s")
         and "[in time]" in (first[-1])
     ), first
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [("hangs", "waited for each other for more than 4 s: it waits for rank 1"), ("hangs anew", "rank 0 has waited")],
+)
+def test_no_rank_waits_longer_than_the_group_of_the_script(
+    tmp_path: Path, transport: str, mode: str, told: str
+) -> None:
+    first, _ = said_by(tmp_path, transport, mode)
+    assert first[-1].startswith("hangs: ExecutionError ") and told in first[-1], first
+    assert first[-1].endswith("[in time]"), first

@@ -15,9 +15,10 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from math import inf
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from tilewright import settings
 from tilewright.errors import ExecutionError
@@ -34,10 +35,12 @@ between two looks."""
 
 
 class Group:
-    """The processes of a process group, one for each rank."""
+    """The processes of a process group, one for each rank; those of a group of the script's wait no longer than it."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = ref(handle)
+        self.patience = inf if handle in _OWN else _patience(handle)
+        """Seconds that one of them may wait for the others at the most."""
         self.rank: int = _torch().get_rank(handle)
         self.size: int = _torch().get_world_size(handle)
         self._link: Link | None = None
@@ -57,23 +60,27 @@ class Group:
 
         own = torch.frombuffer(bytearray(data.ljust(size, b"\0")), dtype=torch.uint8)
         rows: list[Any] = [*torch.empty(self.size, size, dtype=torch.uint8).unbind()]
+        since = time.monotonic()
         try:
             _torch().all_gather(rows, own, group=self.handle)
         except RuntimeError as error:
-            raise self._broken(error) from error
+            raise self._broken(error, time.monotonic() - since) from error
         finally:
             _wait_for_release([own, *rows])
         return [row.numpy().tobytes() for row in rows]
 
-    def _broken(self, error: RuntimeError) -> ExecutionError:
+    def _broken(self, error: RuntimeError, waited: float) -> ExecutionError:
         """Return what happened where processes could not tell each other something: who has ended, if anybody."""
-        until, can_look = time.monotonic() + ENDING, "_places" in vars(self) and self.beside == self.size
+        can_look, is_late = "_places" in vars(self) and self.beside == self.size, "imed out" in str(error)
+        until = time.monotonic() + (0 if is_late else ENDING)
         while can_look and not self.ended() and time.monotonic() < until:
             time.sleep(LOOK)
         for rank in self.ended() if can_look else ():
             return ExecutionError(f"the process of rank {rank} has ended while rank {self.rank} made ready to run")
-        told = str(error).partition("\n")[0]
-        return ExecutionError(f"a process of the group has ended, or does not answer rank {self.rank}", notes=[told])
+        message = f"a process of the group has ended while rank {self.rank} made ready to run"
+        if is_late:
+            message = f"rank {self.rank} has waited {waited:.0f} s for all others to make ready to run"
+        return ExecutionError(message, notes=[str(error).partition("\n")[0]])
 
     @property
     def handle(self) -> Any:
@@ -168,7 +175,14 @@ def _join(timeout: float) -> None:
         message = f"not all {launched_size()} processes have come within {timeout:g} s"
         told = str(error).partition("\n")[0]
         raise ExecutionError(message, notes=[told], help="every process calls the host function") from error
+    _OWN.add(_torch().group.WORLD)
     atexit.register(_leave)
+
+
+def _patience(handle: Any) -> float:
+    """Return the seconds after which torch gives up what a process group does."""
+    options = getattr(handle._get_backend(sys.modules["torch"].device("cpu")), "options", None)
+    return inf if options is None else options._timeout.total_seconds()
 
 
 def _leave() -> None:
@@ -215,3 +229,5 @@ def _over_gloo(handle: Any) -> Any:
 
 
 _GROUPS: WeakKeyDictionary[Any, Group] = WeakKeyDictionary()
+_OWN: WeakSet[Any] = WeakSet()
+"""The groups that were made here."""

@@ -146,7 +146,7 @@ class Ranked:
     def _run_together(self, run: ProcessRun, args: Sequence[Any], starts: Mapping[int, int]) -> None:
         """Run this process's part; what failed leaves nothing that the next run could go on from."""
         try:
-            run.run(args, self.config.timeout_s, starts)
+            run.run(args, min(self.config.timeout_s, run.group.patience), starts)
         except BaseException:
             self.plans.clear()
             raise
