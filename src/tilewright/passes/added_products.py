@@ -56,8 +56,8 @@ def _is_whole(tile: Expr, like: Var) -> bool:
     type_ = tile.type
     if not isinstance(type_, TileType) or not isinstance(like.type, TileType) or not isinstance(tile, Var):
         return False
-    is_sum = type_.dtype in (FP32, INT32) and type_.shape[-2] > FEW_ROWS
-    return is_sum and type_.shape == type_.valid == like.type.shape
+    is_whole = type_.shape == type_.valid == like.type.shape  # which a product's has rows and columns
+    return is_whole and type_.dtype in (FP32, INT32) and type_.shape[-2] > FEW_ROWS
 
 
 class _Joiner(Rewriter):

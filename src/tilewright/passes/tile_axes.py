@@ -176,11 +176,9 @@ class TileAxes:
             self._join((tiles[0], -2), (var, -1))
         elif spec.family == "reduction" and var is not None and len(tiles) == 1:
             self._same(whole)
-            pairs = enumerate(zip(_shape(tiles[0]), _shape(var), strict=True))
-            folded = [(tiles[0], axis) for axis, (before, after) in pairs if before != after]
-            self._fix_axes(folded if spec.name not in FOLDS else ())
-            for axis in folded:
-                self.of(*axis).is_folded = True
+            folded = tiles[0], -1 if spec.name.startswith("row") else -2  # of one element, too: others may join it
+            self._fix_axes([folded] if spec.name not in FOLDS else ())
+            self.of(*folded).is_folded = True
             source = self.made.get(tiles[0])
             if spec.name.startswith("col") and source is not None and source.op.spec.name == "load":
                 self.of(var, -1).roles.add(2)

@@ -66,6 +66,13 @@ def test_what_depends_on_its_tile_keeps_it(stmts: list[str], kept: str) -> None:
     assert [f" {name} by" in f" {changed}" for name in "ij"] == [name not in kept for name in "ij"]
 
 
+@pytest.mark.parametrize("fold", ["max", "sum", "min", "prod"])
+def test_a_fold_over_one_element_keeps_it_alone(fold: str) -> None:
+    narrow = SUM.replace("[12, 16]", "[1, 16]"), f"acc = pl.col_expand_sub(acc, pl.col_{fold}(acc))", STORE
+    changed = str(widened(lowered(*narrow, rows="M", stop="M", by="1"), WANTED))
+    assert " i by" not in changed and " j by" in changed
+
+
 @pytest.mark.parametrize(("rows", "stop", "step"), [("120", "96", 48), ("90", "86", 45), ("90", "70", 36)])
 def test_a_grid_ends_where_it_ended(rows: str, stop: str, step: int) -> None:
     """Within its tensors, where they end, and where its last tile ends: no other steps are taken."""
