@@ -10,7 +10,7 @@ from tilewright.arrays import np
 from tilewright.call.argument import Argument
 from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.frameworks import argument_of, is_tensor
-from tilewright.dtypes import DataType
+from tilewright.dtypes import DataType, from_torch
 from tilewright.frontend.containers import OddContainer, check_read_plainly
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
 from tilewright.records import record
@@ -28,11 +28,17 @@ class Described:
     """Where a tensor lies, unless only its annotation is known."""
 
 
-def describe(name: str, value: Any) -> Described:
-    """Return what a specialization knows about an argument; TypeError naming the parameter for one it cannot know."""
+def describe(name: str, value: Any, is_run: bool = True) -> Described:
+    """Return what a specialization knows about an argument; TypeError naming the parameter for one it cannot know.
+
+    Of what is compiled for and not run on, torch's meta tensors tell all that there is to know.
+    """
     if isinstance(value, DeviceTensor):
         compiled = "`compiled = kernel.compile(...)` on tensors like it, then `compiled(...)`"
         raise TypeError(f"`{name}` is a DeviceTensor, which compiled programs take and kernels do not: {compiled}")
+    if is_tensor(value) and not is_run and getattr(value, "is_meta", False):
+        dtype, shape = from_torch(value.dtype), tuple(value.shape)
+        return Described(TensorMeta(shape, dtype), (dtype.name, len(shape)), shape)
     if is_tensor(value):
         argument = argument_of(value, name)
         dtype, shape = argument.dtype, argument.shape

@@ -83,7 +83,7 @@ class Binder:
             raise self.parameters.error(f"'{min(open_)}' received pl.RUNTIME, which only compile() and lower() take")
         if is_run:
             check_unrecorded(values.items(), self.parameters.needs_backward)
-        described = {name: self._described(name, values[name]) for name in self.declared if name in values}
+        described = {name: self._described(name, values[name], is_run) for name in self.declared if name in values}
         check_one_device({name: d.argument.device for name, d in described.items() if d.argument is not None})
         for name in self.outputs:
             if name not in values:
@@ -104,13 +104,13 @@ class Binder:
         described = {name: self._stated(name, says, values) for name, says in self.declared.items()}
         return Call({name: value for name, value in values.items() if value is not RUNTIME}, described)
 
-    def _described(self, name: str, value: Any) -> Described:
+    def _described(self, name: str, value: Any, is_run: bool = True) -> Described:
         says = self.declared[name]
         if value is RUNTIME:
             return self._left_open(name, says)
         if says.built is not None:
             return describe(name, built(name, says.built, value))
-        described = describe(name, value)
+        described = describe(name, value, is_run)
         is_tensor = isinstance(described.given, TensorMeta)
         if value is None and not says.is_optional:
             kind = "a tensor" if says.is_tensor else says.type or "a number"

@@ -384,6 +384,15 @@ def test_tensors_lie_on_one_device() -> None:
         triple(elsewhere)
 
 
+def test_a_program_is_made_for_tensors_without_memory() -> None:
+    elsewhere = torch.empty(100_000_000, 64, dtype=torch.bfloat16, device="meta")
+    assert "[100000000, 64], pl.BF16" in triple.specialize(elsewhere).program.as_python(concise=True)
+    compiled = triple.compile(torch.empty(4, 8, device="meta"))
+    assert torch.equal(compiled(X), 3 * X)
+    with pytest.raises(ValueError, match="^`x` is on device meta"):
+        compiled(torch.empty(4, 8, device="meta"))
+
+
 def test_a_stated_shape_is_held_against_the_argument() -> None:
     @pl.jit
     def kernel(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):

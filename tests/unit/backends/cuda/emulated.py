@@ -81,6 +81,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "shrsi": lambda a, n: _shift(a, n, np.right_shift, a >> (a.dtype.itemsize * 8 - 1)),
     "shrui": lambda a, n: _shift(a, n, lambda x, c: (unsigned(x) >> unsigned(c)).view(x.dtype), 0),
     "remsi": np.fmod, "divsi": lambda a, b: (a - np.fmod(a, b)) // b,
+    "ceildivsi": lambda a, b: -(-a // b), "floordivsi": lambda a, b: a // b,
     "remui": lambda a, b: np.fmod(unsigned(a), unsigned(b)).view(a.dtype),
     "divui": lambda a, b: np.floor_divide(unsigned(a), unsigned(b)).view(a.dtype),
     "mulhiui": lambda a, b: ((unsigned(a).astype(np.uint64) * unsigned(b)) >> np.uint64(32)).astype("u4").view("i4"),
@@ -197,7 +198,8 @@ class Operations:
 
     def _tt_dot(self, line: Line, text: str) -> list[Value]:
         a, b, start = self.named(text.partition(" : ")[0])
-        return [(a.astype(np.float64) @ b.astype(np.float64) + start).astype(start.dtype)]
+        wide = np.int64 if start.dtype.kind == "i" else np.float64
+        return [(a.astype(wide) @ b.astype(wide) + start).astype(start.dtype)]
 
     def _tt_gather(self, line: Line, text: str) -> list[Value]:
         x, index = self.named(text.partition(" {")[0])

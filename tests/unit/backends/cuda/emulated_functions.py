@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import ml_dtypes
 import numpy
 
 from tilewright.backends.cuda.ttir.control import HIDDEN
@@ -60,13 +62,51 @@ def _flushed(x: Any) -> Any:
     return np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)
 
 
-INSTRUCTIONS: dict[str, Callable[[Any], Any]] = {
-    HIDDEN: lambda x: x,
-    EXP: lambda x: computed("exp", x),
-    QUICK_EXP: lambda x: np.where(np.isinf(x) | (x > 88.8), np.float32(np.nan), _flushed(computed("exp", x))),
-    "rcp.approx.ftz.f32 $0, $1;": lambda x: _flushed(1 / _flushed(x)),
-    "ex2.approx.ftz.f32 $0, $1;": lambda x: _flushed(computed("exp2", _flushed(x))),
-    "shl.b32 $0, $2, 16; and.b32 $1, $2, 0xffff0000;": lambda x: x.astype(np.float32),
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _quick_exp(x: Any) -> Any:
+    """Return exponentials: zero where they are subnormal, and not a number where they are infinite."""
+    return np.where(np.isinf(x) | (x > 88.8), np.float32(np.nan), _flushed(computed("exp", x)))
+
+
+def _inverse(x: Any) -> Any:
+    return _flushed(1 / _flushed(x))
+
+
+def _power(x: Any) -> Any:
+    return _flushed(computed("exp2", _flushed(x)))
+
+
+def _widened(x: Any) -> Any:
+    return x.astype(np.float32)
+
+
+def _in_pairs(x: Any) -> Any:
+    """Return half floats two by two, as the bits of both, for each of the two."""
+    return np.repeat(np.ascontiguousarray(x).view(np.int32), 2, axis=-1)
+
+
+def _of_pairs(chosen: Function) -> Function:
+    """Return what is made of each of two bfloat16 that lie in one number."""
+
+    def pairs(a: Any, b: Any) -> Any:
+        low, high = (np.ascontiguousarray(x)[..., None].view(ml_dtypes.bfloat16) for x in (a, b))
+        return chosen(low, high).view(np.int32)[..., 0]
+
+    return pairs
+
+
+INSTRUCTIONS: dict[str, Function] = {
+    **{f"{name}.NaN.bf16x2 $0, $1, $2;": _of_pairs(getattr(np, f"{name}imum")) for name in ("max", "min")},
+    "mov.b32 $0, $2; mov.b32 $1, $2;": _in_pairs,
+    HIDDEN: _itself,
+    EXP: partial(computed, "exp"),
+    QUICK_EXP: _quick_exp,
+    "rcp.approx.ftz.f32 $0, $1;": _inverse,
+    "ex2.approx.ftz.f32 $0, $1;": _power,
+    "shl.b32 $0, $2, 16; and.b32 $1, $2, 0xffff0000;": _widened,
 }
 """What instructions make of the elements that they are given."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 from textwrap import indent
 from typing import Any
 
 import numpy as np
 import pytest
-from unit.backends.cuda.test_launches import loaded_entry, recording
-from unit.backends.cuda.test_printing import Emulating
+from unit.backends.cuda.emulated_device import left
 from unit.backends.cuda.written import written
 from unit.frontend.texts import jitted
 
@@ -39,46 +37,6 @@ KERNEL = jitted(
     """,
     "x: pl.Tensor, out: pl.InOut[pl.Tensor]",
 )
-
-
-class Reading(Emulating):
-    """A driver that lets the host read the device's memory, and write numbers of 64 bits, too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        types = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
-        self._keep["cuMemcpyDtoHAsync_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._fetch)
-        types = ctypes.c_int64, ctypes.c_int64, ctypes.c_uint32, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
-        self._keep["cuMemsetD2D32Async"] = ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._fill)
-
-    def _fill(self, address: int, pitch: int, value: int, width: int, height: int, stream: Any) -> int:
-        assert width == 1
-        self.memory.store(address + pitch * np.arange(height), np.full(height, value, np.uint32))
-        return 0
-
-    def _fetch(self, place: int, address: int, size: int, stream: Any) -> int:
-        ctypes.memmove(place, self.memory.load(address + np.arange(size), np.dtype(np.uint8)).tobytes(), size)
-        return 0
-
-
-def left(monkeypatch: pytest.MonkeyPatch, program: Program, given: list[Any]) -> list[Any]:
-    """Return what a program leaves in its tensors; a number is given as it is."""
-    driver, unit = recording(monkeypatch, Reading()), written(program)
-    driver.texts = [text for each in unit.kernels for text in (each.aligned, each.other)]
-    words: list[int] = []
-    places: list[int] = []
-    for arg in given:
-        if isinstance(arg, int):
-            words.append(arg)
-            continue
-        places.append(driver.memory.add(arg))
-        words += [places[-1], *arg.shape, *(stride // arg.itemsize for stride in arg.strides)]
-    loaded_entry(driver, unit)(*words)
-    tensors = (arg for arg in given if not isinstance(arg, int))
-    return [
-        driver.memory.load(place + arg.itemsize * np.arange(arg.size), arg.dtype).reshape(arg.shape)
-        for place, arg in zip(places, tensors, strict=True)
-    ]
 
 
 def interpreted(program: Program, given: list[Any]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from tilewright.backends.cuda.host.program import LaunchingProgram
 from tilewright.backends.cuda.loaded import LaunchedProgram
 from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.cuda.target import named
+from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import PROGRAM, Code
 from tilewright.errors import ExecutionError
 from tilewright.native.assemble import assemble
@@ -225,13 +227,22 @@ def entry_of(
     recorder: Recorder, kernel: Any, *args: Any, device: str = "cuda:0", boxes: Sequence[int] = ()
 ) -> Callable[..., None]:
     """Return a kernel's host function: it takes the words of its arguments, and raises what the run did wrong."""
-    return loaded_entry(recorder, written(kernel.specialize(*args).program), device, boxes)
+    unit = written(kernel.specialize(*args).program)
+    (entry,) = unit.program.entries
+    program = placed(recorder, unit, device, boxes)
+
+    def run(*words: int) -> None:
+        context = (ctypes.c_int64 * len(Context))()
+        program.calls[entry.name]((ctypes.c_int64 * 32)(*words), context)
+        program.finish(entry.name, context[Context.ERROR], context[Context.BUFFERS])
+
+    return run
 
 
-def loaded_entry(
+def placed(
     recorder: Recorder, unit: LaunchingProgram, device: str = "cuda:0", boxes: Sequence[int] = ()
-) -> Callable[..., None]:
-    """Return the host function of a program that is written."""
+) -> HostProgram:
+    """Return a program that is written, its host functions loaded for a device that the recorder stands for."""
     target = named("sm_90")
     rows = [
         {
@@ -251,16 +262,9 @@ def loaded_entry(
         KERNELS: json.dumps({"kernels": rows, "prints": [[*vars(each).values()] for each in unit.prints]}).encode(),
     }
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
-    (entry,) = unit.program.entries
-    code = Code(BACKEND, target, objects, {entry.name: f"start_{entry.name}"}, unit.errors, {})
-    program = LaunchedProgram(unit.program, code).on(device)
-
-    def run(*words: int) -> None:
-        context = (ctypes.c_int64 * len(Context))()
-        program.calls[entry.name]((ctypes.c_int64 * 32)(*words), context)
-        program.finish(entry.name, context[Context.ERROR], context[Context.BUFFERS])
-
-    return run
+    symbols = {name: f"start_{name}" for name in re.findall(r"define void @start_(\w+)\(", unit.module.text())}
+    code = Code(BACKEND, target, objects, symbols, unit.errors, {})
+    return LaunchedProgram(unit.program, code).on(device)
 
 
 @pl.jit

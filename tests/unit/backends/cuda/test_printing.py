@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from unit.backends.cuda.emulated import Machine
-from unit.backends.cuda.emulated_memory import Memory
+from unit.backends.cuda.emulated_memory import Memory, numpy_type
 from unit.backends.cuda.test_launches import Recorder, entry_of, recording
 from unit.backends.cuda.written import written
 from unit.frontend.texts import jitted
@@ -63,8 +63,10 @@ class Emulating(Recorder):
 
 
 def _given(word: int, param: tuple[str, str]) -> Any:
+    """Return the number that a word holds in its first bytes, as a parameter has it."""
     _, type_ = param
-    return np.int64(word) if type_.startswith("!") else np.int64(word).astype(type_.replace("i", "int"))
+    dtype: Any = numpy_type(type_)
+    return np.frombuffer(np.int64(word).tobytes()[: dtype.itemsize], dtype)[0]
 
 
 def printed_by(recorder: Emulating, x: Any, n: int) -> None:

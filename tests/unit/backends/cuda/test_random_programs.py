@@ -1,13 +1,16 @@
-"""Random programs for a GPU that is not here: each is written, or refused by name, and Triton takes what is written."""
+"""Random programs for a GPU that is not here: each is written, or refused by name, runs, and is taken by Triton."""
 
 from __future__ import annotations
 
 from random import Random
 
 import pytest
-from property.programs import program
-from property.running import parsed
+from property.accuracy import assert_within_declared_accuracy
+from property.native import quietly
+from property.programs import inputs_for, program
+from property.running import Outcome, outcome, parsed
 from property.ways import covered
+from unit.backends.cuda.emulated_device import left
 from unit.backends.cuda.written import written
 
 from tilewright.backends.cuda.engine import Job, compiled
@@ -17,7 +20,7 @@ from tilewright.errors import UnsupportedFeatureError
 
 PROGRAMS, BUDGET, FEW = 24, 20, 3
 """Programs, about how many statements each has, and how many of them may be refused."""
-COMPILED = 6
+COMPILED, RUN = 6, 16
 
 
 def kernels_of(op: str) -> list[KernelText] | None:
@@ -36,6 +39,18 @@ def some(count: int) -> list[str]:
 
 def test_random_programs_are_written_or_refused_by_name() -> None:
     assert sum(kernels_of(op) is None for op in some(PROGRAMS)) <= FEW
+
+
+@pytest.mark.parametrize("op", some(RUN))
+def test_random_programs_leave_what_the_interpreter_does(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = parsed(program(Random(op).randint, BUDGET, about=[op]))
+    with quietly():
+        try:
+            found = left(monkeypatch, read, inputs_for(read, 0))
+        except UnsupportedFeatureError:
+            pytest.skip("refused by name")
+        wanted = outcome(read)
+        assert_within_declared_accuracy(read, 0, Outcome(tuple(found), wanted.scalars), wanted)
 
 
 @pytest.mark.skipif(bool(triton_objection()), reason="needs Triton")
