@@ -40,7 +40,6 @@ SILENT = {
     "grouped_matmul": r"moe\.py:38:.*`pl\.tile\.take`",
     "w8a32": r"quantized\.py:24:.*more than the 65536 of `left`",
     "w4a16": r"quantized\.py:40:.*`pl\.tile\.strided`",
-    "rope_neighbours": r"rope\.py:38:.*`pl\.tensor\.strided`",
 }
 """The same of the gallery and the models: at which line, and why."""
 

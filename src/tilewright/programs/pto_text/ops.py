@@ -144,7 +144,7 @@ def _unary(w: Writer, call: Call, given: Given) -> Tile:
 
 
 @writes(*(f"tile.{word}" for word in _WHOLE))
-def _whole(w: Writer, call: Call, given: Given) -> Tile:
+def _whole_numbers(w: Writer, call: Call, given: Given) -> Tile:
     """Floats rounded to whole numbers are floats that are converted to their own type."""
     x = in_vec(w, given["x"])
     words = f"{{rmode = #pto<round_mode {_WHOLE[call.op.spec.name]}>}}"
