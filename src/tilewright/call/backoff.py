@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,14 @@ SOON, LATE = 3, 100
 
 LONGEST = 64
 """Up to how many calls that no dispatcher takes go by between two looks at one: each look may cost what a call does."""
+
+
+def hurry() -> None:
+    """Let calls from now on be learned soon: whoever measures some wants them as they will be."""
+    with suppress(ImportError):  # where nothing can be compiled
+        from tilewright.native.target import llvm
+
+        llvm()
 
 
 class Backoff:
@@ -48,8 +57,8 @@ class Backoff:
         program is not one that a dispatcher calls.
         """
         self._calls += 1
-        self._wait = self._wait or (SOON if sys.modules.get("llvmlite") is not None else LATE)
-        if self._is_over or self._calls < self._wait or not _lock.acquire(blocking=False):
+        wait = self._wait or (SOON if sys.modules.get("llvmlite") is not None else LATE)
+        if self._is_over or self._calls < wait or not _lock.acquire(blocking=False):
             return
         is_new = False
         try:
@@ -59,7 +68,7 @@ class Backoff:
             self._is_over = True
         finally:
             _lock.release()
-        self._calls, self._wait = 0, 1 if is_new else min(2 * self._wait, LONGEST)
+        self._calls, self._wait = 0, 1 if is_new else min(2 * wait, LONGEST)
 
     def forget(self) -> None:
         """Let all calls be counted again, and none be taken; what another thread learns meanwhile is waited for."""

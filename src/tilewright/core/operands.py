@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum, EnumMeta
+from enum import Enum
 from typing import TypeAlias, TypeGuard
 
 from tilewright.core.expr import (
@@ -23,7 +23,7 @@ from tilewright.core.numbers import TypedNumber
 from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role, spec_of
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
 from tilewright.dtypes import BOOL, FP64, INT64, TASK_ID, DataType, Family, like, objection
-from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
+from tilewright.errors import ArgumentCountError, AttributeValueError, MixedKindsError, OperandError
 
 Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
 Bound: TypeAlias = Mapping[str, Argument]
@@ -57,12 +57,27 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
             raise ArgumentCountError(f"`{spec.name}` is missing its argument `{p.name}`", help=usage(spec))
         if p.is_dtype and p.name in bound and not isinstance(value, DataType):
             value = _element_type(spec, p, value)
-        if p.members is not None and not isinstance(value, p.members):
-            raise _no_member(spec, p.name, p.members, value)
         if p.codes and type(value) is int and 0 <= value < len(p.codes):
             value = p.codes[value]
+        if p.takes and p.name in bound and not isinstance(value, Expr):  # those of run time are refused elsewhere
+            value = _option(p, value)
         given[p.name] = value
     return given
+
+
+def _option(parameter: Parameter, value: Argument) -> Argument:
+    """Return a static option that is what its declaration says; AttributeValueError for anything else.
+
+    One of another kind would be read as none: `atomic="add"` is not `AtomicType.Add`.
+    """
+    takes = parameter.takes
+    if bool in takes and isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, takes):
+        return value
+    choices = [f"pl.{kind.__name__}.{each.name}" for kind in takes if issubclass(kind, Enum) for each in kind]
+    help = f"one of {', '.join(choices)}" if choices else "True or False"
+    raise AttributeValueError(f"{parameter.name} cannot be {value!r}", blame=[parameter.name], help=help)
 
 
 def called_op(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> OpSpec:
@@ -112,14 +127,6 @@ def _element_type(spec: OpSpec, parameter: Parameter, value: object) -> DataType
         message = f"`{parameter.name}` of `{spec.name}` must be an element type, got {value!r}"
         raise OperandError(message, blame=[parameter.name], help="for example pl.FP32 or x.dtype")
     return found
-
-
-def _no_member(spec: OpSpec, name: str, kind: EnumMeta, value: object) -> OperandError:
-    """Return the error for an option that is no member of its enumeration."""
-    shown = f"a value of {value.type}" if isinstance(value, Expr) else repr(value)
-    message = f"`{name}` of `{spec.name}` must be a pl.{kind.__name__}, got {shown}"
-    help = f"one of {', '.join(f'pl.{kind.__name__}.{member}' for member in kind.__members__)}"
-    return OperandError(message, blame=[name], help=help)
 
 
 def usage(spec: OpSpec) -> str:
