@@ -66,13 +66,13 @@ class PtoTypeMismatchError(ParserTypeError):
 class PtoOperandError(OperandError):
     """A PTO op with too many, too few or the wrong kinds of operands."""
 
-    hint = "see the op on the docs page `pto`"
+    hint = "`tilewright pto explain` says how an op is written, as does the docs page `pto-reference`"
 
 
 class PtoAttributeError(AttributeValueError):
     """A PTO op with an attribute it cannot have."""
 
-    hint = "see the op on the docs page `pto`"
+    hint = "`tilewright pto explain` says how an op is written, as does the docs page `pto-reference`"
 
 
 class PtoValidShapeError(ParserTypeError):

@@ -79,12 +79,16 @@ def _ops(func: Func) -> Iterator[Op]:
         yield from op.walk()
 
 
+_DOING = ("func.call", "pto.atomic_", "pto.tpop", "pto.talloc", "pto.comm.")
+"""What the names of ops begin with that do something beside what they give."""
+
+
 @_check
 def _unused_value(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A value that nothing uses."""
     for op in subject.ops:
-        if op.regions or op.name in ("func.call", "pto.alloc_tile"):
-            continue  # what they do matters beside what they give; tiles have a check of their own
+        if op.regions or op.name == "pto.alloc_tile" or op.name.startswith(_DOING):
+            continue  # tiles have a check of their own
         if op.results and not any(subject.uses[value] for value in op.results):
             yield op.span, f"nothing uses `%{op.results[0].name}`", "delete it"
 

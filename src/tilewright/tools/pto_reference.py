@@ -151,12 +151,20 @@ class Entry(NamedTuple):
 
 def entry(name: str) -> Entry:
     """Return what there is to say about one op; CommandError, with the nearest name, where there is none."""
-    full = name if name in OPS else f"pto.{name}"
+    full = _full(name)
     check_known(full, OPS, "op of PTO", "docs/pto-reference.md lists them")
     declared, taken = OPS[full], elements().get(full)
     rule, law = (inspect.getdoc(each) or "" if each else "" for each in (declared.rule, declared.law))
     by_arch = {"A2/A3": taken.a3, "A5": taken.a5} if taken else {}
     return Entry(full, usage(full, declared.form), meaning(full), rule, law, by_arch, _numpy(full), example(full))
+
+
+def _full(name: str) -> str:
+    """Return the op that a name stands for: as text has it, without its dialect, or as traced bodies call it."""
+    word = name.lower().removeprefix("pto.")
+    tile = f"pto.t{word.removeprefix('tile.')}"
+    every = (name, word, f"pto.{word}", tile, *(f"{dialect}.{word}" for dialect in ("scf", "func", "arith")))
+    return next((each for each in every if each in OPS), f"pto.{word}")
 
 
 def _numpy(name: str) -> str:

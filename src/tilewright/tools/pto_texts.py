@@ -61,6 +61,11 @@ def _text(path: Path) -> str:
         raise CommandError(f"{path}: not UTF-8: {error}") from None
 
 
+def _line_end(path: Path) -> str:
+    """Return what the lines of a file end with."""
+    return "\r\n" if b"\r\n" in path.read_bytes() else "\n"
+
+
 def _fmt(options: argparse.Namespace) -> None:
     from tilewright.pto.text.layout import formatted
     from tilewright.pto.text.parser import parse
@@ -71,7 +76,7 @@ def _fmt(options: argparse.Namespace) -> None:
     changed = {path: new for path, text in texts.items() if (new := formatted(text, str(path))) != text}
     if not options.check:
         for path, text in changed.items():
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", newline=_line_end(path))
     if options.json:
         screen.json_text(json.dumps({"changed": list(map(str, changed))}))
     else:

@@ -151,6 +151,14 @@ def _rows(rng: np.random.Generator, rows: int) -> list[Any]:
     return [rng.normal(size=(rows, 64)).astype(np.float32), np.zeros((rows, 64), np.float32)]
 
 
+@pl.jit
+def wholes(x: Rows, out: pl.Out[Rows]):
+    for row in pl.parallel(0, x.shape[0], 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [row, 0], [8, 64]) * 3.0
+            pl.store(pl.floor(t) + 10.0 * pl.ceil(t) + 100.0 * pl.trunc(t) + 1000.0 * pl.round(t), [row, 0], out)
+
+
 CASES: dict[str, tuple[Any, Callable[[np.random.Generator], list[Any]]]] = {
     "softmax": (softmax, lambda rng: _rows(rng, 41)),
     "layer_norm": (
@@ -167,6 +175,7 @@ CASES: dict[str, tuple[Any, Callable[[np.random.Generator], list[Any]]]] = {
         bytes_product,
         lambda rng: [*(rng.integers(-128, 127, (64, 64), dtype=np.int8) for _ in "ab"), np.zeros((64, 64), np.int32)],
     ),
+    "wholes": (wholes, lambda rng: _rows(rng, 16)),
     "fibonacci": (fibonacci, lambda rng: _rows(rng, 16)),
     "product": (
         product,

@@ -56,3 +56,14 @@ def test_each_check_says_where_and_what() -> None:
 def test_the_example_means_what_it_says() -> None:
     path = Path(__file__).parents[3] / "examples/pto/softmax.pto"
     assert lint(parse(path.read_text(encoding="utf-8"), str(path))) == []
+
+
+def test_what_an_op_does_beside_what_it_gives_is_wanted() -> None:
+    text = """module attributes {pto.target_arch = "a5"} {
+  func.func @k(%o: !pto.ptr<i32>, %n: i32) {
+    %old = pto.atomic_add %o, %n : !pto.ptr<i32>, i32 -> i32
+    return
+  }
+}
+"""
+    assert lint(parse(text)) == []

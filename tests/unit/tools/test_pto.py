@@ -249,3 +249,10 @@ def test_every_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture
     }
     assert main(["pto", "explain", "tneg", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["example"] == text
+
+
+def test_fmt_keeps_the_line_ends_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "k.pto"
+    path.write_bytes(b"module {\r\nfunc.func @k() {\r\n return\r\n}\r\n}\r\n")
+    assert main(["pto", "fmt", str(path)]) == 0
+    assert path.read_bytes() == b"module {\r\n  func.func @k() {\r\n    return\r\n  }\r\n}\r\n"

@@ -33,3 +33,18 @@ def test_explain_shows_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "pto.tmuls ins(tile, number) outs(tile)" in out and "func.func @example" in out and "Rule: " in out
     assert main(["pto", "explain", "tmulz"]) == 1
     assert "did you mean pto.tmul" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "op"),
+    [
+        ("pto.TADD", "pto.tadd"),
+        ("add", "pto.tadd"),
+        ("pto.tile.add", "pto.tadd"),
+        ("for", "scf.for"),
+        ("exp", "pto.exp"),
+    ],
+)
+def test_explain_knows_ops_by_what_people_call_them(name: str, op: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pto", "explain", name]) == 0
+    assert f"`{op}`" in capsys.readouterr().out.splitlines()[0]

@@ -193,14 +193,31 @@ def _slice(w: Writer, call: Call, given: Given) -> Tensor:
     return _without(w, window, given["drop_dims"]) if given["drop_dims"] else window
 
 
+@writes("tensor.strided")
+def _strided(w: Writer, call: Call, given: Given) -> Tensor:
+    tensor: Tensor = given["x"]
+    steps = [w.constant(step) for step in given["steps"]]
+    last = [
+        computed(w, "add", [n, w.constant(step - 1)], INDEX)
+        for n, step in zip(tensor.shape, given["steps"], strict=True)
+    ]
+    shape = [computed(w, "floordiv", [n, step], INDEX) for n, step in zip(last, steps, strict=True)]
+    strides = [computed(w, "mul", [by, step], INDEX) for by, step in zip(tensor.strides, steps, strict=True)]
+    return w.view("part", tensor.dtype, _start(w, tensor), shape, strides)
+
+
 def _without(w: Writer, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     """Write the view of a window without some of its axes."""
     kept = [axis for axis in range(len(tensor.shape)) if axis not in {each % len(tensor.shape) for each in axes}]
+    rest = ([each[axis] for axis in kept] for each in (tensor.shape, tensor.strides))
+    return w.view("part", tensor.dtype, _start(w, tensor), *rest)
+
+
+def _start(w: Writer, tensor: Tensor) -> str:
+    """Write a pointer to the first element of a window; return its name."""
     kind, pointer = f"!pto.ptr<{element(tensor.dtype)}, gm>", w.name("start")
     w.line(f"{pointer} = pto.addptr {tensor.pointer}, {_before(w, tensor).name} : {kind} -> {kind}")
-    return w.view(
-        "part", tensor.dtype, pointer, *([each[axis] for axis in kept] for each in (tensor.shape, tensor.strides))
-    )
+    return pointer
 
 
 def _before(w: Writer, tensor: Tensor) -> Number:

@@ -130,6 +130,10 @@ def _expand(w: Writer, call: Call, given: Given) -> Tile:
     return _spread(w, in_vec(w, given["vec"]), like.shape, like.valid)
 
 
+_WHOLE = {"floor": "FLOOR", "ceil": "CEIL", "trunc": "TRUNC", "round": "RINT"}
+"""Ops that give whole numbers, by the rounding that does."""
+
+
 @writes(*(f"tile.{word}" for word in ("exp", "log", "sqrt", "rsqrt", "recip", "neg", "abs", "relu", "not_", "square")))
 def _unary(w: Writer, call: Call, given: Given) -> Tile:
     x, word = in_vec(w, given["x"]), call.op.spec.name.strip("_")
@@ -137,6 +141,14 @@ def _unary(w: Writer, call: Call, given: Given) -> Tile:
     if word == "not" and matrix(call)[1].dtype == BOOL:
         name, operands = "txors", [x, w.constant(1, x.dtype)]
     return w.op(name, operands, result(w, call, x.valid))
+
+
+@writes(*(f"tile.{word}" for word in _WHOLE))
+def _whole_numbers(w: Writer, call: Call, given: Given) -> Tile:
+    """Floats rounded to whole numbers are floats that are converted to their own type."""
+    x = in_vec(w, given["x"])
+    words = f"{{rmode = #pto<round_mode {_WHOLE[call.op.spec.name]}>}}"
+    return w.op("tcvt", [x], result(w, call, x.valid), words)
 
 
 @writes("tile.lrelu")

@@ -64,6 +64,19 @@ def _is_told_extents(op: Op, constants: Constants) -> None:
         _refuse_range(op, op.clause(word) or (), (most,), (None,), constants)
 
 
+def _refuse_large(tile: TileBuf, arch: str) -> None:
+    """Refuse a tile that its memory has no room for."""
+    most = capacity(tile.space, arch)
+    if tile.nbytes > most:
+        message = f"a tile of {tile.nbytes} bytes is more than the {most} of `{tile.space.loc}`"
+        raise OutOfBoundsError(message, help="make it smaller, and take several")
+
+
+def _fits(op: Op, constants: Constants) -> None:
+    laid_out(op, constants)
+    _refuse_large(op.results[0].of(TileBuf), constants.arch)
+
+
 _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "valid_col")}
 
 
@@ -71,7 +84,7 @@ _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "va
     "pto.alloc_tile",
     Form("", "z", Typing.RESULT, words=_OPTIONS, family="tile_buf"),
     rule=_is_told_extents,
-    law=laid_out,
+    law=_fits,
     is_by_bytes=True,
     example="(%x: w8x40xf32, %y: w8x40xf32 = zeros); %t = {op} : !pto.tile_buf<vec, 8x64xf32, valid=8x40>"
     "; pto.tload ins(%x) outs(%t); pto.tstore ins(%t) outs(%y)",
@@ -82,9 +95,7 @@ def _alloc(m: Machine, op: Op) -> Tile:
     type_ = op.results[0].of(TileBuf)
     addresses = m.clause(op, "addr")
     address = addresses[0] if addresses else None
-    most = capacity(type_.space, m.arch)
-    if type_.nbytes > most:
-        raise OutOfBoundsError(f"a tile of {type_.nbytes} bytes is more than the {most} of `{type_.space.loc}`")
+    _refuse_large(type_, m.arch)
     valid = _valid(m, op, type_)
     return fresh(m, m.here(op), type_, valid, address)
 

@@ -6,7 +6,7 @@ import re
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import UNSIGNED
+from tilewright.dtypes import FP32, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
 from tilewright.pto.laws import alike, bits_apart, in_vec, rectifiable
@@ -118,10 +118,17 @@ def _then_relu(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
 
 
 @declare("pto.tlrelu", tile("ts"), rule=reach, law=sloped, means="np.where(x > 0, x, n * x)")
+@elementwise
+def _leaky(m: Machine, op: Op, x: Expr) -> Expr:
+    """Elements, negative ones times a slope, which is not rounded to their type."""
+    made = m.b.tile("lrelu", cast(m, x, FP32), m.b.cast(m.expr(op.ins[1]), FP32))
+    return cast(m, made, element_of(x))
+
+
 @declare("pto.vlrelu", register("vem"), means="np.where(x > 0, x, n * x)")
 @elementwise
-def _leaky(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
-    """Elements, negative ones times a slope."""
+def _leaky_lanes(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
+    """Lanes, negative ones times a slope."""
     return m.b.tile("lrelu", x, slope)
 
 

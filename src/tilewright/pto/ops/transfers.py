@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import reduce
 from math import prod
 
 from tilewright.core.enums import AtomicType
@@ -240,6 +241,7 @@ def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) 
     is_sum = word_of(op.attributes.get("atomicType", "")).lower() == "atomic_add"
     if not is_sum:
         refuse_overlap(view.shape, view.strides, _APART)
+        check_apart(m, view.shape, view.strides)
     if source.type.space is not Space.ACC:  # which converts
         view = _seen_as(view, source.type.element)
     with _pieces(m, view, source) as piece:
@@ -262,6 +264,24 @@ def refuse_overlap(shape: Sequence[Expr], strides: Sequence[Expr], help: str) ->
         return
     listed = ", ".join(str(stride) for _, stride in axes)
     raise UnsupportedFeatureError(f"with strides {listed}, elements of this window lie on each other", help=help)
+
+
+def check_apart(m: Machine, shape: Sequence[Expr], strides: Sequence[Expr]) -> None:
+    """Stop the program where elements of a window lie on each other, as only the running program knows.
+
+    Of two axes one steps over all that lies along the other. More of them are left to the author.
+    """
+    axes = [pair for pair in zip(shape, strides, strict=True) if known(pair[0]) != 1]
+    if len(axes) > 2 or all(known(number) is not None for pair in axes for number in pair):
+        return
+    one = m.b.index(1)
+    fine = [m.b.scalar("le", extent, one) for extent, _ in axes]
+    for (_, stride), (extent, step) in zip(axes, axes[::-1], strict=True):
+        moves = m.b.scalar("ge", step, one)
+        over = m.b.scalar("ge", stride, m.b.scalar("mul", extent, step)) if len(axes) == 2 else moves
+        fine.append(m.b.scalar("and_", moves, over))
+    condition = reduce(lambda a, b: m.b.scalar("or_", a, b), fine)
+    m.b.act("system.device_assert", condition=condition, message="elements of this window lie on each other")
 
 
 _APART = "let each stride be as large as what lies inside it, or add with atomicType"

@@ -29,4 +29,7 @@ def missing(name: str) -> PtoUnknownOpError | PtoUnsupportedOpError:
     for family, pattern in _FAMILIES.items():
         if pattern.match(name):
             return PtoUnsupportedOpError(f"`{name}` is not supported ({family})")
-    return PtoUnknownOpError(f"`{name}` is no op of PTO", help=nearest(name, NAMES))
+    word = name.removeprefix("pto.")
+    meant = next((known for known in (f"pto.{word}", f"pto.t{word}") if known in NAMES), "")
+    help = f"did you mean `{meant}`?" if meant else nearest(name, NAMES)
+    return PtoUnknownOpError(f"`{name}` is no op of PTO", help=help)

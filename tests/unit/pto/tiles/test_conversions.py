@@ -115,3 +115,33 @@ def test_numbers_beyond_the_limits_are_clamped_or_not_as_the_word_says(source: s
         for name, out in outs.items():
             wanted = np.concatenate([expected(row, source, name, asked) for asked in WORDS.values()])
             np.testing.assert_array_equal(out.astype(np.float64), wanted.astype(np.float64), f"{source} to {name}")
+
+
+SLOPED = """module attributes {pto.target_arch = "a5"} {
+  func.func @k(%x: !pto.ptr<f16>, %s: f32) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = arith.constant 16 : index
+    %v = pto.make_tensor_view %x, shape = [%c1, %n], strides = [%n, %c1] : !pto.tensor_view<1x16xf16>
+    %p = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c1, %n] : !pto.tensor_view<1x16xf16>
+    %a = pto.alloc_tile : !pto.tile_buf<vec, 1x16xf16>
+    pto.tload ins(%p : !pto.partition_tensor_view<1x16xf16>) outs(%a : !pto.tile_buf<vec, 1x16xf16>)
+    pto.tlrelu ins(%a, %s : !pto.tile_buf<vec, 1x16xf16>, f32) outs(%a : !pto.tile_buf<vec, 1x16xf16>)
+    pto.tstore ins(%a : !pto.tile_buf<vec, 1x16xf16>) outs(%p : !pto.partition_tensor_view<1x16xf16>)
+    return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("slope", [0.1, 1e-8, 70000.0])
+def test_a_slope_is_not_rounded_to_the_elements_that_it_meets(slope: float) -> None:
+    x = np.resize(np.array([-0.000623, -1246, -np.inf, 3, -8, 0.5], np.float16), 16)
+    with np.errstate(over="ignore"):
+        wanted = np.where(x > 0, x, x.astype(np.float32) * np.float32(slope)).astype(np.float16)
+
+    def k(x: Any, s: Any) -> None: ...
+
+    k.__annotations__ = {"x": pto.ptr(pto.f16, "gm"), "s": pto.f32}
+    pto.jit(source=SLOPED)(k)[1, None](x, slope)
+    np.testing.assert_array_equal(x, wanted)
