@@ -13,6 +13,7 @@ import tilewright.frontend.directives as pl
 from tilewright.core.enums import NotifyOp, ReduceOp, WaitCmp
 from tilewright.core.op import OpSpec
 from tilewright.core.operands import bind, order_of
+from tilewright.core.types import show_shape
 from tilewright.errors import AttributeValueError, OperandError
 from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.inline import InlineFunction, inline
@@ -25,6 +26,7 @@ from tilewright.ops.memory import read, store
 from tilewright.ops.ranks import copies, nranks, part, rank
 from tilewright.ops.reshape import reshape
 from tilewright.ops.signals import notify, wait
+from tilewright.ops.system import device_assert
 from tilewright.ops.transfers import get, put
 
 BLOCK = 4096
@@ -42,6 +44,17 @@ def _met(signal: Any, axes: Any) -> Any:
     for peer in pl.range(nranks(signal)):
         wait(signal, [peer, 0] if axes == 2 else [peer], 1, cmp=WaitCmp.Ge)
         notify(signal, me, [peer, 0] if axes == 2 else [peer], -1, op=NotifyOp.AtomicAdd)
+
+
+@inline
+def _checked(window: Any, message: Any) -> Any:
+    """Stop where a window has no row for each rank: what ranks without one do there would be to nobody."""
+    device_assert(window.shape[0] >= nranks(window), message=message)
+
+
+@inline
+def _checked_ring(window: Any, message: Any) -> Any:
+    device_assert(window.shape[0] >= 2 * (nranks(window) - 1), message=message)
 
 
 @inline
@@ -197,5 +210,25 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
     if spec.name == "allreduce":
         options["combine"] = _COMBINED[ReduceOp(bound["op"])]
-    template = _around if bound.get("mode") == "ring" else _TEMPLATES[spec.name]
+    is_ring = bound.get("mode") == "ring"
+    for name in (name for name in _ROWS if name in bound and (name != "target" or spec.name in _KEPT_BY_RANK)):
+        _check_rows(t, spec, name, bound, is_ring, node)
+    template = _around if is_ring else _TEMPLATES[spec.name]
     return template.expand(t, Arguments((), options, (), {}), node)
+
+
+_KEPT_BY_RANK = ("allgather", "reduce_scatter", "all_to_all", "all_to_all_v")
+"""Those whose target has a row, or several, for each rank."""
+_ROWS = ("signal", "target", "recv_counts")
+"""What has a row for each rank."""
+
+
+def _check_rows(t: Translator, spec: OpSpec, name: str, bound: dict[str, Any], is_ring: bool, node: ast.Call) -> None:
+    window = bound[name]
+    needed = "a row for each step around the ring" if is_ring and name == "signal" else "a row for each rank"
+    message = (
+        f"`{name}` of {spec.name} is a window of {show_shape(window.type.shape)}, which has not {needed} of the domain"
+    )
+    given = {"window": window, "message": message}
+    template = _checked_ring if is_ring and name == "signal" else _checked
+    template.expand(t, Arguments((), given, (), {}), node)
