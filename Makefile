@@ -50,6 +50,7 @@ format: $(ENV) ## format the code and fix what lint can fix
 bench: $(VENV)/.bench ## measure compile times, calls and kernels; ARGS="softmax --threads 1" picks some kernels
 	$(if $(ARGS),,$(BIN)/python bench/compile.py)
 	$(if $(ARGS),,$(BIN)/python bench/launch.py)
+	$(if $(ARGS),,$(BIN)/python bench/tools.py)
 	$(if $(ARGS),,$(BIN)/python bench/pto.py)
 	$(if $(ARGS),,$(BIN)/python bench/natural.py)
 	$(BIN)/python bench/kernels.py $(ARGS)

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
+from functools import cache
 
 PREFIX = "TILEWRIGHT_"
 _CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG", "PERF")
 NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
-
-
-KNOWN = (
-    *_CHANGING,
-    *("BUILD_DIR", "CACHE_DIR", "CACHE_LIMIT", "DISPATCH", "DRIFT", "LOADER", "RUN_ONLY", "SHARED_CACHE_DIRS"),
-    *("TRANSPORT", "VERIFY_LEVEL"),
-)
-"""Every variable that is read, without what all of them begin with."""
 
 
 def verify_level() -> str:
@@ -26,19 +20,22 @@ def verify_level() -> str:
 
 def checked() -> bool:
     """Return whether native code checks what only the running program knows, from TILEWRIGHT_CHECKED: on unless off."""
-    return _choice("CHECKED", "on", ("on", "off", "1", "0")) in ("on", "1")
+    return _switch("CHECKED", "on")
 
 
 def debug() -> bool:
     """Return whether kernels run line by line, for a debugger to follow, from TILEWRIGHT_DEBUG: off unless on."""
-    return _choice("DEBUG", "off", ("on", "off", "1", "0")) in ("on", "1")
+    return _switch("DEBUG", "off")
 
 
 def perf() -> frozenset[str]:
     """Return who is told of code and calls, from TILEWRIGHT_PERF, as in `map,nvtx`: nobody unless it is set."""
     text = os.environ.get(PREFIX + "PERF")
-    if not text:
-        return frozenset()
+    return _listeners(text) if text else frozenset()
+
+
+@cache
+def _listeners(text: str) -> frozenset[str]:
     names = frozenset(text.replace(",", " ").lower().split()) - {"off", "0"}
     if unknown := names - {*PERF}:
         raise ValueError(f"{PREFIX}PERF takes {', '.join(PERF)}, got {min(unknown)!r}")
@@ -77,7 +74,7 @@ def drift() -> str:
 
 def autotune() -> bool:
     """Return whether kernels measure their configurations, from TILEWRIGHT_AUTOTUNE: on unless off."""
-    return _choice("AUTOTUNE", "on", ("on", "off", "1", "0")) in ("on", "1")
+    return _switch("AUTOTUNE", "on")
 
 
 def chooses_tiles() -> bool:
@@ -140,8 +137,9 @@ def shared_cache_dirs() -> tuple[str, ...]:
 
 def cache_limit() -> int:
     """Return how many bytes the cache may take, from TILEWRIGHT_CACHE_LIMIT, as in 500M: 2G unless it is set."""
-    text = os.environ.get(PREFIX + "CACHE_LIMIT", "").strip().upper() or "2G"
-    digits, shift = (text[:-1], _SHIFTS[text[-1]]) if text[-1] in _SHIFTS else (text, 0)
+    text = os.environ.get(PREFIX + "CACHE_LIMIT", "").strip() or "2G"
+    last = text[-1].upper()
+    digits, shift = (text[:-1], _SHIFTS[last]) if last in _SHIFTS else (text, 0)
     if not (digits.isascii() and digits.isdecimal()):
         raise ValueError(
             f"{PREFIX}CACHE_LIMIT must be a number of bytes, or one with K, M or G behind it, got {text!r}"
@@ -165,7 +163,7 @@ def c_compiler() -> str:
 
 def run_only() -> bool:
     """Return whether code may only come from the cache, from TILEWRIGHT_RUN_ONLY: off unless on."""
-    return _choice("RUN_ONLY", "off", ("on", "off", "1", "0")) in ("on", "1")
+    return _switch("RUN_ONLY", "off")
 
 
 def _processors() -> int:
@@ -175,5 +173,31 @@ def _processors() -> int:
 def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     value = os.environ.get(PREFIX + name, "").strip().lower() or default
     if value not in allowed:
-        raise ValueError(f"{PREFIX}{name} must be one of {', '.join(allowed)}, got {value!r}")
+        raise ValueError(f"{PREFIX}{name} must be one of {', '.join(allowed)}, got {os.environ[PREFIX + name]!r}")
     return value
+
+
+def _switch(name: str, default: str) -> bool:
+    return _choice(name, default, (*_ON, *_OFF)) in _ON
+
+
+_ON, _OFF = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
+
+
+KNOWN: Mapping[str, Callable[[], object]] = {
+    "CHECKED": checked, "NUM_THREADS": num_threads, "AUTOTUNE": autotune, "TILES": chooses_tiles,
+    "SMALL_WORK": keeps_small_work, "CUDA_SCHEDULE": cuda_schedule, "DEBUG": debug, "PERF": perf,
+    "BUILD_DIR": build_dir, "CACHE_DIR": cache_dir, "CACHE_LIMIT": cache_limit, "DISPATCH": native_dispatch,
+    "DRIFT": drift, "LOADER": own_loader, "RUN_ONLY": run_only, "SHARED_CACHE_DIRS": shared_cache_dirs,
+    "TRANSPORT": transport, "VERIFY_LEVEL": verify_level,
+}  # fmt: skip
+"""Every variable that is read, without what all of them begin with, and what reads it."""
+
+
+def objection(name: str) -> str:
+    """Return what is wrong with the value of a variable, nothing where that can be read."""
+    try:
+        KNOWN[name]()
+    except ValueError as error:
+        return str(error)
+    return ""

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tilewright.forks import Lock, undivided
 
 if TYPE_CHECKING:
+    from tilewright.call.files import UnchangedFile
+    from tilewright.call.guards import Guards
     from tilewright.call.targets import Learned
     from tilewright.call.warm import Warm
     from tilewright.keep.reads import ReadSet
@@ -22,6 +25,14 @@ SOON, LATE = 3, 100
 
 LONGEST = 64
 """Up to how many calls that no dispatcher takes go by between two looks at one: each look may cost what a call does."""
+
+
+def hurry() -> None:
+    """Let calls from now on be learned soon: whoever measures some wants them as they will be."""
+    with suppress(ImportError):  # where nothing can be compiled
+        from tilewright.native.target import llvm
+
+        llvm()
 
 
 class Backoff:
@@ -34,7 +45,10 @@ class Backoff:
         self._warm: Warm | None = None
 
     def look(
-        self, warm: Callable[[], Warm], learned: Callable[[], Learned | None], reads: ReadSet | None = None
+        self,
+        warm: Callable[[], Warm],
+        learned: Callable[[], Learned | None],
+        reads: ReadSet | UnchangedFile | None = None,
     ) -> None:
         """Let calls like one that went well be learned, where that is worth it and nobody else is at it.
 
@@ -43,8 +57,8 @@ class Backoff:
         program is not one that a dispatcher calls.
         """
         self._calls += 1
-        self._wait = self._wait or (SOON if sys.modules.get("llvmlite") is not None else LATE)
-        if self._is_over or self._calls < self._wait or not _lock.acquire(blocking=False):
+        wait = self._wait or (SOON if sys.modules.get("llvmlite") is not None else LATE)
+        if self._is_over or self._calls < wait or not _lock.acquire(blocking=False):
             return
         is_new = False
         try:
@@ -54,7 +68,7 @@ class Backoff:
             self._is_over = True
         finally:
             _lock.release()
-        self._calls, self._wait = 0, 1 if is_new else min(2 * self._wait, LONGEST)
+        self._calls, self._wait = 0, 1 if is_new else min(2 * wait, LONGEST)
 
     def forget(self) -> None:
         """Let all calls be counted again, and none be taken; what another thread learns meanwhile is waited for."""
@@ -63,16 +77,30 @@ class Backoff:
                 self._warm.leave()
             self._warm, self._calls, self._wait = None, 0, 0
 
-    def _learn(self, warm: Callable[[], Warm], learned: Callable[[], Learned | None], reads: ReadSet | None) -> bool:
+    def _learn(
+        self,
+        warm: Callable[[], Warm],
+        learned: Callable[[], Learned | None],
+        reads: ReadSet | UnchangedFile | None,
+    ) -> bool:
         """Return whether calls like one go without Python from now on, and have not before."""
-        from tilewright.call.guards import Guards
         from tilewright.call.warm import is_native
 
         if not is_native():
             raise ImportError
         self._warm = self._warm or warm()
         call = learned()
-        return call is not None and self._warm.learn(call, Guards if reads is None else partial(Guards.of, reads))
+        return call is not None and self._warm.learn(call, _guards(reads))
+
+
+def _guards(reads: ReadSet | UnchangedFile | None) -> Callable[[], Guards | None]:
+    """Return what makes the guards of something that was read."""
+    from tilewright.call.guards import Guards
+    from tilewright.keep.reads import ReadSet
+
+    if reads is None:
+        return Guards
+    return partial(Guards.of, reads) if isinstance(reads, ReadSet) else reads.guards
 
 
 _lock = Lock()

@@ -1,29 +1,28 @@
 """Timelines: calls as a file that Perfetto and Chrome open, chunks on their threads and kernels on streams.
 
-A file is a list of events that is whole whenever it was written: more are written over its end. That takes as long as
-many calls do, so what was left of those that follow each other is written together: after a pause, or when the process
-ends.
+To write a file takes as long as many calls do, so what was left of those that follow each other is written together:
+after a pause, or when the process ends. A forked child writes to its parent's file, under a number of its own.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tilewright.forks import Lock
+from tilewright.call.event_files import EventFile
+from tilewright.forks import Lock, after_fork
 from tilewright.named_tuples import NamedTuple
-from tilewright.native.traced_regions import CALL, PAUSE, Recorder, Ring
+from tilewright.native.traced_regions import CALL, PAUSE, Recorder, Ring, told
 
 if TYPE_CHECKING:
     from tilewright.backends.host import HostProgram
     from tilewright.backends.interface import Timeline
 
-END = "\n]\n"
 UNKNOWN = '"?"'
 
 
@@ -42,12 +41,16 @@ class Trace:
     def __init__(self, path: str) -> None:
         self.path = path
         self.ring = Ring()
-        self.waiting: list[Called | tuple[Any, int]] = []
+        self.waiting: list[Called | Any] = []
         """Calls, and what was taken from the ring."""
+        self.lost = 0
+        """How many calls and chunks were lost that no call on the timeline tells of yet."""
         self.threads: dict[int | str, int] = {}
         """The number of each thread, and of each stream by its name."""
         self.devices: dict[int, Timeline] = {}
         """What devices note of launches."""
+        self.last = 0
+        """When the last call ended that is known of, in nanoseconds of the monotonic clock."""
         self.lock = Lock()
         self.pid = os.getpid()
         self._recorders: dict[int, Recorder] = {}
@@ -55,11 +58,20 @@ class Trace:
         """What the code that lies at an address is called, in JSON."""
         self._programs: dict[HostProgram, None] = {}
         """The programs that it lies in, which stay."""
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            first = _json({"name": "process_name", "ph": "M", "pid": self.pid, "args": {"name": "tilewright"}})
-            file.write(f"[\n{first}{END}")
+        self._file = EventFile(path, _introduction())
+        self._greeting = ""
+        """What a forked child says of itself before anything else."""
         atexit.register(self.flush)
+
+    def follow_fork(self) -> None:
+        """Be the timeline of a forked child: what its parent did is written by that one."""
+        self.waiting, self.threads, self.devices, self.lost = [], {}, {}, 0
+        self.ring.taken()
+        self.pid, self._greeting = os.getpid(), f",\n{_introduction()}"
+        if "multiprocessing.util" in sys.modules:  # whose children end without what Python does at exit
+            from multiprocessing.util import Finalize, register_after_fork
+
+            register_after_fork(self, lambda trace: Finalize(None, trace.flush, exitpriority=0))
 
     def recorder(self, native: HostProgram, parallel: int) -> Recorder:
         """Return what records the calls of a program whose chunks some code runs."""
@@ -77,7 +89,8 @@ class Trace:
     @contextmanager
     def call(self) -> Generator[None]:
         """Take what is called inside, and write what is waiting where that came after a pause."""
-        is_paused = time.monotonic_ns() - self.ring.last > PAUSE
+        self._take()
+        is_paused = time.monotonic_ns() - self.last > PAUSE
         try:
             yield
         finally:
@@ -89,7 +102,7 @@ class Trace:
         """Take note of a call that Python made."""
         with self.lock:
             self.waiting.append(Called(name, begin, end, thread))
-            self.ring.last = end
+            self.last = max(end, self.last)
 
     def read(self, device: Timeline) -> None:
         """Be the one who reads what a device notes from now on; whoever was it before writes what there is."""
@@ -105,36 +118,37 @@ class Trace:
         """Make room in the ring."""
         with self.lock:
             rows, lost = self.ring.taken()
+            self.lost += lost
             if len(rows):
-                self.waiting.append((rows, lost))
+                self.waiting.append(rows)
+                self.last = max(int(told(rows[-1:])[3][0]), self.last)
 
     def flush(self) -> None:
         """Write what is waiting."""
         self._take()
         with self.lock:
             waiting, self.waiting = self.waiting, []
-            is_gone = not os.path.exists(self.path)
-            if not waiting or is_gone or os.getpid() != self.pid:  # a child of a fork leaves it to its parent
+            if not waiting:
                 return
             text = "".join(f",\n{event}" for each in waiting for event in self._events(each))
             text += "".join(f",\n{event}" for device in self.devices.values() for event in self._launches(device))
-            with open(self.path, "r+b") as file:
-                file.seek(-len(END), os.SEEK_END)
-                file.write(f"{text}{END}".encode())
+            greeting, self._greeting = self._greeting, ""
+            self._file.append(greeting + text)
 
-    def _events(self, what: Called | tuple[Any, int]) -> Iterator[str]:
+    def _events(self, what: Called | Any) -> Iterator[str]:
         if isinstance(what, Called):
             yield from self._thread(what.thread)
             yield self._span(_json(what.name), what.begin, what.end, what.thread, "call", "dropped", 0)
             return
-        rows, lost = what
-        for thread in rows[rows[:, 1] == CALL, 4].tolist():  # whose numbers come before those of their helpers
+        code, chunks, begins, ends, threads = told(what)
+        for thread in threads[chunks == CALL].tolist():  # whose numbers come before those of their helpers
             yield from self._thread(thread)
-        for code, chunk, begin, end, thread in rows.tolist():
+        columns = (each.tolist() for each in (code, chunks, begins, ends, threads))
+        for code, chunk, begin, end, thread in zip(*columns, strict=True):
             yield from self._thread(thread)
             if chunk == CALL:
-                yield self._span(self._names.get(code, UNKNOWN), begin, end, thread, "call", "dropped", lost)
-                lost = 0
+                yield self._span(self._names.get(code, UNKNOWN), begin, end, thread, "call", "dropped", self.lost)
+                self.lost = 0
             else:
                 yield self._span(self._names.get(code, UNKNOWN), begin, end, thread, "task", "chunk", chunk)
 
@@ -156,6 +170,11 @@ class Trace:
             yield _json({"name": "thread_name", "ph": "M", "pid": self.pid, "tid": number, "args": {"name": name}})
 
 
+def _introduction() -> str:
+    """Return the event that says what this process is called."""
+    return _json({"name": "process_name", "ph": "M", "pid": os.getpid(), "args": {"name": "tilewright"}})
+
+
 _READERS: dict[int, Trace] = {}
 """Which timeline shows what a device notes."""
 
@@ -166,7 +185,21 @@ def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-@cache
+_TRACES: dict[str, Trace] = {}
+"""The timelines of this process, by their files."""
+
+
 def trace_to(path: str) -> Trace:
-    """Return the timeline of a file, begun with the first call that is written to it."""
-    return Trace(path)
+    """Return the timeline of a file, begun with the first call that is written to it; TraceError for what is none."""
+    if path not in _TRACES:
+        _TRACES[path] = Trace(path)
+    return _TRACES[path]
+
+
+def _follow_fork() -> None:
+    _READERS.clear()
+    for trace in _TRACES.values():
+        trace.follow_fork()
+
+
+after_fork(_follow_fork)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
 from tilewright.errors import DroppedWriteWarning, InternalError, TilewrightError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+STEPPER = "__tilewright__"
+"""What the lines of a kernel that is stepped through call, by which their frames are known."""
 
 
 def brief(function: Callable[P, R]) -> Callable[P, R]:
@@ -22,6 +26,32 @@ def brief(function: Callable[P, R]) -> Callable[P, R]:
         except InternalError:
             raise
         except (TilewrightError, DroppedWriteWarning) as error:
-            raise error.with_traceback(None) from error.__cause__
+            raise error.with_traceback(_stepped(error.__traceback__)) from error.__cause__
+        except Exception as error:
+            if seen := _stepped(error.__traceback__):
+                raise error.with_traceback(seen)  # noqa: B904 - the same one
+            raise
 
     return call
+
+
+def is_ours(frame: FrameType | None) -> bool:
+    """Return whether a frame is of this package, or of what it calls: the next one around it that is known decides."""
+    while frame is not None and STEPPER not in frame.f_code.co_varnames:
+        if str(frame.f_globals.get("__name__", "")).startswith("tilewright."):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _stepped(inner: TracebackType | None) -> TracebackType | None:
+    """Return its author's frames of an error in a kernel that is stepped through, None of any other."""
+    rows: list[TracebackType] = []
+    while inner is not None:
+        rows.append(inner)
+        inner = inner.tb_next
+    if not any(STEPPER in row.tb_frame.f_code.co_varnames for row in rows):
+        return None
+    for row in reversed([row for row in rows if not is_ours(row.tb_frame)]):
+        inner = TracebackType(inner, row.tb_frame, row.tb_lasti, row.tb_lineno)
+    return inner

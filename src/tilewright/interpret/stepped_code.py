@@ -28,10 +28,10 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.frontend.steps import Site, Step
+from tilewright.frontend.tracebacks import STEPPER
 from tilewright.records import mutable, record
 from tilewright.source import Span
 
-STEPPER = "__tilewright__"
 _TURN = "__turn__"
 
 

@@ -159,6 +159,7 @@ class JITFunction(Followed, Referred):
         self._check_entry()
         return self._session.specialized(args, kwargs)
 
+    @brief
     def debug(
         self,
         *args: Any,

@@ -105,10 +105,10 @@ def load(data: bytes, symbols: Mapping[str, int] | None = None) -> Loaded:
             name = relocation.symbol.name
             raise ArtifactError(f"cannot load: relocation type {relocation.kind} of `{name}` is not supported")
     loaded = _loaded(found, rules, machine, symbols or {})
-    if settings.perf():
+    if wanted := settings.perf():
         from tilewright.native.profilers import announce  # which only profiled processes need
 
-        announce(found, loaded.addresses)
+        announce(found, loaded.addresses, wanted)
     return loaded
 
 

@@ -14,13 +14,17 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tilewright import settings
 from tilewright.forks import Lock
 from tilewright.named_tuples import NamedTuple
 from tilewright.native.elf import Object
-from tilewright.native.line_tables import Row, rows
+
+if TYPE_CHECKING:  # which only a jitdump needs
+    from tilewright.native.line_tables import Row
 
 FUNCTION = 2
 _MAGIC, _VERSION, _HEADER = 0x4A695444, 1, 40
@@ -43,26 +47,29 @@ class Place(NamedTuple):
     """Where it begins in its object's code."""
 
 
-def announce(found: Object, addresses: Mapping[str, int]) -> None:
-    """Tell the profilers that settings name which functions of an object lie where."""
-    wanted = settings.perf()
-    places = [
-        Place(shown(symbol.name), addresses[symbol.name], symbol.size, symbol.value)
-        for symbol in found.symbols
-        if symbol.kind == FUNCTION and symbol.name in addresses and symbol.size
-    ]
+def announce(found: Object, addresses: Mapping[str, int], wanted: Container[str]) -> None:
+    """Tell the profilers that are wanted which functions of an object lie where."""
+    functions = [each for each in found.symbols if each.kind == FUNCTION and each.size and each.name in addresses]
     with _lock:
         if "map" in wanted:
-            _add_to_map(places)
+            lines = [f"{addresses[each.name]:x} {each.size:x} {shown(each.name)}\n" for each in functions]
+            os.write(_map(), "".join(lines).encode())
         if "jitdump" in wanted:
-            _add_to_dump(found, places)
+            _dump(found, [Place(shown(f.name), addresses[f.name], f.size, f.value) for f in functions])
+
+
+def begin() -> None:
+    """Make the files that settings ask for, which takes several times as long as to write a kernel into them."""
+    if "map" in settings.perf():
+        with _lock:
+            _map()
 
 
 def shown(symbol: str) -> str:
     """Return a function's name as profilers show it: the kernel's, and which part of its code it is."""
     part, _, kernel = symbol.partition("_")
-    is_part = part.removeprefix("task" if part.startswith("task") else "fn").isdecimal() and not part.isdecimal()
-    return f"tilewright.{kernel}.{part}" if is_part and kernel else f"tilewright.{symbol}"
+    is_part = kernel and part.startswith(("task", "fn")) and part.removeprefix("task").removeprefix("fn").isdecimal()
+    return f"tilewright.{kernel}.{part}" if is_part else f"tilewright.{symbol}"
 
 
 def map_path() -> str:
@@ -75,20 +82,30 @@ def dump_path() -> str:
     return os.path.join(os.environ.get("JITDUMPDIR", "") or os.getcwd(), f"jit-{os.getpid()}.dump")
 
 
-def _add_to_map(places: list[Place]) -> None:
-    text = "".join(f"{place.address:x} {place.size:x} {place.name}\n" for place in places)
-    os.write(_map(), text.encode())
-
-
 def _map() -> int:
     """Return this process's perf map, open: a new one where somebody has removed it."""
-    file = _maps.get(os.getpid())
+    process = os.getpid()
+    file = _maps.get(process)
     if file is None or not os.fstat(file).st_nlink:
-        file = _maps[os.getpid()] = os.open(map_path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        file = _maps[process] = os.open(map_path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     return file
 
 
+def _dump(found: Object, places: list[Place]) -> None:
+    """Write functions to the jitdump; where that cannot be written, a RuntimeWarning says so, and programs run on."""
+    try:
+        _add_to_dump(found, places)
+    except OSError as error:
+        text = f"no jitdump is written in {os.path.dirname(dump_path())}: {error.strerror}\n    help: {_FOLDER}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+_FOLDER = "let JITDUMPDIR name a folder of your own"
+
+
 def _add_to_dump(found: Object, places: list[Place]) -> None:
+    from tilewright.native.line_tables import rows
+
     file, _ = _dumps.get(os.getpid()) or _dumps.setdefault(os.getpid(), _begun(found.machine))
     lines = rows(found.data)
     for place in places:

@@ -52,6 +52,10 @@ def begin() -> None:
 
 def _prepare() -> None:
     with undivided(), suppress(Exception):  # whoever needs it meets the same error, where somebody looks
+        if settings.perf():
+            from tilewright.native import profilers  # which only profiled processes need
+
+            profilers.begin()
         host()
         made(SERIAL + (TEAM if "torch" in sys.modules else POOL))
         made(LOOK)

@@ -1,8 +1,9 @@
 """Traced regions: calls and chunks that run as always, and leave behind when each ran on which thread.
 
-`@traced` has the signature of `@parallel`, which it calls: a program that is to be traced gets it in that one's place,
-and pays two looks at the clock and six words a chunk. `@entered` calls a program's entry and notes the call the same
-way. What they leave goes to a ring in memory that Python reads when it comes by; no other program knows of it.
+`@traced` has the signature of `@parallel`, which it calls: a program that is to be traced gets it in that one's place.
+It takes a row of a ring for each chunk at once, and a chunk pays two looks at the counter and five words. On one
+thread, where `@alone` stands in, a chunk begins when the one before it ends, and pays one look. `@entered` calls a
+program's entry and notes the call the same way. Python reads the ring when it comes by; no other program knows of it.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.native.assemble import assemble
+from tilewright.native.counters import counter, reading
 from tilewright.native.loader import Loaded, load
-from tilewright.native.threads import emitted
+from tilewright.native.target import own_baseline
+from tilewright.native.threads import parallel_address
 
 CAPACITY = 1 << 16
 """How many calls and chunks a ring holds; where more come before anybody reads it, the oldest are lost."""
 PAUSE = 500_000_000
-"""Nanoseconds between two calls in which whoever looks at a timeline is taken to do so."""
+"""Nanoseconds between two looks of Python at a ring while calls are made."""
 CALL = -1
 """Stands for the number of a chunk in what is left of a call."""
 
@@ -32,102 +36,148 @@ class _Head(IntEnum):
     """How many rows were ever begun."""
     TAKEN = 2
     """How many were read."""
-    LAST = 3
-    """When the last call ended, in nanoseconds of the monotonic clock."""
+    LOOKED = 3
+    """When Python was here, in ticks of the counter."""
+    PATIENCE = 4
+    """How many ticks later it wants to be asked again."""
 
 
-WIDTH = 6
-"""The words of a row: its number, written last and counted from 1, code, chunk, begin, end, thread."""
+WIDTH = 5
+"""The words of a row: its number, counted from 1, and above it that of the chunk, which are written last; code, begin,
+end, thread."""
+NUMBERS = 1 << 32
+"""Numbers of rows begin anew here."""
 
-TEXT = f"""
+
+def _noted(code: str, chunk: str, begin: str, end: str, thread: str) -> str:
+    """Return what fills a row, as LLVM IR; `%slot` is its number, and the ring's words are known."""
+    words = (f"ptr {code}", f"i64 {begin}", f"i64 {end}", f"i64 {thread}")
+    stores = "".join(
+        f"""
+  %row.{at} = getelementptr i64, ptr %row, i64 {at}
+  store {word}, ptr %row.{at}"""
+        for at, word in enumerate(words, start=1)
+    )
+    return f"""%place = and i64 %slot, {CAPACITY - 1}
+  %word = mul i64 %place, {WIDTH}
+  %row = getelementptr i64, ptr %rows, i64 %word{stores}
+  %next.slot = add i64 %slot, 1
+  %number = and i64 %next.slot, {NUMBERS - 1}
+  %above = shl i64 {chunk}, 32
+  %both = or i64 %above, %number
+  store atomic i64 %both, ptr %row release, align 8"""
+
+
+_RING = f"""%ring = load ptr, ptr @ring
+  %rows = load ptr, ptr %ring
+  %count.at = getelementptr i64, ptr %ring, i64 {_Head.COUNT}"""
+
+_IS_LATE = f"""%count = load atomic i64, ptr %count.at monotonic, align 8
+  %since = sub i64 %count, %slot
+  %late = icmp ugt i64 %since, {CAPACITY}"""
+"""Whether the row of a chunk belongs to another one by now."""
+
+
+def _text() -> str:
+    how = reading()
+    return f"""
+{how.declared}
 @ring = dso_local global ptr null, align 8
 declare void @parallel(ptr, ptr, i64, ptr)
-declare i32 @clock_gettime(i32, ptr)
 declare i64 @pthread_self()
 
-define internal i64 @now() nounwind {{
-entry:
-  %time = alloca [2 x i64]
-  %ignored = call i32 @clock_gettime(i32 1, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.at
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest
-  ret i64 %now
-}}
-
-define internal void @note(ptr %code, i64 %chunk, i64 %begin, i64 %end) nounwind {{
-entry:
-  %ring = load ptr, ptr @ring
-  %rows = load ptr, ptr %ring
-  %count = getelementptr i64, ptr %ring, i64 {_Head.COUNT}
-  %slot = atomicrmw add ptr %count, i64 1 monotonic
-  %place = and i64 %slot, {CAPACITY - 1}
-  %word = mul i64 %place, {WIDTH}
-  %row = getelementptr i64, ptr %rows, i64 %word
-  %at.1 = getelementptr i64, ptr %row, i64 1
-  store ptr %code, ptr %at.1
-  %at.2 = getelementptr i64, ptr %row, i64 2
-  store i64 %chunk, ptr %at.2
-  %at.3 = getelementptr i64, ptr %row, i64 3
-  store i64 %begin, ptr %at.3
-  %at.4 = getelementptr i64, ptr %row, i64 4
-  store i64 %end, ptr %at.4
-  %at.5 = getelementptr i64, ptr %row, i64 5
-  %self = call i64 @pthread_self()
-  store i64 %self, ptr %at.5
-  %number = add i64 %slot, 1
-  store atomic i64 %number, ptr %row release, align 8
-  ret void
-}}
-
+; region: fn, data, the row of its first chunk
 define internal void @chunk(ptr %region, i64 %chunk) nounwind {{
 entry:
   %fn = load ptr, ptr %region
   %data.at = getelementptr i64, ptr %region, i64 1
   %data = load ptr, ptr %data.at
-  %begin = call i64 @now()
+  %begin = {how.ticks}
   call void %fn(ptr %data, i64 %chunk)
-  %end = call i64 @now()
-  call void @note(ptr %fn, i64 %chunk, i64 %begin, i64 %end)
+  %end = {how.ticks}
+  {_RING}
+  %first.at = getelementptr i64, ptr %region, i64 2
+  %first = load i64, ptr %first.at
+  %slot = add i64 %first, %chunk
+  {_IS_LATE}
+  br i1 %late, label %done, label %note
+note:
+  %self = call i64 @pthread_self()
+  {_noted("%fn", "%chunk", "%begin", "%end", "%self")}
+  br label %done
+done:
   ret void
 }}
 
 define void @traced(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
 entry:
-  %region = alloca [2 x i64]
+  {_RING}
+  %region = alloca [3 x i64]
   store ptr %fn, ptr %region
   %data.at = getelementptr i64, ptr %region, i64 1
   store ptr %data, ptr %data.at
+  %first = atomicrmw add ptr %count.at, i64 %chunks monotonic
+  %first.at = getelementptr i64, ptr %region, i64 2
+  store i64 %first, ptr %first.at
   call void @parallel(ptr @chunk, ptr %region, i64 %chunks, ptr %context)
+  ret void
+}}
+
+define void @alone(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
+entry:
+  %some = icmp sgt i64 %chunks, 0
+  br i1 %some, label %begin, label %done
+begin:
+  {_RING}
+  %first = atomicrmw add ptr %count.at, i64 %chunks monotonic
+  %self = call i64 @pthread_self()
+  %start = {how.ticks}
+  br label %loop
+loop:
+  %chunk = phi i64 [ 0, %begin ], [ %next, %step ]
+  %before = phi i64 [ %start, %begin ], [ %end, %step ]
+  call void %fn(ptr %data, i64 %chunk)
+  %end = {how.ticks}
+  %slot = add i64 %first, %chunk
+  {_IS_LATE}
+  br i1 %late, label %step, label %note
+note:
+  {_noted("%fn", "%chunk", "%before", "%end", "%self")}
+  br label %step
+step:
+  %next = add i64 %chunk, 1
+  %more = icmp slt i64 %next, %chunks
+  br i1 %more, label %loop, label %done
+done:
   ret void
 }}
 
 define void @entered(ptr %launch, ptr %context, ptr %program) nounwind {{
 entry:
-  %begin = call i64 @now()
+  %begin = {how.ticks}
   call void %program(ptr %launch, ptr %context)
-  %end = call i64 @now()
-  call void @note(ptr %program, i64 {CALL}, i64 %begin, i64 %end)
-  %ring = load ptr, ptr @ring
-  %last = getelementptr i64, ptr %ring, i64 {_Head.LAST}
-  store i64 %end, ptr %last
+  {how.settled}
+  %end = {how.ticks}
+  {_RING}
+  %slot = atomicrmw add ptr %count.at, i64 1 monotonic
+  %self = call i64 @pthread_self()
+  {_noted("%program", str(CALL), "%begin", "%end", "%self")}
   ret void
 }}
 
 define i64 @ready() nounwind {{
 entry:
-  %ring = load ptr, ptr @ring
-  %count.at = getelementptr i64, ptr %ring, i64 {_Head.COUNT}
+  {_RING}
   %count = load i64, ptr %count.at
   %taken.at = getelementptr i64, ptr %ring, i64 {_Head.TAKEN}
   %taken = load i64, ptr %taken.at
-  %last.at = getelementptr i64, ptr %ring, i64 {_Head.LAST}
-  %last = load i64, ptr %last.at
-  %now = call i64 @now()
-  %since = sub i64 %now, %last
-  %soon = icmp slt i64 %since, {PAUSE}
+  %looked.at = getelementptr i64, ptr %ring, i64 {_Head.LOOKED}
+  %looked = load i64, ptr %looked.at
+  %patience.at = getelementptr i64, ptr %ring, i64 {_Head.PATIENCE}
+  %patience = load i64, ptr %patience.at
+  %now = {how.ticks}
+  %since = sub i64 %now, %looked
+  %soon = icmp ult i64 %since, %patience
   %waiting = sub i64 %count, %taken
   %room = icmp slt i64 %waiting, {CAPACITY // 2}
   %both = and i1 %soon, %room
@@ -142,32 +192,54 @@ class Ring:
 
     def __init__(self) -> None:
         self._rows: Any = np.zeros((CAPACITY, WIDTH), np.int64)
-        self._head: Any = (ctypes.c_int64 * len(_Head))(self._rows.ctypes.data, 0, 0, 0)
+        self._head: Any = (ctypes.c_int64 * len(_Head))(self._rows.ctypes.data, *[0] * (len(_Head) - 1))
+        self._late: Any = np.empty(0, np.int64)
+        """The rows, by number, that were begun and not whole when they would have been read."""
         self.address = ctypes.addressof(self._head)
-
-    @property
-    def last(self) -> int:
-        """When the last call ended, in nanoseconds of the monotonic clock."""
-        return self._head[_Head.LAST]
-
-    @last.setter
-    def last(self, time: int) -> None:
-        self._head[_Head.LAST] = max(time, self._head[_Head.LAST])
+        self._counter = counter()
 
     def taken(self) -> tuple[Any, int]:
-        """Return what was left since the last time, rows of (code, chunk, begin, end, thread), and how many are lost.
+        """Return what was left since the last time, for `told` to read, and how many rows are lost.
 
-        Times are nanoseconds of the monotonic clock. What is being written at this moment is left for the next time.
+        What is being written at this moment is left for the next time.
         """
         count: int = self._head[_Head.COUNT]
         taken: int = self._head[_Head.TAKEN]
-        first = max(taken, count - CAPACITY)
-        numbers = np.arange(first, count)
-        rows = self._rows[numbers % CAPACITY]
-        whole = rows[:, 0] == numbers + 1
-        until = len(rows) if whole.all() else int(whole.argmin())
-        self._head[_Head.TAKEN] = first + until
-        return rows[:until, 1:], first - taken
+        oldest = count - CAPACITY
+        first = max(taken, oldest)
+        late = self._late[self._late >= oldest]
+        lost = first - taken + len(self._late) - len(late)
+        rows, numbers = self._between(first, count), np.arange(first, count)
+        if len(late):
+            joined: Any = np.concatenate
+            rows, numbers = joined([self._rows[late % CAPACITY], rows]), joined([late, numbers])
+        whole = rows.view(np.uint32)[:, 0] == (numbers + 1).astype(np.uint32)
+        is_whole = bool(whole.all())
+        self._late, self._head[_Head.TAKEN] = late[:0] if is_whole else numbers[~whole], count
+        self._look()
+        return rows if is_whole else rows[whole], lost
+
+    def _between(self, first: int, count: int) -> Any:
+        """Return a copy of the rows of so many numbers, the newest that there are."""
+        begin, end = first % CAPACITY, count % CAPACITY
+        if first == count or begin < end:
+            return self._rows[begin:end].copy()
+        return np.concatenate([self._rows[begin:], self._rows[:end]])
+
+    def _look(self) -> None:
+        """Have calls go on without Python for a while."""
+        self._head[_Head.LOOKED] = self._counter.compare()
+        self._head[_Head.PATIENCE] = self._counter.ticks_in(PAUSE)
+
+
+def told(rows: Any) -> Any:
+    """Return what was taken from a ring as columns: code, chunk, begin, end and thread.
+
+    Times are nanoseconds of the monotonic clock.
+    """
+    code, begin, end, thread = rows[:, 1:].T
+    nanoseconds = counter().nanoseconds
+    return code, rows.view(np.int32)[:, 1], nanoseconds(begin), nanoseconds(end), thread
 
 
 class Recorder:
@@ -176,7 +248,8 @@ class Recorder:
     def __init__(self, ring: Ring, parallel: int) -> None:
         self.loaded: Loaded = load(_object(), {"parallel": parallel}).pin()
         ctypes.c_int64.from_address(self.loaded.address("ring")).value = ring.address
-        self.address, self.entered, self.ready = map(self.loaded.address, ("traced", "entered", "ready"))
+        chunks = "alone" if parallel == parallel_address(1) else "traced"
+        self.address, self.entered, self.ready = map(self.loaded.address, (chunks, "entered", "ready"))
         """Where a program finds it, what calls an entry, and what tells whether that may go on without Python."""
         self.enter = self.loaded.function("entered", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._ring = ring
@@ -184,4 +257,5 @@ class Recorder:
 
 @cache
 def _object() -> bytes:
-    return emitted(TEXT)
+    """Return its object code, made to be fast: it is a part of every chunk."""
+    return assemble(_text(), own_baseline()).object

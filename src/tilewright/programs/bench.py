@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call.backoff import hurry
 from tilewright.call.binding import bind
 from tilewright.call.launch import prepared
 from tilewright.programs.benchmark_stats import BenchmarkStats
 from tilewright.programs.metadata import entry_of
 from tilewright.programs.program import CompiledProgram
-from tilewright.programs.timings import Timings, timed, wall
+from tilewright.programs.timings import Timings, timed, wall, within
 
 if TYPE_CHECKING:
     from tilewright.programs.config import RunConfig
@@ -37,12 +38,13 @@ def benchmark(
         raise ValueError(f"benchmark needs one round or more and no negative warmup, got {rounds} and {warmup}")
     if config is not None and (platform is not None or device_id is not None):
         raise ValueError("benchmark takes a config, or a platform and a device_id, which a config has")
+    hurry()
     host = _microseconds(timed(lambda: compiled(*args), rounds, wall, warmup=warmup))
     device: Sequence[float] = (0.0,) * rounds
     if isinstance(compiled, CompiledProgram) and compiled.native is not None:
         alone = prepared(compiled.native, bind(entry_of(compiled.declared), compiled.directions(), args))
         elapsed = compiled.native.code.backend.elapsed
-        device = _microseconds(timed(alone, rounds, elapsed, warmup=warmup))
+        device = within(_microseconds(timed(alone, rounds, elapsed, warmup=warmup)), host)
     return BenchmarkStats(host, Timings(device), _name(compiled), warmup)
 
 

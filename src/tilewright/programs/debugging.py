@@ -104,8 +104,11 @@ def in_steps(source: Program) -> SteppedProgram:
 
 @contextmanager
 def _breakpoints() -> Generator[None]:
-    """Have `breakpoint()` open a pdb that steps over this package's own lines, unless somebody has another debugger."""
-    if sys.breakpointhook is not sys.__breakpointhook__:
+    """Have `breakpoint()` open a pdb that steps over this package's own lines, unless somebody has another debugger.
+
+    What PYTHONBREAKPOINT names looks at the frame that calls it, so nothing stands between.
+    """
+    if sys.breakpointhook is not sys.__breakpointhook__ or os.environ.get("PYTHONBREAKPOINT", "").strip():
         yield
         return
     sys.breakpointhook = _open
@@ -115,9 +118,7 @@ def _breakpoints() -> Generator[None]:
         sys.breakpointhook = sys.__breakpointhook__
 
 
-def _open(*args: Any, **named: Any) -> Any:
-    if os.environ.get("PYTHONBREAKPOINT", "").strip():
-        return sys.__breakpointhook__(*args, **named)
+def _open() -> None:
     from tilewright.programs.kernel_pdb import KernelPdb
 
-    return KernelPdb().set_trace(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+    KernelPdb().set_trace(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]

@@ -52,7 +52,7 @@ class Explained(Explored):
         bound = self.entry.bound(args, named)
         lowered = walked(self.source).stages[-1].after
         work = _counted(lowered, self.entry.name, bound, self.ranks)
-        seconds, call_seconds = self._measured(bound, args, named)
+        seconds, call_seconds, spread = self._measured(bound, args, named)
         anatomy, reach = self.anatomy(lowered), self.reach
         notes = [*anatomy.notes, *(() if reach.spans_nests else _loops(lowered, reach))]
         needed = min(_argument_bytes(bound, self.entry.directions), work.loaded + work.stored or float("inf"))
@@ -69,6 +69,7 @@ class Explained(Explored):
             tuple(_done(lowered, anatomy, reach)),
             tuple(_lines(notes, lowered)),
             advised(lowered, work, limits, seconds, call_seconds, notes, reach),
+            spread,
         )
 
     def speed(self, *args: Any, **named: Any) -> Speed:
@@ -94,27 +95,31 @@ class Explained(Explored):
             roof,
         )
 
-    def _measured(self, bound: Bound, args: Sequence[Any], named: Any) -> tuple[float, float]:
-        """Return how long the program takes by itself, and called from Python."""
+    def _measured(self, bound: Bound, args: Sequence[Any], named: Any) -> tuple[float, float, float]:
+        """Return how long the program takes by itself, and called from Python, and how far runs differ."""
+        from tilewright.call.backoff import hurry
         from tilewright.call.launch import prepared
-        from tilewright.programs.timings import timed, wall
+        from tilewright.programs.timings import Timings, timed, wall, within
 
-        called = timed(lambda: self.entry(*args, **named), ROUNDS, wall, longest=LONGEST)
+        hurry()
+        program: Any = self
+        called = timed(lambda: program(*args, **named), ROUNDS, wall, longest=LONGEST)
         native: Any = getattr(self, "native", None)
         if native is None:
-            return min(called), min(called)
+            return min(called), min(called), Timings(called).spread
         elapsed = native.code.backend.elapsed
-        alone = timed(prepared(native, bound), ROUNDS, elapsed, longest=LONGEST)
-        return min(alone), min(called)
+        alone = within(timed(prepared(native, bound), ROUNDS, elapsed, longest=LONGEST), called)
+        return min(alone), min(called), Timings(alone).spread
 
     def _limits(self, work: Work, needed: float, seconds: float) -> tuple[Limit, ...]:
         """Return what of the machine's a call used, where that is known."""
         from tilewright.call.thread_limit import thread_count
-        from tilewright.programs.explanation import Limit
+        from tilewright.programs.explanation import BUSY, Limit
 
         used = {"B/s": needed / seconds, "FLOP/s": work.flops / seconds}
+        faster = {"B/s": "out of caches", "FLOP/s": "by matrix units" if work.product else BUSY}
         peaks = self.backend.peaks(thread_count(), work.product)
-        return tuple(Limit(peak.name, peak.unit, used[peak.unit], peak.most) for peak in peaks)
+        return tuple(Limit(peak.name, peak.unit, used[peak.unit], peak.most, faster[peak.unit]) for peak in peaks)
 
 
 def _done(lowered: Program, anatomy: Anatomy, reach: Reach) -> Iterator[str]:

@@ -11,6 +11,9 @@ from tilewright.records import record
 
 PASSED = 1.1
 """Above which part of what was measured something else must have done it."""
+QUIET = 0.2
+"""How far the middle half of the runs may differ before nobody should trust them."""
+BUSY = "beyond what was measured, while the machine was busy"
 
 
 @record
@@ -21,6 +24,8 @@ class Limit:
     unit: str
     used: float
     most: float
+    faster: str = BUSY
+    """What did it where more was used than there is: caches for memory, matrix units for products."""
 
     @property
     def share(self) -> float:
@@ -29,14 +34,13 @@ class Limit:
 
     @property
     def is_passed(self) -> bool:
-        """Whether something faster than what was measured did it: caches for memory, matrix units for multiply-adds."""
+        """Whether something faster than what was measured did it."""
         return self.share > PASSED
 
     @property
     def said(self) -> str:
         """How much of it was used, and where from if that is more than there is."""
-        instead = {"B/s": "out of caches", "FLOP/s": "by matrix units"}
-        return instead.get(self.unit, "") if self.is_passed else f"{100 * self.share:.0f} %"
+        return self.faster if self.is_passed else f"{100 * self.share:.0f} %"
 
 
 @record
@@ -76,6 +80,8 @@ class Explanation:
     facts: tuple[str, ...]
     lines: tuple[ExplainedLine, ...]
     advice: tuple[Advice, ...]
+    spread: float = 0.0
+    """How far the middle half of the runs differ, as a part of the median."""
 
     @property
     def bound_by(self) -> str:
@@ -98,8 +104,12 @@ class Explanation:
         return {
             **found,
             "moved": self.moved,
+            "spread": self.spread,
             "bound_by": self.bound_by,
-            "limits": [{**_fields(limit), "share": limit.share, "is_passed": limit.is_passed} for limit in self.limits],
+            "limits": [
+                {name: getattr(limit, name) for name in ("name", "unit", "used", "most", "share", "is_passed")}
+                for limit in self.limits
+            ],
             "facts": list(self.facts),
             "lines": [
                 {**_fields(line), "notes": [{"kind": note.kind, "text": note.text} for note in line.notes]}
@@ -120,6 +130,8 @@ class Explanation:
             used, most = (_amount(each, limit.unit) for each in (limit.used, limit.most))
             yield f"  {limit.name:<{wide}} {used} of {most} ({limit.said})"
         yield f"  bound by {self.bound_by}"
+        if self.spread > QUIET:
+            yield f"  but      runs differ by {100 * self.spread:.0f} %: the machine is doing something else, too"
         yield from ("", "what was made of it", *(f"  {fact}" for fact in self.facts))
         yield from ("", "line by line", *self._lines())
         yield from ("", "worth trying", *self._advice())

@@ -67,7 +67,10 @@ def path(name: str, value: Any) -> str:
 
 def place(name: str, value: Any) -> str:
     """Return a path as text that means the same wherever Python goes, and is one object wherever it is written."""
-    return sys.intern(os.path.abspath(path(name, value)))
+    found = path(name, value)
+    if not found:
+        raise ValueError(f"{name} must be a path, got {value!r}")
+    return sys.intern(os.path.abspath(os.path.expanduser(found)))
 
 
 def one_of(choices: type[Enum]) -> Rule:

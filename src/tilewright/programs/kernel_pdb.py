@@ -5,7 +5,7 @@ from __future__ import annotations
 from pdb import Pdb
 from types import FrameType, TracebackType
 
-from tilewright.interpret.stepped_code import STEPPER
+from tilewright.frontend.tracebacks import STEPPER, is_ours
 
 
 class KernelPdb(Pdb):
@@ -13,19 +13,21 @@ class KernelPdb(Pdb):
 
     def stop_here(self, frame: FrameType) -> bool:
         """Return whether to stop in a frame."""
-        return not _is_ours(frame) and super().stop_here(frame)
+        return not is_ours(frame) and super().stop_here(frame)
 
     def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:
         """Return the frames that `where`, `up` and `down` go through, those that stand between kernels left out."""
         stack, current = super().get_stack(f, t)
-        kept = [number for number, (frame, _) in enumerate(stack) if number == current or not _is_ours(frame)]
+        kept = [number for number, (frame, _) in enumerate(stack) if number == current or not is_ours(frame)]
         return [stack[number] for number in kept], kept.index(current) if current in kept else len(kept) - 1
 
+    def do_args(self, arg: str) -> None:
+        """Print the arguments of the current function, as its author has them."""
+        assert self.curframe is not None, "pdb asks for commands in frames"
+        code, local = self.curframe.f_code, self.curframe_locals
+        names: list[str] = [*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
+        for name in names:
+            if name != STEPPER:
+                self.message(f"{name} = {local[name]!r}" if name in local else f"{name} = *** undefined ***")
 
-def _is_ours(frame: FrameType | None) -> bool:
-    """Return whether a frame is of this package, or of what it calls: the next one around it that is known decides."""
-    while frame is not None and STEPPER not in frame.f_code.co_varnames:
-        if str(frame.f_globals.get("__name__", "")).startswith("tilewright."):
-            return True
-        frame = frame.f_back
-    return False
+    do_a = do_args

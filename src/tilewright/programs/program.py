@@ -14,6 +14,7 @@ from tilewright.call.graph_breaks import hide
 from tilewright.call.rerouting import reroute
 from tilewright.core.program import Program
 from tilewright.frontend.references import Uncopied
+from tilewright.frontend.tracebacks import brief
 from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
@@ -166,6 +167,7 @@ class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
         tolerances = (loose if rtol is None else rtol, loose if atol is None else atol)
         return validate_ir(subject, tensors, expected, *tolerances)
 
+    @brief
     def debug(self, *args: Any, seed: int | None = None, at: Mapping[str, int] | None = None, **named: Any) -> Any:
         """Run the program line by line on eager tiles, as `kernel.debug` does; return its results."""
         from tilewright.programs.debugging import in_steps

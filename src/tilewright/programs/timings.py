@@ -80,6 +80,15 @@ def timed(
     return tuple(found)
 
 
+def within(alone: Sequence[float], called: Sequence[float]) -> tuple[float, ...]:
+    """Return how long a program took by itself, at most as long as the calls that contain it.
+
+    Python starts it, which may take longer than the machine code that takes warm calls.
+    """
+    most = statistics.median(called)
+    return tuple([min(each, most) for each in alone])
+
+
 def wall(run: Callable[[], Any]) -> float:
     """Return the seconds until a run returns."""
     start = perf_counter_ns()

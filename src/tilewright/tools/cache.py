@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -100,13 +101,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("--delete", action="store_true", help="remove the damaged ones")
     clear = add("clear", _clear, "remove everything that was cached", CLEAR, json=False)
     clear.add_argument("--yes", action="store_true", help="really remove it")
-    add("path", _path, "print the directory, or fail if the cache is off", json=False)
+    add("path", _path, "print the directory, or fail if the cache is off or cannot be one", json=False)
 
 
 def _directory() -> Directory:
     path = settings.cache_dir()
     if path is None:
         raise CacheCommandError("the cache is off\n    help: unset TILEWRIGHT_CACHE_DIR, or let it name a directory")
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise CacheCommandError(f"{path} is no directory\n    help: let TILEWRIGHT_CACHE_DIR name one")
     return Directory(path)
 
 

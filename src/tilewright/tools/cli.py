@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import groupby
 
 from tilewright.core.op import OpSpec
@@ -70,6 +71,8 @@ OPS_EXAMPLES = """examples:
   tilewright ops torch.where    by what another library calls it
   tilewright ops mask           all that are about something
 """
+INTERRUPTED = 130
+"""How shells say that somebody pressed Ctrl-C."""
 TOOLS = (
     ("bench", "say how long a kernel takes", benching),
     ("explain", "say why a kernel is slow", explain),
@@ -78,19 +81,23 @@ TOOLS = (
 
 
 def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
-    """Run a command; return 0, or 1 after printing what was wrong."""
+    """Run a command; return 0, or after printing what was wrong the status that says so: 1, unless it has its own."""
     options = _options(parser(version), arguments)
     command: Callable[[argparse.Namespace], None] = options.command
     screen.IS_TOLD.set(False)
     try:
-        command(options)
+        with screen.for_scripts() if getattr(options, "json", False) else nullcontext():
+            command(options)
     except InternalError:
         raise
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone, as `| head` does
-    except (OSError, TilewrightError, UnicodeDecodeError) as error:
+    except (OSError, TilewrightError, UnicodeError) as error:
         _tell(error, is_json=getattr(options, "json", False) and not screen.IS_TOLD.get())
-        return 1
+        return error.status if isinstance(error, CommandError) else 1
     return 0
 
 
@@ -115,7 +122,7 @@ def _options(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -
             f"unrecognized arguments: {' '.join(rest)}"
         )
     if rest:
-        options.arguments += rest
+        options.arguments = [*options.arguments, *rest]
     return options
 
 
@@ -213,9 +220,10 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _print_stages(program: Program, chosen: Sequence[Stage], options: argparse.Namespace) -> None:
-    """Print the program and, where they are asked for, the stages after it."""
-    after = [stage for stage in chosen if (options.all and stage.changed) or stage.each.name == options.after]
-    found = [("FrontEnd", program), *((stage.each.name, stage.after) for stage in after)]
+    """Print the program after one pass, or as it was read, with all that changed it where they are asked for."""
+    found = [("FrontEnd", program), *((stage.each.name, stage.after) for stage in chosen if stage.changed)]
+    if options.after:
+        found = [(options.after, _after(chosen, options.after))]
     screen.json_text(json.dumps([{"stage": name, "text": _text(each, options)} for name, each in found]))
 
 
@@ -246,29 +254,31 @@ def _instead(name: str) -> tuple[str, bool]:
 
 
 def _ops(options: argparse.Namespace) -> None:
-    if options.json:
-        wanted = [spec for spec in specs() if spec.has_a_name and options.name in (None, *names_of(spec))]
-        screen.json_text(json.dumps([_plain(spec) for spec in wanted]))
-    elif options.name is None:
+    if options.name is not None:
+        _explain(options.name.removeprefix("pl."), is_json=options.json)
+    elif options.json:
+        screen.json_text(json.dumps([_plain(spec) for spec in specs() if spec.has_a_name]))
+    else:
         for noun, group in groupby(sorted((s for s in specs() if s.has_a_name), key=noun_of), noun_of):
             screen.heading(noun, heading(noun).partition("\n\n")[0])
             screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
-    else:
-        _explain(options.name.removeprefix("pl."))
 
 
-def _explain(name: str) -> None:
+def _explain(name: str, *, is_json: bool) -> None:
     """Show one op, or those that are about something."""
     found = {spec: names_of(spec) for spec in specs() if spec.has_a_name}
-    if exact := [spec for spec, names in found.items() if name in names]:
-        for spec in exact:
-            screen.markdown(entry(spec))
-        return
-    near = about(name)
+    exact = [spec for spec, names in found.items() if name in names]
+    near = exact or about(name)
     if not near:
         check_known(name, [each for names in found.values() for each in names], "op", *_instead(name))
-    screen.heading(name, "what is called so, or said to be about it")
-    screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in near)
+    if is_json:
+        screen.json_text(json.dumps([_plain(spec) for spec in near]))
+    elif exact:
+        for spec in exact:
+            screen.markdown(entry(spec))
+    else:
+        screen.heading(name, "what is called so, or said to be about it")
+        screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in near)
 
 
 def _plain(spec: OpSpec) -> dict[str, object]:

@@ -71,9 +71,10 @@ def _forms(name: str) -> Iterator[str]:
 
 
 def about(word: str) -> list[OpSpec]:
-    """Return the ops whose names, or what is said of them, hold a word."""
+    """Return the ops whose names, or what is said of them, hold a word: those first that are called so."""
     low = word.lower()
-    return [spec for spec in specs() if spec.has_a_name and (_holds(spec, low) or low in spec.doc.lower())]
+    found = [spec for spec in specs() if spec.has_a_name and (_holds(spec, low) or low in spec.doc.lower())]
+    return sorted(found, key=lambda spec: low not in spec.name)
 
 
 def _holds(spec: OpSpec, word: str) -> bool:

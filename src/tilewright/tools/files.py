@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import os
-import runpy
 import sys
+import tokenize
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from traceback import extract_tb, print_exception
+from types import ModuleType, TracebackType
 from typing import Any
 
 import tilewright.language as pl
@@ -24,6 +27,7 @@ from tilewright.programs.compiler import compile
 from tilewright.programs.config import RunConfig
 from tilewright.programs.platforms import DEFAULT
 from tilewright.programs.program import CompiledProgram
+from tilewright.source import Source
 from tilewright.tools.arguments import RANKS, check_names, is_number, number_of, tensor_of
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.pto import entry_of, lowered
@@ -92,18 +96,39 @@ def as_command() -> Generator[None]:
 
 def called_in(path: str, kernel: str | None = None) -> CompiledProgram:
     """Return the program of a kernel's first call where the file is run as a script, which prints to stderr."""
-    before, sys.argv = sys.argv, [path]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    try:
-        with redirect_stdout(sys.stderr):
-            module = runpy.run_path(path, run_name="__main__")
-    finally:
-        sys.argv = before
-        sys.path.pop(0)
-    kernels = [value for value in module.values() if isinstance(value, pl.JITFunction) and _programs(value)]
+    kernels = [value for value in _ran(path).values() if isinstance(value, pl.JITFunction) and _programs(value)]
     if not kernels:
         raise CommandError(f"{path} calls no @pl.jit kernel when it is run")
     return _programs(_chosen(kernels, kernel))[0]
+
+
+def _ran(path: str) -> dict[str, Any]:
+    """Return what a script has defined when it is through, or has ended itself."""
+    code = builtins.compile(_text_of(path), path, "exec")
+    script = ModuleType("__main__")
+    script.__file__ = path
+    before, sys.argv, main = sys.argv, [path], sys.modules["__main__"]
+    sys.modules["__main__"] = script
+    try:
+        with redirect_stdout(sys.stderr), _beside(path):
+            exec(code, vars(script))  # noqa: S102 - the author's own script
+    except SystemExit:  # as `sys.exit(main())` does
+        pass
+    except Exception as error:  # what it has called until then can be shown
+        print_exception(type(error), error, _frames_of(error, path), file=sys.stderr)
+    finally:
+        sys.argv, sys.modules["__main__"] = before, main
+    return vars(script)
+
+
+def _text_of(path: str) -> str:
+    """Return a Python file's text, in the encoding that it names; CommandError for one in another."""
+    try:
+        with tokenize.open(path) as file:
+            return file.read()
+    except (UnicodeDecodeError, SyntaxError) as error:
+        help = "write it in UTF-8, or name its encoding in the first line, as in # -*- coding: latin-1 -*-"
+        raise CommandError(f"{path} is no text: {error}\n    help: {help}") from None
 
 
 def _programs(kernel: pl.JITFunction) -> list[CompiledProgram]:
@@ -111,17 +136,59 @@ def _programs(kernel: pl.JITFunction) -> list[CompiledProgram]:
     return list(kernel._cache.values()) if kernel.kind in STARTED else []  # pyright: ignore
 
 
+@contextmanager
+def _beside(path: str) -> Generator[None]:
+    """Let a file import what lies beside it, as Python does for a script."""
+    folder = os.path.dirname(os.path.abspath(path))
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _frames_of(error: Exception, path: str) -> TracebackType | None:
+    """Return the frames of an error from a script's own on."""
+    found = error.__traceback__
+    while found is not None and found.tb_frame.f_code.co_filename != path:
+        found = found.tb_next
+    return found
+
+
 def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
     if path.endswith(".pto"):
         module = module_in(Path(path))
         return lowered(module, entry_of(module, kernel), "a5")
     names = {"pl": pl}
-    with redirect_stdout(sys.stderr):
-        module, source = executed(Path(path).read_text(encoding="utf-8"), names, path)
+    with redirect_stdout(sys.stderr), _unended(path), _beside(path):
+        module, source = executed(_text_of(path), names, path)
     kernels = [value for value in module.values() if _is_entry(value, module)]
     if not kernels and kernel is None:
-        return as_program(only_result(module, source, names))
+        return _only_program(module, source, names)
     return _chosen(kernels, kernel)
+
+
+@contextmanager
+def _unended(path: str) -> Generator[None]:
+    """Raise CommandError for a file that ends the process while it is read."""
+    try:
+        yield
+    except SystemExit as error:
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path]
+        help = 'put what it runs below `if __name__ == "__main__":`, or have `explore --run` run it'
+        said = f"{path}:{lines[0] if lines else 1}: it ends (SystemExit: {error.code}) before its kernels are read"
+        raise CommandError(f"{said}\n    help: {help}") from None
+
+
+def _only_program(module: Mapping[str, Any], source: Source, names: Mapping[str, Any]) -> Program:
+    """Return the one program of a file without `@pl.jit` kernels."""
+    try:
+        return as_program(only_result(module, source, names))
+    except ResultCountError as error:
+        if not error.message.startswith("No "):
+            raise
+        help = "decorate a function with @pl.jit, or else one with @pl.function or a class with @pl.program"
+        raise ResultCountError("No @pl.jit kernel found", spans=error.spans, help=help) from None
 
 
 def _is_entry(value: object, module: Mapping[str, Any]) -> bool:
@@ -167,7 +234,8 @@ def _argument(
     """Return a sample of one parameter, None where its annotation or the other arguments are enough."""
     text = said.get(parameter.name)
     if text is not None and not says.is_tensor:
-        return number_of(parameter.name, text)
+        is_text = says.type is None and not is_number(text) and isinstance(parameter.default, str)
+        return text if is_text else number_of(parameter.name, text)
     if text is not None:
         return tensor_of(text, says.type.dtype if isinstance(says.type, TensorType) else None)
     if isinstance(says.type, ScalarType):

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from tempfile import TemporaryDirectory
 
 from tilewright import settings
 from tilewright.backends.interface import Backend, backend_names, find
@@ -18,6 +22,9 @@ from tilewright.tools.cache import health
 
 LEAST = {"python": (3, 10), "numpy": (1, 26), "torch": (2, 4), "llvmlite": (0, 44)}
 """The oldest versions that are known to work."""
+
+
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Finding(NamedTuple):
@@ -57,7 +64,17 @@ def _package(group: str, name: str, package: str, there: str, missing: str) -> F
         found = version(package)
     except PackageNotFoundError:
         return Finding(group, name, "none", missing, f"pip install {package}")
+    if broken := _broken(package):
+        return Finding(group, name, found, f"it cannot be imported ({broken}): {missing}", "install it again")
     return _aged(Finding(group, name, found, there), found, package)
+
+
+def _broken(package: str) -> str:
+    """Return what is wrong with a package, by the last line of a process of its own that imports it."""
+    if package in sys.modules:
+        return ""
+    done = subprocess.run([sys.executable, "-c", f"import {package}"], capture_output=True, text=True)
+    return (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1] if done.returncode else ""
 
 
 def _aged(finding: Finding, found: str, package: str) -> Finding:
@@ -77,6 +94,9 @@ def _processor() -> Iterator[Finding]:
     name = cpu_name() or platform.processor() or platform.machine()
     if machine is None:
         yield Finding(group, "model", name, "there is no native code for it", "kernels run on the interpreter")
+        return
+    if _broken("llvmlite"):
+        yield Finding(group, "model", name, "without LLVM there is no native code for it", "install llvmlite again")
         return
     target = host()
     yield Finding(group, "model", name, f"LLVM makes code for {target.cpu}")
@@ -98,9 +118,13 @@ def _amx(group: str) -> Finding:
 
 
 def _threads() -> Iterator[Finding]:
-    group, count = "threads", settings.num_threads()
+    group = "threads"
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     yield Finding(group, "processors", str(there), f"this process may use them, of {os.cpu_count()} there are")
+    if wrong := settings.objection("NUM_THREADS"):
+        yield Finding(group, "threads", "none", wrong, "unset it, and all processors are used")
+        return
+    count = settings.num_threads()
     who = "torch says so" if settings.follows_torch() else "TILEWRIGHT_NUM_THREADS, torch and then processors say so"
     help = "" if count <= there else f"set TILEWRIGHT_NUM_THREADS={there}: more threads than processors wait for them"
     yield Finding(group, "threads", str(count), f"parallel loops and grids run on them: {who}", help)
@@ -134,22 +158,39 @@ def _cache() -> Iterator[Finding]:
         help = "unset TILEWRIGHT_CACHE_DIR to keep it"
         yield Finding(group, "directory", "off", "every process compiles its kernels anew", help)
         return
-    writable = os.access(path, os.W_OK) if os.path.isdir(path) else _can_be_made(path)
-    help = "" if writable else "set TILEWRIGHT_CACHE_DIR to a folder of your own"
-    yield Finding(group, "directory", path, "compiled code is kept there" if writable else "it cannot be written", help)
+    wrong = _unwritable(path)
+    help = "set TILEWRIGHT_CACHE_DIR to a folder of your own" if wrong else ""
+    yield Finding(group, "directory", path, wrong or "compiled code is kept there", help)
+    if wrong and not os.path.isdir(path):
+        return
     found = health(path)
-    limit = settings.cache_limit()
-    yield Finding(group, "size", f"{found.size >> 20} MiB of {limit >> 20} MiB", "what was used longest ago goes first")
+    yield _size(group, found.size)
     help = "`tilewright cache verify --delete` removes them" if found.damaged else ""
     said = f"{found.checked} looked at, {found.damaged} damaged"
     yield Finding(group, "entries", str(found.entries), f"{said}: a damaged one is never used", help)
 
 
-def _can_be_made(path: str) -> bool:
-    above = os.path.dirname(path)
-    while above and not os.path.isdir(above) and above != os.path.dirname(above):
+def _size(group: str, size: int) -> Finding:
+    if wrong := settings.objection("CACHE_LIMIT"):
+        return Finding(group, "size", f"{size >> 20} MiB", wrong, "unset it, and it is 2G")
+    limit = settings.cache_limit()
+    return Finding(group, "size", f"{size >> 20} MiB of {limit >> 20} MiB", "what was used longest ago goes first")
+
+
+def _unwritable(path: str) -> str:
+    """Return why nothing can be kept in a directory, or nobody should; nothing where it can."""
+    above = path
+    while not os.path.lexists(above) and above != os.path.dirname(above):
         above = os.path.dirname(above)
-    return os.access(above, os.W_OK)
+    if not os.path.isdir(above):
+        return f"{above} is no directory"
+    try:
+        with TemporaryDirectory(dir=above):
+            pass
+    except OSError as error:
+        return f"it cannot be written: {error.strerror}"
+    is_open = above == path and os.stat(path).st_mode & OTHERS_WRITE
+    return "others can write there, whose code would run in your name" if is_open else ""
 
 
 def _tools() -> Iterator[Finding]:
@@ -173,7 +214,14 @@ _INSTALL = {
 
 def _variables() -> Iterator[Finding]:
     for name in sorted(name for name in os.environ if name.startswith(settings.PREFIX)):
-        is_known = name.removeprefix(settings.PREFIX) in settings.KNOWN
-        follows = "it is read" if is_known else "nobody reads it"
-        help = "" if is_known else f"there are {', '.join(settings.PREFIX + each for each in settings.KNOWN)}"
-        yield Finding("settings", name, os.environ[name], follows, help)
+        yield _variable(name, name.removeprefix(settings.PREFIX))
+
+
+def _variable(name: str, short: str) -> Finding:
+    value = os.environ[name]
+    if short not in settings.KNOWN:
+        help = f"there are {', '.join(settings.PREFIX + each for each in settings.KNOWN)}"
+        return Finding("settings", name, value, "nobody reads it", help)
+    if wrong := settings.objection(short):
+        return Finding("settings", name, value, f"whoever reads it fails: {wrong}", "unset it, or say what it takes")
+    return Finding("settings", name, value, "it is read")

@@ -145,3 +145,12 @@ def exchanged(
         inbox, cell = pld.window(rows, [4, 8], dtype=pl.FP32), pld.window(cells, [1, 1], dtype=pl.INT32)
         exchanging(x[r], out[r], inbox, cell, device=r)
     return out
+
+
+@pl.jit
+def too_big(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [4, 8])
+        assert t.numpy().max() < 0.5, "too big"  # pyright: ignore
+        pl.store(t, [0, 0], out)
+    return out

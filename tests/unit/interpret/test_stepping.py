@@ -23,6 +23,7 @@ from unit.interpret.stepped_kernels import (
     kernel,
     row_sums,
     squared,
+    too_big,
     tuned,
 )
 
@@ -192,6 +193,42 @@ def test_what_a_kernel_asserts_is_reported_at_its_line() -> None:
         asserting.debug(X[:4])
     frames = [entry.name for entry in caught.traceback]
     assert "asserting" in frames
+
+
+def test_an_error_shows_the_frames_of_authors_and_of_nobody_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones((4, 8), np.float32)
+    for value in ("0", "1"):
+        monkeypatch.setenv("TILEWRIGHT_DEBUG", value)
+        with pytest.raises(AssertionError, match="too big") as caught:
+            (too_big if value == "1" else too_big.debug)(x)
+        _, *frames, last = [(Path(frame.path).name, frame.name) for frame in caught.traceback]
+        assert frames == [("tracebacks.py", "call")] and last == ("stepped_kernels.py", "too_big")
+
+
+LOOKED: list[tuple[str, list[str]]] = []
+
+
+def look(*args: object, **named: object) -> None:
+    """Stand for another debugger, which looks at whoever calls it."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    LOOKED.append((frame.f_code.co_name, sorted(name for name in frame.f_locals if not name.startswith("_"))))
+
+
+def test_another_debugger_stops_in_the_kernel_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONBREAKPOINT", f"{__name__}.look")
+    monkeypatch.setattr(sys, "breakpointhook", sys.__breakpointhook__)
+    LOOKED.clear()
+    stopped.debug(np.ones((4, 8), np.float32))
+    assert LOOKED == [("stopping", ["t"])]
+
+
+def test_arguments_are_those_that_the_author_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    pdb = KernelPdb(stdin=io.StringIO("args\nc\n"), stdout=said, nosigint=True)
+    pdb.use_rawinput = False
+    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.set_trace(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
+    stopped.debug(np.ones((4, 8), np.float32))
+    assert "t = tile[4, 8]" in said.getvalue() and "__tilewright__" not in said.getvalue()
 
 
 def test_a_tuned_kernel_runs_with_what_is_given_or_known_to_be_best(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 import json
+import os
+import resource
 import shutil
 import struct
 import subprocess
 import sys
-import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,9 @@ from unit.interpret.stepped_kernels import on_ranks, shifted, squared
 
 import tilewright.language as pl
 from tilewright import ir, settings
+from tilewright.call.event_files import EventFile, TraceError
 from tilewright.native import profilers
 from tilewright.native.line_tables import rows
-from tilewright.native.threads import parallel_address
-from tilewright.native.traced_regions import CALL, CAPACITY, Recorder, Ring
 from tilewright.runtime import RunConfig
 
 ROWS = 16
@@ -225,32 +225,77 @@ def test_a_relative_timeline_stays_where_its_configuration_was_made(
     assert sum(event.get("cat") == "call" for event in flushed(tmp_path / "here.json")) == 5
 
 
-def nothing(launch: object, context: object) -> None:
-    """Stand for a program."""
+FORKED = """
+import json, multiprocessing, os, sys
+sys.path.insert(0, {path!r})
+import numpy as np
+import tilewright.language as pl
+from tilewright.runtime import RunConfig
+ROWS = 16
+{kernel}
+x, out, config = np.ones((64, 64), np.float32), np.empty((64, 64), np.float32), RunConfig(trace="out.json")
+def calls(count):
+    for _ in range(count):
+        softmax(x, out, config=config)
+calls(1)
+child = os.fork()
+calls(5)
+if child == 0:
+    sys.exit(0)
+os.waitpid(child, 0)
+worker = multiprocessing.get_context("fork").Process(target=calls, args=(7,))
+worker.start()
+worker.join()
+"""
 
 
-def test_a_ring_keeps_the_newest_and_counts_what_is_lost() -> None:
-    ring = Ring()
-    found = Recorder(ring, parallel_address(1))
-    program = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(nothing)
-    at = ctypes.cast(program, ctypes.c_void_p).value
-    ready = found.loaded.function("ready", ctypes.c_int64)
-    assert not ready(), "Python looks at the first call"
-    for _ in range(3):
-        found.enter(None, None, at)
-    assert ready()
-    rows_, lost = ring.taken()
-    assert (rows_[:, 0] == at).all() and (rows_[:, 1] == CALL).all() and (len(rows_), lost) == (3, 0)
-    assert (rows_[:, 2] <= rows_[:, 3]).all() and {*rows_[:, 4].tolist()} == {threading.get_ident()}
-    for _ in range(CAPACITY // 2):
-        found.enter(None, None, at)
-    assert not ready(), "and at one when half of it waits"
-    for _ in range(CAPACITY):
-        found.enter(None, None, at)
-    rows_, lost = ring.taken()
-    assert (len(rows_), lost) == (CAPACITY, CAPACITY // 2)
-    assert (rows_[1:, 2] >= rows_[:-1, 3]).all()
-    assert ready() and len(ring.taken()[0]) == 0
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_children_write_their_calls_too(tmp_path: Path) -> None:
+    kernel = inspect.getsource(softmax.function)
+    text = FORKED.format(path=str(Path(settings.__file__).parents[1]), kernel=kernel)
+    (tmp_path / "forked.py").write_text(text)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "forked.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    events = json.loads((tmp_path / "out.json").read_text())
+    calls = Counter(event["pid"] for event in events if event.get("cat") == "call")
+    assert sorted(calls.values()) == [5, 6, 7]
+    assert {event["pid"] for event in events if event["name"] == "process_name"} == {*calls}
+
+
+def test_a_full_disk_leaves_the_events_before(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    file = EventFile(str(path), '{"n":0}')
+    file.append(',{"n":1}')
+    before, (soft, hard) = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))  # Python gets an error instead of a signal
+    try:
+        with pytest.warns(RuntimeWarning, match=f"calls are missing in {path}: "):
+            file.append(',{"n":2}' * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before and json.loads(before) == [{"n": 0}, {"n": 1}]
+
+
+def test_a_timeline_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for given, wanted in (("", ValueError), (3, ValueError)):
+        with pytest.raises(wanted, match="trace must be a path, got "):
+            RunConfig(trace=given)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TraceError, match="no timeline can be written to .*/file/out.json: "):
+        softmax(X[:ROWS], config=RunConfig(trace=tmp_path / "file" / "out.json"))
+    home = RunConfig(trace="~/out.json").trace
+    assert home == str(Path.home() / "out.json")
+
+
+def test_a_jitdump_that_cannot_be_written_stops_no_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TILEWRIGHT_PERF", "jitdump")
+    monkeypatch.setenv("JITDUMPDIR", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(profilers, "_dumps", {})
+    softmax.cache_clear()
+    with pytest.warns(RuntimeWarning, match="JITDUMPDIR"):
+        softmax(X)
+    softmax.cache_clear()
 
 
 def test_no_timeline_is_empty(tmp_path: Path) -> None:

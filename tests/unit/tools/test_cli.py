@@ -181,7 +181,37 @@ def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "image.py").write_bytes(b"\xff\xfe\x00")
-    assert "decode" in refused(capsys, "show", str(tmp_path / "image.py"))
+    assert "image.py is no text" in refused(capsys, "show", str(tmp_path / "image.py"))
+
+
+def test_a_file_is_read_in_the_encoding_that_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "latin.py"
+    path.write_bytes(b"# -*- coding: latin-1 -*-\n# \xe9\n" + KERNEL.encode())
+    assert "double" in printed(capsys, "show", str(path))
+    path.write_bytes(b"# \xe9\n" + KERNEL.encode())
+    assert f"{path} is no text: " in refused(capsys, "show", str(path))
+
+
+def test_a_file_without_kernels_is_told_of_jit_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "none.py"
+    path.write_text("x = 1\n")
+    said = refused(capsys, "show", str(path))
+    assert "No @pl.jit kernel found" in said and "help: decorate a function with @pl.jit" in said
+
+
+def test_a_script_that_ends_while_it_is_read_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ends.py"
+    path.write_text("import sys\nsys.exit(3)\n")
+    assert f"{path}:2: it ends (SystemExit: 3) before its kernels are read" in refused(capsys, "show", str(path))
+
+
+@pytest.mark.parametrize("command", ["show", "bench", "access", "bisect"])
+@pytest.mark.parametrize("shape", ["99999999x9999999", "99999999999999999999x8"])
+def test_a_tensor_that_fits_nowhere_is_refused(
+    command: str, shape: str, jit: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, command, f"{jit}:scale", f"x={shape}")
+    assert f"a tensor of {shape} does not fit into memory: " in said and "Traceback" not in said
 
 
 def test_what_is_wrong_is_an_object_where_scripts_ask(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,7 +318,6 @@ def race(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]])
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["bisect", "{}"], "turn r = 0 writes it"),
         (["bench", "{}", "--rounds", "0"], "--rounds takes 1 or more, got 0"),
         (["access", "{}", "y=3x3"], "no parameter or axis is called y\n    help: there are x, out"),
         (["show", "{}", "N=3"], "no parameter or axis is called N\n    help: there are x, out"),
@@ -302,6 +331,24 @@ def test_what_cannot_be_done_is_said_in_words(
     path = tmp_path / "race.py"
     path.write_text(RACING, encoding="utf-8")
     assert said in refused(capsys, *(text.format(path) for text in arguments))
+
+
+def test_json_of_a_pass_is_what_that_pass_left(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "show", str(kernel), "--pass", "OutlineScopes")
+    found = json.loads(printed(capsys, "show", str(kernel), "--pass", "OutlineScopes", "--json"))
+    assert found == [{"stage": "OutlineScopes", "text": text}]
+    assert cli.main(["show", str(kernel), "--pass", "Nope", "--json"]) == 1
+    assert "no pass is called Nope" in json.loads(capsys.readouterr().out)["message"]
+
+
+def test_json_of_ops_has_what_the_list_has(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = printed(capsys, "ops", "mask").splitlines()[2:]
+    found = json.loads(printed(capsys, "ops", "mask", "--json"))
+    assert len(found) == len(listed) > 3
+    named = ["mask" in each["name"] for each in found]
+    assert named == sorted(named, reverse=True), "those that are called so come first"
+    assert cli.main(["ops", "nosuchop", "--json"]) == 1
+    assert "no op is called nosuchop" in json.loads(capsys.readouterr().out)["message"]
 
 
 def test_no_help_shows_how_it_was_written(capsys: pytest.CaptureFixture[str]) -> None:

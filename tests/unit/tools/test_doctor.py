@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,5 +84,47 @@ def findings_format() -> int:
 
 def test_the_settings_that_are_known_are_those_that_are_read() -> None:
     text = Path(settings.__file__).read_text(encoding="utf-8")
-    read = {a or b for a, b in re.findall(r'PREFIX \+ "([A-Z_]+)"|_choice\("([A-Z_]+)"', text)}
+    read = {a or b for a, b in re.findall(r'PREFIX \+ "([A-Z_]+)"|_(?:choice|switch)\("([A-Z_]+)"', text)}
     assert read == {*settings.KNOWN}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("NUM_THREADS", "abc"), ("CACHE_LIMIT", "xx"), ("DEBUG", "maybe"), ("PERF", "zz")]
+)
+def test_a_setting_that_cannot_be_read_is_found_and_stops_nothing(
+    name: str, value: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(settings.PREFIX + name, value)
+    found = said(capsys)[f"settings {settings.PREFIX}{name}"]
+    assert found["follows"].startswith("whoever reads it fails: ") and f"got {value!r}" in found["follows"]
+    assert found["help"]
+
+
+def test_a_directory_that_cannot_be_one_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, shared = tmp_path / "file", tmp_path / "shared"
+    file.touch()
+    shared.mkdir()
+    shared.chmod(0o777)
+    for path, wanted in ((file, "is no directory"), (file / "below", "is no directory"), (shared, "others can write")):
+        monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(path))
+        found = said(capsys)["cache directory"]
+        assert wanted in found["follows"] and found["help"]
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(file))
+    assert cli.main(["cache", "path"]) == 1
+    assert f"{file} is no directory" in capsys.readouterr().err
+
+
+def test_a_package_that_cannot_be_imported_is_found(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch.so: cannot open')")
+    script = "from tilewright.tools.findings import findings; print(*findings(), sep='\\n')"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert "it cannot be imported (OSError: libtorch.so: cannot open)" in done.stdout
+
+
+def test_a_closed_output_is_no_crash() -> None:
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m tilewright passes >&-"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

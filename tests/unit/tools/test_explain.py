@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from conftest import GOLDEN, Golden
 import tilewright.language as pl
 from tilewright.native import peaks
 from tilewright.programs import timings
+from tilewright.programs.bench import benchmark
 from tilewright.runtime import RunConfig
 from tilewright.tools import cli
 
@@ -67,6 +69,40 @@ def test_what_is_faster_than_memory_is_said_to_come_from_caches(
     assert found.bound_by == "neither: it uses memory out of caches and 0 % of FMA"
     assert "(out of caches)" in str(found) and "waits for memory" not in str(found)
     assert found.plain()["limits"][0]["is_passed"]
+
+
+def test_more_operations_than_measured_are_only_matrix_units_where_there_are_products(
+    measured: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peaks, "peaks", lambda threads: peaks.Peaks(1e3, 10e9, threads))
+    x = np.ones((256, 64), np.float32)
+    found = scaled.compile(x).explain(x)
+    assert "matrix units" not in str(found) and "while the machine was busy" in str(found)
+
+
+def test_a_machine_that_does_something_else_is_said_to(measured: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timings, "timed", lambda *_, **__: (1e-3, 1e-3, 2e-3, 3e-3))
+    x = np.ones((256, 64), np.float32)
+    found = copied.compile(x).explain(x)
+    assert "the machine is doing something else, too" in str(found) and found.plain()["spread"] > 0.2
+
+
+def test_calls_are_measured_as_they_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones((16, 64), np.float32)
+    out, program = np.empty_like(x), copied.compile(x)
+    program(x, out)
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    program(x, out)
+    monkeypatch.undo()
+    assert benchmark(program, (x, out), rounds=20).median < 20, "which is far less than a call through Python"
+    assert program.explain(x=x, out=out).call_seconds < 20e-6
+
+
+@pl.jit
+def scaled(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape) * 2.0, [0, 0], out)
+    return out
 
 
 @pl.jit
