@@ -28,8 +28,8 @@ from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.in_place import InPlace, in_place
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, shared_args
 from tilewright.programs.distributed.rows import ROWS, Rows, is_taken_by_rows
-from tilewright.programs.distributed.shared_memory import SharedMemory
-from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
+from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
+from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
 from tilewright.records import record
@@ -163,7 +163,18 @@ class Ranked:
             raise
 
     def _planned(self, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
+        """Return a plan made ready; what goes wrong with it in one process ends it in all."""
         group = self._group()
+        if group is None:
+            return self._laid_out(None, name, args, places)
+        group.is_told = False
+        try:
+            return self._laid_out(group, name, args, places)
+        except Exception as error:
+            group.tell_failure(said(error))
+            raise
+
+    def _laid_out(self, group: Group | None, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         together = group is not None
         written = sorted(Footprints(self.program)[name].writes) if together else []
         if group is not None:
@@ -196,11 +207,20 @@ class Ranked:
         threads = max(1, thread_count() // group.beside)
         if group.shares_memory:
             sizes = {position: args[position].data.nbytes for position in written}
-            memory = SharedMemory(group, plan, sizes, self._in_place(plan))
-            return ProcessRun(group, memory, plan, self._native, self._body, args, threads)
-        distant = partial(self._native, is_distant=True)
-        apart = DistantMemory(group, plan, args, written, Footprints(self.program))
-        return ProcessRun(group, apart, plan, distant, self._body, args, 1 if self._adds else threads)
+            memory: ProcessMemory = SharedMemory(group, plan, sizes, self._in_place(plan))
+            natives = self._native
+        else:
+            memory = DistantMemory(group, plan, args, written, Footprints(self.program))
+            natives, threads = partial(self._native, is_distant=True), 1 if self._adds else threads
+        try:
+            run = ProcessRun(group, memory, plan, natives, self._body, args, threads)
+            group.exchanged(None)
+        except Exception as error:
+            group.tell_failure(said(error))
+            raise
+        finally:
+            memory.opened()
+        return run
 
     def _in_place(self, plan: Plan) -> InPlace:
         """Return which buffers of a plan need no memory of their own, its turns in an order that lets them."""
