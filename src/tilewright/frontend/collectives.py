@@ -81,23 +81,31 @@ def _allreduce(target: Any, signal: Any, op: Any, combine: Any) -> Any:
 
 @inline
 def _passed(signal: Any, step: Any, peer: Any) -> Any:
-    """Tell a peer that this rank has taken so many steps."""
+    """Tell a peer that this rank has come so far."""
     notify(signal, peer, [step, rank(signal)], 1, op=NotifyOp.AtomicAdd)
 
 
 @inline
 def _awaited(signal: Any, step: Any, peer: Any) -> Any:
-    """Wait until a peer has taken so many steps, and take back what it told."""
+    """Wait until a peer has come so far, and take back what it told."""
     wait(signal, [step, peer], 1, cmp=WaitCmp.Ge)
     notify(signal, rank(signal), [step, peer], -1, op=NotifyOp.AtomicAdd)
+
+
+@inline
+def _met_by_row(signal: Any) -> Any:
+    """Wait for all ranks, in the first row of the signals of a ring."""
+    for peer in pl.range(nranks(signal)):
+        _passed(signal, 0, peer)
+    for peer in pl.range(nranks(signal)):
+        _awaited(signal, 0, peer)
 
 
 @inline
 def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
     """Reduce around a ring: what a rank has of a share is added to by the next one, and the sums go around once more.
 
-    Every rank reads from the one before it alone. Row k of the signal says that the one before has taken k steps, and
-    row 0 of the one behind that it has read all that it will.
+    Every rank reads from the one before it alone, and row k of the signal says that this one has taken k steps.
     """
     count = target.numel()
     me = rank(target)
@@ -107,9 +115,10 @@ def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
     links = ((count + LINK - 1) // LINK + every - 1) // every
     steps = every - 1
     if every > 1:
-        _passed(signal, 0, behind)
+        _met_by_row(signal)
         for step in pl.range(steps):
-            _awaited(signal, step, before)
+            if step > 0:
+                _awaited(signal, step, before)
             share = (me + every - step - 1) % every
             for link in pl.range(share * links, (share + 1) * links):
                 if link * LINK < count:
@@ -126,8 +135,7 @@ def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
                     store(made, [link * LINK], reshape(target, [count]))
             if step < steps - 1:
                 _passed(signal, steps + step + 1, behind)
-        _passed(signal, 0, before)
-        _awaited(signal, 0, behind)
+        _met_by_row(signal)
     return target
 
 

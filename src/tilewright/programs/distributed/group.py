@@ -224,7 +224,14 @@ def launched_size() -> int:
 
 def group_size(handle: Any) -> int:
     """Return how many processes a process group has, or without one those that were launched together."""
-    return launched_size() if handle is None else int(_torch().get_world_size(handle))
+    if handle is None:
+        return launched_size()
+    dist = _torch()
+    if handle == dist.GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("this process is no member of the process_group, whose members alone call the program")
+    if not isinstance(handle, dist.ProcessGroup):
+        raise TypeError(f"process_group is a group of torch.distributed, got {handle!r}")
+    return int(dist.get_world_size(handle))
 
 
 def group_of(handle: Any = None, timeout: float = TIMEOUT) -> Group:

@@ -26,7 +26,7 @@ from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.in_place import InPlace, in_place
-from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, shared_args
+from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
 from tilewright.programs.distributed.rows import ROWS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
 from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
@@ -212,15 +212,7 @@ class Ranked:
         else:
             memory = DistantMemory(group, plan, args, written, Footprints(self.program))
             natives, threads = partial(self._native, is_distant=True), 1 if self._adds else threads
-        try:
-            run = ProcessRun(group, memory, plan, natives, self._body, args, threads)
-            group.exchanged(None)
-        except Exception as error:
-            group.tell_failure(said(error))
-            raise
-        finally:
-            memory.opened()
-        return run
+        return process_run(group, memory, plan, natives, self._body, args, threads)
 
     def _in_place(self, plan: Plan) -> InPlace:
         """Return which buffers of a plan need no memory of their own, its turns in an order that lets them."""
@@ -236,10 +228,7 @@ class Ranked:
     @computed_once
     def _runs_side_by_side(self) -> bool:
         """Whether a rank may do something on other threads while one of them waits."""
-        found = [s for function in self.program.function_list for s in statements(function.body)]
-        calls = (call for s in found for call in expressions(s))
-        loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
-        return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
+        return _runs_side_by_side(self.program)
 
     @computed_once
     def _adds(self) -> bool:
@@ -258,6 +247,13 @@ class Ranked:
         """Whether what the ranks do follows from the shapes of arguments and from numbers: no element is looked at."""
         calls = [e for host in self.program.hosts for s in statements(host.body) for e in expressions(s)]
         return not any(getattr(getattr(call, "op", None), "name", "") == "tensor.read" for call in calls)
+
+
+def _runs_side_by_side(program: Program) -> bool:
+    found = [s for function in program.function_list for s in statements(function.body)]
+    calls = (call for s in found for call in expressions(s))
+    loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
+    return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
 
 
 def _packed(arg: Any) -> Any:
