@@ -78,6 +78,12 @@ CASES = [
     kernel("pld.system.notify(s, 0, [0], 1, op=pld.NotifyOp.Set)", "ParserTypeError", "one entry per axis"),
     kernel("pld.system.notify(s, 0, [4, 0], 1, op=pld.NotifyOp.Set)", "ParserError", "index 4 lies outside 0 to 4"),
     kernel("pld.system.notify(s, 0, [0, 0], 1, op=2)", "ParserError", "op cannot be 2"),
+    kernel(
+        "pld.system.notify(s, 0, [0, 0], 1 << 40, op=pld.NotifyOp.Set)", "ParserError",
+        "a cell holds numbers of 32 bits",
+    ),
+    kernel("pld.system.wait(s, [0, 0], 1, cmp=pld.NotifyOp.Set)", "ParserError", "cmp cannot be"),
+    kernel("pld.tensor.put(w, 0, x, chunk_rows=-1)", "ParserError", "chunk_rows is 0 or more"),
     kernel("pld.system.wait(s, [0, 0], 1.5, cmp=pld.WaitCmp.Ge)", "ParserTypeError", "integer"),
     kernel("pld.system.defer_wait(s, [0, 0], 1, cmp=1)", "ParserSyntaxError", "in a kernel of its own that has a name"),
     kernel("pld.system.wait(s, [0, 0], 1, cmp=5)", "ParserError", "cmp cannot be 5"),
@@ -90,6 +96,12 @@ CASES = [
     ),
     host("b = pld.alloc_window_buffer([4, 8])", "ParserError", "a window buffer with a shape needs a dtype"),
     host("b = pld.alloc_window_buffer(64, dtype=pl.FP32)", "ParserError", "a number of bytes takes no dtype"),
+    host("me = pld.rank(x)", "ParserSyntaxError", "`rank` is for what runs on a rank"),
+    host(
+        "b = pld.alloc_window_buffer(16)\n"
+        "pld.system.notify(pld.window(b, [4, 1], dtype=pl.INT32), 0, [0, 0], 1, op=pld.NotifyOp.Set)",
+        "ParserSyntaxError", "`notify` is for what runs on a rank",
+    ),
     host("b = pld.alloc_window_buffer(0)", "ParserError", "one byte or more"),
     host(
         "b = pld.alloc_window_buffer(64)\nw = pld.window(b, [4, 8], dtype=pl.FP32)", "ParserError",

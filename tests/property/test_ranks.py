@@ -1,5 +1,5 @@
-"""Random programs of puts, gets, stores and signals: native threads, and processes that share nothing, do what the
-interpreter does.
+"""Random programs of puts, gets, stores, signals and collectives: native threads, and processes that share memory or
+nothing, do what the interpreter does.
 
 Ranks write in one round and read in the next, with a barrier between them, so that one answer is right: in a round
 each write of a rank goes to a row of its own, at a peer that is no other rank's.
@@ -7,6 +7,7 @@ each write of a rank goes to a row of its own, at a peer that is no other rank's
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from random import Random
 
@@ -21,7 +22,7 @@ from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.passes import distant
 
 RANKS, ROWS, COLUMNS = 3, 6, 40
-SEEDS = range(4)
+SEEDS = range(int(os.environ.get("FIRST_SEED", "0")), int(os.environ.get("LAST_SEED", "4")))
 """Of the programs that processes run."""
 
 HEAD = f"""
@@ -29,28 +30,41 @@ import tilewright.language.distributed as pld
 X = pl.Tensor[[{ROWS}, {COLUMNS}], pl.FP32]
 W = pld.DistributedTensor[[{ROWS}, {COLUMNS}], pl.FP32]
 S = pld.DistributedTensor[[{RANKS}, 1], pl.INT32]
+T = pld.DistributedTensor[[{2 * (RANKS - 1)}, {RANKS}], pl.INT32]
 
 @pl.program
 class Ranks:
     @pl.function(type=pl.FunctionType.InCore)
-    def kernel(self, x: X, y: pl.InOut[X], w: pl.InOut[W], s: pl.InOut[S]):
+    def kernel(self, x: X, y: pl.InOut[X], v: pl.InOut[W], w: pl.InOut[W], s: pl.InOut[S], t: pl.InOut[T]):
         me = pld.rank(w)
 """
 TAIL = f"""
     @pl.function(type=pl.FunctionType.Orchestration)
-    def chip(self, x: X, y: pl.InOut[X], w: pl.InOut[W], s: pl.InOut[S]):
-        self.kernel(x, y, w, s)
+    def chip(self, x: X, y: pl.InOut[X], v: pl.InOut[W], w: pl.InOut[W], s: pl.InOut[S], t: pl.InOut[T]):
+        self.kernel(x, y, v, w, s, t)
 
     @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
     def main(self, x: pl.Tensor[[{RANKS}, {ROWS}, {COLUMNS}], pl.FP32],
              y: pl.InOut[pl.Tensor[[{RANKS}, {ROWS}, {COLUMNS}], pl.FP32]]):
         rows = pld.alloc_window_buffer([{ROWS}, {COLUMNS}], dtype=pl.FP32)
+        others = pld.alloc_window_buffer([{ROWS}, {COLUMNS}], dtype=pl.FP32)
         cells = pld.alloc_window_buffer([{RANKS}, 1], dtype=pl.INT32)
+        steps = pld.alloc_window_buffer([{2 * (RANKS - 1)}, {RANKS}], dtype=pl.INT32)
         for r in pl.range(pld.world_size()):
             w = pld.window(rows, [{ROWS}, {COLUMNS}], dtype=pl.FP32)
             s = pld.window(cells, [{RANKS}, 1], dtype=pl.INT32)
-            self.chip(x[r], y[r], w, s, device=r)
+            v = pld.window(others, [{ROWS}, {COLUMNS}], dtype=pl.FP32)
+            t = pld.window(steps, [{2 * (RANKS - 1)}, {RANKS}], dtype=pl.INT32)
+            self.chip(x[r], y[r], v, w, s, t, device=r)
 """
+COLLECTIVES = [
+    "pld.tensor.allreduce(w, s)", "pld.tensor.allreduce(w, s, op=pld.ReduceOp.Max)",
+    'pld.tensor.allreduce(w, t, mode="ring")', "pld.tensor.broadcast(w, s, root=1)",
+    "pld.tensor.reduce_scatter(w, s)", "pld.tensor.all_to_all(w, v, s)", "pld.tensor.all_to_all(v, w, s)",
+    "pld.tensor.allgather(pl.slice(x, [1, 40], [2, 0]), w, s)",
+    "pld.tensor.allgather(pl.slice(y, [1, 40], [4, 0]), v, s)",
+]  # fmt: skip
+"""What all ranks do together between a round of writes and one of reads."""
 LOAD = "pl.load({tensor}, [{row}, {at}], [1, {size}])"
 
 
@@ -66,6 +80,7 @@ class Writer:
             for row in self.random.sample(range(ROWS), self.random.randint(1, ROWS)):
                 self.write(row)
             self.lines.append("pld.tensor.barrier(s)")
+            self.lines += self.random.sample(COLLECTIVES, self.random.randint(0, 2))
             for _ in range(self.random.randint(1, 4)):
                 self.read(self.random.randrange(ROWS))
             self.lines.append("pld.tensor.barrier(s)")
@@ -144,8 +159,9 @@ def test_a_program_for_distant_ranks_means_the_same() -> None:
         assert np.array_equal(result(program, seed, "interpret"), result(distant.run(program), seed, "interpret"))
 
 
-def test_random_programs_of_processes_that_share_nothing_give_the_same(tmp_path: Path) -> None:
-    for said in launched(RANKS, tmp_path, Path(__file__), "messages"):
+@pytest.mark.parametrize("transport", ["memory", "messages"])
+def test_random_programs_of_processes_give_the_same(tmp_path: Path, transport: str) -> None:
+    for said in launched(RANKS, tmp_path, Path(__file__), transport):
         assert said.splitlines() == [f"seed {seed}: right" for seed in SEEDS], said
 
 

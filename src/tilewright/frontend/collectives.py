@@ -13,6 +13,7 @@ import tilewright.frontend.directives as pl
 from tilewright.core.enums import NotifyOp, ReduceOp, WaitCmp
 from tilewright.core.op import OpSpec
 from tilewright.core.operands import bind, order_of
+from tilewright.core.types import show_shape
 from tilewright.errors import AttributeValueError, OperandError
 from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.inline import InlineFunction, inline
@@ -25,6 +26,7 @@ from tilewright.ops.memory import read, store
 from tilewright.ops.ranks import copies, nranks, part, rank
 from tilewright.ops.reshape import reshape
 from tilewright.ops.signals import notify, wait
+from tilewright.ops.system import device_assert
 from tilewright.ops.transfers import get, put
 
 BLOCK = 4096
@@ -42,6 +44,17 @@ def _met(signal: Any, axes: Any) -> Any:
     for peer in pl.range(nranks(signal)):
         wait(signal, [peer, 0] if axes == 2 else [peer], 1, cmp=WaitCmp.Ge)
         notify(signal, me, [peer, 0] if axes == 2 else [peer], -1, op=NotifyOp.AtomicAdd)
+
+
+@inline
+def _checked(window: Any, message: Any) -> Any:
+    """Stop where a window has no row for each rank: what ranks without one do there would be to nobody."""
+    device_assert(window.shape[0] >= nranks(window), message=message)
+
+
+@inline
+def _checked_ring(window: Any, message: Any) -> Any:
+    device_assert(window.shape[0] >= 2 * (nranks(window) - 1), message=message)
 
 
 @inline
@@ -68,23 +81,31 @@ def _allreduce(target: Any, signal: Any, op: Any, combine: Any) -> Any:
 
 @inline
 def _passed(signal: Any, step: Any, peer: Any) -> Any:
-    """Tell a peer that this rank has taken so many steps."""
+    """Tell a peer that this rank has come so far."""
     notify(signal, peer, [step, rank(signal)], 1, op=NotifyOp.AtomicAdd)
 
 
 @inline
 def _awaited(signal: Any, step: Any, peer: Any) -> Any:
-    """Wait until a peer has taken so many steps, and take back what it told."""
+    """Wait until a peer has come so far, and take back what it told."""
     wait(signal, [step, peer], 1, cmp=WaitCmp.Ge)
     notify(signal, rank(signal), [step, peer], -1, op=NotifyOp.AtomicAdd)
+
+
+@inline
+def _met_by_row(signal: Any) -> Any:
+    """Wait for all ranks, in the first row of the signals of a ring."""
+    for peer in pl.range(nranks(signal)):
+        _passed(signal, 0, peer)
+    for peer in pl.range(nranks(signal)):
+        _awaited(signal, 0, peer)
 
 
 @inline
 def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
     """Reduce around a ring: what a rank has of a share is added to by the next one, and the sums go around once more.
 
-    Every rank reads from the one before it alone. Row k of the signal says that the one before has taken k steps, and
-    row 0 of the one behind that it has read all that it will.
+    Every rank reads from the one before it alone, and row k of the signal says that this one has taken k steps.
     """
     count = target.numel()
     me = rank(target)
@@ -94,9 +115,10 @@ def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
     links = ((count + LINK - 1) // LINK + every - 1) // every
     steps = every - 1
     if every > 1:
-        _passed(signal, 0, behind)
+        _met_by_row(signal)
         for step in pl.range(steps):
-            _awaited(signal, step, before)
+            if step > 0:
+                _awaited(signal, step, before)
             share = (me + every - step - 1) % every
             for link in pl.range(share * links, (share + 1) * links):
                 if link * LINK < count:
@@ -113,8 +135,7 @@ def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
                     store(made, [link * LINK], reshape(target, [count]))
             if step < steps - 1:
                 _passed(signal, steps + step + 1, behind)
-        _passed(signal, 0, before)
-        _awaited(signal, 0, behind)
+        _met_by_row(signal)
     return target
 
 
@@ -197,5 +218,25 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
     if spec.name == "allreduce":
         options["combine"] = _COMBINED[ReduceOp(bound["op"])]
-    template = _around if bound.get("mode") == "ring" else _TEMPLATES[spec.name]
+    is_ring = bound.get("mode") == "ring"
+    for name in (name for name in _ROWS if name in bound and (name != "target" or spec.name in _KEPT_BY_RANK)):
+        _check_rows(t, spec, name, bound, is_ring, node)
+    template = _around if is_ring else _TEMPLATES[spec.name]
     return template.expand(t, Arguments((), options, (), {}), node)
+
+
+_KEPT_BY_RANK = ("allgather", "reduce_scatter", "all_to_all", "all_to_all_v")
+"""Those whose target has a row, or several, for each rank."""
+_ROWS = ("signal", "target", "recv_counts")
+"""What has a row for each rank."""
+
+
+def _check_rows(t: Translator, spec: OpSpec, name: str, bound: dict[str, Any], is_ring: bool, node: ast.Call) -> None:
+    window = bound[name]
+    needed = "a row for each step around the ring" if is_ring and name == "signal" else "a row for each rank"
+    message = (
+        f"`{name}` of {spec.name} is a window of {show_shape(window.type.shape)}, which has not {needed} of the domain"
+    )
+    given = {"window": window, "message": message}
+    template = _checked_ring if is_ring and name == "signal" else _checked
+    template.expand(t, Arguments((), given, (), {}), node)

@@ -16,9 +16,12 @@ from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.deferred import check_deferred
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
+from tilewright.ops.collectives import MEANINGS
 
 HOST_ONLY = ("alloc_window_buffer", "window", "world_size")
 """What only host functions do."""
+BOTH = ("get_comm_ctx", *MEANINGS)
+"""What host functions do as well as those that they dispatch."""
 
 
 def check_level(t: Translator, spec: OpSpec, node: ast.Call) -> None:
@@ -29,6 +32,9 @@ def check_level(t: Translator, spec: OpSpec, node: ast.Call) -> None:
         message = f"`{spec.name}` is for host functions, and this is `{t.captured.node.name}`"
         help = "call it in a function decorated with @pl.jit.host, or @pl.function(level=pl.Level.HOST)"
         raise t.error(DirectiveError, node, message, help=help)
+    if t.level is Level.HOST and spec.name not in (*HOST_ONLY, *BOTH):
+        message = f"`{spec.name}` is for what runs on a rank, and `{t.captured.node.name}` is a host function"
+        raise t.error(DirectiveError, node, message, help="dispatch a function that does it: chip(w, device=r)")
     if spec.name == "alloc_window_buffer":
         _check_buffer(t, node)
     if spec.name == "defer_wait":

@@ -1,11 +1,12 @@
 """Signals: cells of INT32 windows that ranks set for their peers, and wait for."""
 
+from enum import Enum
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tensor
 from tilewright.core.enums import NotifyOp, WaitCmp
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Const, Expr
 from tilewright.core.extents import fits
 from tilewright.core.op import Effect
 from tilewright.core.region import Array, Region
@@ -17,6 +18,7 @@ from tilewright.ops.declare import op
 from tilewright.ops.ranks import DISTRIBUTED, FAMILY, check_peer, part_at, window_type
 from tilewright.ops.windows import check_rank
 
+TOO_LARGE = "a cell holds numbers of 32 bits, and {0} is none"
 SIGNS = {WaitCmp.Eq: "==", WaitCmp.Ge: ">="}
 
 
@@ -34,10 +36,19 @@ def _check_cell(signal: Expr, name: str, offsets: tuple[Expr, ...]) -> None:
 def _check_number(value: Expr, name: str) -> None:
     if not isinstance(value.type, ScalarType) or not value.type.dtype.is_int():
         raise OperandError(f"`{name}` is an integer, got {value.type}", blame=[name])
+    if isinstance(value, Const) and int(value.value) != _cut(int(value.value)):
+        message = f"`{name}` is {value.value}, and a cell holds numbers of 32 bits"
+        raise AttributeValueError(message, blame=[name], help=f"from {-(1 << 31)} to {(1 << 31) - 1}")
+
+
+def _cut(number: int) -> int:
+    """Return a number as a cell would hold it."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _check_member(value: object, kind: type[NotifyOp] | type[WaitCmp], name: str) -> None:
-    if value not in list(kind):
+    is_other = isinstance(value, Enum) and not isinstance(value, kind)
+    if value not in list(kind) or is_other:
         shown = ", ".join(f"pld.{kind.__name__}.{each.name}" for each in kind)
         raise AttributeValueError(f"{name} cannot be {value!r}", blame=[name], help=f"one of {shown}")
 
@@ -70,18 +81,26 @@ def _cell(window: Region, offsets: tuple[int, ...]) -> Array:
     return window.data[(*offsets, None)]
 
 
+def _check_held(number: int) -> int:
+    """Return a number that a cell can hold; ExecutionError for others."""
+    if int(number) != _cut(int(number)):
+        raise ExecutionError(TOO_LARGE.format(int(number)))
+    return int(number)
+
+
 def _notify(result: Any, target: Region, peer: int, offsets: tuple[int, ...], value: int, op: int) -> Any:
     cell = _cell(part_at(target, peer), offsets)
+    _check_held(value)
     world().told(cell)
     with np.errstate(all="ignore"):
-        number = np.array(value).astype(np.int32)
+        number = np.int32(value)
         cell[0] = number if op == NotifyOp.Set else cell[0] + number
     return VOID
 
 
 def _wait(result: Any, signal: Region, offsets: tuple[int, ...], expected: int, cmp: int) -> Any:
     cell = _cell(signal, offsets)
-    wanted = int(np.array(expected).astype(np.int32))
+    wanted = _check_held(expected)
 
     def holds() -> bool:
         return bool(cell[0] >= wanted if cmp == WaitCmp.Ge else cell[0] == wanted)

@@ -41,6 +41,9 @@ def _remote_store(w: Writing, src: Expr, target: Expr, peer: Any, offsets: Any, 
 
 
 def _check_staging(chunk_rows: int, chunk_cols: int, pipeline: bool) -> None:
+    for name, chunk in (("chunk_rows", chunk_rows), ("chunk_cols", chunk_cols)):
+        if chunk < 0:
+            raise AttributeValueError(f"{name} is 0 or more, got {chunk}", blame=[name], help="0 leaves it open")
     if pipeline and not (chunk_rows > 0 and chunk_cols > 0):
         message = f"pipeline=True needs chunk_rows and chunk_cols, got {chunk_rows} and {chunk_cols}"
         raise AttributeValueError(message, blame=["pipeline"], help="chunk_rows=16, chunk_cols=64, pipeline=True")

@@ -26,7 +26,8 @@ def _buffer_type(size: tuple[Expr, ...], dtype: DataType | None) -> TensorType:
     shape = as_shape(size)
     extent = nbytes(static_shape(shape), dtype or UINT8) if is_static(shape) else None
     if isinstance(extent, int) and extent <= 0:
-        raise ShapeMismatchError(f"a window buffer has one byte or more, got {extent}", blame=["size"])
+        message = f"a window buffer has one byte or more, got {extent}"
+        raise ShapeMismatchError(message, blame=["size"], help="the bytes of its largest window on one rank")
     return TensorType((extent,), UINT8, (extent,), is_window=True)
 
 

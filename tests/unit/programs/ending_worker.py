@@ -7,12 +7,15 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
+from tilewright import ir
 from tilewright.errors import ExecutionError
 from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.runtime import RunConfig
@@ -46,7 +49,33 @@ def kept(x: pl.Tensor[[2, 1, 8], pl.FP32], times: pl.Tensor[[2], pl.INT32], y: p
     return y
 
 
-def attempt(name: str, first: int, second: int, timeout: float = 60.0, host: pl.JITFunction = host) -> None:
+@pl.program
+class Unbound:
+    """A program with a function of Python's that nobody has said, which rank 0 alone would run."""
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def chip(self, x: X, y: pl.Out[X]) -> X:
+        with pl.at(level=pl.Level.CORE_GROUP):
+            y = pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], y)
+        return y
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
+    def unsaid(y: pl.InOut[pl.Tensor[[2, 1, 8], pl.FP32]]): ...  # pyright: ignore[reportGeneralTypeIssues, reportSelfClsParameterName]
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def host(
+        self,
+        x: pl.Tensor[[2, 1, 8], pl.FP32],
+        times: pl.Tensor[[2], pl.INT32],
+        y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]],
+    ):
+        for r in pl.range(2):
+            self.chip(x[r], y[r], device=r)  # pyright: ignore[reportCallIssue]
+        self.unsaid(y)  # pyright: ignore[reportCallIssue]
+        return y
+
+
+def attempt(name: str, first: int, second: int, timeout: float = 60.0, host: Callable[..., Any] = host) -> None:
     x, y = np.ones((2, 1, 8), np.float32), np.zeros((2, 1, 8), np.float32)
     config = RunConfig(distributed_config=DistributedConfig([0, 1], timeout_s=timeout))
     since = time.monotonic()
@@ -79,6 +108,10 @@ if MODE == "absent" and RANK == 1:
 attempt("first", 1, 1, 3.0 if MODE == "absent" else 60.0)
 if MODE == "long":
     attempt("computes", 1, measured(), SECONDS / 10)
+elif MODE == "unplanned":
+    program = ir.compile(Unbound, distributed_config=DistributedConfig([0, 1]))
+    attempt("unplanned", 1, 1, host=lambda *args, **_: program(*args))
+    attempt("recovers", 1, 1)
 elif MODE == "interrupt":
     if RANK == 0:
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()

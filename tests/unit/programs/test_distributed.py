@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import threading
@@ -17,6 +18,7 @@ import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError
 from tilewright.interpret.rows import IdleRankWarning
 from tilewright.ir.distributed_compiled_program import DistributedCompiledProgram, DistributedConfig
+from tilewright.programs.distributed.segments import Segment
 from tilewright.programs.distributed.waits import Waits
 from tilewright.runtime import RunConfig
 
@@ -335,3 +337,22 @@ def test_ranks_that_add_to_one_place_at_the_same_time_lose_nothing() -> None:
     total = torch.zeros(2, 1, 8)
     counting(torch.ones(2, 1, 8), total, config=RunConfig(device_ids=[0, 1]))
     torch.testing.assert_close(total, torch.full_like(total, 2_000_000.0), rtol=0, atol=0)
+
+
+def test_a_process_group_is_one_of_torch_and_has_this_process() -> None:
+    x, y = np.full((4, 1), 4, np.int32), np.zeros((4, 1), np.int32)
+    dist: Any = torch.distributed
+    for wrong, told in ((5, "a group of torch.distributed, got 5"), (dist.GroupMember.NON_GROUP_MEMBER, "no member")):
+        ranks = DistributedConfig([0, 1, 2, 3], process_group=wrong)
+        with pytest.raises((TypeError, ValueError), match=told):
+            meeting(x, y, 0, config=RunConfig(distributed_config=ranks))
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory is shared where Linux does")
+def test_memory_that_is_shared_keeps_no_descriptor() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    segments = [Segment.made(64) for _ in range(8)]
+    for segment in segments:
+        segment.close()
+        segment.memory[:] = 7
+    assert len(os.listdir("/proc/self/fd")) == before

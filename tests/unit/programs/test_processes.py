@@ -133,3 +133,11 @@ def test_no_rank_waits_longer_than_the_group_of_the_script(
     first, _ = said_by(tmp_path, transport, mode)
     assert first[-1].startswith("hangs: ExecutionError ") and told in first[-1], first
     assert first[-1].endswith("[in time]"), first
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_goes_wrong_with_a_plan_in_one_process_is_told_the_others(tmp_path: Path, transport: str) -> None:
+    first, second = said_by(tmp_path, transport, "unplanned")
+    assert "nobody has said what `unsaid` does" in first[1], first
+    assert second[1].startswith("unplanned: ExecutionError rank 0 failed: nobody has said what `unsaid` does"), second
+    assert first[2] == second[2] == "recovers: right [in time]"

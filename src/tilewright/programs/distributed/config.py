@@ -20,7 +20,10 @@ class _HeldWeakly:
         return held and held()
 
     def __set__(self, config: DistributedConfig, group: Any) -> None:
-        vars(config)[_HELD] = None if group is None else ref(group)
+        try:
+            vars(config)[_HELD] = None if group is None else ref(group)
+        except TypeError:  # it is what torch gives those that are no members, or no group at all, said when it is used
+            vars(config)[_HELD] = lambda: group
 
 
 _HELD = "held_group"

@@ -57,12 +57,14 @@ class DistantMemory:
         self._telling = threading.Lock()
         self.is_at_fault = False
         self.link.plans[self.number] = self
-        group.exchanged(None)
 
     @property
     def failure(self) -> BaseException | None:
         """Why what a peer holds was out of reach."""
         return self.copies.failure
+
+    def opened(self) -> None:
+        """Do nothing: nothing of others is open here."""
 
     def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
         """Return copies of the tensors that are written."""

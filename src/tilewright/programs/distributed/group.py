@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from math import inf
 from pathlib import Path
@@ -44,9 +45,29 @@ class Group:
         self.rank: int = _torch().get_rank(handle)
         self.size: int = _torch().get_world_size(handle)
         self._link: Link | None = None
+        self.is_told = False
+        """Whether the others know that what they have begun together has failed."""
 
     def exchanged(self, value: object) -> list[Any]:
-        """Return what every process has brought, in the order of ranks; all of them have to come."""
+        """Return what every process has brought, in the order of ranks; all of them have to come.
+
+        ExecutionError where one of them brings that it has failed, which ends what all of them have begun.
+        """
+        brought = self._brought((True, value))
+        for rank, (is_fine, told) in enumerate(brought):
+            if not is_fine:
+                self.is_told = True
+                raise ExecutionError(f"rank {rank} failed: {told}")
+        return [told for _, told in brought]
+
+    def tell_failure(self, text: str) -> None:
+        """Let the exchange that the others are in, or come to, fail on all of them; once, and not what they know."""
+        if not self.is_told:
+            self.is_told = True
+            with suppress(ExecutionError):  # of others that have ended, too: the caller raises what happened here
+                self._brought((False, text))
+
+    def _brought(self, value: object) -> list[Any]:
         data = pickle.dumps(value)
         brought = self._gathered(len(data).to_bytes(_LENGTH, "little") + data[: SLOT - _LENGTH], SLOT)
         lengths = [int.from_bytes(each[:_LENGTH], "little") for each in brought]
@@ -64,6 +85,7 @@ class Group:
         try:
             _torch().all_gather(rows, own, group=self.handle)
         except RuntimeError as error:
+            self.is_told = True
             raise self._broken(error, time.monotonic() - since) from error
         finally:
             _wait_for_release([own, *rows])
@@ -202,7 +224,14 @@ def launched_size() -> int:
 
 def group_size(handle: Any) -> int:
     """Return how many processes a process group has, or without one those that were launched together."""
-    return launched_size() if handle is None else int(_torch().get_world_size(handle))
+    if handle is None:
+        return launched_size()
+    dist = _torch()
+    if handle == dist.GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("this process is no member of the process_group, whose members alone call the program")
+    if not isinstance(handle, dist.ProcessGroup):
+        raise TypeError(f"process_group is a group of torch.distributed, got {handle!r}")
+    return int(dist.get_world_size(handle))
 
 
 def group_of(handle: Any = None, timeout: float = TIMEOUT) -> Group:

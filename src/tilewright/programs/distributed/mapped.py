@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
-import weakref
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from typing import Any
 
-from tilewright.arrays import np
 from tilewright.core.region import Array
 from tilewright.interpret.hosts import Plan, WindowBuffer
 from tilewright.native.domains import HEAD
-from tilewright.native.libraries import c_library
+from tilewright.native.pages import held_pages, map_pages
 from tilewright.programs.distributed.in_place import PAGE, InPlace
 from tilewright.programs.distributed.windows import Parts
 from tilewright.records import record
@@ -74,36 +69,11 @@ class Pieces:
 def mapped(pieces: Sequence[tuple[int, int, Piece]]) -> Array:
     """Return pieces of files one behind the other, and in front of them room of this mapping's own."""
     total = PAGE + sum(piece.size for *_, piece in pieces)
-    start = _map(None, total, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-    memory: Any = (ctypes.c_uint8 * total).from_address(start)
-    weakref.finalize(memory, _unmap, start, total).atexit = False
+    start = map_pages(None, total, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
     at = start + PAGE
     for descriptor, offset, piece in pieces:
-        at = piece.size + _map(at, piece.size, mmap.MAP_SHARED | _FIXED, descriptor, offset + piece.offset)
-    array: Any = np.frombuffer(memory, np.uint8)
-    return array[PAGE - HEAD :]
-
-
-def _map(address: int | None, size: int, flags: int, descriptor: int, offset: int) -> int:
-    found = _calls().mmap(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, offset)
-    if found in (None, ctypes.c_void_p(-1).value):
-        raise OSError(ctypes.get_errno(), f"{size} bytes of windows could not be mapped")
-    return int(found)
-
-
-def _unmap(start: int, size: int) -> None:
-    _calls().munmap(start, size)
-
-
-@cache
-def _calls() -> Any:
-    library = c_library()
-    library.mmap.restype = ctypes.c_void_p
-    library.mmap.argtypes = [
-        ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64,
-    ]  # fmt: skip
-    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    return library
+        at = piece.size + map_pages(at, piece.size, mmap.MAP_SHARED | _FIXED, descriptor, offset + piece.offset)
+    return held_pages(start, total)[PAGE - HEAD :]
 
 
 @contextmanager

@@ -190,6 +190,21 @@ class ProcessRun:
         return f"it has had {int(self.segments[rank].words[Control.TURNS])} of {self.turns[rank]} turns"
 
 
+def process_run(
+    group: Group, memory: ProcessMemory, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], threads: int
+) -> ProcessRun:
+    """Return a plan made ready for this process, once all others have it; what goes wrong here ends it in all."""
+    try:
+        run = ProcessRun(group, memory, plan, natives, bodies, args, threads)
+        group.exchanged(None)
+    except Exception as error:
+        group.tell_failure(said(error))
+        raise
+    finally:
+        memory.opened()
+    return run
+
+
 def _note(error: BaseException, text: str) -> None:
     if isinstance(error, ExecutionError):
         error.notes = (*error.notes, text)

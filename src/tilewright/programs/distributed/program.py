@@ -201,5 +201,6 @@ def _placed(config: DistributedConfig | None) -> DistributedConfig:
     if config is None:
         return DistributedConfig(range(size))
     if size > 1 and size != len(config.device_ids):
-        raise ValueError(f"device_ids names {len(config.device_ids)} device(s), and the group has {size} process(es)")
+        message = f"device_ids names {len(config.device_ids)} device(s), and the group has {size} process(es)"
+        raise ValueError(f"{message}: start as many, or pass device_ids=range({size})")
     return config

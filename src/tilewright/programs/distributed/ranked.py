@@ -6,13 +6,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Submit
 from tilewright.core.program import Function, Program
-from tilewright.core.region import Region
+from tilewright.core.region import Region, whole
 from tilewright.core.stmt import SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
@@ -25,10 +26,10 @@ from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.in_place import InPlace, in_place
-from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, shared_args
-from tilewright.programs.distributed.rows import ROWS, is_taken_by_rows
-from tilewright.programs.distributed.shared_memory import SharedMemory
-from tilewright.programs.distributed.team import TEAM, TeamRun, team_run
+from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
+from tilewright.programs.distributed.rows import ROWS, Rows, is_taken_by_rows
+from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
+from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
 from tilewright.records import record
@@ -113,6 +114,16 @@ class Ranked:
             rows.take(names, args, ())
         if self.platform == INTERPRETER:
             return run_host(self.program, self.size, name, args, self._told)
+        given = [_packed(arg) for arg in args]
+        returned = self._run(name, given, rows)
+        for arg, used in zip(args, given, strict=True):
+            if used is not arg and arg.data.flags.writeable:
+                arg.data[...] = used.data
+        return tuple(args[position] for position in returned)
+
+    def _run(self, name: str, args: Sequence[Any], rows: Rows | None) -> tuple[int, ...]:
+        """Run natively; return which arguments the host function returns."""
+        names = [param.name_hint for param in self.program[name].params]
         places = () if rows is None or not self._takes_rows else rows.places(names, args, self.size)
         key = (name, places, self._group(), *map(_kind, args))
         planned = self.plans.get(key) or self._made(key, name, args, places)
@@ -124,8 +135,8 @@ class Ranked:
             try:
                 self._run_together(planned.run, args, starts)
             except CalledOtherwise:  # which all find out together
-                return self.run(name, args)
-        return tuple(args[position] for position in planned.returned)
+                return self._run(name, args, rows)
+        return planned.returned
 
     def _made(self, key: Hashable, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         """Return a new plan, kept for the next call."""
@@ -152,7 +163,18 @@ class Ranked:
             raise
 
     def _planned(self, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
+        """Return a plan made ready; what goes wrong with it in one process ends it in all."""
         group = self._group()
+        if group is None:
+            return self._laid_out(None, name, args, places)
+        group.is_told = False
+        try:
+            return self._laid_out(group, name, args, places)
+        except Exception as error:
+            group.tell_failure(said(error))
+            raise
+
+    def _laid_out(self, group: Group | None, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         together = group is not None
         written = sorted(Footprints(self.program)[name].writes) if together else []
         if group is not None:
@@ -185,11 +207,12 @@ class Ranked:
         threads = max(1, thread_count() // group.beside)
         if group.shares_memory:
             sizes = {position: args[position].data.nbytes for position in written}
-            memory = SharedMemory(group, plan, sizes, self._in_place(plan))
-            return ProcessRun(group, memory, plan, self._native, self._body, args, threads)
-        distant = partial(self._native, is_distant=True)
-        apart = DistantMemory(group, plan, args, written, Footprints(self.program))
-        return ProcessRun(group, apart, plan, distant, self._body, args, 1 if self._adds else threads)
+            memory: ProcessMemory = SharedMemory(group, plan, sizes, self._in_place(plan))
+            natives = self._native
+        else:
+            memory = DistantMemory(group, plan, args, written, Footprints(self.program))
+            natives, threads = partial(self._native, is_distant=True), 1 if self._adds else threads
+        return process_run(group, memory, plan, natives, self._body, args, threads)
 
     def _in_place(self, plan: Plan) -> InPlace:
         """Return which buffers of a plan need no memory of their own, its turns in an order that lets them."""
@@ -205,10 +228,7 @@ class Ranked:
     @computed_once
     def _runs_side_by_side(self) -> bool:
         """Whether a rank may do something on other threads while one of them waits."""
-        found = [s for function in self.program.function_list for s in statements(function.body)]
-        calls = (call for s in found for call in expressions(s))
-        loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
-        return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
+        return _runs_side_by_side(self.program)
 
     @computed_once
     def _adds(self) -> bool:
@@ -227,6 +247,20 @@ class Ranked:
         """Whether what the ranks do follows from the shapes of arguments and from numbers: no element is looked at."""
         calls = [e for host in self.program.hosts for s in statements(host.body) for e in expressions(s)]
         return not any(getattr(getattr(call, "op", None), "name", "") == "tensor.read" for call in calls)
+
+
+def _runs_side_by_side(program: Program) -> bool:
+    found = [s for function in program.function_list for s in statements(function.body)]
+    calls = (call for s in found for call in expressions(s))
+    loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
+    return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
+
+
+def _packed(arg: Any) -> Any:
+    """Return an argument as code takes it: a copy of a tensor whose neighbours along the last axis lie apart."""
+    if not isinstance(arg, Region) or not arg.data.ndim or arg.data.shape[-1] <= 1:
+        return arg
+    return arg if arg.data.strides[-1] == arg.data.itemsize else whole(np.ascontiguousarray(arg.data))
 
 
 def _kind(arg: Any) -> Hashable:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import mmap
 import os
 from enum import IntEnum
-from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.region import Array
 from tilewright.native.domains import NAPS, SLEEPS
+from tilewright.native.pages import held_pages, map_pages
 
 PAGE = 4096
 TEXT = 1024
@@ -58,8 +58,7 @@ class Segment:
     def __init__(self, descriptor: int, size: int) -> None:
         self.descriptor = descriptor
         self.size = size
-        self._map = mmap.mmap(descriptor, size)
-        memory: Any = np.frombuffer(self._map, np.uint8)
+        memory = held_pages(map_pages(None, size, mmap.MAP_SHARED, descriptor, 0), size)
         self.memory: Array = memory
         self.words: Array = memory[:PAGE].view(np.int64)
 

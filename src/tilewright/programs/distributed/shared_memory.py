@@ -41,6 +41,10 @@ class ProcessMemory(Protocol):
         """Whether what a peer asked for went wrong here."""
         ...
 
+    def opened(self) -> None:
+        """Take note that all processes have opened what they need of each other's, or have given up."""
+        ...
+
     def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
         """Return where the tensors that are written lie in the run that begins, holding what the arguments do."""
         ...
@@ -83,7 +87,6 @@ class SharedMemory:
         pieces = Pieces(plan, chosen)
         self.segments = self._shared(self._room(plan, pieces) + pieces.rooms[group.rank])
         self.parts = self._parts(plan, pieces)
-        self._close()
 
     def _room(self, plan: Plan, pieces: Pieces) -> int:
         """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
@@ -101,9 +104,8 @@ class SharedMemory:
             for peer, (descriptor, size) in enumerate(told)
         ]
 
-    def _close(self) -> None:
-        """Give up all descriptors, once all processes have opened and mapped what they need."""
-        self.group.exchanged(None)
+    def opened(self) -> None:
+        """Give up all descriptors."""
         for segment in self.segments:
             segment.close()
 

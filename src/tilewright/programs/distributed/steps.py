@@ -47,18 +47,22 @@ class Steps:
     bases: Sequence[int] = ()
     """Where the arguments of the last run started."""
 
+    is_stopped: bool = False
+    """Whether the last run was ended while ranks were at work."""
+
     def begin(self, bases: Sequence[int]) -> None:
         """Make ready for a run on arguments that start at some addresses."""
         for parts in () if self.keeps_windows else self.parts.values():
             parts.clear()
         for step in self.launches if bases != self.bases else ():
             step.place(bases)
-        for step in self.launches:
+        for step in self.launches if self.is_stopped else ():
             step.begin()
-        self.bases = bases
+        self.bases, self.is_stopped = bases, False
 
     def stop(self) -> None:
         """Let what the ranks run here end soon."""
+        self.is_stopped = True
         for step in self.launches:
             step.stop()
 

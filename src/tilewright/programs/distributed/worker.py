@@ -6,6 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 from math import isfinite
 from typing import Any
 
@@ -215,5 +216,16 @@ def _check_bound(ranked: Sequence[Ranked], bound: Mapping[str, object]) -> None:
     if missing:
         raise ValueError(f"the sub-worker {sorted(missing)[0]!r} has no body: pass callbacks={{name: function}}")
     for name, function in bound.items():
-        if not callable(function):
+        if not callable(function) or not _takes_a_list(function):
             raise TypeError(f"the callback of {name!r} takes one list of arguments, got {function!r}")
+
+
+def _takes_a_list(function: Callable[..., Any]) -> bool:
+    """Return whether a function can be called with one positional argument, as far as it says."""
+    try:
+        signature(function).bind([])
+    except TypeError:
+        return False
+    except ValueError:  # of a builtin that does not say what it takes
+        return True
+    return True

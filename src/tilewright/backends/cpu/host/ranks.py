@@ -8,6 +8,7 @@ are copies, and whoever the record names is told of signals.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.backends.cpu.compute.addresses import moved
@@ -24,7 +25,7 @@ from tilewright.dtypes import INT32
 from tilewright.native.context import NUMBERS
 from tilewright.native.domains import PAUSE, TURNS, Record, Touch
 from tilewright.native.llvm import I1, I32, I64, PTR, TRUE, Value, i64
-from tilewright.ops.signals import SIGNS
+from tilewright.ops.signals import SIGNS, TOO_LARGE
 
 NO_PEER = "the peer is no rank of the domain"
 NO_CELL = "this is no cell of the window"
@@ -61,12 +62,30 @@ def _part_of(e: FunctionEmitter, call: Call, window: Tensor, peer: Value) -> Ten
     return replace(window, pointer=e.b.load(PTR, e.b.offset(record_of(e, window), place, I64), 8))
 
 
+def _exact_cell(offsets: Sequence[Value], window: Tensor) -> Exact | None:
+    """Return which cell a window does not have, where that is few enough numbers."""
+    numbers = [*offsets, *window.shape]
+    if len(numbers) > len(NUMBERS):
+        return None
+    cell, shape = (", ".join(f"{{{k}}}" for k in range(first, first + len(offsets))) for first in (0, len(offsets)))
+    return Exact(f"cell [{cell}] is none of a window of [{shape}]", lambda: numbers)
+
+
 def _cell(e: FunctionEmitter, call: Call, window: Tensor, bound: Bound) -> Value:
     offsets = e.indices(bound["offsets"])
     fits = inside(e, offsets, [i64(1)] * len(offsets), window.shape)
     if fits is not None:
-        e.stop(e.negated(fits), NO_CELL, call)
+        e.stop(e.negated(fits), NO_CELL, call, _exact_cell(offsets, window))
     return moved(e, window, offsets)
+
+
+def _number(e: FunctionEmitter, call: Call, given: Value) -> Value:
+    """Return a number as cells hold it; one that none can hold is an error."""
+    cut = e.b.convert("trunc", given, I32)
+    if e.checked:
+        is_other = e.b.compare("icmp ne", e.b.convert("sext", cut, I64), given)
+        e.stop(is_other, "this number is none that a cell holds", call, Exact(TOO_LARGE, lambda: (given,)))
+    return cut
 
 
 @lowers("distributed.notify")
@@ -74,7 +93,7 @@ def _notify(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     """Change a cell of a peer, after all that was written before."""
     e.flush()
     cell = _cell(e, call, _part_of(e, call, bound["target"], e.index(bound["peer"])), bound)
-    value = e.b.convert("trunc", e.index(bound["value"]), I32)
+    value = _number(e, call, e.index(bound["value"]))
     is_set = bound["op"] == NotifyOp.Set
 
     def signalled() -> Value:
@@ -96,7 +115,7 @@ def _wait(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     e.flush()
     b, window, cmp = e.b, bound["signal"], WaitCmp(bound["cmp"])
     cell = _cell(e, call, window, bound)
-    expected = b.convert("trunc", e.index(bound["expected"]), I32)
+    expected = _number(e, call, e.index(bound["expected"]))
     abort = b.load(PTR, b.offset(record_of(e, window), i64(Record.ABORT), I64), 8)
     poll_of(b.module)
     for text in PAUSE:
