@@ -114,11 +114,14 @@ class Explained(Explored):
     def _limits(self, work: Work, needed: float, seconds: float) -> tuple[Limit, ...]:
         """Return what of the machine's a call used, where that is known."""
         from tilewright.call.thread_limit import thread_count
+        from tilewright.native.target import largest_cache
         from tilewright.programs.explanation import BUSY, Limit
 
         used = {"B/s": needed / seconds, "FLOP/s": work.flops / seconds}
-        faster = {"B/s": "out of caches", "FLOP/s": "by matrix units" if work.product else BUSY}
         peaks = self.backend.peaks(thread_count(), work.product)
+        has_units = len([peak for peak in peaks if peak.unit == "FLOP/s"]) > 1
+        is_cached = self.backend.name != DEFAULT or needed <= largest_cache()
+        faster = {"B/s": "out of caches" if is_cached else BUSY, "FLOP/s": "by matrix units" if has_units else BUSY}
         return tuple(Limit(peak.name, peak.unit, used[peak.unit], peak.most, faster[peak.unit]) for peak in peaks)
 
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import GOLDEN, Golden
 
 import tilewright.language as pl
-from tilewright.native import peaks
+from tilewright.native import peaks, target
 from tilewright.programs import timings
 from tilewright.programs.bench import benchmark
 from tilewright.runtime import RunConfig
@@ -77,7 +77,15 @@ def test_more_operations_than_measured_are_only_matrix_units_where_there_are_pro
     monkeypatch.setattr(peaks, "peaks", lambda threads: peaks.Peaks(1e3, 10e9, threads))
     x = np.ones((256, 64), np.float32)
     found = scaled.compile(x).explain(x)
-    assert "matrix units" not in str(found) and "while the machine was busy" in str(found)
+    assert "matrix units" not in str(found)
+    assert found.bound_by == "FMA: it uses all of it, more than was measured, while the machine was busy"
+
+
+def test_what_no_cache_holds_does_not_come_from_one(measured: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peaks, "peaks", lambda threads: peaks.Peaks(100e9, 1e6, threads))
+    monkeypatch.setattr(target, "CACHE_SIZE", "/nowhere/{}")
+    x = np.ones((4096, 64), np.float32)
+    assert copied.compile(x).explain(x).bound_by.startswith("memory: it uses all of it")
 
 
 def test_a_machine_that_does_something_else_is_said_to(measured: None, monkeypatch: pytest.MonkeyPatch) -> None:
