@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from random import Random
 from typing import Protocol, TypeVar
 
 from rich.console import Console
@@ -62,21 +63,17 @@ def interleaved(
 ) -> dict[str, list[T]]:
     """Run every case once a round, so that a slow minute of the machine falls on all of them alike.
 
-    Each round starts with another case, so that nobody always follows the same one; `tick` is called after each.
+    Each round has another order, so that nobody always follows the same one, who leaves it more or less in the caches;
+    `tick` is called after each.
     """
     for case in [*cases.values()] * warmup:
         case()
     found: dict[str, list[T]] = {name: [] for name in cases}
     for turn in range(rounds):
-        for name in _rotated([*cases], turn):
+        for name in Random(turn).sample([*cases], len(cases)):
             found[name].append(cases[name]())
         tick()
     return found
-
-
-def _rotated(names: Sequence[str], turn: int) -> list[str]:
-    first = turn % max(len(names), 1)
-    return [*names[first:], *names[:first]]
 
 
 def median(timings: Sequence[Timing]) -> Timing:

@@ -145,6 +145,7 @@ def measured(work: Work, copy: Any, rounds: int, calls: int, threads: int) -> li
     others = {EAGER: work.eager, **(peers(work.name, work.inputs, work.out, threads) if work.name else {})}
     for who, run in others.items():
         _check(work, torch.as_tensor(_array(run())), who)
+    assert torch.get_num_threads() == threads, "somebody has changed on how many threads torch runs"
     cases |= others
     gc.freeze()  # torch.compile and jax leave much behind, and each sample starts with a collection
     if copy is not None and work.name:

@@ -126,6 +126,7 @@ def _numba(name: str, inputs: Sequence[torch.Tensor], out: torch.Tensor, threads
     if function is None:
         return {}
     numba.set_num_threads(threads)
+    torch.set_num_threads(threads)  # numba's first call tells the OpenMP that both use about every core
     target = torch.zeros_like(out).numpy()
     arrays = [each.numpy() for each in inputs]
 
@@ -155,7 +156,8 @@ def streamed(folder: str) -> Callable[[int, int, int], Run] | None:
     pool = ThreadPoolExecutor()
 
     def copy(nin: int, nout: int, threads: int) -> Run:
-        come, go = torch.ones(nin + 4096, dtype=torch.uint8), torch.ones(nout + 64, dtype=torch.uint8)
+        come = torch.rand(nin // 4 + 1024).view(torch.uint8)  # a Zen 5 streams lines of zeros twice as fast as others
+        go = torch.ones(nout + 64, dtype=torch.uint8)
         begin, end = come.data_ptr(), go.data_ptr() + -go.data_ptr() % 64
         parts = [(nin * at // threads // 64 * 64, nout * at // threads // 64 * 64) for at in range(threads + 1)]
         calls = [(begin + i, j - i, end + o, p - o) for (i, o), (j, p) in zip(parts, parts[1:], strict=False)]

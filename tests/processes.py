@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 
-def launched(ranks: int, cache: Path, worker: Path, transport: str = "memory") -> list[str]:
+def launched(ranks: int, cache: Path, worker: Path, transport: str = "memory", *args: str) -> list[str]:
     """Return what each process printed; they are launched as torchrun launches them, and share a cache."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
@@ -19,7 +19,7 @@ def launched(ranks: int, cache: Path, worker: Path, transport: str = "memory") -
     told |= {"TILEWRIGHT_CACHE_DIR": str(cache), "TILEWRIGHT_TRANSPORT": transport}
     processes = [
         subprocess.Popen(
-            [sys.executable, str(worker)],
+            [sys.executable, str(worker), *args],
             env={**os.environ, **told, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,4 +1,5 @@
-"""All-reduce, four ways: around a ring or in two shots by hand, and by a collective of a kernel or of the host."""
+"""All-reduce, five ways: around a ring or in two shots by hand, and by a collective of a kernel, around a ring too, or
+of the host."""
 
 import torch
 
@@ -7,7 +8,7 @@ import tilewright.language.distributed as pld
 from tilewright.runtime import RunConfig
 
 SIZE = 256
-NR = pl.dynamic("NR")
+NR, STEPS = pl.dynamic("NR"), pl.dynamic("STEPS")
 
 
 @pl.jit
@@ -132,6 +133,33 @@ def in_kernel(x: pl.Tensor[[NR, NR, SIZE], pl.FP32], y: pl.Out[pl.Tensor[[NR, NR
     return y
 
 
+@pl.jit
+def around_chip(
+    x: pl.Tensor[[NR, SIZE], pl.FP32],
+    y: pl.Out[pl.Tensor[[NR, SIZE], pl.FP32]],
+    data: pl.InOut[pld.DistributedTensor[[NR, SIZE], pl.FP32]],
+    signal: pl.InOut[pld.DistributedTensor[[STEPS, NR], pl.INT32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for row in pl.range(x.shape[0]):
+            data = pl.store(pl.load(x, [row, 0], [1, SIZE]), [row, 0], data)
+        data = pld.tensor.allreduce(data, signal, mode="ring")
+        for row in pl.range(x.shape[0]):
+            y = pl.store(pl.load(data, [row, 0], [1, SIZE]), [row, 0], y)
+    return y
+
+
+@pl.jit.host
+def around(x: pl.Tensor[[NR, NR, SIZE], pl.FP32], y: pl.Out[pl.Tensor[[NR, NR, SIZE], pl.FP32]]):
+    n = pld.world_size()
+    rows = pld.alloc_window_buffer(n * SIZE * pl.FP32.get_byte())
+    signals = pld.alloc_window_buffer(2 * (n - 1) * n * pl.INT32.get_byte())
+    for r in pl.range(n):
+        data = pld.window(rows, [n, SIZE], dtype=pl.FP32)
+        around_chip(x[r], y[r], data, pld.window(signals, [2 * (n - 1), n], dtype=pl.INT32), device=r)
+    return y
+
+
 @pl.jit.host
 def on_host(x: pl.Tensor[[NR, NR, SIZE], pl.FP32], y: pl.Out[pl.Tensor[[NR, NR, SIZE], pl.FP32]]):
     n = pld.world_size()
@@ -146,7 +174,7 @@ def on_host(x: pl.Tensor[[NR, NR, SIZE], pl.FP32], y: pl.Out[pl.Tensor[[NR, NR, 
     return y
 
 
-WAYS = {"ring": ring, "two_shot": two_shot, "in_kernel": in_kernel, "on_host": on_host}
+WAYS = {"ring": ring, "two_shot": two_shot, "in_kernel": in_kernel, "around": around, "on_host": on_host}
 
 
 def run(ranks: int, platform: str = "cpu", way: str = "ring") -> tuple[torch.Tensor, torch.Tensor]:

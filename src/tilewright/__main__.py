@@ -7,7 +7,10 @@ from tilewright.tools import cli
 
 
 def main() -> int:
-    """Run the command line; return its exit status."""
+    """Run the command line; return its exit status. Letters that a terminal does not have are escaped."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
     return cli.main(version=__version__)
 
 

@@ -20,12 +20,12 @@ def verify_level() -> str:
 
 def checked() -> bool:
     """Return whether native code checks what only the running program knows, from TILEWRIGHT_CHECKED: on unless off."""
-    return _choice("CHECKED", "on", ("on", "off", "1", "0")) in ("on", "1")
+    return _switch("CHECKED", "on")
 
 
 def debug() -> bool:
     """Return whether kernels run line by line, for a debugger to follow, from TILEWRIGHT_DEBUG: off unless on."""
-    return _choice("DEBUG", "off", ("on", "off", "1", "0")) in ("on", "1")
+    return _switch("DEBUG", "off")
 
 
 def perf() -> frozenset[str]:
@@ -74,7 +74,7 @@ def drift() -> str:
 
 def autotune() -> bool:
     """Return whether kernels measure their configurations, from TILEWRIGHT_AUTOTUNE: on unless off."""
-    return _choice("AUTOTUNE", "on", ("on", "off", "1", "0")) in ("on", "1")
+    return _switch("AUTOTUNE", "on")
 
 
 def chooses_tiles() -> bool:
@@ -163,7 +163,7 @@ def c_compiler() -> str:
 
 def run_only() -> bool:
     """Return whether code may only come from the cache, from TILEWRIGHT_RUN_ONLY: off unless on."""
-    return _choice("RUN_ONLY", "off", ("on", "off", "1", "0")) in ("on", "1")
+    return _switch("RUN_ONLY", "off")
 
 
 def _processors() -> int:
@@ -173,8 +173,15 @@ def _processors() -> int:
 def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     value = os.environ.get(PREFIX + name, "").strip().lower() or default
     if value not in allowed:
-        raise ValueError(f"{PREFIX}{name} must be one of {', '.join(allowed)}, got {value!r}")
+        raise ValueError(f"{PREFIX}{name} must be one of {', '.join(allowed)}, got {os.environ[PREFIX + name]!r}")
     return value
+
+
+def _switch(name: str, default: str) -> bool:
+    return _choice(name, default, (*_ON, *_OFF)) in _ON
+
+
+_ON, _OFF = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
 
 
 KNOWN: Mapping[str, Callable[[], object]] = {

@@ -84,6 +84,10 @@ CASES = [
     host("pld.alloc_window_buffer(64)", "ParserSyntaxError", "a window buffer is assigned to a name"),
     host("b = pld.alloc_window_buffer(64, name='b')", "ParserSyntaxError", "takes no name="),
     host("b = pld.alloc_window_buffer(64)\nb = pld.alloc_window_buffer(32)", "ParserSyntaxError", "assigned 2 times"),
+    host(
+        "for r in pl.range(2):\n    b = pld.alloc_window_buffer(64)", "ParserSyntaxError",
+        "each turn of this loop would have another buffer `b`",
+    ),
     host("b = pld.alloc_window_buffer([4, 8])", "ParserError", "a window buffer with a shape needs a dtype"),
     host("b = pld.alloc_window_buffer(64, dtype=pl.FP32)", "ParserError", "a number of bytes takes no dtype"),
     host("b = pld.alloc_window_buffer(0)", "ParserError", "one byte or more"),

@@ -8,6 +8,7 @@ from gpu.device import OnDevice
 from ops.kernels import kernel
 from ops.native import assert_same
 from ops.test_every_op import example, title
+from ops.test_far import compare_far, far_arguments, far_kernel, far_ops
 from ops.test_meeting import GROUPS, check_pairs
 from ops.test_native import batch, compare, family_ops
 
@@ -24,6 +25,11 @@ def test_an_op_of_a_family_computes_what_the_interpreter_does(op: Op, packed: bo
         for name, (got, want) in zip(arrays, device.run(given.values, packed=packed), strict=True):
             if name in given.outputs:
                 compare(given.outputs[name], got, want, given)
+
+
+@pytest.mark.parametrize("op", far_ops, ids=lambda op: op.spec.name)
+def test_an_op_keeps_its_promise_on_floats_of_all_sizes(op: Op) -> None:
+    compare_far(op, OnDevice(far_kernel(op)).run(far_arguments(op), packed=True))
 
 
 @pytest.mark.parametrize("spec", [s for s in specs() if Kind.TILE in s.kinds and s.example], ids=title)

@@ -6,7 +6,9 @@ import importlib
 import inspect
 import pkgutil
 import re
+from enum import Enum
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +16,10 @@ from ops.kernels import inout, kernel, launch, out, tensor
 
 import tilewright.language as pl
 import tilewright.ops
-from tilewright.core.op import OPS, Kind, OpSpec, Role, spec_of, specs
+from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role, spec_of, specs
 from tilewright.core.operands import bind
 from tilewright.core.program import Function
-from tilewright.errors import OutsideKernelError
+from tilewright.errors import AttributeValueError, OutsideKernelError
 
 MODULES = [importlib.import_module(f"tilewright.ops.{m.name}") for m in pkgutil.iter_modules(tilewright.ops.__path__)]
 FAMILIES = ("collective", "distributed", "elementwise", "pipe", "reduction", "scalar")
@@ -53,13 +55,30 @@ def test_every_parameter_is_annotated() -> None:
         assert inspect.Signature.empty not in annotations, title(spec)
 
 
+def some(parameter: Parameter) -> Any:
+    if parameter.is_dtype:
+        return pl.FP32
+    kind = parameter.takes[0] if parameter.takes else int
+    return next(iter(kind)) if issubclass(kind, Enum) else kind()
+
+
+def test_an_option_of_another_kind_is_refused() -> None:
+    for spec in specs():
+        needed = {p.name: some(p) for p in spec.parameters if p.default is REQUIRED}
+        for p in (p for p in spec.options if p.takes):
+            for wrong in ("add", 7, 0.5):
+                with pytest.raises(AttributeValueError, match=f"^{p.name} cannot be {wrong!r}"):
+                    bind(spec, (), {**needed, p.name: wrong})
+    assert {p.name for spec in specs() for p in spec.options if p.takes} >= {"atomic", "keepdims", "set_pipe"}
+
+
 def test_an_option_by_its_number_is_the_option_by_its_name() -> None:
     for spec in specs():
         for p in spec.parameters:
             named = {"int", "str"} <= {*re.findall(r"\w+", str(spec.function.__annotations__[p.name]))}
             assert not (named and p.role is Role.ATTRIBUTE) or p.codes, f"`{p.name}` of {title(spec)} needs codes"
             for number, name in enumerate(p.codes):
-                given = {q.name: pl.FP32 if q.is_dtype else None for q in spec.parameters}
+                given = {q.name: some(q) for q in spec.parameters}
                 bound = bind(spec, (), given | {p.name: number})
                 assert bound[p.name] == name
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from tilewright.forks import Lock, undivided
 
 if TYPE_CHECKING:
+    from tilewright.call.files import UnchangedFile
+    from tilewright.call.guards import Guards
     from tilewright.call.targets import Learned
     from tilewright.call.warm import Warm
     from tilewright.keep.reads import ReadSet
@@ -43,7 +45,10 @@ class Backoff:
         self._warm: Warm | None = None
 
     def look(
-        self, warm: Callable[[], Warm], learned: Callable[[], Learned | None], reads: ReadSet | None = None
+        self,
+        warm: Callable[[], Warm],
+        learned: Callable[[], Learned | None],
+        reads: ReadSet | UnchangedFile | None = None,
     ) -> None:
         """Let calls like one that went well be learned, where that is worth it and nobody else is at it.
 
@@ -72,16 +77,30 @@ class Backoff:
                 self._warm.leave()
             self._warm, self._calls, self._wait = None, 0, 0
 
-    def _learn(self, warm: Callable[[], Warm], learned: Callable[[], Learned | None], reads: ReadSet | None) -> bool:
+    def _learn(
+        self,
+        warm: Callable[[], Warm],
+        learned: Callable[[], Learned | None],
+        reads: ReadSet | UnchangedFile | None,
+    ) -> bool:
         """Return whether calls like one go without Python from now on, and have not before."""
-        from tilewright.call.guards import Guards
         from tilewright.call.warm import is_native
 
         if not is_native():
             raise ImportError
         self._warm = self._warm or warm()
         call = learned()
-        return call is not None and self._warm.learn(call, Guards if reads is None else partial(Guards.of, reads))
+        return call is not None and self._warm.learn(call, _guards(reads))
+
+
+def _guards(reads: ReadSet | UnchangedFile | None) -> Callable[[], Guards | None]:
+    """Return what makes the guards of something that was read."""
+    from tilewright.call.guards import Guards
+    from tilewright.keep.reads import ReadSet
+
+    if reads is None:
+        return Guards
+    return partial(Guards.of, reads) if isinstance(reads, ReadSet) else reads.guards
 
 
 _lock = Lock()

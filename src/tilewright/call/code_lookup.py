@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tilewright.call.code import NO, OBJECT_TYPE, TUPLE_ITEMS, TUPLE_SIZE, YES, Code
-from tilewright.call.words import HASH_SEED, Entry, Frame, Group, Items, Probe, State, Watch
-from tilewright.native.llvm import I1, I64, PTR, Module, Value, i64
+from tilewright.call.words import FILE_WORDS, HASH_SEED, STATUS_WORDS, Entry, Frame, Group, Items, Probe, State, Watch
+from tilewright.native.llvm import I1, I32, I64, PTR, Module, Value, i32, i64
 
 
 def _watch(module: Module) -> None:
@@ -34,6 +34,8 @@ def _probe(module: Module) -> None:
     kind, owner, key, expected = (c.word(probe, k, I64 if k == 0 else PTR) for k in range(4))
     found = c.slot(PTR)
     sized, taken, attribute, item, ready = (c.label(n) for n in ("sized", "taken", "attribute", "item", "ready"))
+    with c.when(c.compare("icmp eq", kind, i64(Probe.FILE))):
+        _same_file(c, owner, key, expected)
     c.do(f"br {c.compare('icmp eq', kind, i64(Probe.SIZE))}, label %{sized}, label %{taken}")
     c.begin(sized)
     count = c.call(I64, "PyObject_Size", owner)
@@ -54,6 +56,16 @@ def _probe(module: Module) -> None:
     c.invoke("Py_DecRef", value)  # the baseline holds a reference to what should have been found
     c.refuse(c.is_not(value, expected))
     c.done(Value(I1, YES))
+
+
+def _same_file(c: Code, path: Value, stat: Value, expected: Value) -> None:
+    """Write the end of a probe of a file: whether some words of its status are what they were."""
+    status = c.slot(f"[{STATUS_WORDS} x i64]")
+    c.refuse(c.is_not(c.value(I32, f"call i32 {stat.ref}({path}, {status})"), i32(0)))
+    for number, at in enumerate(FILE_WORDS):
+        c.refuse(c.is_not(c.word(status, at), c.word(expected, number)))
+    c.do(f"ret i1 {YES}")
+    c.begin(c.label("unreached"))
 
 
 def _watched(module: Module) -> None:

@@ -102,6 +102,8 @@ class Guards:
 
 def _found(probe: tuple[Probe, Any, Any, Any]) -> bool:
     kind, owner, key, value = probe
+    if kind is Probe.FILE:
+        return owner.is_same
     try:
         if kind is Probe.SIZE:
             return len(owner) == value

@@ -15,7 +15,7 @@ from tilewright.backends.abi import signed
 from tilewright.call import words as code
 from tilewright.call.dlpack import DLPACK
 from tilewright.call.guards import Guards, field_offset, version_offset
-from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, Items, State, Watch
+from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, Items, Probe, State, Watch
 from tilewright.frontend.value_keys import MISSING, kind_of
 from tilewright.native.threads import parallel_address
 from tilewright.records import mutable
@@ -136,7 +136,7 @@ class Target:
         watches = watch_words(self.guards.watched, self.keep)
         makers = [(id(make), parameter, number) for make, parameter, number in self.makers]
         rows = [_flat(found) for found in (fields, self.scalars, self.same, self.ranges, makers)]
-        probes = words([n for kind, *rest in self.guards.probes for n in (kind, *_probe_words(rest))])
+        probes = words([n for probe in self.guards.probes for n in self._probe(*probe)])
         returns = words(self.returns)
         made = words([0] * len(Entry))
         filled = {
@@ -154,6 +154,14 @@ class Target:
             made[place] = signed(value)
         self.keep += [key, *rows, probes, returns, self.guards, self.makers, self.recorder, made]
         return made
+
+    def _probe(self, kind: Probe, owner: Any, key: Any, expected: Any) -> tuple[int, int, int, int]:
+        """Return the words of a probe; those of a file are kept."""
+        if kind is Probe.FILE:
+            path, known = ctypes.create_string_buffer(expected), words(owner.words)
+            self.keep += [path, known]
+            return kind, address(path), _function(key), address(known)
+        return kind, id(owner), id(key), expected if isinstance(expected, int) and key is None else id(expected)
 
     def _code(self) -> dict[Entry, int]:
         """Return what is called, and what it is told of its surroundings."""
@@ -182,9 +190,9 @@ NULL = ("__defaults__", "__kwdefaults__")
 """What a function refers to by nothing at all where Python says None."""
 
 
-def _probe_words(probe: Sequence[Any]) -> tuple[int, int, int]:
-    owner, key, expected = probe
-    return id(owner), id(key), expected if isinstance(expected, int) and key is None else id(expected)
+def _function(function: Any) -> int:
+    """Return where the code of a C function lies."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @mutable

@@ -193,6 +193,15 @@ class Probe(IntEnum):
     ATTRIBUTE = 0
     ITEM = 1
     SIZE = 2
+    FILE = 3
+    """The status of a file: its path, the C library's `stat`, and what some words of it are."""
+
+
+FILE_WORDS = (1, 6, 11, 12)
+"""Which words of a file's status are its number, its size, and the seconds and nanoseconds of its last change."""
+
+STATUS_WORDS = 32
+"""More words than a file's status has."""
 
 
 class Items(IntEnum):

@@ -11,9 +11,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cache
-from types import FunctionType
+from types import FunctionType, NoneType, UnionType
 from typing import Any, TypeAlias, get_args
 
 from tilewright.core import annotations as ann
@@ -92,6 +92,8 @@ class Parameter:
     """The IR types an operand may have."""
     is_dtype: bool = False
     """Whether it names an element type."""
+    takes: tuple[type, ...] = ()
+    """What a static option may be, of one that is a switch or an enumeration; rules read all others."""
     also: tuple[str, ...] = ()
     """Other names that a call may give it by."""
     converts: bool = False
@@ -352,16 +354,30 @@ def _data(parameters: Sequence[Parameter]) -> tuple[str, ...]:
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
-    role, types, is_dtype = _meaning(annotation)
-    return Parameter(name, role, default, types, is_dtype)
+    role, types, is_dtype, takes = _meaning(annotation)
+    return Parameter(name, role, default, types, is_dtype, takes)
 
 
 @cache
-def _meaning(annotation: Any) -> tuple[Role, tuple[type, ...], bool]:
+def _meaning(annotation: Any) -> tuple[Role, tuple[type, ...], bool, tuple[type, ...]]:
     """Return what an annotation says of a parameter; a few dozen serve all declarations."""
     members = {annotation, *get_args(annotation)}
     types = tuple(t for annotation, found in _TYPES.items() if annotation in members for t in found)
-    return _role(members, types), types, DataType in members
+    role, is_dtype = _role(members, types), DataType in members
+    return role, types, is_dtype, _static_types(annotation) if role is Role.ATTRIBUTE and not is_dtype else ()
+
+
+def _static_types(annotation: Any) -> tuple[type, ...]:
+    """Return the enumerations and switches that an annotation lists, with None.
+
+    Nothing where it lists anything else, or enumerations that numbers stand for: rules read those.
+    """
+    members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    return members if all(member in (bool, NoneType) or _is_enumeration(member) for member in members) else ()
+
+
+def _is_enumeration(member: Any) -> bool:
+    return isinstance(member, type) and issubclass(member, Enum) and not issubclass(member, IntEnum)
 
 
 def _role(members: set[Any], types: tuple[type, ...]) -> Role:

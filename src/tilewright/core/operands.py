@@ -23,7 +23,7 @@ from tilewright.core.numbers import TypedNumber
 from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role, spec_of
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
 from tilewright.dtypes import BOOL, FP64, INT64, TASK_ID, DataType, Family, like, objection
-from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
+from tilewright.errors import ArgumentCountError, AttributeValueError, MixedKindsError, OperandError
 
 Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
 Bound: TypeAlias = Mapping[str, Argument]
@@ -59,8 +59,25 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
             value = _element_type(spec, p, value)
         if p.codes and type(value) is int and 0 <= value < len(p.codes):
             value = p.codes[value]
+        if p.takes and p.name in bound and not isinstance(value, Expr):  # those of run time are refused elsewhere
+            value = _option(p, value)
         given[p.name] = value
     return given
+
+
+def _option(parameter: Parameter, value: Argument) -> Argument:
+    """Return a static option that is what its declaration says; AttributeValueError for anything else.
+
+    One of another kind would be read as none: `atomic="add"` is not `AtomicType.Add`.
+    """
+    takes = parameter.takes
+    if bool in takes and isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, takes):
+        return value
+    choices = [f"pl.{kind.__name__}.{each.name}" for kind in takes if issubclass(kind, Enum) for each in kind]
+    help = f"one of {', '.join(choices)}" if choices else "True or False"
+    raise AttributeValueError(f"{parameter.name} cannot be {value!r}", blame=[parameter.name], help=help)
 
 
 def called_op(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> OpSpec:

@@ -29,6 +29,8 @@ from tilewright.ops.transfers import get, put
 
 BLOCK = 4096
 """How many elements of a window are reduced at a time."""
+LINK = 1024
+"""And how many go around a ring together: each rank has the same number of such pieces, but for the last ones."""
 
 
 @inline
@@ -61,6 +63,58 @@ def _allreduce(target: Any, signal: Any, op: Any, combine: Any) -> Any:
         for peer in pl.range(every):
             store(total, [block * BLOCK], reshape(part(target, peer), [count]))
     _met(signal, signal.ndim)
+    return target
+
+
+@inline
+def _passed(signal: Any, step: Any, peer: Any) -> Any:
+    """Tell a peer that this rank has taken so many steps."""
+    notify(signal, peer, [step, rank(signal)], 1, op=NotifyOp.AtomicAdd)
+
+
+@inline
+def _awaited(signal: Any, step: Any, peer: Any) -> Any:
+    """Wait until a peer has taken so many steps, and take back what it told."""
+    wait(signal, [step, peer], 1, cmp=WaitCmp.Ge)
+    notify(signal, rank(signal), [step, peer], -1, op=NotifyOp.AtomicAdd)
+
+
+@inline
+def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
+    """Reduce around a ring: what a rank has of a share is added to by the next one, and the sums go around once more.
+
+    Every rank reads from the one before it alone. Row k of the signal says that the one before has taken k steps, and
+    row 0 of the one behind that it has read all that it will.
+    """
+    count = target.numel()
+    me = rank(target)
+    every = nranks(target)
+    before = (me + every - 1) % every
+    behind = (me + 1) % every
+    links = ((count + LINK - 1) // LINK + every - 1) // every
+    steps = every - 1
+    if every > 1:
+        _passed(signal, 0, behind)
+        for step in pl.range(steps):
+            _awaited(signal, step, before)
+            share = (me + every - step - 1) % every
+            for link in pl.range(share * links, (share + 1) * links):
+                if link * LINK < count:
+                    summed = load(reshape(part(target, before), [count]), [link * LINK], [LINK], clamp=True)
+                    held = load(reshape(target, [count]), [link * LINK], [LINK], clamp=True)
+                    store(combine(summed, held), [link * LINK], reshape(target, [count]))
+            _passed(signal, step + 1, behind)
+        for step in pl.range(steps):
+            _awaited(signal, steps + step, before)
+            share = (me + every - step) % every
+            for link in pl.range(share * links, (share + 1) * links):
+                if link * LINK < count:
+                    made = load(reshape(part(target, before), [count]), [link * LINK], [LINK], clamp=True)
+                    store(made, [link * LINK], reshape(target, [count]))
+            if step < steps - 1:
+                _passed(signal, steps + step + 1, behind)
+        _passed(signal, 0, before)
+        _awaited(signal, 0, behind)
     return target
 
 
@@ -143,4 +197,5 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
     if spec.name == "allreduce":
         options["combine"] = _COMBINED[ReduceOp(bound["op"])]
-    return _TEMPLATES[spec.name].expand(t, Arguments((), options, (), {}), node)
+    template = _around if bound.get("mode") == "ring" else _TEMPLATES[spec.name]
+    return template.expand(t, Arguments((), options, (), {}), node)

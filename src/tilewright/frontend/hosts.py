@@ -50,6 +50,11 @@ def _check_buffer(t: Translator, node: ast.Call) -> None:
     if len(same) > 1:
         message = f"the name of a window buffer is its own: `{name}` is assigned {len(same)} times"
         raise t.error(DirectiveError, targets[0], message, help="give each buffer a name of its own")
+    loops = [s for s in ast.walk(t.captured.node) if isinstance(s, (ast.For, ast.While))]
+    if any(node is inner for loop in loops for inner in ast.walk(loop)):
+        message = f"each turn of this loop would have another buffer `{name}`, and the ranks no memory in common"
+        help = f"allocate `{name}` before the loop; its windows may be taken inside"
+        raise t.error(DirectiveError, node, message, help=help)
 
 
 def _is_stored(name: ast.Name) -> bool:

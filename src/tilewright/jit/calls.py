@@ -192,7 +192,7 @@ class Binder:
             raise self.parameters.error(
                 f"scalar parameter '{name}' has no value: pass one by keyword, or pl.RUNTIME to leave it open"
             )
-        if value is not RUNTIME and value is not None and not isinstance(value, (bool, int, float, np.generic)):
+        if is_tensor(value) or (isinstance(says.type, ScalarType) and not _is_number(value)):
             shown = type(value).__name__
             raise self.parameters.error(f"scalar parameter '{name}' needs a number or pl.RUNTIME, got {shown}")
         return self._described(name, value)
@@ -244,6 +244,10 @@ def _check_scalar(name: str, says: Declared, value: Any) -> None:
             raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {show_number(value)}: {reason}")
     if says.bounds is not None and not says.bounds[0] <= value <= says.bounds[1]:
         raise ValueError(f"`{name}` must lie within {says.bounds[0]} to {says.bounds[1]}, got {value}")
+
+
+def _is_number(value: Any) -> bool:
+    return value is RUNTIME or value is None or isinstance(value, (bool, int, float, np.generic))
 
 
 def _open_tensor(name: str, stated: TensorType) -> Described:

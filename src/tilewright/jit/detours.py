@@ -89,6 +89,8 @@ def _tensor(name: str, value: Any) -> str:
     if not is_torch and value.dtype.isbuiltin != 1:
         return f"`{name}` has elements of {value.dtype}, a type that is not NumPy's own"
     shape, size = value.shape, value.element_size() if is_torch else value.itemsize
+    if not is_torch and 0 in shape:
+        return f"`{name}` is a NumPy array without elements"
     steps = [step * size for step in value.stride()] if is_torch else value.strides
     if len(shape) and shape[-1] > 1 and steps[-1] != size:
         return f"`{name}` has gaps along its last axis"

@@ -172,19 +172,19 @@ class Builder:
         """Emit a conversion, as in `fptrunc`; a value of that type already is returned as it is."""
         return value if value.type == to else self.value(to, f"{name} {value} to {to}")
 
-    def call(self, returns: str, function: str, *args: Value) -> Value:
-        """Emit a call of a function with a result."""
-        return self.value(returns, f"call {returns} @{function}({', '.join(map(str, args))})")
+    def call(self, returns: str, function: str, *args: Value, flags: str = "") -> Value:
+        """Emit a call of a function with a result; flags that say what may be assumed end with a space."""
+        return self.value(returns, f"call {flags}{returns} @{function}({', '.join(map(str, args))})")
 
     def invoke(self, function: str, *args: Value) -> None:
         """Emit a call for its effect."""
         self.do(f"call void @{function}({', '.join(map(str, args))})")
 
-    def intrinsic(self, name: str, *operands: Value, returns: str = "") -> Value:
+    def intrinsic(self, name: str, *operands: Value, returns: str = "", flags: str = "") -> Value:
         """Emit an LLVM intrinsic over operands of one type, as in `llvm.fma`."""
         type_ = returns or operands[0].type
         full = self.module.intrinsic(f"{name}.{mangled(operands[0].type)}", type_, *(o.type for o in operands))
-        return self.call(type_, full, *operands)
+        return self.call(type_, full, *operands, flags=flags)
 
     def splat(self, scalar: Value, count: int) -> Value:
         """Return a vector all of whose lanes are `scalar`."""

@@ -56,9 +56,17 @@ def _allreduce_type(target: Expr, signal: Expr | None, op: Any, mode: str, core_
     if type(core_num) is not int or core_num < 1 or (mode == "ring" and core_num != 1):
         message = f"core_num is a positive int, 1 in mode 'ring', got {core_num!r}"
         raise AttributeValueError(message, blame=["core_num"])
-    if signal is None and mode == "ring":
-        raise OperandError("allreduce in mode 'ring' needs its signal", blame=["mode"], help="allreduce(data, sig)")
+    if mode == "ring":
+        _check_ring(signal)
     return type_
+
+
+def _check_ring(signal: Expr | None) -> None:
+    if signal is None:
+        raise OperandError("allreduce in mode 'ring' needs its signal", blame=["mode"], help="allreduce(data, sig)")
+    if len(window_type(signal, "signal").shape) != 2:  # noqa: PLR2004
+        message = f"allreduce in mode 'ring' takes a signal of [2 * (nranks - 1), nranks], got {shaped(signal)}"
+        raise ShapeMismatchError(message, blame=["signal"], help="a row for each step; one more in a host function")
 
 
 def _barrier_type(signal: Expr) -> Any:

@@ -46,6 +46,16 @@ def fast_normal(x: float) -> float:
     return (e if y < 0 else 1) / (1 + e)
 
 
+def times_normal(x: float) -> float:
+    """Return x times how likely a normally distributed number is to be at most x."""
+    return x * normal(x)
+
+
+def times_fast_normal(x: float) -> float:
+    """Return `times_normal` as networks approximate it."""
+    return x * fast_normal(x)
+
+
 def _sigmoid(x: Array) -> Array:
     e = np.exp(-np.abs(x))
     return np.where(x < 0, e, 1) / (e + 1)
@@ -202,18 +212,13 @@ def softplus(x: X) -> X:
 
 
 @called(torch="nn.functional.gelu")
-@elementwise(reference=lambda x: x * _by_element(normal)(x), accepts=FLOATS, float_result=True, ulp=4)
+@elementwise(reference=_by_element(times_normal), accepts=FLOATS, float_result=True, ulp=4)
 def gelu(x: X) -> X:
     """Return each element times the normal distribution up to it; integers become fp32."""
     ...
 
 
-@elementwise(
-    reference=lambda x: x * _by_element(fast_normal)(x),
-    accepts=FLOATS,
-    float_result=True,
-    ulp=6,
-)
+@elementwise(reference=_by_element(times_fast_normal), accepts=FLOATS, float_result=True, ulp=6)
 def gelu_tanh(x: X) -> X:
     """Return `gelu` as networks approximate it, through a hyperbolic tangent; integers become fp32."""
     ...

@@ -29,13 +29,10 @@ def _check_one_of(value: object, known: Sequence[object], name: str) -> None:
 
 
 def _flag(set_pipe: PipeType, wait_pipe: PipeType, event_id: int) -> Any:
-    for name, pipe in (("set_pipe", set_pipe), ("wait_pipe", wait_pipe)):
-        _check_one_of(pipe, list(PipeType), name)
     return VOID
 
 
 def _event(event_id: Expr, pipe: PipeType, ffts_mode: int | None = None, core_type: str | None = None) -> Any:
-    _check_one_of(pipe, list(PipeType), "pipe")
     _check_one_of(ffts_mode, (None, 0, 1, 2), "ffts_mode")
     _check_one_of(core_type, (None, *CORES), "core_type")
     if isinstance(event_id, Const):

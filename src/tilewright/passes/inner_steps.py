@@ -76,7 +76,7 @@ class InnerSteps(Steps):
         cuts = [cut for found in classes for cut in found.cuts]
         own = [cut for cut in cuts if cut.offset is loop.loop_var or (begins_before and isinstance(cut.offset, Const))]
         alike = len({cut.is_padded for cut in cuts}) == 1
-        if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in (*self.axes.fixed, *self.axes.ending):
+        if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in self.axes.fixed:
             return None
         span = span_of(loop, cuts, [cut.extent for cut in cuts], 0 if begins_before else None)
         return span if span is not None and all(c.sizes == {span.step} for c in classes) else None

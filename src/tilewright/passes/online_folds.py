@@ -17,7 +17,7 @@ from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.stmt import AssignStmt, ForStmt, YieldStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.passes.tile_axes import TileAxes, is_number
+from tilewright.passes.tile_axes import TileAxes
 from tilewright.records import record
 
 
@@ -119,8 +119,6 @@ class OnlineFold:
         self.loop, self.axes = loop, axes
         self.keys = axes.cut_by(loop.loop_var)
         """The axes that pieces are cut along."""
-        self.scores: list[Var] = []
-        """The elements whose maximum is carried."""
         self._pieces: dict[Var, Piece] = {arg.var: Piece(P.HELD, arg.var) for arg in loop.iter_args}
         self.is_one = bool(self.keys) and self._is_understood()
 
@@ -152,8 +150,6 @@ class OnlineFold:
             return None
         parts = [self._pieces.get(x, FREE) if isinstance(x, Var) else FREE for x in _operands(value)]
         rule = RULES.get(name.removeprefix("row_expand_"), {}).get(tuple(piece.part for piece in parts))
-        if rule is not None and (name == "row_max" or P.FREE is parts[0].part and P.LARGEST is parts[-1].part):
-            self.scores += [tile for tile in tiles[:1] if isinstance(tile, Var)]
         return rule(parts) if rule is not None else None
 
     def _is_key(self, tile: Expr) -> bool:
@@ -171,46 +167,6 @@ class OnlineFold:
             return True
         first = arguments(made).get("value") if made is not None and made.op.spec.name == "full" else None
         return isinstance(first, Const) and math.isfinite(first.value)
-
-    @property
-    def is_scaled(self) -> bool:
-        """Whether all its sums are scaled to a maximum."""
-        return all(piece.by is not None for piece in self._pieces.values() if piece.part is P.SUM)
-
-    def hides_after(self, row: Var) -> bool:
-        """Return whether elements beyond the place of their row are minus infinity, rows counted from a variable."""
-        return self.is_scaled and bool(self.scores) and all(self._is_hidden(score, row) for score in self.scores)
-
-    def _is_hidden(self, score: Var, row: Var) -> bool:
-        made = self.axes.made.get(score)
-        if made is None or made.op.spec.name != "where":
-            return False
-        condition, _, other = made.args
-        compared = self.axes.made.get(condition) if isinstance(condition, Var) else None
-        if not isinstance(other, Const) or other.value != -math.inf or compared is None:
-            return False
-        name, places = compared.op.spec.name, compared.args
-        if name in ("ge", "gt"):
-            places = places[::-1]
-        elif name not in ("le", "lt"):
-            return False
-        first, second = (self._counted_from(place) for place in places)
-        return first == (self.loop.loop_var, -1) and second == (row, -2)
-
-    def _counted_from(self, tile: Expr) -> tuple[Expr, int] | None:
-        """Return where numbers begin that count along the rows, -2, or columns, -1, of a matrix."""
-        made = self.axes.made.get(tile) if isinstance(tile, Var) else None
-        if made is not None and made.op.spec.name == "add":
-            starts = [x for x in made.args if isinstance(x, Var) and not isinstance(x.type, TileType)]
-            numbers = [x for x in made.args if isinstance(x.type, TileType)]
-            counted = self._counted_from(numbers[0]) if len(starts) == len(numbers) == 1 else None
-            return (starts[0], counted[1]) if counted is not None and is_number(counted[0], 0) else None
-        if made is None or made.op.spec.name != "iota" or not isinstance(made.type, TileType):
-            return None
-        given, rank = arguments(made), len(made.type.shape)
-        start, axis = given["start"], given["axis"]
-        assert isinstance(start, Expr) and isinstance(axis, int)
-        return (start, axis % rank - rank) if is_number(given["step"], 1) else None
 
 
 def _operands(call: Call) -> Sequence[Expr]:

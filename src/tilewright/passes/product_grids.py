@@ -13,7 +13,7 @@ from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import ForStmt, SeqStmts
 from tilewright.core.types import Extent, TensorType, Type
 from tilewright.core.visitor import evaluated, variables
-from tilewright.passes.fold_steps import FoldSteps, ends_with, online_folds
+from tilewright.passes.fold_steps import FoldSteps, online_folds
 from tilewright.passes.inner_steps import InnerSteps, Steps
 from tilewright.passes.launches import hands_on, runs_side_by_side
 from tilewright.passes.spans import Span, span_of
@@ -73,8 +73,8 @@ class ProductGrid:
         self._leave_enough(*((FEWEST, SMALL) if not self.is_few else (2, wanted.columns // 2)))
         depth, may_shrink = wanted.depth, self.is_few and not in_place
         self.inner: list[Steps] = [
-            FoldSteps(axes, folds, wanted.keys, self._rows_of(number)) if folds else InnerSteps(axes, depth, may_shrink)
-            for number, (axes, folds) in enumerate(zip(self.axes, self.folds, strict=True))
+            FoldSteps(axes, folds, wanted.keys) if folds else InnerSteps(axes, depth, may_shrink)
+            for axes, folds in zip(self.axes, self.folds, strict=True)
         ]
 
     @property
@@ -86,10 +86,6 @@ class ProductGrid:
         if self._is_folded:
             return wanted.queries
         return max(min(SMALL, wanted.rows), wanted.rows // max(1, *(axes.sums for axes in self.axes)))
-
-    def _rows_of(self, number: int) -> dict[Var, tuple[int, int]]:
-        """Return the parameters of a kernel whose tiles get longer, and how long they were and are."""
-        return {param: (self.spans[var].step, self.steps[var]) for param, var in self.params(number).items()}
 
     def _role_of(self, loop: ForStmt) -> int | None:
         """Return whether a loop cuts the rows of products, 0, or columns, 1 and 2, and may take other steps."""
@@ -135,8 +131,6 @@ class ProductGrid:
         if len(params) != 1 or loop.loop_var not in made.args or params[0] in axes.fixed or not axes.stores:
             return []
         (param,) = params
-        if not ends_with(axes.ending.get(param, ()), self.folds[number], param):
-            return []
         found = axes.cut_by(param)
         sound = all(not (c.is_fixed or c.is_folded) and c.begins_at(param) for c in found)
         stored = all(any(cut.offset is param for cut in cuts) for cuts in axes.stores)

@@ -17,9 +17,9 @@ from tilewright.core.op import Kind
 from tilewright.core.program import Function
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, Stmt, YieldStmt
-from tilewright.core.types import ScalarType, TensorType
+from tilewright.core.types import TensorType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import INDEX, INT64, UINT64
+from tilewright.passes.linear import is_long
 from tilewright.records import record
 
 CHECK = "system.device_assert"
@@ -93,7 +93,7 @@ class _Stretched(Rewriter):
 def sum_of(loop: ForStmt) -> _Sum | None:
     """Return what a loop sums, None where it does anything else."""
     *stmts, last = loop.body.stmts or (None,)
-    turns = _turns(loop)
+    turns = whole_turns(loop)
     if not turns or not isinstance(last, YieldStmt) or len(loop.iter_args) != 1:
         return None
     made = {stmt.var: stmt.value for stmt in stmts if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call)}
@@ -118,7 +118,7 @@ def sum_of(loop: ForStmt) -> _Sum | None:
     return _Sum(len(turns), turns.step, found[0].length, axes)
 
 
-def _turns(loop: ForStmt) -> range | None:
+def whole_turns(loop: ForStmt) -> range | None:
     """Return the turns of a loop that are all whole."""
     ends = [as_extent(end) for end in (loop.start, loop.stop, loop.step)]
     start, stop, step = (end if isinstance(end, int) else 0 for end in ends)
@@ -213,7 +213,7 @@ class Moves:
 
     def _moved(self, number: Call, by: Sequence[int]) -> int | None:
         match number.op.name:
-            case "scalar.cast" if _is_long(number) and _is_long(number.args[0]):
+            case "scalar.cast" if is_long(number) and is_long(number.args[0]):
                 return by[0]
             case "scalar.div" | "scalar.floordiv" | "scalar.mod" if by[0] and self._counts(number.args[0]):
                 by_whom = number.args[1]
@@ -235,11 +235,6 @@ class Moves:
         """Return whether a number is the variable in another type, and never less than zero."""
         while isinstance(number, Var) and number is not self.var and number in self.made:
             number = self.made[number]
-            if number.op.name == "scalar.cast" and _is_long(number):
+            if number.op.name == "scalar.cast" and is_long(number):
                 number = number.args[0]
         return number is self.var and self.var.bounds is not None and self.var.bounds[0] >= 0
-
-
-def _is_long(number: Expr) -> bool:
-    """Return whether a number is an integer of a type that holds all that are counted."""
-    return isinstance(number.type, ScalarType) and number.type.dtype in (INDEX, INT64, UINT64)

@@ -85,8 +85,6 @@ class TileAxes:
         self._classes: dict[Axis, Class] = {}
         self.fixed: set[Var] = set()
         """Scalars that are used in other ways than as offsets."""
-        self.ending: dict[Var, list[ForStmt]] = {}
-        """Scalars that say how far loops go, and those loops."""
         self.loops: dict[Var, ForStmt] = {}
         """The loops among the statements, by their variables."""
         self.made: dict[Var, Call] = {}
@@ -147,9 +145,7 @@ class TileAxes:
     def _loop(self, loop: ForStmt) -> None:
         """Note a loop: what it carries keeps its axes."""
         self.loops[loop.loop_var] = loop
-        self._fix([loop.start, loop.step])
-        for var in variables([loop.stop]):
-            self.ending.setdefault(var, []).append(loop)
+        self._fix([loop.start, loop.stop, loop.step])
         *stmts, last = loop.body.stmts or (YieldStmt(()),)
         handed = last.values if isinstance(last, YieldStmt) else ()
         self._body(SeqStmts((*stmts,) if isinstance(last, YieldStmt) else loop.body.stmts))

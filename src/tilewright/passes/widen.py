@@ -27,6 +27,7 @@ from tilewright.passes import simplify
 from tilewright.passes.apart import Apart
 from tilewright.passes.begun_sums import begun_sums
 from tilewright.passes.grid_forms import in_one_form
+from tilewright.passes.joined_products import joined_products
 from tilewright.passes.other_tiles import Widened
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
@@ -34,6 +35,7 @@ from tilewright.passes.strided_rows import taller_blocks
 from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
 from tilewright.passes.tile_axes import MADE, Axis, multiple_of
+from tilewright.passes.whole_sums import whole_sums
 
 SHAPED = ("load", "slice", *MADE)
 """Ops that are told the shape of the tile that they give."""
@@ -42,7 +44,7 @@ SHAPED = ("load", "slice", *MADE)
 def widened(program: Program, wanted: Wanted) -> Widened:
     """Return a lowered program with its products in tiles of about the wanted size."""
     alike = in_one_form(program)
-    begun = alike.with_functions([begun_sums(function) for function in alike.function_list])
+    begun = alike.with_functions([_longest(function, wanted.depth) for function in alike.function_list])
     walk = _Walk(begun, wanted)
     functions = [walk.rewritten(function) for function in begun.function_list]
     if not walk.notes:
@@ -53,6 +55,11 @@ def widened(program: Program, wanted: Wanted) -> Widened:
     simple = simplify.run(made.with_functions(left))
     read = [read_casts(f) if f.name in walk.few else f for f in simple.function_list]
     return Widened(simple.with_functions(read), tuple(walk.notes))
+
+
+def _longest(function: Function, depth: int) -> Function:
+    """Return a function whose sums of products have as few terms as they can, up to a depth each."""
+    return joined_products(whole_sums(begun_sums(function)), depth)
 
 
 def _stretched(program: Program, begun: Program, wanted: Wanted) -> Widened:

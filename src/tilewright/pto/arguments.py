@@ -6,6 +6,7 @@ import ctypes
 import math
 import operator
 import sys
+from collections.abc import Callable
 from math import prod
 from typing import Any, TypeAlias
 
@@ -39,13 +40,15 @@ class Taker:
 class PointerTaker(Taker):
     """Takes the arguments of one pointer parameter: each is an address and how many elements lie there.
 
-    Arrays are C-contiguous, writable and of the pointer's element type.
+    Arrays are C-contiguous, of the pointer's element type, and writable where the kernel writes them.
     """
 
-    def __init__(self, declared: Declared, parameter: Parameter) -> None:
+    def __init__(self, declared: Declared, parameter: Parameter, is_written: Callable[[], bool]) -> None:
         assert isinstance(parameter.annotation, Ptr)
         super().__init__(declared, parameter)
         self._element = parameter.annotation.element
+        self._is_written = is_written
+        """Whether the kernel writes there, which takes time to find out."""
 
     @property
     def dtype(self) -> DataType:
@@ -99,8 +102,8 @@ class PointerTaker(Taker):
             help = "pass a contiguous copy, or its address where the kernel knows its strides"
             raise self._refusal(PtoValueError, "is an array with gaps or another order than its axes", help)
         problem = framework.write_objection(argument)
-        if problem:
-            raise self._refusal(PtoValueError, problem.replace("is written, but", "may be written, but", 1))
+        if problem and self._is_written():
+            raise self._refusal(PtoValueError, problem)
         return argument.address, prod(argument.shape)
 
 

@@ -34,13 +34,14 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The buffers of a launch, and where in them each pointer points."""
+    """The buffers of a launch, and the piece of one that each pointer may reach."""
 
     shared: tuple[int, ...]
     """The group of each pointer; groups are numbered in the order of their first pointers."""
     buffers: tuple[tuple[int, int], ...]
     """The address and the bytes of each group."""
-    offsets: tuple[int, ...]
+    pieces: tuple[tuple[int, int], ...]
+    """Where in its buffer each pointer points, and how many bytes it may reach from there."""
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -60,8 +61,8 @@ def grouped(pointers: Sequence[Reach]) -> Groups | None:
     members = [[p for p, group in zip(pointers, shared, strict=True) if group == n] for n in range(len(numbers))]
     starts = [min(p.address for p in group) for group in members]
     buffers = tuple((start, max(p.end for p in group) - start) for start, group in zip(starts, members, strict=True))
-    offsets = tuple(p.address - starts[group] for p, group in zip(pointers, shared, strict=True))
-    return Groups(shared, buffers, offsets)
+    pieces = tuple((p.address - starts[group], p.nbytes) for p, group in zip(pointers, shared, strict=True))
+    return Groups(shared, buffers, pieces)
 
 
 def are_apart(pointers: Sequence[Reach], written: Sequence[bool]) -> bool:
@@ -91,5 +92,8 @@ def _leaders(pointers: Sequence[Reach]) -> list[int]:
 
 def _all_together(pointers: Sequence[Reach]) -> Groups:
     start = min(p.address for p in pointers if p.nbytes)
-    offsets = tuple(max(p.address - start, 0) for p in pointers)
-    return Groups((0,) * len(pointers), ((start, END - start),), offsets)
+    places = [max(p.address - start, 0) for p in pointers]
+    sizes = [
+        END - start - place if p.nbytes == UNKNOWN else p.nbytes for p, place in zip(pointers, places, strict=True)
+    ]
+    return Groups((0,) * len(pointers), ((start, END - start),), tuple(zip(places, sizes, strict=True)))

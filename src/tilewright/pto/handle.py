@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.call.graph_breaks import unread
 from tilewright.call.items import NumberedItems
 from tilewright.errors import KernelError
 from tilewright.forks import Lock
@@ -17,7 +16,7 @@ from tilewright.jit.variants import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
 from tilewright.pto.compiled import CompiledKernelHandle
 from tilewright.pto.declared import Declared
-from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoNotLaunchableError
+from tilewright.pto.errors import PtoArgumentError, PtoNotLaunchableError
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.module import Func, Module
 from tilewright.pto.options import Options
@@ -27,6 +26,7 @@ from tilewright.pto.specialization import Inspected, Specialization, Specializat
 from tilewright.pto.types import Ptr, Scalar
 
 if TYPE_CHECKING:
+    from tilewright.call.files import UnchangedFile
     from tilewright.keep.reads import ReadSet
     from tilewright.programs.program import CompiledProgram
     from tilewright.pto.launch import Launcher
@@ -196,12 +196,19 @@ class SourceKernel(KernelHandle):
         self._latest: tuple[Text, CompiledKernelHandle] | None = None
 
     def _launches(self, grid: int) -> Callable[..., None]:
-        return self._current().launcher.on(grid) if self.origin.path is None else functools.partial(self._launch, grid)
+        if self.origin.path is None:
+            return self._current().launcher.on(grid)
+        from tilewright.pto.launch import Launch
 
-    @unread(OPERATOR)
-    def _launch(self, grid: int, *args: Any, **named: Any) -> None:
-        """Launch what the file says by now."""
-        self._current().launcher.on(grid)(*args, **named)
+        return Launch(self._launcher, grid)
+
+    def _launcher(self) -> tuple[Launcher, UnchangedFile]:
+        """Return what launches what the file says by now, and the file as it was read."""
+        from tilewright.call.files import UnchangedFile
+
+        compiled, latest = self._current(), self._latest
+        stamp = latest[0].stamp if latest is not None and latest[1] is compiled else None
+        return compiled.launcher, UnchangedFile(str(self.origin.path), stamp)
 
     def _bound(self, constexprs: Mapping[str, object]) -> dict[str, object]:
         if constexprs:

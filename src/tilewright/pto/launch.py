@@ -34,9 +34,11 @@ from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, are_apart, grouped
 from tilewright.pto.programs import Programs
 from tilewright.pto.signature import Kind, Signature
+from tilewright.pto.signature import Parameter as Declaration
 
 if TYPE_CHECKING:
     from tilewright.call.dispatcher import Parameter
+    from tilewright.call.files import UnchangedFile
     from tilewright.call.targets import Callee, Learned, Slot
     from tilewright.call.warm import Warm
     from tilewright.keep.reads import ReadSet
@@ -60,20 +62,20 @@ class Plan(NamedTuple):
     def words(self, grid: int, given: Sequence[Words]) -> Iterator[int]:
         """Yield the words of the code: the grid, buffers that pointers share, and those of each argument.
 
-        A pointer is a buffer of its own (address, extent and stride) or an offset into a shared one.
+        A pointer is a buffer of its own (address, extent and stride) or a piece of a shared one (offset and extent).
         """
         yield grid
-        offsets: Iterator[int] = iter(())
+        pieces: Iterator[Words] = iter(())
         if self.groups is not None:
             yield from self.groups.words
-            offsets = iter(self.groups.offsets)
+            pieces = iter(self.groups.pieces)
         for words in given:
             if len(words) == 1:
                 yield from words
             elif self.groups is None:
                 yield from (*words, 1)
             else:
-                yield next(offsets)
+                yield from next(pieces)
 
 
 class Launch:
@@ -82,7 +84,7 @@ class Launch:
     `current` tells which code that is by now, and what it was read from; None where nobody asks again.
     """
 
-    def __init__(self, current: Callable[[], tuple[Launcher, ReadSet | None]], grid: int) -> None:
+    def __init__(self, current: Callable[[], tuple[Launcher, ReadSet | UnchangedFile | None]], grid: int) -> None:
         self._current = current
         self._grid = grid
         self._backoff = Backoff()
@@ -122,7 +124,10 @@ class Launcher:
         self._parameters = signature.runtime
         self._constants = signature.constants
         self._takers: list[PointerTaker | ScalarTaker] = [
-            PointerTaker(declared, p) if p.kind is Kind.POINTER else ScalarTaker(declared, p) for p in signature.runtime
+            PointerTaker(declared, p, partial(self._is_written, p))
+            if p.kind is Kind.POINTER
+            else ScalarTaker(declared, p)
+            for p in signature.runtime
         ]
         self._plans: dict[tuple[str, Words], Plan] = {}
         self._launches: dict[int, Launch] = {}
@@ -235,6 +240,11 @@ class Launcher:
             for launch in self._warm:
                 launch.forget()
         return self._written
+
+    def _is_written(self, parameter: Declaration) -> bool:
+        """Return whether the kernel writes through one of its pointers."""
+        pointers = [p for p in self._parameters if p.kind is Kind.POINTER]
+        return self._are_written()[pointers.index(parameter)]
 
     # as the dispatcher has it
 

@@ -102,6 +102,16 @@ def _unused_parameter(subject: Subject) -> Iterator[tuple[Span, str, str]]:
 
 
 @_check
+def _unread_attribute(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """An attribute that its op does not read."""
+    for op in subject.ops:
+        words = OPS[op.name].words
+        for name in op.attributes if words else ():
+            if name not in words:
+                yield op.span, f"`{op.name}` does not read `{name}`", f"delete it; it reads {', '.join(words)}"
+
+
+@_check
 def _uncalled_function(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A private function that nothing calls."""
     func = subject.func

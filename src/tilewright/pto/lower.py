@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.core.program import Program
 from tilewright.core.stmt import InCoreScopeStmt, SeqStmts
+from tilewright.pto.architectures import architecture_of
 from tilewright.pto.machine.cores import meeting_of
 from tilewright.pto.module import Func, Module
 from tilewright.pto.together import run_together
@@ -13,10 +14,11 @@ from tilewright.pto.walked import Walked, entry_of
 def lower(module: Module, func: Func, *, target: str, shared: tuple[int, ...] | None = None) -> Program:
     """Return the program that runs `func` on each block of a grid.
 
-    Its entry takes the number of blocks, then for each parameter a buffer or a scalar. With `shared`, pointers are
-    byte offsets into a buffer per group: what pointers that overlap need. Where cores meet, each has a function.
+    Its entry takes the number of blocks, then for each parameter a buffer or a scalar. With `shared`, a pointer is a
+    piece of a buffer per group, an offset and its bytes: what pointers that overlap need. Where cores meet, each has a
+    function.
     """
-    arch = "a5" if target == "a5" else "a3"
+    arch = architecture_of(module, func, target)
     meeting = meeting_of(module, func)
     if meeting is not None:
         return run_together(module, func, meeting, arch, shared)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from inspect import CO_VARARGS
 from itertools import islice
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
@@ -74,6 +74,8 @@ class Declaration:
 
     An expression is what the op writes or gives; a mask that it does not name leaves zeros where it is not set.
     """
+    words: Mapping[str, str] = MappingProxyType({})
+    """The attributes that it reads, and the words that each may be."""
 
     def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
         """Write what an op does, given as many of its operands as its lowering takes; return its results."""
@@ -108,19 +110,20 @@ def declare(
     meets: int = 1,
     example: Examples = None,
     means: str | Mapping[str, str] = "",
+    words: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 
     Their names follow the dialect, as in `"pto.tadd tsub"`.
     """
-    dialect, _, words = names.partition(".")
+    dialect, _, called = names.partition(".")
 
     def signed_in(lowering: Lowering) -> Lowering:
         made = Declaration(
             form, lowering, rule, law, left_out, is_by_bytes, is_by_bits, counts, is_by_source, family, widens,
-            knows_packed, meets, example, means,
+            knows_packed, meets, example, means, words,
         )  # fmt: skip
-        for name in (f"{dialect}.{word}" for word in words.split()):
+        for name in (f"{dialect}.{word}" for word in called.split()):
             if OPS.setdefault(name, made) is not made:
                 raise ValueError(f"op {name} is declared twice")
         return lowering

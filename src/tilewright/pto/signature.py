@@ -15,11 +15,6 @@ from tilewright.pto.types import Ptr, Scalar, Space
 
 Annotation: TypeAlias = Ptr | Scalar | Marker
 
-LAUNCHABLE = frozenset(
-    ("i1", "index", "f16", "bf16", "f32", *(f"{sign}i{bits}" for sign in ("", "s", "u") for bits in (8, 16, 32, 64)))
-)
-"""The scalar types that arguments can have."""
-
 _HELP = 'annotate it with pto.ptr(dtype, "gm"), a scalar type such as pto.i32, or, after `*`, pto.const_expr = default'
 
 
@@ -134,7 +129,7 @@ class _Reader:
     def _scalar(self, annotation: object) -> Parameter:
         if not isinstance(annotation, Scalar):
             raise self._refusal(f"is {_shown(annotation)}, which no launch can pass")
-        if annotation.name not in LAUNCHABLE:
+        if not annotation.is_launchable:
             raise self._refusal(f"is a scalar of {annotation}, which no launch can pass", "pass it in memory")
         return Parameter(self.given.name, Kind.SCALAR, annotation)
 

@@ -55,6 +55,11 @@ class Scalar:
         return self.name in _STORED
 
     @property
+    def is_launchable(self) -> bool:
+        """Whether launches pass numbers of it."""
+        return self.name in _LAUNCHABLE
+
+    @property
     def bits(self) -> int:
         """The width of one element in memory."""
         return 8 if self.name == "i1" else self.dtype.bits
@@ -115,6 +120,7 @@ _STORED = {
     "f4E2M1x2": dtypes.UINT8,
     **_BUILTIN,
 }
+_LAUNCHABLE = frozenset(_DTYPES) - {"f64", "f8E4M3FN", "f8E5M2", "f8E8M0FNU"}
 PACKED = frozenset(_STORED)
 """Element types that memory holds and copies move, and that everything refuses which computes."""
 

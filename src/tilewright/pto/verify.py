@@ -6,13 +6,15 @@ fails is raised at the op that breaks the rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from tilewright.errors import KernelError
 from tilewright.frontend.tracebacks import brief
-from tilewright.pto.elements import A3, A5, refuse_elements
+from tilewright.pto.architectures import architectures
+from tilewright.pto.asked_words import refuse_words
+from tilewright.pto.elements import refuse_elements
 from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry, refuse_outside
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.machine.cores import kinds_said
@@ -40,7 +42,7 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
     nobody says. What is portable runs here alone: it is held to what PTO means, and to no machine.
     """
     calls: dict[Func, dict[Func, Op]] = {}
-    archs = dict(_architectures(module, target))
+    archs = dict(architectures(module, target))
     for func, visible in module.scopes():
         constants = Constants()
         constants.arch, constants.said = ("", "") if is_portable else archs[func]
@@ -53,16 +55,6 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
             every = {each.name: each for each in archs if each.body is not None}
             refuse_pipes(func, dict(kinds_said(module))[func], every, constants.arch)
     _refuse_recursion(calls)
-
-
-def _architectures(module: Module, outer: str) -> Iterator[tuple[Func, tuple[str, str]]]:
-    """Yield every function with its architecture, and how that is said, by its module or the modules around it."""
-    said = module.attributes.get("pto.target_arch", outer)
-    for item in module.items:
-        if isinstance(item, Module):
-            yield from _architectures(item, str(said))
-        else:
-            yield item, (A5 if said == A5 else A3, str(said))
 
 
 def _refuse_recursion(calls: dict[Func, dict[Func, Op]]) -> None:
@@ -143,6 +135,8 @@ class _Checker:
                 self.has_pipes = self.has_pipes or op.name in MET
                 if not self._is_entry:
                     refuse_outside(op)
+            if op.attributes and declared.words:
+                refuse_words(op, declared.words)
             if declared.rule is not None:
                 declared.rule(op, self._constants)
             if self._constants.arch:

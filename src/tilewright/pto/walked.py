@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from keyword import iskeyword
 
 from tilewright.core.enums import ForKind, FunctionType, ParamDirection
-from tilewright.core.expr import Expr, Symbol, Var, constant, integer
+from tilewright.core.expr import Symbol, Var, constant, integer
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TensorType, tensor
 from tilewright.dtypes import INDEX, UINT8
 from tilewright.errors import InternalError, UnsupportedFeatureError
-from tilewright.ops.builder import tile_type
+from tilewright.ops.builder import Builder, tile_type
 from tilewright.passes.covered import is_covered
 from tilewright.pto.forwarded import forwarded
+from tilewright.pto.groups import END
 from tilewright.pto.machine.cores import Core
 from tilewright.pto.machine.machine import Blocks, Machine
 from tilewright.pto.machine.memory import Knowledge
@@ -60,7 +61,8 @@ class Walked:
         if machine.memory.core is None:
             body = forwarded(body, {var: used for var, _, used in buffers}, self.parameters.variables)
         made = {stmt.var for stmt in body if isinstance(stmt, AssignStmt)}
-        return (*_arenas(machine, [each for each in buffers if each[0] not in made], body), *body)
+        arenas = _arenas(machine, [each for each in buffers if each[0] not in made], body)
+        return (*self.parameters.pieces, *arenas, *body)
 
     @property
     def directions(self) -> tuple[ParamDirection, ...]:
@@ -93,6 +95,8 @@ class Parameters:
     def __init__(self, func: Func, shared: tuple[int, ...] | None) -> None:
         self.grid = Var("grid", ScalarType(INDEX), func.span, (0, MOST_BLOCKS))
         self.variables: list[Var] = [self.grid]
+        self.pieces: list[Stmt] = []
+        """What says which piece of shared memory each pointer may reach."""
         self._names = _names(func)
         pointers = [a for a in func.arguments if isinstance(a.type, Ptr)]
         buffers = self._buffers(pointers, shared)
@@ -112,15 +116,26 @@ class Parameters:
 
     def _pointer(self, argument: Value, buffer: Var, is_shared: bool) -> Pointer:
         assert isinstance(argument.type, Ptr)
-        offset: Expr = integer(0)
         if is_shared:
-            offset = Var(f"{self._names[argument]}_at", ScalarType(INDEX), argument.span, (0, 1 << 47))
-        self.variables.append(offset if isinstance(offset, Var) else buffer)
-        return Pointer(argument.type.element, argument.type.space, buffer, offset)
+            buffer = self._piece(self._names[argument], buffer, argument)
+        else:
+            self.variables.append(buffer)
+        return Pointer(argument.type.element, argument.type.space, buffer, integer(0))
+
+    def _piece(self, name: str, memory: Var, argument: Value) -> Var:
+        """Return the bytes that a pointer into shared memory may reach."""
+        offset, nbytes = (Var(f"{name}_{what}", ScalarType(INDEX), argument.span, (0, END)) for what in ("at", "bytes"))
+        self.variables += (offset, nbytes)
+        piece = Builder().op(
+            "tensor.as_strided", buffer=memory, shape=(nbytes,), strides=(1,), offset=offset, dtype=UINT8
+        )
+        made = Var(name, piece.type, argument.span)
+        self.pieces.append(AssignStmt(made, piece, argument.span))
+        return made
 
     def _scalar(self, argument: Value) -> Number:
         assert isinstance(argument.type, Scalar)
-        if argument.type.is_packed:
+        if not argument.type.is_launchable:
             message = f"`%{argument.name}` is a scalar of {argument.type}, which no launch can pass"
             raise UnsupportedFeatureError(message, spans=[argument.span], help="pass it in memory")
         dtype = argument.type.dtype

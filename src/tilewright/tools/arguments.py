@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
@@ -12,7 +13,7 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function
 from tilewright.core.signature import substituted
 from tilewright.core.types import Extent, ScalarType, TensorType, Type
-from tilewright.dtypes import BY_NAME, FP32, DataType
+from tilewright.dtypes import ALL, BY_NAME, FP32, DataType
 from tilewright.tools.naming import CommandError, check_known
 
 HELP = "a tensor as x=64x128 or x=fp16:64x128, a number as n=4, an axis with a name as M=100"
@@ -45,7 +46,7 @@ def given(texts: Sequence[str]) -> dict[str, str]:
 def shape_of(text: str) -> tuple[int, ...]:
     """Return a shape; CommandError for what is none."""
     try:
-        shape = tuple(int(extent) for extent in text.split("x"))
+        shape = tuple(int(extent) for extent in text.lower().split("x"))
     except ValueError:
         raise CommandError(f"{text!r} is no shape\n    help: write it as in 64x128") from None
     if any(extent < 0 for extent in shape):
@@ -89,10 +90,21 @@ def tensor_of(text: str, usual: DataType | None = None) -> Any:
     named, separator, shape = text.rpartition(":")
     dtype = usual or FP32
     if separator:
-        check_known(named, BY_NAME, "element type", f"one of {', '.join(BY_NAME)}")
-        dtype = BY_NAME[named]
+        names = _element_types()
+        check_known(named.lower(), names, "element type", f"one of {', '.join(BY_NAME)}")
+        dtype = names[named.lower()]
     with _fitting(text):
         return np.zeros(shape_of(shape), dtype.numpy)
+
+
+@cache
+def _element_types() -> Mapping[str, DataType]:
+    """Return element types by all that they are called: here, in `pl`, and in NumPy."""
+    names: dict[str, DataType] = {}
+    for dtype in ALL:
+        for name in (dtype.name, dtype.symbol.lower(), dtype.numpy_name or dtype.name):
+            names.setdefault(name, dtype)
+    return names
 
 
 @contextmanager
@@ -104,8 +116,18 @@ def _fitting(text: str) -> Generator[None]:
         raise CommandError(f"a tensor of {text} does not fit into memory: {error}") from None
 
 
-def inputs(function: Function, said: Mapping[str, str], seed: int = 0, usual: int = USUAL) -> dict[str, Any]:
-    """Return random arguments for a function of a program; outputs that were not said are left out."""
+def inputs(
+    function: Function,
+    said: Mapping[str, str],
+    seed: int = 0,
+    usual: int = USUAL,
+    numbers: Mapping[str, int | float] | None = None,
+) -> dict[str, Any]:
+    """Return random arguments for a function of a program; outputs that were not said are left out.
+
+    Numbers are those that were said, or that the program was made for, or one.
+    """
+    said = {name: str(number) for name, number in (numbers or {}).items()} | {**said}
     axes = {name: int(number_of(name, said[name])) if name in said else usual for name in _symbols(function)}
     rng = np.random.default_rng(seed)
     params = zip(function.params, function.param_directions, strict=True)

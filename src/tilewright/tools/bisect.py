@@ -5,21 +5,30 @@ from __future__ import annotations
 import argparse
 import json
 
+from tilewright.core.enums import ParamDirection
 from tilewright.programs.bisection import SECONDS, Bisection, bisected
 from tilewright.programs.validate import WrongPassError
 from tilewright.tools import arguments, screen
 from tilewright.tools.calls import refuse_hosts
 from tilewright.tools.exploring import HOLDS
-from tilewright.tools.files import as_command, named, program_in
+from tilewright.tools.files import named, program_in
+from tilewright.tools.naming import CommandError, checked_output
 
 ABOUT = """Run a kernel on random arguments after every pass, and as native code, and say which stage first changes the
 answer. The kernel and its arguments are then cut down to what shows it, and written as a file that can be run; the same
-for the text of any program, as `make fuzz` prints it. Ends with 1 where a stage is wrong."""
+for the text of any program, as `make fuzz` prints it. Ends with 1 where a stage is wrong,
+and with 2 where the kernel does not run as it was read, or has no outputs to compare."""
 EPILOG = """examples:
   tilewright bisect kernel.py x=40x32                passes first, then native code
   tilewright bisect kernel.py x=40x32 --passes-only  passes alone
   tilewright bisect found.py -o small.py             of a failing random program, cut down to small.py
 """
+
+
+class NothingToCompareError(CommandError):
+    """A kernel that gives no answer which a stage could change."""
+
+    status = 2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +49,14 @@ def _bisect(options: argparse.Namespace) -> None:
         program = program_in(*named(options.file), said)
     refuse_hosts(program, "bisect", "runs one kernel after every pass")
     (entry,) = program.entries
+    if not entry.return_types and all(direction is ParamDirection.In for direction in entry.param_directions):
+        raise NothingToCompareError(f"{program.name} has no outputs, so no stage can change them")
     called = arguments.inputs(entry, said, options.seed)
-    with screen.working(f"bisecting {program.name}"), as_command():
-        found = bisected(program, called, is_native=not options.passes_only, seconds=options.seconds)
+    with screen.working(f"bisecting {program.name}"):
+        try:
+            found = bisected(program, called, is_native=not options.passes_only, seconds=options.seconds)
+        except (TypeError, ValueError) as error:
+            raise NothingToCompareError(str(error)) from None
     if isinstance(found, Bisection):
         _wrong(found, options)
     elif options.json:
@@ -52,7 +66,7 @@ def _bisect(options: argparse.Namespace) -> None:
 
 
 def _wrong(found: Bisection, options: argparse.Namespace) -> None:
-    path = found.write(options.output)
+    path = found.write(checked_output(options.output, named(options.file)[0]))
     if options.json:
         facts = {"name": found.name, "wrong": found.stage, "message": found.message, "file": str(path)}
         screen.json_text(json.dumps({**facts, "statements": found.statements}))

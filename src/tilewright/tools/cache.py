@@ -101,7 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("--delete", action="store_true", help="remove the damaged ones")
     clear = add("clear", _clear, "remove everything that was cached", CLEAR, json=False)
     clear.add_argument("--yes", action="store_true", help="really remove it")
-    add("path", _path, "print the directory, or fail if the cache is off", json=False)
+    add("path", _path, "print the directory, or fail if the cache is off or cannot be one", json=False)
 
 
 def _directory() -> Directory:

@@ -35,7 +35,8 @@ def inputs_of(compiled: CompiledProgram, said: dict[str, str], ranks: int) -> di
     """Return random arguments; axes of a host function that nobody names have a row for each rank."""
     entry = compiled.entry.function
     usual = ranks if entry in compiled.declared.hosts else arguments.USUAL
-    found, devices = arguments.inputs(entry, said, usual=usual), compiled.loaded.code.backend.devices
+    found = arguments.inputs(entry, said, usual=usual, numbers=compiled.specialized)
+    devices = compiled.loaded.code.backend.devices
     return found if HOST in devices else {name: _on(devices[0], value) for name, value in found.items()}
 
 

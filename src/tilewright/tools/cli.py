@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import groupby
 
 from tilewright.core.op import OpSpec
@@ -70,6 +71,8 @@ OPS_EXAMPLES = """examples:
   tilewright ops torch.where    by what another library calls it
   tilewright ops mask           all that are about something
 """
+INTERRUPTED = 130
+"""How shells say that somebody pressed Ctrl-C."""
 TOOLS = (
     ("bench", "say how long a kernel takes", benching),
     ("explain", "say why a kernel is slow", explain),
@@ -78,19 +81,23 @@ TOOLS = (
 
 
 def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
-    """Run a command; return 0, or 1 after printing what was wrong."""
+    """Run a command; return 0, or after printing what was wrong the status that says so: 1, unless it has its own."""
     options = _options(parser(version), arguments)
     command: Callable[[argparse.Namespace], None] = options.command
     screen.IS_TOLD.set(False)
     try:
-        command(options)
+        with screen.for_scripts() if getattr(options, "json", False) else nullcontext():
+            command(options)
     except InternalError:
         raise
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone, as `| head` does
-    except (OSError, TilewrightError, UnicodeDecodeError) as error:
+    except (OSError, TilewrightError, UnicodeError) as error:
         _tell(error, is_json=getattr(options, "json", False) and not screen.IS_TOLD.get())
-        return 1
+        return error.status if isinstance(error, CommandError) else 1
     return 0
 
 

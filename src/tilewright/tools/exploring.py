@@ -20,7 +20,7 @@ from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
 from tilewright.tools.calls import checked_ranks, inputs_of
 from tilewright.tools.files import UntoldError, as_command, called_in, compiled_in, named, program_in
-from tilewright.tools.naming import CommandError
+from tilewright.tools.naming import CommandError, checked_output
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
@@ -123,7 +123,7 @@ def _shown(page: Page, options: argparse.Namespace, name: str, said: str = "") -
     if options.json:
         screen.json_text(json.dumps(unpacked(html_of(page))))
     if options.output or not options.json:
-        target = write(page, options.output or f"{name}.html")
+        target = write(page, checked_output(options.output or f"{name}.html", named(options.file)[0]))
         print(f"{target}{said}", file=sys.stderr if options.json else sys.stdout)
 
 
@@ -162,7 +162,7 @@ def _access(options: argparse.Namespace) -> None:
     else:
         _report(asdict(page.access))
     if options.output:
-        print(f"{write(page, options.output)}#tab=access")
+        print(f"{write(page, checked_output(options.output, file))}#tab=access")
 
 
 def _report(access: Mapping[str, Any]) -> None:

@@ -7,10 +7,10 @@ import os
 import sys
 import tokenize
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from traceback import extract_tb
-from types import ModuleType
+from traceback import extract_tb, print_exception
+from types import ModuleType, TracebackType
 from typing import Any
 
 import tilewright.language as pl
@@ -108,14 +108,16 @@ def _ran(path: str) -> dict[str, Any]:
     script = ModuleType("__main__")
     script.__file__ = path
     before, sys.argv, main = sys.argv, [path], sys.modules["__main__"]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     sys.modules["__main__"] = script
     try:
-        with redirect_stdout(sys.stderr), suppress(SystemExit):  # as `sys.exit(main())` does
+        with redirect_stdout(sys.stderr), _beside(path):
             exec(code, vars(script))  # noqa: S102 - the author's own script
+    except SystemExit:  # as `sys.exit(main())` does
+        pass
+    except Exception as error:  # what it has called until then can be shown
+        print_exception(type(error), error, _frames_of(error, path), file=sys.stderr)
     finally:
         sys.argv, sys.modules["__main__"] = before, main
-        sys.path.pop(0)
     return vars(script)
 
 
@@ -134,12 +136,31 @@ def _programs(kernel: pl.JITFunction) -> list[CompiledProgram]:
     return list(kernel._cache.values()) if kernel.kind in STARTED else []  # pyright: ignore
 
 
+@contextmanager
+def _beside(path: str) -> Generator[None]:
+    """Let a file import what lies beside it, as Python does for a script."""
+    folder = os.path.dirname(os.path.abspath(path))
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _frames_of(error: Exception, path: str) -> TracebackType | None:
+    """Return the frames of an error from a script's own on."""
+    found = error.__traceback__
+    while found is not None and found.tb_frame.f_code.co_filename != path:
+        found = found.tb_next
+    return found
+
+
 def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
     if path.endswith(".pto"):
         module = module_in(Path(path))
         return lowered(module, entry_of(module, kernel), "a5")
     names = {"pl": pl}
-    with redirect_stdout(sys.stderr), _unended(path):
+    with redirect_stdout(sys.stderr), _unended(path), _beside(path):
         module, source = executed(_text_of(path), names, path)
     kernels = [value for value in module.values() if _is_entry(value, module)]
     if not kernels and kernel is None:
@@ -213,7 +234,8 @@ def _argument(
     """Return a sample of one parameter, None where its annotation or the other arguments are enough."""
     text = said.get(parameter.name)
     if text is not None and not says.is_tensor:
-        return number_of(parameter.name, text)
+        is_text = says.type is None and not is_number(text) and isinstance(parameter.default, str)
+        return text if is_text else number_of(parameter.name, text)
     if text is not None:
         return tensor_of(text, says.type.dtype if isinstance(says.type, TensorType) else None)
     if isinstance(says.type, ScalarType):

@@ -1,7 +1,8 @@
-"""Names on a command line: those there are, and the nearest to one there is not."""
+"""Names on a command line: those there are, the nearest to one there is not, and files not to write over."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -9,7 +10,10 @@ from tilewright.errors import TilewrightError
 
 
 class CommandError(TilewrightError):
-    """A command that names something there is not."""
+    """A command that names something there is not, or cannot do what it says."""
+
+    status = 1
+    """What the command ends with."""
 
 
 def check_known(name: str, names: Iterable[str], noun: str, otherwise: str, is_better: bool = False) -> None:
@@ -18,3 +22,10 @@ def check_known(name: str, names: Iterable[str], noun: str, otherwise: str, is_b
     if name not in found:
         near = [] if is_better else get_close_matches(name, found, 1)
         raise CommandError(f"no {noun} is called {name}\n    help: {f'did you mean {near[0]}?' if near else otherwise}")
+
+
+def checked_output(path: str, source: str) -> str:
+    """Return where to write something; CommandError where that is the file it was made from."""
+    if os.path.exists(path) and os.path.samefile(path, source):
+        raise CommandError(f"{path} is what is read: it would be written over\n    help: name another file behind -o")
+    return path

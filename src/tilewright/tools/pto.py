@@ -59,7 +59,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="parse, verify and lower", description="Check files of PTO text.")
     check.add_argument("files", metavar="FILE", nargs="+", type=Path)
-    check.add_argument("--target", default="a5", choices=("a5", "a3"), help="whose memory sizes hold (default: a5)")
+    check.add_argument(
+        "--target", default="a5", choices=("a5", "a3"), help="the machine of text that names none (default: a5)"
+    )
     check.add_argument("--show", action="store_true", help="print the tile IR each function becomes")
     check.set_defaults(command=_check)
     run = commands.add_parser(
@@ -70,7 +72,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help="one for each parameter")
     run.add_argument("--entry", metavar="NAME", help="which function, where the file has several")
     run.add_argument("--grid", type=int, default=1, metavar="N", help="how many blocks (default: 1)")
-    run.add_argument("--target", default="a5", choices=("a5", "a3"), help="whose memory sizes hold (default: a5)")
+    run.add_argument(
+        "--target", default="a5", choices=("a5", "a3"), help="the machine of text that names none (default: a5)"
+    )
     run.add_argument("--platform", default="cpu", choices=("cpu", "interpret"), help="who runs it (default: cpu)")
     run.add_argument("--compare", action="store_true", help="run the interpreter too; differences end with status 1")
     run.add_argument("--seed", type=int, default=0, help="of random buffers (default: 0)")
@@ -93,7 +97,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _checked(path: Path, options: argparse.Namespace) -> list[str]:
     """Return the names of the functions of a file that can be launched."""
-    module = module_in(path)
+    module = module_in(path, options.target)
     launchable = _launchable(module)
     for func in launchable:
         program = lowered(module, func, options.target)
@@ -130,7 +134,7 @@ def lowered(module: Module, func: Func, target: str) -> Program:
 
 
 def _run(options: argparse.Namespace) -> None:
-    module = module_in(options.file)
+    module = module_in(options.file, options.target)
     func = entry_of(module, options.entry)
     if options.grid < 1:
         raise CommandError(f"--grid must be 1 or more, got {options.grid}")

@@ -44,13 +44,13 @@ def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
         screen.can_print_json(each)
 
 
-def module_in(path: Path) -> Module:
-    """Return the verified module of a file."""
+def module_in(path: Path, target: str = "a5") -> Module:
+    """Return the module of a file, verified for the machine that it names, or else for a target."""
     from tilewright.pto.text.parser import parse
     from tilewright.pto.verify import verify
 
     module = parse(_text(path), str(path))
-    verify(module)
+    verify(module, target)
     return module
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,15 +19,22 @@ THEME = "ansi_dark"
 """The terminal's own colours, readable on a light background too."""
 IS_TOLD = ContextVar("IS_TOLD", default=False)
 """Whether a command has printed its JSON: scripts read one object, or one list."""
+_WAITING: ContextVar[list[str] | None] = ContextVar("_WAITING", default=None)
+"""The JSON that is printed when a command has ended."""
 
 
 def _console() -> Console | None:
     """Return something that draws, or None where nobody looks; rich is loaded only when somebody does."""
-    if sys.stdout is None or not sys.stdout.isatty():  # pyright: ignore[reportUnnecessaryComparison] - closed by a shell
+    if not _is_terminal(sys.stdout):
         return None
     from rich.console import Console
 
     return Console()
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Return whether somebody looks at a stream; one that a shell has closed is None."""
+    return stream is not None and stream.isatty()
 
 
 def code(text: str) -> None:
@@ -79,6 +87,10 @@ def can_print_json(parser: argparse.ArgumentParser) -> None:
 def json_text(text: str) -> None:
     """Print JSON: laid out for whoever looks, on one line for scripts."""
     IS_TOLD.set(True)
+    waiting = _WAITING.get()
+    if waiting is not None:
+        waiting.append(text)
+        return
     console = _console()
     if console is None:
         print(text)
@@ -87,9 +99,39 @@ def json_text(text: str) -> None:
 
 
 @contextmanager
+def for_scripts() -> Generator[None]:
+    """Let JSON be all that standard output gets: whatever kernels and files print meanwhile goes to stderr."""
+    texts: list[str] = []
+    token = _WAITING.set(texts)
+    try:
+        with redirect_stdout(sys.stderr), _native_output_to_stderr():
+            yield
+    finally:
+        _WAITING.reset(token)
+        for text in texts:
+            json_text(text)
+
+
+@contextmanager
+def _native_output_to_stderr() -> Generator[None]:
+    """Let what machine code writes to standard output go to stderr, where both are open."""
+    try:
+        saved = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one is closed: nobody reads it
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+
+
+@contextmanager
 def working(what: str) -> Generator[None]:
     """Show that something is being done, where somebody looks and it takes longer than a second."""
-    if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison] - closed by a shell
+    if not _is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 import time
 from typing import Any
 
@@ -84,7 +86,7 @@ def test_a_rank_that_fails_ends_the_others_and_is_named_and_the_next_call_works(
         meeting(x, y, 0, config=config())
     assert time.monotonic() - since < 10
     assert "x must not be negative" in str(caught.value) and "on rank 2" in str(caught.value)
-    assert re.search("rank 0: this wait was ended: its cell is [0-3], and it waits for == 4", str(caught.value))
+    assert re.search("rank 0: this wait was ended: cell .0, 0. is [0-3], and it waits for == 4", str(caught.value))
     x[2] = 4
     meeting(x, y, 0, config=config())
     assert y.ravel().tolist() == [4, 14, 24, 34]
@@ -96,7 +98,7 @@ def test_ranks_that_all_wait_are_told_so_at_once_at_the_line_that_waits() -> Non
         meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=60.0))
     assert time.monotonic() - since < 20
     assert "all ranks that are left wait, and nobody can end that" in str(caught.value)
-    assert "rank 0: this wait was ended: its cell is 4, and it waits for == 9" in str(caught.value)
+    assert "rank 0: this wait was ended: cell [0, 0] is 4, and it waits for == 9" in str(caught.value)
     assert "pld.system.wait(signal, [0, 0], wanted" in str(caught.value) and "help: every wait needs" in str(
         caught.value
     )
@@ -111,7 +113,44 @@ def test_ranks_that_wait_in_vain_are_ended_in_time(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ExecutionError) as caught:
         meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=0.2))
     assert "waited for each other for more than 0.2 s" in str(caught.value)
-    assert "its cell is 4, and it waits for == 9" in str(caught.value)
+    assert "cell [0, 0] is 4, and it waits for == 9" in str(caught.value)
+
+
+@pl.jit
+def sines(x: pl.Tensor[[1, 8], pl.FP32], times: pl.Scalar[pl.INT32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        acc = pl.load(x, [0, 0], [1, 8])
+        for _ in pl.range(times):
+            acc = pl.sin(acc)
+        y = pl.store(acc, [0, 0], y)
+    return y
+
+
+@pl.jit.host
+def computing(x: pl.Tensor[[4, 1, 8], pl.FP32], times: pl.Scalar[pl.INT32], y: pl.Out[pl.Tensor[[4, 1, 8], pl.FP32]]):
+    for r in pl.range(pld.world_size()):
+        sines(x[r], times, y[r], device=r)
+    return y
+
+
+def test_ranks_that_compute_for_long_are_not_said_to_wait() -> None:
+    x, y, times, took = np.ones((4, 1, 8), np.float32), np.zeros((4, 1, 8), np.float32), 1 << 12, 0.0
+    while took < 0.3:
+        times, since = 2 * times, time.monotonic()
+        computing(x, times, y, config=config(timeout=0.1))
+        took = time.monotonic() - since
+    assert y.all()
+
+
+def test_a_signal_ends_what_ranks_compute_and_the_next_call_works() -> None:
+    x, y = np.ones((4, 1, 8), np.float32), np.zeros((4, 1, 8), np.float32)
+    computing(x, 1, y, config=config())
+    threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
+    since = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        computing(x, 1 << 30, y, config=config())
+    computing(x, 1, y, config=config())
+    assert time.monotonic() - since < 10
 
 
 def test_a_host_function_compiles_to_a_program_that_finds_its_plan_again() -> None:

@@ -43,7 +43,7 @@ def test_processes_have_windows_end_together_and_go_on_after_faults(tmp_path: Pa
         assert len(examples) >= 11 and all(line.endswith(": right") for line in examples), said
     told = {line.split(":")[0]: line for line in first.splitlines() if ": " in line}
     assert "rank 1 failed: x must not be negative" in told["raises"]
-    assert "its cell is 2, and it waits for == 7" in told["hangs"] and "nobody can end that" in told["hangs"]
+    assert "cell [0, 0] is 2, and it waits for == 7" in told["hangs"] and "nobody can end that" in told["hangs"]
     assert "rank 1: it waits for rank 0" in told["hangs"] and "distributed_worker.py:" in told["hangs"]
     assert "more than 0.5 s: it waits for rank 1" in told["waits"]
     assert "rank 0: this wait was ended" in second
@@ -76,3 +76,60 @@ def test_a_process_that_fails_at_any_wait_ends_the_other_and_the_next_call_works
         lines = said.splitlines()
         assert len(lines) >= 12 and all(line.endswith(": right") for line in lines), said
         assert all(int(line.split()[1]) >= 2 for line in lines), said
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted where Linux lists them")
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(("group", "calls"), [("found", 1), ("made", 3)])
+def test_no_thread_of_torch_is_left_that_could_abort_a_process_which_ends(
+    tmp_path: Path, transport: str, group: str, calls: int
+) -> None:
+    for said in launched(2, tmp_path, WORKER.with_name("leaving_worker.py"), transport, group):
+        assert said.splitlines() == ["sums: [2.0]"] * calls + ["left: []"], said
+
+
+def said_by(tmp_path: Path, transport: str, mode: str) -> list[list[str]]:
+    """Return the lines that each of two processes prints of which one ends in some way."""
+    return [said.splitlines() for said in launched(2, tmp_path, WORKER.with_name("ending_worker.py"), transport, mode)]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_computing_for_long_is_no_waiting(tmp_path: Path, transport: str) -> None:
+    assert said_by(tmp_path, transport, "long") == [["first: right [in time]", "computes: right [in time]"]] * 2
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_an_interrupt_ends_the_code_of_its_rank_and_is_told_the_other(tmp_path: Path, transport: str) -> None:
+    first, second = said_by(tmp_path, transport, "interrupt")
+    assert first[1] == "interrupted: KeyboardInterrupt  [in time]", first
+    assert second[1] == "interrupted: ExecutionError rank 0 failed: KeyboardInterrupt [in time]", second
+    assert first[2] == second[2] == "recovers: right [in time]"
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory is shared where Linux does")
+def test_a_process_that_has_gone_before_all_make_ready_is_named(tmp_path: Path) -> None:
+    first, second = said_by(tmp_path, "memory", "gone")
+    assert second == ["first: right [in time]"]
+    wanted = "gone: ExecutionError the process of rank 1 has ended while rank 0 made ready to run [in time]"
+    assert first == ["first: right [in time]", wanted]
+
+
+def test_a_process_that_never_comes_is_waited_for_no_longer_than_was_said(tmp_path: Path) -> None:
+    first, _ = said_by(tmp_path, "memory", "absent")
+    assert (
+        first[-1].startswith("first: ExecutionError not all 2 processes have come within 3 s")
+        and "[in time]" in (first[-1])
+    ), first
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [("hangs", "waited for each other for more than 4 s: it waits for rank 1"), ("hangs anew", "rank 0 has waited")],
+)
+def test_no_rank_waits_longer_than_the_group_of_the_script(
+    tmp_path: Path, transport: str, mode: str, told: str
+) -> None:
+    first, _ = said_by(tmp_path, transport, mode)
+    assert first[-1].startswith("hangs: ExecutionError ") and told in first[-1], first
+    assert first[-1].endswith("[in time]"), first

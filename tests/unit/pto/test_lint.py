@@ -27,6 +27,7 @@ WANTING = f"""module attributes {{pto.target_arch = "a5"}} {{
     pto.set_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]
     pto.wait_flag["PIPE_V", "PIPE_MTE3", "EVENT_ID0"]
     pto.wait_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID1>]
+    pto.tcvt ins(%zeros : {TILE}) outs(%scratch : {TILE}) {{hint = 1 : i32}}
     return
   }}
 }}
@@ -47,6 +48,7 @@ def test_each_check_says_where_and_what() -> None:
         ("idle-tile", 11, "nothing uses `%unused`"),
         ("idle-loop", 13, "this loop goes from 8 to 0: it makes no turn"),
         ("lone-flag", 18, "this event is waited for and nothing sets it"),
+        ("unread-attribute", 19, "`pto.tcvt` does not read `hint`"),
     ]
     assert {check for check, _, _ in found} == set(CHECKS)
 

@@ -12,6 +12,7 @@ from tilewright.errors import ExecutionError, KernelError, UnsupportedFeatureErr
 from tilewright.programs.compiler import compile
 from tilewright.pto.lower import lower
 from tilewright.pto.text.parser import parse
+from tilewright.pto.types import SCALARS, Scalar
 from tilewright.pto.verify import verify
 
 TILE = "!pto.tile_buf<vec, 1x8xf32>"
@@ -156,3 +157,45 @@ def test_an_offset_that_would_wrap_around_is_refused(target: str) -> None:
         with pytest.raises(ExecutionError):
             compile(lowered, platform=target)(1, x, far)
     assert x.tolist() == [0, 0, 7, 0]
+
+
+@pytest.mark.parametrize("type_", [type_ for type_ in SCALARS.values() if not type_.is_launchable], ids=str)
+def test_a_scalar_that_no_launch_can_pass_is_refused_by_whoever_compiles(type_: Scalar) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="which no launch can pass"):
+        program(f"%n: {type_}")
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+@pytest.mark.parametrize(("step", "turns"), [(1, 10), (3, 4), (0, None), (-1, None)])
+def test_a_loop_counts_up_by_whatever_the_running_program_says(platform: str, step: int, turns: int | None) -> None:
+    lowered = program(
+        "%o: !pto.ptr<i32>, %n: index, %s: index",
+        "%c0 = arith.constant 0 : index",
+        "%z = arith.constant 0 : i32",
+        "%one = arith.constant 1 : i32",
+        "%r = scf.for %i = %c0 to %n step %s iter_args(%a = %z) -> (i32) {",
+        "%b = arith.addi %a, %one : i32",
+        "scf.yield %b : i32",
+        "}",
+        "pto.store_scalar %r, %o[%c0] : !pto.ptr<i32>, i32",
+    )
+    run, out = compile(lowered, platform=platform), np.zeros(1, np.int32)
+    if turns is None:
+        with pytest.raises(ExecutionError, match="its step must be positive"):
+            run(1, out, 10, step)
+    else:
+        run(1, out, 10, step)
+        assert out[0] == turns
+
+
+@pytest.mark.parametrize(("said", "target", "fits"), [("a3", "a5", False), ("a5", "a3", True), ("", "a3", False)])
+def test_memories_are_those_of_the_machine_that_the_text_names(said: str, target: str, fits: bool) -> None:
+    named = f' attributes {{pto.target_arch = "{said}"}}' if said else ""
+    tile = "!pto.tile_buf<vec, 1x50000xf32>"
+    text = f"module{named} {{\n  func.func @k() {{\n    %a = pto.alloc_tile : {tile}\n    return\n  }}\n}}\n"
+    module = parse(text, "k.pto")
+    if fits:
+        lower(module, next(module.funcs()), target=target)
+    else:
+        with pytest.raises(KernelError, match="more than the 196608 of `vec`"):
+            lower(module, next(module.funcs()), target=target)

@@ -318,7 +318,6 @@ def race(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]])
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["bisect", "{}"], "turn r = 0 writes it"),
         (["bench", "{}", "--rounds", "0"], "--rounds takes 1 or more, got 0"),
         (["access", "{}", "y=3x3"], "no parameter or axis is called y\n    help: there are x, out"),
         (["show", "{}", "N=3"], "no parameter or axis is called N\n    help: there are x, out"),

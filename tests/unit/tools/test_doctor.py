@@ -84,12 +84,12 @@ def findings_format() -> int:
 
 def test_the_settings_that_are_known_are_those_that_are_read() -> None:
     text = Path(settings.__file__).read_text(encoding="utf-8")
-    read = {a or b for a, b in re.findall(r'PREFIX \+ "([A-Z_]+)"|_choice\("([A-Z_]+)"', text)}
+    read = {a or b for a, b in re.findall(r'PREFIX \+ "([A-Z_]+)"|_(?:choice|switch)\("([A-Z_]+)"', text)}
     assert read == {*settings.KNOWN}
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("NUM_THREADS", "abc"), ("CACHE_LIMIT", "xx"), ("DEBUG", "yes"), ("PERF", "zz")]
+    ("name", "value"), [("NUM_THREADS", "abc"), ("CACHE_LIMIT", "xx"), ("DEBUG", "maybe"), ("PERF", "zz")]
 )
 def test_a_setting_that_cannot_be_read_is_found_and_stops_nothing(
     name: str, value: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -35,3 +35,11 @@ def test_a_terminal_gets_colours(
     monkeypatch.delenv("NO_COLOR", raising=False)
     show()
     assert "\x1b[" in capsys.readouterr().out
+
+
+def test_a_narrow_terminal_loses_no_word(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setenv("TERM", "dumb")
+    screen.columns([("processors", "this process may use them, of so many there are")])
+    assert capsys.readouterr().out.split() == "processors this process may use them, of so many there are".split()

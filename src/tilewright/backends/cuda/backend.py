@@ -105,7 +105,7 @@ class CUDA(Backend):
             host = beside.submit(assemble, text, target.processor)
             binaries = compiled(
                 [
-                    Job(target.capability, kernel.tries(target.capability, is_aligned=is_aligned))
+                    Job(target.capability, kernel.tries(target.capability, is_aligned=is_aligned), kernel.widest)
                     for kernel in emitter.kernels
                     for is_aligned in (True, False)
                 ]
@@ -179,7 +179,7 @@ def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str,
         for name, binary in zip(names, binaries, strict=True)
     ]
     cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
-    launches = [[each.kernel, each.line, each.grid, list(each.arguments)] for each in emitter.launches]
+    launches = [each.kept for each in emitter.launches]
     prints = [[each.text, each.end, each.kind, each.box] for each in emitter.prints]
     about = {"kernels": listed, "launches": launches, "prints": prints}
     return {KERNELS: json.dumps(about).encode(), **cubins}

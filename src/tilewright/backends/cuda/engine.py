@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from tilewright.backends.cuda.maps import Box, boxes
 from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
-from tilewright.backends.cuda.target import shared_memory, triton_release
+from tilewright.backends.cuda.target import shared_memory, triton_release, triton_version
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.forks import Lock
 from tilewright.records import record
@@ -29,6 +30,9 @@ STAGES = ("ttir", "ttgir", "llir", "ptx")
 
 WAITING = 90
 """The compute capability, times ten, from which on kernels wait for each other by themselves."""
+
+SPILLED = 256
+"""Bytes that a thread has no registers for, from which on a block of more threads is tried."""
 
 _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 """What Triton raises for kernels that it does not take."""
@@ -62,10 +66,14 @@ class Binary:
 
 @record
 class Job:
-    """The compute capability a kernel is for, times ten, and its texts with a schedule each, the best first."""
+    """The compute capability a kernel is for, times ten, and its texts with a schedule each, the best first.
+
+    Where threads have no registers for what they hold, a block has more of them, up to `most` warps.
+    """
 
     capability: int
     tries: tuple[tuple[str, Schedule], ...]
+    most: int = 0
 
 
 def compiled(jobs: Sequence[Job]) -> list[Binary]:
@@ -98,7 +106,23 @@ def _refused(text: str, error: _TooLarge) -> UnsupportedFeatureError:
 
 
 def _fitting(triton: _Triton, job: Job) -> Binary:
-    """Return a kernel by the first of its schedules that Triton can follow and that fits a block.
+    """Return a kernel by the first of its schedules that Triton can follow and that fits a block, and registers."""
+    text, schedule, found = _first(triton, job)
+    spilled = Usage.of(found.cubin).spilled
+    while spilled > SPILLED and schedule.warps < job.most and not schedule.is_specialized:
+        schedule = replace(schedule, warps=2 * schedule.warps)
+        try:
+            wider = _compiled(triton, job.capability, text, schedule)
+        except _OBJECTIONS:
+            break
+        if 2 * Usage.of(wider.cubin).spilled > spilled:
+            break
+        found, spilled = wider, Usage.of(wider.cubin).spilled
+    return found
+
+
+def _first(triton: _Triton, job: Job) -> tuple[str, Schedule, Binary]:
+    """Return the first text and schedule that Triton can follow and that fit a block, and the kernel.
 
     What loads ahead grows with its stages: schedules that are hopeless by what another one took are not tried.
     """
@@ -107,12 +131,12 @@ def _fitting(triton: _Triton, job: Job) -> Binary:
     for text, schedule in first:
         try:
             if schedule.stages <= most.get(text, schedule.stages):
-                return _compiled(triton, job.capability, text, schedule)
+                return text, schedule, _compiled(triton, job.capability, text, schedule)
         except _TooLarge as error:
             most[text] = schedule.stages * error.most // error.shared
         except _OBJECTIONS:
             continue
-    return _compiled(triton, job.capability, *last)
+    return *last, _compiled(triton, job.capability, *last)
 
 
 def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -> Binary:
@@ -252,7 +276,11 @@ _loaded: list[_Triton] = []
 def _triton() -> _Triton:
     with _lock:
         if not _loaded:
-            _loaded.append(_Triton())
+            try:
+                _loaded.append(_Triton())
+            except ImportError as error:
+                message = f"Triton {triton_version()} compiles kernels for GPUs, and cannot be loaded here: {error}"
+                raise ImportError(f"{message} (pip install --force-reinstall triton)") from error
         return _loaded[0]
 
 

@@ -30,6 +30,8 @@ TEXTS, KEPT = "texts", ("ttir", "ptx")
 _TOOL = "cuobjdump"
 _REGISTERS, _FRAME = 0x2F, 0x11
 """Which attributes of a kernel's machine code say how many registers, and how many bytes of a stack, a thread has."""
+WAITS = "the host waits"
+"""What the table has in place of a kernel, where the host waits until all has ended that was launched before."""
 _HEAD = ("kernel", "line", "grid", "threads", "registers", "spilled", "shared", "arguments")
 
 
@@ -65,22 +67,32 @@ class Usage:
 
 
 def _launches(objects: Mapping[str, bytes]) -> str:
-    """Return a table of the launches of a program, by the line that they are for."""
-    about = json.loads(objects[KERNELS])
-    rows = [_HEAD, *(_row(about["kernels"][2 * number], objects, rest) for number, *rest in about["launches"])]
+    """Return a table of the launches of a program and of where its host waits, by the line that they are for."""
+    rows = [_HEAD, *_rows(objects)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def kernels_said(objects: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield what each kernel that is launched takes of a multiprocessor."""
-    about = json.loads(objects[KERNELS])
-    for number, *rest in about["launches"]:
-        name, line, grid, threads, registers, spilled, shared, _ = _row(about["kernels"][2 * number], objects, rest)
+    """Yield what each kernel that is launched takes of a multiprocessor, and what the host waits for."""
+    for name, line, grid, threads, registers, spilled, shared, last in _rows(objects):
+        if name == WAITS:
+            yield f"{WAITS} ({line}) {last}"
+            continue
         takes = f"{threads} threads of {registers} registers a block, {shared} bytes of shared memory"
         lost = f"; {spilled} bytes a thread did not fit into registers" if spilled != "0" else ""
         yield f"`{name}` ({line}) over {grid or 'one block'}: {takes}{lost}"
+
+
+def _rows(objects: Mapping[str, bytes]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table: a launch, or where the host waits, and why instead of arguments."""
+    about = json.loads(objects[KERNELS])
+    for number, line, grid, arguments in about["launches"]:
+        if number is None:
+            yield (WAITS, line, *[""] * (len(_HEAD) - 3), grid)
+        else:
+            yield _row(about["kernels"][2 * number], objects, (line, grid, arguments))
 
 
 def _row(kernel: Mapping[str, Any], objects: Mapping[str, bytes], launch: Sequence[Any]) -> tuple[str, ...]:

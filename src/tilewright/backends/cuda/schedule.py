@@ -24,6 +24,8 @@ OF_PRODUCTS, HEAVY = 128, 40
 does so much to each of them: the time that compiling takes grows faster than what a thread does."""
 DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
+WIDEST = 16
+"""Warps of a block, at most, which has more than rules say because its threads would spill registers."""
 BAND = 16
 """Rows of a product's blocks that neighbours are in."""
 SPECIALIZED = "} {tt.warp_specialize}"
@@ -109,6 +111,11 @@ def wants_roles(text: str) -> bool:
 
 
 _WORDS = {"warps": (1, 2, 4, 8, 16, 32), "stages": tuple(range(1, 9)), "specialized": (0, 1), "roles": (0, 1)}
+
+
+def widest(text: str) -> int:
+    """Return how many warps a block may have that would spill registers with fewer; 0 where a text says how many."""
+    return 0 if "warps=" in text else WIDEST
 
 
 def smaller(schedule: Schedule) -> tuple[Schedule, ...]:

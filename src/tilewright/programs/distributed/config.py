@@ -5,8 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import ref
 
 TIMEOUT = 300.0
+
+
+class _HeldWeakly:
+    """A field for a process group, which torch holds until it is destroyed: its threads end with the last reference."""
+
+    def __get__(self, config: DistributedConfig | None, owner: type) -> Any:
+        held = None if config is None else vars(config)[_HELD]
+        if held is not None and held() is None:
+            raise RuntimeError("the process group of this configuration was destroyed")
+        return held and held()
+
+    def __set__(self, config: DistributedConfig, group: Any) -> None:
+        vars(config)[_HELD] = None if group is None else ref(group)
+
+
+_HELD = "held_group"
 
 
 @dataclass
@@ -23,7 +40,7 @@ class DistributedConfig:
     runtime: str = "tensormap_and_ringbuffer"
     aicpu_thread_num: int = 0
     timeout_s: float = TIMEOUT
-    process_group: Any = None
+    process_group: Any = _HeldWeakly()  # noqa: RUF009
     mesh_axis: str | None = None
 
     def __post_init__(self) -> None:
@@ -38,7 +55,7 @@ class DistributedConfig:
     @property
     def key(self) -> tuple[object, ...]:
         """What programs depend on of it."""
-        return tuple(self.device_ids), self.timeout_s, self.process_group, self.mesh_axis
+        return tuple(self.device_ids), self.timeout_s, vars(self)[_HELD], self.mesh_axis
 
 
 def checked_devices(device_ids: Sequence[int]) -> list[int]:

@@ -25,29 +25,33 @@ _EITHER = {ReduceOp.Sum: "SUM", ReduceOp.Prod: "PRODUCT"}
 
 
 class Joint:
-    """A collective as one rank of several calls it, on its own windows; `wait` ends once torch is done, or the run."""
+    """A collective as one rank of several calls it, on its own windows; `wait` ends once torch is done, or the run.
+
+    `group` gives the group of its ranks, which is not held here: its threads end with the last reference to it.
+    """
 
     def __init__(
-        self, action: Collective, rank: int, windows: Mapping[str, Array], group: Any, wait: Callable[[Any], None]
-    ) -> None:
+        self, action: Collective, rank: int, windows: Mapping[str, Array], group: Callable[[], Any],
+        wait: Callable[[Any], None],
+    ) -> None:  # fmt: skip
         self.windows = windows
         self.options = action.options
         self.count, self.me = len(action.domain), action.domain.index(rank)
-        self.group = group
+        self._group = group
         self.run: Callable[[], None] = getattr(self, action.name)
         self._wait = wait
         self._dist: Any = sys.modules["torch.distributed"]
 
     def barrier(self) -> None:
         """Wait until all have come."""
-        self._wait(self._dist.barrier(self.group, async_op=True))
+        self._wait(self._dist.barrier(self._group(), async_op=True))
 
     def broadcast(self) -> None:
         """Take what the root has, once all have come."""
         self.barrier()
         self._wait(
             self._dist.broadcast(
-                _bytes(self.windows["target"]), group=self.group, group_src=self.options["root"], async_op=True
+                _bytes(self.windows["target"]), group=self._group(), group_src=self.options["root"], async_op=True
             )
         )
 
@@ -60,7 +64,9 @@ class Joint:
         target: Any = self.windows["target"]
         if self.count == 2 and self.options["op"] in _EITHER and target.dtype == np.float32:  # noqa: PLR2004
             how = getattr(self._dist.ReduceOp, _EITHER[self.options["op"]])
-            self._wait(self._dist.all_reduce(sys.modules["torch"].from_numpy(target), how, self.group, async_op=True))
+            self._wait(
+                self._dist.all_reduce(sys.modules["torch"].from_numpy(target), how, self._group(), async_op=True)
+            )
             return
         if self.count * target.nbytes <= SMALL:
             held: Any = np.empty((self.count, *target.shape), target.dtype)
@@ -97,12 +103,12 @@ class Joint:
         gather = (
             getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
         )  # which torch 2.13 calls the old name
-        self._wait(gather(_bytes(into), _bytes(own), group=self.group, async_op=True))
+        self._wait(gather(_bytes(into), _bytes(own), group=self._group(), async_op=True))
 
     def _exchanged(self, given: Array) -> Array:
         """Return what each rank has for this one, given what this one has for each, one behind the other."""
         made = np.empty_like(given)
-        self._wait(self._dist.all_to_all_single(_bytes(made), _bytes(given), group=self.group, async_op=True))
+        self._wait(self._dist.all_to_all_single(_bytes(made), _bytes(given), group=self._group(), async_op=True))
         return made
 
 

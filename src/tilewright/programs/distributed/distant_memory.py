@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
@@ -54,6 +55,7 @@ class DistantMemory:
         self._changes = Changes([turn.action for turn in plan.turns[group.rank]], args, written, footprints)
         self._peers = [rank for rank in range(group.size) if rank != group.rank]
         self._telling = threading.Lock()
+        self.is_at_fault = False
         self.link.plans[self.number] = self
         group.exchanged(None)
 
@@ -65,7 +67,7 @@ class DistantMemory:
     def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
         """Return copies of the tensors that are written."""
         self.link.timeout = timedelta(seconds=timeout)
-        self.copies.failure = None
+        self.copies.failure, self.is_at_fault = None, False
         return self._changes.begin(args)
 
     def settle(self, turns: int) -> None:
@@ -105,7 +107,15 @@ class DistantMemory:
         return sorted(self.link.lost)
 
     def hear(self, source: int, numbers: Sequence[int], data: Array) -> Array | None:
-        """Take a message; return what is asked for."""
+        """Take a message; return what is asked for. What goes wrong is this rank's mistake, and ends its waits."""
+        try:
+            return self._heard(source, numbers, data)
+        except Exception as error:
+            self.copies.failure, self.is_at_fault = self.copies.failure or error, True
+            self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or 1
+            return None
+
+    def _heard(self, source: int, numbers: Sequence[int], data: Array) -> Array | None:
         if numbers[0] == TOLD:
             segment = self.segments[source]
             segment.memory[8 : len(data)] = data[8:]  # all but the word that ends the waits of its own process
@@ -130,7 +140,8 @@ class DistantMemory:
         windows = {name: self.parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
         if len(action.domain) == 1:
             return lambda: MEANINGS[action.name]([windows], **action.options)
-        group = self.link.domain(action.domain)
+        group = partial(self.link.domain, action.domain)
+        group()  # which all make when they plan
         joint = Joint(action, rank, windows, group, lambda work: self.until_done(work, action.domain, number))
 
         def join() -> None:
@@ -151,13 +162,8 @@ class DistantMemory:
                 if work.is_completed():
                     raise ExecutionError(f"the processes of ranks {[*domain]} cannot be reached") from error
             missing = [rank for rank in domain if self.segments[rank].words[Control.JOINED] < number]
-            if missing:
-                words = self.own.words
-                words[Control.WORD], words[Control.NUMBER], words[Control.AWAITED] = (
-                    Control.JOINED,
-                    number,
-                    missing[0] + 1,
-                )
+            words, awaited = self.own.words, (*missing, *domain)[0] + 1
+            words[Control.WORD], words[Control.NUMBER], words[Control.AWAITED] = Control.JOINED, number, awaited
             if self.own.words[Control.ABORT]:
                 self.link.is_broken = True
                 raise Ended(f"it waits for rank {(*missing, *domain)[0]}")

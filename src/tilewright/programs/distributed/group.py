@@ -1,34 +1,93 @@
-"""Groups: the processes that run a program together, as torch.distributed knows them."""
+"""Groups: the processes that run a program together, as torch.distributed knows them.
+
+Threads of gloo's take Python's lock when they let go of tensors, and abort a process that ends meanwhile. They end with
+their group, which nobody here holds on to, and an exchange is over once they have let go.
+"""
 
 from __future__ import annotations
 
 import atexit
 import os
+import pickle
 import select
 import socket
 import sys
-from functools import cache
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from math import inf
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from tilewright import settings
+from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
+from tilewright.programs.distributed.config import TIMEOUT
 from tilewright.programs.distributed.link import Link
+
+SLOT = 2048
+"""Bytes that each process brings to an exchange at once, its length among them: what is longer takes a second one."""
+_LENGTH = 8
+PATIENCE, ENDING, LOOK = 1.0, 20.0, 0.01
+"""Seconds that torch's threads have to let go of what they worked on, and a process that has left its group to end; and
+between two looks."""
 
 
 class Group:
-    """The processes of a process group, one for each rank."""
+    """The processes of a process group, one for each rank; those of a group of the script's wait no longer than it."""
 
     def __init__(self, handle: Any) -> None:
-        self.handle = handle
+        self._handle = ref(handle)
+        self.patience = inf if handle in _OWN else _patience(handle)
+        """Seconds that one of them may wait for the others at the most."""
         self.rank: int = _torch().get_rank(handle)
         self.size: int = _torch().get_world_size(handle)
         self._link: Link | None = None
 
     def exchanged(self, value: object) -> list[Any]:
         """Return what every process has brought, in the order of ranks; all of them have to come."""
-        found: list[Any] = [None] * self.size
-        _torch().all_gather_object(found, value, group=self.handle)
+        data = pickle.dumps(value)
+        brought = self._gathered(len(data).to_bytes(_LENGTH, "little") + data[: SLOT - _LENGTH], SLOT)
+        lengths = [int.from_bytes(each[:_LENGTH], "little") for each in brought]
+        if max(lengths) > SLOT - _LENGTH:
+            brought = [b"\0" * _LENGTH + each for each in self._gathered(data, max(lengths))]
+        return [pickle.loads(each[_LENGTH:]) for each in brought]
+
+    def _gathered(self, data: bytes, size: int) -> list[bytes]:
+        """Return what every process has brought, filled up to so many bytes."""
+        import torch
+
+        own = torch.frombuffer(bytearray(data.ljust(size, b"\0")), dtype=torch.uint8)
+        rows: list[Any] = [*torch.empty(self.size, size, dtype=torch.uint8).unbind()]
+        since = time.monotonic()
+        try:
+            _torch().all_gather(rows, own, group=self.handle)
+        except RuntimeError as error:
+            raise self._broken(error, time.monotonic() - since) from error
+        finally:
+            _wait_for_release([own, *rows])
+        return [row.numpy().tobytes() for row in rows]
+
+    def _broken(self, error: RuntimeError, waited: float) -> ExecutionError:
+        """Return what happened where processes could not tell each other something: who has ended, if anybody."""
+        can_look, is_late = "_places" in vars(self) and self.beside == self.size, "imed out" in str(error)
+        until = time.monotonic() + (0 if is_late else ENDING)
+        while can_look and not self.ended() and time.monotonic() < until:
+            time.sleep(LOOK)
+        for rank in self.ended() if can_look else ():
+            return ExecutionError(f"the process of rank {rank} has ended while rank {self.rank} made ready to run")
+        message = f"a process of the group has ended while rank {self.rank} made ready to run"
+        if is_late:
+            message = f"rank {self.rank} has waited {waited:.0f} s for all others to make ready to run"
+        return ExecutionError(message, notes=[str(error).partition("\n")[0]])
+
+    @property
+    def handle(self) -> Any:
+        """The process group; RuntimeError once it was left."""
+        found = self._handle()
+        if found is None:
+            raise RuntimeError("the process group of this program was destroyed")
         return found
 
     @computed_once
@@ -62,7 +121,7 @@ class Group:
     def _watched(self) -> dict[int, int]:
         """A descriptor for each other process that can be read once it has ended, with its rank."""
         others = {rank: process for rank, process in enumerate(self.processes) if rank != self.rank}
-        return {os.pidfd_open(process): rank for rank, process in others.items()}
+        return {_watching(process): rank for rank, process in others.items()}
 
     def ended(self) -> list[int]:
         """Return the ranks whose processes have ended."""
@@ -70,6 +129,16 @@ class Group:
         for descriptor in self._watched:
             watch.register(descriptor, select.POLLIN)
         return [self._watched[descriptor] for descriptor, _ in watch.poll(0)]
+
+
+def _watching(process: int) -> int:
+    """Return a descriptor that can be read once a process has ended, at once for one that is gone already."""
+    try:
+        return os.pidfd_open(process)
+    except ProcessLookupError:
+        reading, writing = os.pipe()
+        os.close(writing)
+        return reading
 
 
 def _torch() -> Any:
@@ -91,8 +160,33 @@ def _may_share() -> bool:
     return hasattr(os, "memfd_create") and settings.transport() == "memory"
 
 
+def _wait_for_release(tensors: Sequence[Any]) -> None:
+    """Wait until nobody but the caller holds tensors: torch's threads do so a while longer than they work on them."""
+    until = time.monotonic() + PATIENCE
+    while any(each._use_count() > 1 for each in tensors) and time.monotonic() < until:
+        time.sleep(0)
+
+
+def _join(timeout: float) -> None:
+    """Make a group of all processes that were launched together."""
+    try:
+        _torch().init_process_group("gloo", timeout=timedelta(seconds=timeout))
+    except RuntimeError as error:
+        message = f"not all {launched_size()} processes have come within {timeout:g} s"
+        told = str(error).partition("\n")[0]
+        raise ExecutionError(message, notes=[told], help="every process calls the host function") from error
+    _OWN.add(_torch().group.WORLD)
+    atexit.register(_leave)
+
+
+def _patience(handle: Any) -> float:
+    """Return the seconds after which torch gives up what a process group does."""
+    options = getattr(handle._get_backend(sys.modules["torch"].device("cpu")), "options", None)
+    return inf if options is None else options._timeout.total_seconds()
+
+
 def _leave() -> None:
-    """Leave all groups, unless the script has: torch's threads may abort a process that ends with some."""
+    """Leave all groups, unless the script has."""
     if _torch().is_initialized():
         _torch().destroy_process_group()
 
@@ -111,17 +205,29 @@ def group_size(handle: Any) -> int:
     return launched_size() if handle is None else int(_torch().get_world_size(handle))
 
 
-@cache
-def group_of(handle: Any = None) -> Group:
+def group_of(handle: Any = None, timeout: float = TIMEOUT) -> Group:
     """Return the processes of a process group, or those that were launched together.
 
-    Where nobody has made a group of those, it is made, and left when the process ends. What processes tell each other
-    goes over gloo.
+    Where nobody has made a group of those, it is made, and left when the process ends; ExecutionError unless all come
+    within so many seconds. What processes tell each other goes over gloo.
     """
     dist = _torch()
     if handle is None and not dist.is_initialized():
-        dist.init_process_group("gloo")
-        atexit.register(_leave)
+        _join(timeout)
+    handle = dist.group.WORLD if handle is None else handle
+    if handle not in _GROUPS:
+        _GROUPS[handle] = Group(_over_gloo(handle))
+    return _GROUPS[handle]
+
+
+def _over_gloo(handle: Any) -> Any:
+    """Return a process group, or one of the same processes that talk over gloo."""
+    dist = _torch()
     if str(dist.get_backend(handle)) == "gloo":
-        return Group(dist.group.WORLD if handle is None else handle)
-    return Group(dist.new_group(dist.get_process_group_ranks(handle or dist.group.WORLD), backend="gloo"))
+        return handle
+    return dist.new_group(dist.get_process_group_ranks(handle), backend="gloo")
+
+
+_GROUPS: WeakKeyDictionary[Any, Group] = WeakKeyDictionary()
+_OWN: WeakSet[Any] = WeakSet()
+"""The groups that were made here."""

@@ -16,10 +16,11 @@ from tilewright.core.types import ScalarType
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Dispatch, Window, WindowBuffer
 from tilewright.native.batches import BATCH
-from tilewright.native.context import NUMBERS, Context, context_words
+from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.loader import load
 from tilewright.native.threads import parallel_address
+from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.windows import Parts
 from tilewright.records import mutable
 
@@ -46,18 +47,30 @@ class Launch:
         for word, argument, offset in self.moving:
             self.words[word] = bases[argument] + offset
 
+    def begin(self) -> None:
+        """Make ready for a run, the last of which may have been stopped."""
+        self.around[Context.ERROR] = 0
+
+    def stop(self) -> None:
+        """Let the function end within a millisecond or so, whether it runs already or begins later in this run."""
+        self.around[Context.ERROR] = self.around[Context.ERROR] or INTERRUPTED
+
     def __call__(self) -> None:
         """Run it; ExecutionError for what it did wrong."""
         self.call(*self.places)
         self.finish()
 
     def finish(self) -> None:
-        """Free what a run made, and raise what it did wrong."""
+        """Free what a run made, and raise what it did wrong; Ended where it was stopped."""
         around = self.around
         if around[Context.ERROR] or around[Context.BUFFERS]:
             number, buffers = around[Context.ERROR], around[Context.BUFFERS]
             around[Context.ERROR] = around[Context.BUFFERS] = 0
-            self.native.finish(self.function.name, number, buffers, error_numbers(around))
+            self.native.finish(
+                self.function.name, 0 if number == INTERRUPTED else number, buffers, error_numbers(around)
+            )
+            if number == INTERRUPTED:
+                raise Ended("it was stopped while it ran")
 
 
 class Batch:
@@ -95,6 +108,12 @@ class Work:
     def place(self, bases: Sequence[int]) -> None:
         """Let it work on the memory of a call."""
         self.bases = bases
+
+    def begin(self) -> None:
+        """Do nothing: it cannot be stopped."""
+
+    def stop(self) -> None:
+        """Do nothing: Python runs to its end."""
 
     def __call__(self) -> None:
         """Run it."""

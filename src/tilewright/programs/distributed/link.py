@@ -48,7 +48,7 @@ class Link:
         dist = _torch().distributed
         self._ranks: list[int] = dist.get_process_group_ranks(group)
         self._domains: dict[tuple[int, ...], Any] = {}
-        self._group = self._made(range(size))
+        self._group: Any = self._made(range(size))
         self.rank = rank
         self.lost: set[int] = set()
         """The ranks whose processes have ended."""
@@ -68,13 +68,15 @@ class Link:
         atexit.register(self._close)
 
     def _close(self) -> None:
-        """Let the thread hear a last message, from whoever is there: one that came while Python ends would abort it."""
+        """End all threads: one of ours that heard a message while Python ends would abort it, and so would gloo's."""
         self._is_closing, self.timeout = True, timedelta(seconds=SOON)
         for peer in (peer for peer in range(len(self._locks)) if peer != self.rank):
-            self.try_to_send(peer, _GOODBYE, [])
-            self._thread.join(SOON)
-            if not self._thread.is_alive():
-                return
+            if self._thread.is_alive():
+                self.try_to_send(peer, _GOODBYE, [])
+                self._thread.join(SOON)
+        made, self._group, self._domains = [self._group, *self._domains.values()], None, {}
+        while made:
+            _left(made.pop())
 
     def _made(self, domain: Sequence[int]) -> Any:
         """Return a new group of some ranks, which all of them make."""
@@ -166,6 +168,13 @@ def flat_bytes(data: Any) -> Array:
     """Return the elements of an array as bytes one behind the other, copied where they do not lie like that."""
     packed: Any = np.ascontiguousarray(data)
     return packed.reshape(-1).view(np.uint8)
+
+
+def _left(group: Any) -> None:
+    """Leave a group, unless the script has left all: its threads end with the last reference to it."""
+    dist = _torch().distributed
+    if dist.is_initialized() and group in dist.distributed_c10d._world.pg_map:
+        dist.destroy_process_group(group)
 
 
 def _torch() -> Any:

@@ -49,7 +49,8 @@ class ProcessProgress:
         words, own, spins = self.words[rank], self.words[self.rank], 0
         while (held := int(words[word])) < number:
             if own[Control.ABORT]:
-                raise Ended(f"it waits for rank {rank}")
+                is_done = word is Control.EPOCH and not number % 2  # each run begins with a meeting, and ends with one
+                raise Ended(f"it {'has had all its turns, and ' if is_done else ''}waits for rank {rank}")
             spins += 1
             if spins == SPINS:
                 own[Control.WORD], own[Control.NUMBER], own[Control.AWAITED] = word, number, rank + 1

@@ -16,6 +16,7 @@ from tilewright.arrays import np
 from tilewright.core.region import Region, whole
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Plan
+from tilewright.interpret.ranks import HELP
 from tilewright.native.domains import NAPS, SLEEPS
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.process_progress import ProcessProgress
@@ -23,8 +24,8 @@ from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.segments import Control
 from tilewright.programs.distributed.shared_memory import ProcessMemory
 from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
-from tilewright.programs.distributed.team import LOOK, STUCK, TEAM, said
-from tilewright.programs.distributed.waits import Looks
+from tilewright.programs.distributed.team import GRACE, LOOK, STUCK, TEAM, said
+from tilewright.programs.distributed.waits import Looks, Patience
 
 PATIENCE = 2.0
 """Seconds that a process whose run is over has to say so."""
@@ -90,18 +91,22 @@ class ProcessRun:
 
     def _watch(self, timeout: float) -> None:
         """Wait for this process's part; end all where another process has ended, or they take too long."""
-        since = time.monotonic()
-        own = self.segments[self.group.rank].words
+        own, patience, looks = self.segments[self.group.rank].words, Patience(), 0
         try:
             while not self.done.wait(LOOK):
+                own[Control.BEAT] += 1
                 self.memory.beat()
-                late = time.monotonic() - since > timeout
+                looks += bool(own[Control.ABORT])
+                if looks > GRACE:
+                    self.steps.stop()
+                late = patience.longest({self.group.rank: self._waiting()}) > timeout
                 if not own[Control.ABORT] and (late or self._is_alone() or self.memory.ended()):
                     self.memory.end(LATE if late else ALONE if self._is_alone() else FAILED)
                 elif not own[Control.ABORT] and self._is_stuck():
                     self.memory.end(VAIN)
-        except BaseException:
-            self.memory.end(FAILED)
+        except BaseException as interrupt:
+            self._explained(interrupt, "")
+            self.steps.stop()
             self.done.wait(PATIENCE)
             raise
         if self.failure is not None and own[Control.ABORT] == ALONE:
@@ -109,6 +114,18 @@ class ProcessRun:
         if self.failure is not None:
             late = f"ranks have waited for each other for more than {timeout:g} s"
             self.failure = self._explained(self.failure, {LATE: late, VAIN: STUCK}.get(int(own[Control.ABORT]), ""))
+
+    def _waiting(self) -> tuple[object, float]:
+        """Return which wait this rank is in, if any, and a number that grows in it.
+
+        One for another process to be done is a new wait as often as that one shows that it is at work.
+        """
+        own = self.progress.words[self.group.rank]
+        if not own[Control.AWAITED]:
+            return int(own[SLEEPS]), int(own[NAPS])
+        rank, word, number = (int(own[each]) for each in (Control.AWAITED, Control.WORD, Control.NUMBER))
+        beat = int(self.progress.words[rank - 1][Control.BEAT]) if word == Control.EPOCH else 0
+        return (rank, word, number, beat), time.monotonic()
 
     def _is_stuck(self) -> bool:
         """Return whether all ranks that are not done have waited since the last look but one."""
@@ -133,7 +150,7 @@ class ProcessRun:
     def _explained(self, error: BaseException, why: str) -> BaseException:
         """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""
         rank, own = self.group.rank, self.segments[self.group.rank]
-        is_own = not isinstance(error, Ended) and not own.words[Control.ABORT]
+        is_own = self.memory.is_at_fault or not (isinstance(error, Ended) or own.words[Control.ABORT])
         own.words[Control.FAILED] = self.number if is_own else 0
         own.say(self.number, str(error) if isinstance(error, Ended) else said(error))
         self.memory.beat()
@@ -149,13 +166,14 @@ class ProcessRun:
         ended = self.memory.ended()
         if ended:
             return ExecutionError(f"the process of rank {ended[0]} has ended while rank {rank} was running")
+        help = HELP if why == STUCK else ""
         notes = [f"rank {peer}: {each.said()}" for peer, each in told.items() if peer != rank]
         notes += [f"rank {peer} does not answer: {self._place(peer)}" for peer in silent]
         if isinstance(error, ExecutionError):
             error.message = f"{why}: {error.message}" if why else error.message
-            error.notes = (*error.notes, f"on rank {rank}", *notes)
+            error.notes, error.hint = (*error.notes, f"on rank {rank}", *notes), error.hint or help
             return error
-        return ExecutionError(f"{why or 'the run was ended'}: {error}", notes=[f"on rank {rank}", *notes])
+        return ExecutionError(f"{why or 'the run was ended'}: {error}", notes=[f"on rank {rank}", *notes], help=help)
 
     def _silent(self) -> list[int]:
         """Return the ranks that do not say in time that their run is over."""
@@ -167,6 +185,8 @@ class ProcessRun:
             time.sleep(0.005)
 
     def _place(self, rank: int) -> str:
+        if self.segments[rank].words[Control.EPOCH] < 2 * self.number - 1:
+            return "it has not come to this run, and may be in another program"
         return f"it has had {int(self.segments[rank].words[Control.TURNS])} of {self.turns[rank]} turns"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Hashable
+from time import monotonic
 from typing import Protocol
 
 
@@ -57,6 +59,11 @@ class ThreadProgress:
         """Return how many wait for turns that have not been."""
         with self.changed:
             return sum(self.turns[rank] < number for rank, number in self.waiting)
+
+    def each(self) -> dict[Hashable, tuple[object, float]]:
+        """Return what ranks wait for: turns, and a number that grows while they do."""
+        with self.changed:
+            return {("turns", *wait): (wait, monotonic()) for wait in self.waiting}
 
     def begin(self) -> None:
         """Forget all turns."""

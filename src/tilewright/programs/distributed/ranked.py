@@ -114,7 +114,7 @@ class Ranked:
         if self.platform == INTERPRETER:
             return run_host(self.program, self.size, name, args, self._told)
         places = () if rows is None or not self._takes_rows else rows.places(names, args, self.size)
-        key = (name, places, *map(_kind, args))
+        key = (name, places, self._group(), *map(_kind, args))
         planned = self.plans.get(key) or self._made(key, name, args, places)
         starts = {} if rows is None else rows.take(names, args, planned.rows)
         if isinstance(planned.run, TeamRun):
@@ -146,34 +146,39 @@ class Ranked:
     def _run_together(self, run: ProcessRun, args: Sequence[Any], starts: Mapping[int, int]) -> None:
         """Run this process's part; what failed leaves nothing that the next run could go on from."""
         try:
-            run.run(args, self.config.timeout_s, starts)
+            run.run(args, min(self.config.timeout_s, run.group.patience), starts)
         except BaseException:
             self.plans.clear()
             raise
 
     def _planned(self, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
-        handle = self.config.process_group
-        together = group_size(handle) > 1
+        group = self._group()
+        together = group is not None
         written = sorted(Footprints(self.program)[name].writes) if together else []
-        if together:
-            check_same(self.program[name], args, group_of(handle))
+        if group is not None:
+            check_same(self.program[name], args, group)
         given = shared_args(args, written) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
-        rows = rows if rows and _are_numbered_alike(group_of(handle)) else ()
+        rows = rows if rows and group is not None and _are_numbered_alike(group) else ()
         written = [position for position in written if position not in rows]
         returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
-        if together:
-            run = self._over_processes(group_of(handle), machine.plan, given, written)
+        if group is not None:
+            run = self._over_processes(group, machine.plan, given, written)
         else:
             run = team_run(machine.plan, self._native, self._body, given, self._in_place(machine.plan))
         run.steps.keeps_windows = self.keeps_windows
         looked_at = run.waits if isinstance(run, TeamRun) else run
         looked_at.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
         return _Planned(run, tuple(position for position in returned if position is not None), rows)
+
+    def _group(self) -> Group | None:
+        """Return the processes that it runs on now; None for this one alone."""
+        handle = self.config.process_group
+        return group_of(handle, self.config.timeout_s) if group_size(handle) > 1 else None
 
     def _over_processes(self, group: Group, plan: Plan, args: Sequence[Any], written: Sequence[int]) -> ProcessRun:
         """Return a plan made ready for this process of a group."""

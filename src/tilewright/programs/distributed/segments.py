@@ -48,6 +48,8 @@ class Control(IntEnum):
     """And how many have come to it."""
     JOINED = NUMBER + 3
     """How many actions of the plan come before the collective that it has joined last, and that one."""
+    BEAT = NUMBER + 4
+    """How often its process has looked on while its rank was at work."""
 
 
 class Segment:

@@ -36,6 +36,11 @@ class ProcessMemory(Protocol):
         """Why what a peer holds was out of reach."""
         ...
 
+    @property
+    def is_at_fault(self) -> bool:
+        """Whether what a peer asked for went wrong here."""
+        ...
+
     def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
         """Return where the tensors that are written lie in the run that begins, holding what the arguments do."""
         ...
@@ -73,6 +78,7 @@ class SharedMemory:
         self.group = group
         self.sizes = sizes
         self.failure: BaseException | None = None
+        self.is_at_fault = False
         self._number = 0
         pieces = Pieces(plan, chosen)
         self.segments = self._shared(self._room(plan, pieces) + pieces.rooms[group.rank])

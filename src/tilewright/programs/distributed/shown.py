@@ -10,6 +10,8 @@ from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, 
 from tilewright.programs.distributed.in_place import InPlace, in_place
 from tilewright.source import Span
 
+RING = ": around no ring, as one rank sees the windows of all; in a kernel it goes around"
+
 
 def shown(program: Program, size: int) -> str:
     """Return the plans of the host functions whose tensors have one shape."""
@@ -53,8 +55,9 @@ def _act(action: Dispatch | Collective, chosen: InPlace) -> str:
     if isinstance(action, Dispatch):
         return action.function
     target = action.windows.get("target")
-    is_read = target is not None and target.buffer in chosen.gathered
-    return f"{action.name}{': they meet, and copy nothing' if is_read else ''}"
+    if target is not None and target.buffer in chosen.gathered:
+        return f"{action.name}: they meet, and copy nothing"
+    return f"{action.name}{RING if action.options.get('mode') == 'ring' else ''}"
 
 
 def _ranks(ranks: list[int] | tuple[int, ...]) -> str:

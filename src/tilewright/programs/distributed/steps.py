@@ -53,7 +53,14 @@ class Steps:
             parts.clear()
         for step in self.launches if bases != self.bases else ():
             step.place(bases)
+        for step in self.launches:
+            step.begin()
         self.bases = bases
+
+    def stop(self) -> None:
+        """Let what the ranks run here end soon."""
+        for step in self.launches:
+            step.stop()
 
     def run(self, rank: int, progress: Progress) -> None:
         """Do what one rank has to."""

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
-from time import monotonic
 from typing import Any
 
 from tilewright.call.thread_limit import thread_count
@@ -18,12 +17,15 @@ from tilewright.programs.distributed.in_place import InPlace
 from tilewright.programs.distributed.mapped import Pieces, made_file
 from tilewright.programs.distributed.progress import Ended, ThreadProgress
 from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
-from tilewright.programs.distributed.waits import Waits
+from tilewright.programs.distributed.waits import Patience, Waits
 from tilewright.programs.distributed.windows import own_parts
 
 STUCK = "all ranks that are left wait, and nobody can end that"
 LOOK = 0.05
 """Seconds between two looks of the caller, in which signals are handled."""
+
+GRACE = 10
+"""Looks after which what still runs is stopped: those who wait have said by then what they wait for."""
 
 
 class TeamRun:
@@ -36,11 +38,13 @@ class TeamRun:
         self.lock = threading.Lock()
         self.done = threading.Event()
         self.left = 0
+        self.over: set[int] = set()
+        """The ranks that have had all their turns."""
         self.errors: list[tuple[int, BaseException]] = []
 
     def begin(self, bases: Sequence[int]) -> None:
         """Make ready for a run on arguments that start at some addresses."""
-        self.left, self.errors = len(self.steps.ranks), []
+        self.left, self.errors, self.over = len(self.steps.ranks), [], set()
         self.waits.begin()
         self.done.clear()
         self.progress.begin()
@@ -50,6 +54,7 @@ class TeamRun:
         """Do what one rank has to; a mistake ends the others."""
         try:
             self.steps.run(rank, self.progress)
+            self.over.add(rank)
         except Ended:
             pass
         except BaseException as error:
@@ -67,16 +72,21 @@ class TeamRun:
         self.progress.end()
 
     def wait(self, timeout: float) -> None:
-        """Wait for all ranks; those that take too long are ended, and so are all where a signal's handler raises."""
-        since = monotonic()
+        """Wait for all ranks; those that wait too long are ended, and so are all where a signal's handler raises."""
+        patience, looks = Patience(), 0
         try:
             while not self.done.wait(min(LOOK, timeout)):
-                late = monotonic() - since > timeout
+                looks += self.waits.is_over
+                if looks > GRACE:
+                    self.steps.stop()
+                late = patience.longest(self.waits.each() | self.progress.each()) > timeout
                 if not self.waits.is_over and (late or self.is_stuck()):
                     why = f"ranks have waited for each other for more than {timeout:g} s" if late else STUCK
-                    self.end(-1, ExecutionError(why, help=HELP))
+                    ended = [f"rank {rank} has ended" for rank in sorted(self.over)]
+                    self.end(-1, ExecutionError(why, notes=ended, help=HELP))
         except BaseException as interrupt:
             self.end(-1, interrupt)
+            self.steps.stop()
             self.done.wait(timeout)
             raise
 
@@ -151,7 +161,7 @@ def said(error: BaseException) -> str:
     if isinstance(error, ExecutionError):
         where = f" at {error.spans[0]}" if error.spans else ""
         return f"{error.message}{where}"
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 TEAM = Team()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from time import monotonic
 
 from tilewright.native.domains import NAPS, SLEEPS
 
@@ -28,6 +29,11 @@ class Waits:
         ctypes.memset(self._words, 0, ctypes.sizeof(self._words))
         self._looks = Looks()
 
+    def each(self) -> dict[Hashable, tuple[object, float]]:
+        """Return of every rank which native wait it is in, if any, and how often it has slept."""
+        sleeps, naps = self._words[SLEEPS::WORDS], self._words[NAPS::WORDS]
+        return {rank: wait for rank, wait in enumerate(zip(sleeps, naps, strict=True))}
+
     def end(self) -> None:
         """Let all waits be over."""
         for start in range(0, len(self._words), WORDS):
@@ -43,6 +49,30 @@ class Waits:
         return self.may_look and self._looks.are_in_vain(
             self._words[SLEEPS::WORDS], self._words[NAPS::WORDS], left, turns
         )
+
+
+class Patience:
+    """For how long ranks have been in one and the same wait: the time that they compute is none."""
+
+    def __init__(self) -> None:
+        self._waits: dict[Hashable, tuple[object, float, float, float]] = {}
+
+    def longest(self, waits: Mapping[Hashable, tuple[object, float]]) -> float:
+        """Return the seconds of the longest wait, given for everyone which wait it is and a number that grows in it."""
+        now = monotonic()
+        seen = {who: self._waits.get(who) for who in waits}
+        self._waits = {who: _lasting(seen[who], *wait, now) for who, wait in waits.items()}
+        return max((last - since for _, since, last, _ in self._waits.values()), default=0.0)
+
+
+def _lasting(
+    before: tuple[object, float, float, float] | None, wait: object, ticks: float, now: float
+) -> tuple[object, float, float, float]:
+    """Return a wait, when it began, when it was last seen to go on, and the number that said so."""
+    if before is None or before[0] != wait:
+        return wait, now, now, ticks
+    _, since, last, seen = before
+    return wait, since, now if ticks > seen else last, ticks
 
 
 class Looks:

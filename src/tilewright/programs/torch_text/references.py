@@ -139,7 +139,7 @@ def show_float(number: float) -> str:
     return repr(number) if number - number == 0 else f'float("{number}")'
 
 
-WRITTEN = ("between", "fast_normal", "fused", "normal")
+WRITTEN = ("between", "fused", "times_fast_normal", "times_normal")
 """Functions of floats that are neither NumPy's nor torch's, and stand in `values`."""
 
 DIVISIONS = ("floor_divide", "fmod", "remainder")

@@ -125,16 +125,16 @@ def _by(meaning: Callable[..., Any], lhs: Any, rhs: Any) -> Any:
     return torch.where(rhs == 0, 0, meaning(lhs, torch.where(rhs == 0, 1, rhs)))
 
 
-def _normal(x: Any) -> Any:
-    """Return how likely a normally distributed number is to be at most x."""
-    return torch.erfc(x * -math.sqrt(0.5)) * 0.5
+def _times_normal(x: Any) -> Any:
+    """Return x times how likely a normally distributed number is to be at most x."""
+    return x * (torch.erfc(x * -math.sqrt(0.5)) * 0.5)
 
 
-def _fast_normal(x: Any) -> Any:
-    """Return how likely a normally distributed number is to be at most x, as networks approximate it."""
+def _times_fast_normal(x: Any) -> Any:
+    """Return x times how likely a normally distributed number is to be at most x, as networks approximate it."""
     y = x * (1 + 0.044715 * x * x) * math.sqrt(8 / math.pi)
     e = torch.exp(-y.abs())
-    return torch.where(y < 0, e, 1) / (1 + e)
+    return x * (torch.where(y < 0, e, 1) / (1 + e))
 
 
 def _fused(a: Any, b: Any, c: Any) -> Any:

@@ -21,6 +21,7 @@ from tilewright.dtypes import BOOL
 from tilewright.ops.builder import known
 from tilewright.pto.machine.crews import Array, Crew, Kept
 from tilewright.pto.machine.machine import Machine, Place
+from tilewright.pto.machine.steps import check_step
 from tilewright.pto.machine.threads import numbered, running
 from tilewright.pto.machine.values import Lowered, Number
 from tilewright.pto.module import Func, Op, Region, SymbolRef, Value
@@ -159,6 +160,7 @@ class Phases(Crew):
             self._loop(op, counter, lambda: self._hand_on(carried, self._region(region)))
         else:
             start, stop, step = (self.m.index(bound) for bound in op.operands)
+            check_step(self.m, step)
             with self.m.b.loop(start, stop, step, hint=counter.name) as turn:
                 self.m.values[counter] = Number(self.m.b.cast(turn, counter.of(Scalar).dtype))
                 self._hand_on(carried, self._region(region))
@@ -170,6 +172,7 @@ class Phases(Crew):
         start, stop, step = op.operands
         self.made(counter)
         with self.each() as index:
+            check_step(m, m.b.index(self.at(step, index)))
             self.put(self.kept[counter], [self.at(start, index)], index)
         going = self._flags(lambda index: m.b.scalar("lt", self.at(start, index), self.at(stop, index)))
         with self._while_any(going):

@@ -269,10 +269,9 @@ def _asked(region: Extents) -> tuple[Expr, ...] | None:
 def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int], at: Extents | None) -> Expr:
     slot = source.slot
     assert slot is not None
-    start = (0, 0) if at is None else (known(at[0]), known(at[1]))
-    reach = [None if first is None else first + extent for first, extent in zip(start, shape, strict=True)]
-    fits = all(end is not None and end <= n for end, n in zip(reach, slot.shape, strict=True))
-    if not fits or (slot.valid is not None and (region != slot.valid or slot not in m.written)):
+    if not _is_inside(source, slot, shape, at) or (
+        slot.valid is not None and (region != slot.valid or slot not in m.written)
+    ):
         m.demote(slot)
         return _stand_in(m, source, region, shape)
     if slot not in m.written:
@@ -281,6 +280,18 @@ def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]
     if is_whole:
         return slot.var
     return m.b.tile("slice", slot.var, shape, at or (0, 0), _asked(region))
+
+
+def _is_inside(source: Tile, slot: Slot, shape: tuple[int, int], at: Extents | None) -> bool:
+    """Return whether a variable has all that is read of a tile.
+
+    A position that only the running program knows is checked to lie in the tile, so that must be all of the variable.
+    """
+    starts = (0, 0) if at is None else (known(at[0]), known(at[1]))
+    sides = zip(starts, shape, slot.shape, source.limits, strict=True)
+    return all(
+        extent <= have == most if start is None else start + extent <= have for start, extent, have, most in sides
+    )
 
 
 def _stand_in(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]) -> Expr:

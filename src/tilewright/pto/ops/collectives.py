@@ -162,8 +162,9 @@ def _shuffle(m: Machine, op: Op) -> None:
         at = m.b.add(first, other)
         there = m.b.scalar("and_", there, m.b.scalar("lt", at, last))
         result = m.b.held(crew.at(value, index), "own")
-        with m.b.when(there), crew.among(at):
-            m.b.assign(result, crew.at(value, at))
+        inside = m.b.scalar("max", m.b.scalar("min", at, m.b.add(last, -1)), first)  # also where nobody looks
+        with m.b.when(there), crew.among(inside):
+            m.b.assign(result, crew.at(value, inside))
         crew.set(made, result, index)
 
 

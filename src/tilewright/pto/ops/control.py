@@ -12,6 +12,7 @@ from tilewright.pto.machine.cores import within
 from tilewright.pto.machine.launches import launch
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import regrained
+from tilewright.pto.machine.steps import check_step
 from tilewright.pto.machine.threads import alone
 from tilewright.pto.machine.values import Lowered, Number, Predicate
 from tilewright.pto.module import Op, SymbolRef, Value
@@ -110,6 +111,7 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
 def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
     """A loop that counts up, and carries values."""
     start, stop, step = map(m.b.index, bounds)
+    check_step(m, step)
     inits = [_carriable(m, v) for v in op.clause("iter_args") or ()]
     kept = carried(m, inits, "carried")
     hand_on(m, kept, inits)

@@ -11,9 +11,10 @@ from dataclasses import replace
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import FP32, INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
+from tilewright.dtypes import FP32, FP64, INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
 from tilewright.errors import AttributeValueError
 from tilewright.ops.builder import element_of, known
+from tilewright.pto.asked_words import CONVERSION
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import equally_large, paired
 from tilewright.pto.machine.elements import cast, where
@@ -38,6 +39,9 @@ _WRAPS = frozenset(
 )
 """The pairs whose overflow is cut off unless asked otherwise; all others stop at the limits."""
 
+LOST = 12
+"""How many bits of an integer of 64 do not fit into a double, and one more."""
+
 WHOLE = float(1 << 23)
 """From here on every fp32 number is an integer."""
 
@@ -51,12 +55,18 @@ def _known_bits(op: Op, _: Constants) -> None:
             raise PtoTypeMismatchError(message, help="convert them one pair at a time with `pto.convert`")
 
 
-@declare("pto.tcvt", tile("zz?", "z"), rule=_known_bits, law=equally_large, knows_packed=True, means="np.rint(x)")
+@declare(
+    "pto.tcvt",
+    tile("zz?", "z"),
+    rule=_known_bits,
+    law=equally_large,
+    knows_packed=True,
+    means="np.rint(x)",
+    words=CONVERSION,
+)
 def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
-    """Elements in another type, rounded as `rmode` says, clamped or wrapped."""
+    """Elements in another type, clamped or wrapped: integers of floats as `rmode` says, floats to the nearest."""
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
-    if mode not in MODES:
-        raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
     saturates = op.attributes.get("sat_mode", op.attributes.get("satmode", op.attributes.get("saturation_mode")))
     given = None if saturates is None else word_of(saturates).upper() in ("ON", "SAT", "TRUE")
     values, come, to = read(m, source, target.valid, target.limits), source.type.element, target.type.element
@@ -87,11 +97,11 @@ def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool
     if saturates is None:
         saturates = (come.name, to.name) not in _WRAPS
     if come.is_float() and to.is_float():
-        return m.b.tile("cast", _finite(m, values, to) if saturates and to.bits < come.bits else values, to)
+        return m.b.tile("cast", _finite(m, values, to) if saturates else values, to)
     if come.is_float() and not saturates:
         whole = m.b.tile("cast", values, INT64, mode)
         return whole if to == INT64 else m.b.tile("cast", whole, to)
-    if not come.is_float() and saturates and to.is_int():
+    if not come.is_float() and saturates:
         values = _clamped(m, values, to)
         if to == come:
             return values
@@ -108,7 +118,11 @@ def _rounded(m: Machine, values: Expr, mode: str) -> Expr:
 
 def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
     """Return floats no smaller and no larger than the finite ones of another type."""
-    most, dtype = finite_limits(to)[1], element_of(values)
+    most, come = finite_limits(to)[1], element_of(values)
+    if finite_limits(come)[1] <= most:
+        return values
+    values = cast(m, values, FP32) if to.bits == come.bits else values  # which have the limits of half floats
+    dtype = element_of(values)
     low = m.b.tile("minimum", values, constant(most, dtype))
     return m.b.tile("maximum", low, constant(-most, dtype))
 
@@ -116,7 +130,7 @@ def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
 def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
     """Return integers no smaller and no larger than another type holds."""
     come = element_of(values)
-    low, high = (int(limit) for limit in to.limits)
+    low, high = (int(limit) for limit in (to.limits if to.is_int() else finite_limits(to)))
     if come.limits[1] > high:
         values = m.b.tile("minimum", values, constant(high, come))
     if come.limits[0] < low:
@@ -198,11 +212,28 @@ def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) ->
 def converted_lanes(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
     """Return elements in another type: floats become integers that stop at the limits unless asked to wrap."""
     come = element_of(row)
+    if come.is_int() and to.is_float() and mode != "rint":
+        return _shortened(m, _as_doubles(m, row), to, mode, bool(saturates))
     if come.is_float() and to.is_float():
         return _shortened(m, row, to, mode, bool(saturates))
     if come.is_float():
         saturates = saturates is not False
     return converted(m, row, to, mode, bool(saturates))
+
+
+def _as_doubles(m: Machine, row: Expr) -> Expr:
+    """Return integers as doubles, the last bit of those that are too long for one telling of the bits behind it."""
+    come = element_of(row)
+    if come.bits <= 32:
+        return cast(m, row, FP64)
+    rest = m.b.tile("and_", row, constant((1 << LOST) - 1, come))
+    first = m.b.tile("shr", row, constant(LOST, come))
+    odd = m.b.tile("or_", first, constant(1, come))
+    kept_bits = where(m, rest, CmpType.EQ, constant(0, come), first, odd)
+    large = m.b.tile("mul", cast(m, kept_bits, FP64), constant(float(1 << LOST), FP64))
+    limit, small = 1 << (64 - LOST - 1), cast(m, row, FP64)
+    made = where(m, row, CmpType.LT, constant(limit, come), small, large)
+    return where(m, row, CmpType.GT, constant(-limit, come), made, large) if come.is_signed_int() else made
 
 
 def _shortened(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) -> Expr:
@@ -237,6 +268,8 @@ def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
     else:
         before, behind = (m.b.tile("sub", a, b) for a, b in ((size, short), (longer, size)))
         further = where(m, before, CmpType.GE, behind, up, down)
+        infinite = constant(float("inf"), element_of(row))
+        further = where(m, longer, CmpType.EQ, infinite, steps, further)  # from which everything is equally far
     signed = bitcast(m, where(m, size, CmpType.GT, short, further, down), to)  # what is no number is not between two
     return where(m, row, CmpType.LT, zero, m.b.tile("neg", signed), signed)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from tilewright.core.expr import Expr
 from tilewright.dtypes import UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.pto.asked_words import COMPARISON
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
@@ -77,6 +78,7 @@ def _finds(op: Op, _: Constants) -> None:
     tile("zx?x?x?", "zz?"),
     rule=_finds,
     law=gathered,
+    words={"cmpMode": COMPARISON["cmpMode"], "maskPattern": "", "mask_pattern": ""},
     example="(%x: t8x64xf32, %i: t8x64xi32 = 0..511, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
     means="x.ravel()[i]",
 )

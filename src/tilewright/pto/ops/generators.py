@@ -23,6 +23,7 @@ BINS = 256
 @declare(
     "pto.ttri",
     tile("i", "z"),
+    words={"upperOrLower": ""},
     means="np.arange(64) <= np.arange(8)[:, None] + n",
     example="(%n: i32 = 3, %out: t8x64xf32); {op} ins(%n) outs(%out)",
 )

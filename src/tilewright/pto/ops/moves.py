@@ -7,6 +7,7 @@ from dataclasses import replace
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import finite_limits
 from tilewright.ops.builder import known, tile_type
+from tilewright.pto.asked_words import MOVING
 from tilewright.pto.laws import filled
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
@@ -21,11 +22,12 @@ from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import TileBuf
 
 
-@declare("pto.tmov", tile("zx?", "z"), rule=scaled_by_words, law=moved, means="x")
+@declare("pto.tmov", tile("zx?", "z"), rule=scaled_by_words, law=moved, means="x", words=MOVING)
 @declare(
     "pto.tmov.fp",
     tile("zz", "z"),
     law=moved,
+    words=MOVING,
     example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, %out: t16x32xi8)"
     "; {op} ins(%a, %fp) outs(%out)",
     means=f"np.rint(a * {SCALE})",

@@ -7,8 +7,9 @@ from functools import partial
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
-from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
+from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known, tile_type
+from tilewright.pto.asked_words import COMPARISON
 from tilewright.pto.laws import comparable, partly
 from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
@@ -28,8 +29,6 @@ BYTE = SCALARS["ui8"]
 def comparison(op: Op) -> CmpType:
     """Return which comparison an op makes."""
     word = word_of(op.attributes.get("cmpMode", op.attributes.get("cmp_mode", op.attributes.get("cmp", "eq"))))
-    if word.upper() not in CmpType.__members__:
-        raise AttributeValueError(f"there is no comparison {word!r}", help="one of eq, ne, lt, le, gt, ge")
     return CmpType[word.upper()]
 
 
@@ -38,6 +37,7 @@ def comparison(op: Op) -> CmpType:
     tile("tt", "z"),
     is_by_source=True,
     law=comparable,
+    words=COMPARISON,
     example="(%x: t8x64xf32, %y: t8x64xf32, %out: t8x64xui8); {op} ins(%x, %y) outs(%out) {cmpMode = #pto<cmp lt>}",
     means='np.pad(np.packbits(x < y, 1, "little"), ((0, 0), (0, 56)))',
 )
@@ -56,6 +56,7 @@ def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     "pto.tcmps",
     tile("te", "z"),
     is_by_source=True,
+    words=COMPARISON,
     example="(%x: t8x64xf32, %n: f32, %out: t8x64xui8); {op} ins(%x, %n) outs(%out) {cmpMode = #pto<cmp lt>}",
     means='np.pad(np.packbits(x < n, None, "little"), (0, 448)).reshape(8, 64)',
 )

@@ -9,7 +9,6 @@ from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, FP64, UINT8, UINT32, UINT64, UNSIGNED, DataType
-from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.examples.numbers import NUMBERS
@@ -298,11 +297,8 @@ def _converted(m: Machine, op: Op, number: Expr, to: DataType) -> Expr:
     words, mode = words_of(op), MODES_BY_LETTER.get(word_in(op, "round").upper(), "round")
     held = UNSIGNED[to.get_byte()] if to.is_int() and "unsigned" in words else to
     come = element_of(number)
-    if come.is_int():
-        number = m.b.cast(number, UNSIGNED[come.get_byte()]) if "unsigned" in words else number
-        if mode != "rint" and come.bits > 32:
-            raise UnsupportedFeatureError(f"`{op.name}` rounds {come} to the nearest", help="write `round(r)`")
-        number = m.b.cast(number, FP64) if mode != "rint" else number
+    if come.is_int() and "unsigned" in words:
+        number = m.b.cast(number, UNSIGNED[come.get_byte()])
     made = on_tile(m, lambda tiles: converted_lanes(m, tiles[0], held, mode, "sat" in words), number)
     return m.b.cast(made, to)
 

@@ -14,12 +14,13 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
+from tilewright.pto.asked_words import STORING
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import loaded, stored
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
-from tilewright.pto.module import Op
+from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import Constants, declare, element_type
 from tilewright.pto.ops.leaving import SCALE, brought, is_there, scaled_by_words
 from tilewright.pto.ops.moves import blank, padded
@@ -213,6 +214,7 @@ def _is_stored(op: Op, constants: Constants) -> None:
     tile("zs?", "y"),
     rule=_is_stored,
     law=stored,
+    words=STORING,
     knows_packed=True,
     example="(%x: w8x64xf32, %y: w8x64xf32 = zeros); %t = pto.alloc_tile : t8x64xf32"
     "; pto.tload ins(%x) outs(%t); {op} ins(%t) outs(%y)",
@@ -223,6 +225,7 @@ def _is_stored(op: Op, constants: Constants) -> None:
     tile("zz", "y"),
     rule=_keeps_width,
     law=stored,
+    words=STORING,
     example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, %y: w16x32xi8 = zeros)"
     "; {op} ins(%a, %fp) outs(%y)",
     means=f"np.rint(a * {SCALE})",
@@ -234,7 +237,7 @@ def _store(m: Machine, op: Op, view: View, source: Tile, *factors: Expr | Tile) 
     """
     if not is_there(m, *factors):
         return
-    is_sum = getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add"
+    is_sum = word_of(op.attributes.get("atomicType", "")).lower() == "atomic_add"
     if not is_sum:
         refuse_overlap(view.shape, view.strides, _APART)
     if source.type.space is not Space.ACC:  # which converts

@@ -24,6 +24,9 @@ from tilewright.source import Span
 DEEPEST = 64
 """How many regions, modules or attributes may lie inside each other."""
 
+NAMES = "a name is of ASCII letters, digits, `_`, `$`, `.` and `-`, right behind the `%`"
+"""What names of values are."""
+
 
 class Cursor:
     """A position in the tokens of one text; `token` is the one it stands at."""
@@ -90,6 +93,8 @@ class Cursor:
         """
         found = f"`{shortened(self.token)}`" if self.token else "the end of the text"
         here = self.span(self.at, self.at)
+        if self.token == "%":
+            found, help, begins = "`%` without a name", help or NAMES, True
         if self.at and not begins and self.token:
             before = self.span(self.at - 1, self.at - 1)
             if before.end_line < here.line:
@@ -144,10 +149,9 @@ class Cursor:
         return value
 
     def _no_value(self, token: str) -> KernelError:
-        if not token.startswith("%"):
+        if not token.startswith("%") or token == "%":
             return self.unexpected("a value such as `%x`")
-        names = list(self.values)
-        help = nearest(token[1:], names, "%") if names else ""
+        help = nearest(token[1:], list(self.values), "%") if self.values else ""
         if f"{token[1:]}#0" in self.values:
             help = f"it has several results: write `{token}#0`"
         message = f"`{token}` is not defined before this use"
@@ -237,5 +241,6 @@ def _is_vaguer(written: Type, own: Type) -> bool:
 
 def shortened(token: str) -> str:
     """Return a token short enough for a message."""
-    flat = " ".join(token.split()) or ascii(token)[1:-1]
+    flat = " ".join(token.split())
+    flat = flat if flat and flat.isprintable() else ascii(token)[1:-1]
     return flat if len(flat) <= 60 else f"{flat[:57]}..."

@@ -1,8 +1,9 @@
 """Tokens: PTO text cut into words, each with its place.
 
 A whole type (`!pto.ptr<f32, gm>`), a whole attribute (`#pto.pipe<PIPE_V>`) and a whole elided one (`<PIPE_V>`) is one
-token, so that each spelling is read once and looked up afterwards. Nothing is skipped but blanks and comments:
-a character that starts no token is a token of its own, which the parser then names.
+token, so that each spelling is read once and looked up afterwards. Nothing is skipped but blanks, comments and the byte
+order mark that some editors begin files with: a character that starts no token is a token of its own, which the parser
+then names.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tilewright.source import Source, Span
 
 _ANGLES = r'<[^<>{}%";]*(?:<[^<>{}%";]*>[^<>{}%";]*)*>'
 _TOKEN = re.compile(
-    rf"""(?:[ \t\r\n]+|//[^\n]*)*
+    rf"""(?:[ \t\r\n]+|//[^\n]*|\A\ufeff)*
     ( %[\w$.]+(?:-[\w$.]+)*(?:\#\d+)?
     | [A-Za-z_][\w$.]*
     | ->

@@ -47,17 +47,25 @@ _COMPARISONS: Mapping[type[ast.cmpop], tuple[str, str, str]] = {
 """Each comparison: its predicate on signed, unsigned and floating-point numbers."""
 
 
+_BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+_INSTEAD = {
+    **dict.fromkeys(("/", "//", "%"), "`/` divides floats and `//` integers; convert with pto.cast"),
+    "**": "no type has powers: write the product, as in `x * x`",
+}
+"""What to write in place of an operator that a type lacks."""
+
+
 def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: ast.BinOp) -> Value:
     """Return an operator applied to scalars, one of them at least a value of the module."""
     sign, *_ = _BINARY.get(type(operator), ("**", ""))
     if isinstance(lhs, Value) and isinstance(lhs.type, Ptr):
         return _moved(t, operator, lhs, rhs, node)
-    left, right, type_ = _paired(t, lhs, rhs, node)
+    left, right, type_ = _paired(t, lhs, rhs, node, are_bits=isinstance(operator, _BITWISE))
     name = _choose(_BINARY.get(type(operator), ("", "", "", ""))[1:], type_)
     if not name or (type_ == I1 and name not in ("andi", "ori", "xori")):
-        help = "`/` divides floats and `//` integers; convert with pto.cast" if sign in ("/", "//", "%") else ""
-        message = f"`{sign}` is not defined for {type_}"
-        raise t.error(UnsupportedFeatureError, node, message, help=help or "convert the operands with pto.cast")
+        help = _INSTEAD.get(sign, "convert the operands with pto.cast")
+        raise t.error(UnsupportedFeatureError, node, f"`{sign}` is not defined for {type_}", help=help)
     if name == "remsi" and not _are_never_negative(t, left, right):
         return _floor_remainder(t, left, right, node)
     return _integer(t, name, left, right, node)
@@ -94,13 +102,15 @@ def _moved(t: Tracer, operator: ast.operator, pointer: Value, offset: object, no
     return t.writer.value("pto.addptr", [pointer, index], pointer.type, t.span(node))
 
 
-def _paired(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> tuple[Value, Value, Scalar]:
+def _paired(
+    t: Tracer, lhs: object, rhs: object, node: ast.AST, *, are_bits: bool = False
+) -> tuple[Value, Value, Scalar]:
     """Return two operands of one type, and the type."""
     for value in (lhs, rhs):
         _check_scalar(t, value, node)
     types = [value.type for value in (lhs, rhs) if isinstance(value, Value)]
     common = _common([each for each in types if isinstance(each, Scalar)])
-    left, right = (_as(t, value, common, node) for value in (lhs, rhs))
+    left, right = (_as(t, value, common, node, are_bits) for value in (lhs, rhs))
     if left.type != right.type:
         help = "convert one of them with pto.cast"
         message = f"the two sides have different types, {left.type} and {right.type}"
@@ -108,9 +118,12 @@ def _paired(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> tuple[Value, 
     return left, right, common
 
 
-def _as(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
+def _as(t: Tracer, value: object, type: Scalar, node: ast.AST, are_bits: bool) -> Value:
     if not isinstance(value, Value):
-        return constant(t, value, type, node)
+        if isinstance(value, float) and type.is_integer:
+            help = "convert the integer: pto.cast(..., pto.f32)"
+            raise t.error(OperandError, node, f"{type} meets {value!r}, which is no {type}", help=help)
+        return constant(t, value, type, node, are_bits=are_bits)
     have = value.type
     is_integer = isinstance(have, Scalar) and have.is_integer and have != I1 and type.is_integer and type != I1
     is_narrower = isinstance(have, Scalar) and (type == INDEX or have.bits < type.bits)
@@ -153,7 +166,8 @@ def _inverted(t: Tracer, value: Value, node: ast.AST) -> Value:
     if not isinstance(value.type, Scalar) or not value.type.is_integer:
         help = "`not` and `~` take comparisons and integers"
         raise t.error(OperandError, node, f"{value.type} has no bits to flip", help=help)
-    ones = constant(t, 1 if value.type == I1 else -1, value.type, node)
+    is_signed = value.type != I1 and not value.type.name.startswith("ui")
+    ones = constant(t, -1 if is_signed else int(value.type.dtype.limits[1]), value.type, node)
     return t.writer.value("arith.xori", [value, ones], value.type, t.span(node))
 
 

@@ -18,7 +18,7 @@ from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.attributes import Method, address
 from tilewright.pto.traced.callees import Callee, call_function
 from tilewright.pto.traced.launches import Launch, LaunchScope, extents_of, launch
-from tilewright.pto.traced.namespace import Operation, Scope
+from tilewright.pto.traced.namespace import DIRECTIVES, Operation, Scope
 from tilewright.pto.traced.nested import Nested, call_nested
 from tilewright.pto.traced.scalars import literal
 from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func, simt
@@ -83,7 +83,10 @@ def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
     runtime = next((a for a in (*given.args, *given.kwargs.values()) if is_runtime(a.value)), None)
     if runtime is not None and callee not in (len, tuple, list):
         message = f"`{given.name}` runs while the kernel is compiled, and {describe(runtime.value)} is not known then"
-        help = "pto.cast converts scalars, and operators compute with them"
+        own = f"scalar.{given.name}"
+        help = (
+            f"pto.{own} takes it" if own in DIRECTIVES else "pto.cast converts scalars, and operators compute with them"
+        )
         raise t.error(UncallableError, runtime.node, message, help=help)
     return called(t, callee, values, {name: argument.value for name, argument in given.kwargs.items()}, node)
 
@@ -92,7 +95,7 @@ def _uncallable(t: Tracer, callee: object, given: Arguments) -> KernelError:
     is_function = callable(callee)
     help = "kernels call ops, helper functions and Python's arithmetic" if is_function else "this is not a function"
     if callee is builtins.print:
-        help = "kernels print nothing; handle.mlir_text() shows what they do"
+        help = "pto.print prints a number, pto.tprint a tile"
     return t.error(UncallableError, given.node, f"`{given.name}` cannot be called in a kernel", help=help)
 
 

@@ -19,7 +19,7 @@ from tilewright.pto.traced.scalars import as_leaf
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import common_type, describe, is_alike, is_runtime, is_same, leaves, rebuilt
 from tilewright.pto.traced.writer import Mark
-from tilewright.pto.types import Type
+from tilewright.pto.types import INDEX, Scalar, Type
 
 
 @dataclass
@@ -156,7 +156,7 @@ class Carried:
         if problem:
             start, end = self.before[name], self.after[name]
             notes = [f"it is bound before the loop at line {start.span.line}"]
-            raise ReassignmentError(problem, spans=[end.span], notes=notes)
+            raise ReassignmentError(problem, spans=[end.span], notes=notes, help=_converted(start.value, end.value))
 
     def _problem(self, name: str) -> str:
         start, end = self.starts[name], self.after[name]
@@ -192,3 +192,13 @@ class Carried:
         if name in self.starts:
             problem = self._problem(name) or f"'{name}' is not read after the loop of line {self.node.lineno}"
         self.t.names[name] = Binding(None, end.span, problem, "bind it before the loop to a value of the same type")
+
+
+def _converted(start: object, end: object) -> str:
+    """Return how what a round leaves becomes what the next one begins with; nothing where it cannot."""
+    have, want = (value.type if isinstance(value, Value) else None for value in (end, start))
+    if not isinstance(have, Scalar) or not isinstance(want, Scalar):
+        return ""
+    if have == INDEX:
+        return f"the loop counts in index: pto.cast(..., pto.{want.name}) converts it, or begin with pto.index(...)"
+    return f"convert it with pto.cast(..., pto.{want.name})"

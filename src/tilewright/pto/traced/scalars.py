@@ -16,18 +16,23 @@ from tilewright.pto.types import I1, INDEX, Scalar, Type
 from tilewright.source import Span
 
 
-def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
-    """Return a Python number as a constant of a type; OperandError for what is no such number."""
+def constant(t: Tracer, value: object, type: Scalar, node: ast.AST, *, are_bits: bool = False) -> Value:
+    """Return a Python number as a constant of a type; OperandError for what is no such number.
+
+    Bits of a signless integer may be those of a number without a sign.
+    """
     span = t.span(node)
     if not isinstance(value, (bool, int, float)):
         raise OperandError(f"a number is needed here, got {describe(value)}", spans=[span], help=f"it becomes {type}")
     if type.is_float:
-        if reason := objection(value, type.dtype):
-            raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help=reason)
-        return t.writer.constant(float(round_scalar(value, type.dtype)), type, span)
+        reason, number = objection(value, type.dtype), float(round_scalar(value, type.dtype))
+        if reason or (math.isinf(number) and not math.isinf(value)):
+            help = reason or 'use a wider type, or write "inf"'
+            raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help=help)
+        return t.writer.constant(number, type, span)
     if isinstance(value, float):
         raise OperandError(f"{value!r} is no {type}", spans=[span], help=f"round it: `int({value!r})`")
-    if not _fits(value, type):
+    if not _fits(value, type, are_bits):
         raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help="use a wider type")
     return t.writer.constant(bool(value) if type == I1 else int(value), type, span)
 
@@ -38,12 +43,16 @@ def literal(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
         message = f"{type} has no numbers of its own"
         raise t.error(OperandError, node, message, help="load elements of it from memory")
     if not isinstance(value, str):
-        return cast(t, value, type, node)
+        return cast(t, value, type, node) if isinstance(value, Value) else constant(t, value, type, node)
     number = _spelled(value, type)
     if number is None:
         help = '"inf", "-inf" and "nan" are floats, and "0x7F800000" the bits of a number'
         raise t.error(OperandError, node, f"{value!r} is no {type}", help=help)
-    return t.writer.constant(number, type, t.span(node)) if type.is_float else constant(t, number, type, node)
+    return (
+        t.writer.constant(number, type, t.span(node))
+        if type.is_float
+        else constant(t, number, type, node, are_bits=True)
+    )
 
 
 def _spelled(word: str, type: Scalar) -> int | float | None:
@@ -59,10 +68,10 @@ def _spelled(word: str, type: Scalar) -> int | float | None:
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
-def _fits(value: int, type: Scalar) -> bool:
+def _fits(value: int, type: Scalar, are_bits: bool) -> bool:
     low, high = type.dtype.limits
-    is_signless = type != I1 and type.name.startswith("i") and type != INDEX
-    return low <= value <= ((1 << type.bits) - 1 if is_signless else high)  # signless text may spell either
+    is_either = are_bits and type != I1 and type.name.startswith("i") and type != INDEX
+    return low <= value <= ((1 << type.bits) - 1 if is_either else high)
 
 
 def as_leaf(t: Tracer, leaf: object, type: Type, node: ast.AST) -> Value:

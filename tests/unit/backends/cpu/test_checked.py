@@ -121,5 +121,7 @@ def test_the_setting_is_read_when_a_program_is_compiled(monkeypatch: pytest.Monk
         monkeypatch.setenv("TILEWRIGHT_CHECKED", value)
         assert ("cmpxchg" in using("store").native.code.texts["llvm"]()) == notes
     monkeypatch.setenv("TILEWRIGHT_CHECKED", "maybe")
-    with pytest.raises(ValueError, match="TILEWRIGHT_CHECKED must be one of on, off, 1, 0, got 'maybe'"):
+    with pytest.raises(
+        ValueError, match="TILEWRIGHT_CHECKED must be one of on, 1, true, yes, off, 0, false, no, got 'maybe'"
+    ):
         settings.checked()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from ops.launched import launched
 from unit.backends.cpu.running import Native, floats, native
 
 import tilewright.language as pl
-from tilewright.backends.cpu.emit.work import WORTH, Estimate
+from tilewright.backends.cpu.emit.durations import WORTH, Durations
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements
 from tilewright.errors import ExecutionError
@@ -251,7 +252,18 @@ class P:
 """
     program = PassManager.get_strategy().run_passes(as_program(pl.parse(text)))
     (loop,) = (stmt for stmt in statements(program["main"].body) if isinstance(stmt, ForStmt))
-    assert Estimate(program).each_turn(loop) >= WORTH
+    assert Durations(program).each_turn(loop) >= WORTH
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_turns_that_are_counted_while_compiling_are_cut_into_pieces(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    shift = native(SHIFT.replace('M = pl.dynamic("M")', "M = 1003").replace("pl.tensor.dim(x, 0)", "M"))
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
+    (task,) = re.findall(r"^define[^{]* @task.*?^}", shift.native.code.texts["llvm"](), re.MULTILINE | re.DOTALL)
+    assert "udiv" in task
+    assert (shifted(shift, 1003, 1) == expected(1003, 1)).all()
 
 
 @pytest.mark.parametrize("runtime", TORCH)

@@ -68,3 +68,23 @@ def test_few_turns_leave_the_same_on_any_number_of_threads(
     made = program((DIVIDED | WHOLE)[name], rows)
     made.check(np.round(floats(M, N) * 8), np.round(floats(M, M, seed=1) * 8))
     assert divides(made) == (name in DIVIDED and rows > 4)
+
+
+@pytest.mark.parametrize(("rows", "tile", "is_shared"), [(8, 64, False), (8, 128, False), (1024, 512, True)])
+def test_rows_are_divided_where_there_are_enough_of_them_for_threads(
+    monkeypatch: pytest.MonkeyPatch, rows: int, tile: int, is_shared: bool
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_SMALL_WORK", "alone")
+    made = native(f"""
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[{rows}, 64], pl.FP32], out: pl.Out[pl.Tensor[[{rows}, 64], pl.FP32]]):
+        for r in pl.parallel(0, {rows}, {tile}):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                t = pl.load(x, [r, 0], [{tile}, 64], clamp=True)
+                out = pl.store(pl.exp(t - pl.row_max(t)), [r, 0], out)
+        return out
+""")
+    made.check(floats(rows, 64), floats(rows, 64))
+    assert divides(made) == is_shared

@@ -58,15 +58,15 @@ def erfc(x: Array) -> Array:
     return np.fromiter(map(math.erfc, x.tolist()), np.float64, x.size)
 
 
-def normal(x: Array) -> Array:
-    """Return the normal distribution in double precision."""
-    return erfc(x * -math.sqrt(0.5)) * 0.5
+def times_normal(x: Array) -> Array:
+    """Return x times the normal distribution in double precision."""
+    return x * (erfc(x * -math.sqrt(0.5)) * 0.5)
 
 
-def fast_normal(x: Array) -> Array:
-    """Return the approximation of the normal distribution, the tail below zero from the one above it."""
+def times_fast_normal(x: Array) -> Array:
+    """Return x times the approximation of the normal distribution, the tail below zero from the one above it."""
     e = np.exp(-np.abs(y := x * (1 + 0.044715 * x * x) * math.sqrt(8 / math.pi)))
-    return np.where(y < 0, e, 1) / (1 + e)
+    return x * (np.where(y < 0, e, 1) / (1 + e))
 
 
 def rsqrt(x: Array) -> Array:
@@ -117,8 +117,8 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "arctan": np.arctan,
     "arctan2": np.arctan2,
     "erfc": erfc,
-    "normal": normal,
-    "fast_normal": fast_normal,
+    "times_normal": times_normal,
+    "times_fast_normal": times_fast_normal,
     "between": between,
 }
 EXACT = ["maximum", "minimum", "fmod"]

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy
+from unit.backends.cuda.emulated_functions import NAMED, called, computed, instruction
 from unit.backends.cuda.emulated_memory import APART, Memory, numpy_type, pointed, typed
 from unit.backends.cuda.written import written
 
-from tilewright.backends.cuda.ttir.control import HIDDEN
+from tilewright.backends.cuda.host.kernels import KernelText
 from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.core.program import Function
 
@@ -57,17 +59,32 @@ def _shift(x: Any, count: Any, shifted: Callable[[Any, Any], Any], beyond: Any) 
     return np.where((count < 0) | (count >= width), beyond, shifted(x, count & (width - 1)))
 
 
+def _extreme(chosen: Callable[[Any, Any], Any], joined: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the larger or smaller of two floats: of two zeros, one that has a sign is the smaller."""
+
+    def extreme(a: Any, b: Any) -> Any:
+        zeros = (a == 0) & (b == 0)
+        found = chosen(a, b)
+        return np.where(zeros, joined(a, b), found) if zeros.any() else found
+
+    return extreme
+
+
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "addi": np.add, "addf": np.add, "subi": np.subtract, "subf": np.subtract, "muli": np.multiply, "mulf": np.multiply,
     "divf": np.divide, "precise_divf": np.divide, "andi": np.bitwise_and, "ori": np.bitwise_or, "xori": np.bitwise_xor,
-    "maxsi": np.maximum, "minsi": np.minimum, "maximumf": np.maximum, "minimumf": np.minimum,
+    "maxsi": np.maximum, "minsi": np.minimum, "maximumf": _extreme(np.maximum, np.add),
+    "minimumf": _extreme(np.minimum, lambda a, b: -(-a + -b)),
     "maxui": lambda a, b: np.maximum(unsigned(a), unsigned(b)).view(a.dtype),
     "minui": lambda a, b: np.minimum(unsigned(a), unsigned(b)).view(a.dtype),
     "shli": lambda a, n: _shift(a, n, np.left_shift, 0),
     "shrsi": lambda a, n: _shift(a, n, np.right_shift, a >> (a.dtype.itemsize * 8 - 1)),
     "shrui": lambda a, n: _shift(a, n, lambda x, c: (unsigned(x) >> unsigned(c)).view(x.dtype), 0),
-    "remsi": np.fmod, "divsi": lambda a, b: (a - np.fmod(a, b)) // b, "remui": np.fmod, "divui": np.floor_divide,
-    "exp": np.exp, "exp2": np.exp2, "absf": np.abs, "precise_sqrt": np.sqrt,
+    "remsi": np.fmod, "divsi": lambda a, b: (a - np.fmod(a, b)) // b,
+    "remui": lambda a, b: np.fmod(unsigned(a), unsigned(b)).view(a.dtype),
+    "divui": lambda a, b: np.floor_divide(unsigned(a), unsigned(b)).view(a.dtype),
+    "mulhiui": lambda a, b: ((unsigned(a).astype(np.uint64) * unsigned(b)) >> np.uint64(32)).astype("u4").view("i4"),
+    "minnumf": np.fmin, "maxnumf": np.fmax, "absf": np.abs, "absi": np.abs, "precise_sqrt": np.sqrt,
 }  # fmt: skip
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
@@ -76,16 +93,6 @@ ATOMIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add, "fadd": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "exch": lambda a, b: b, "max": np.maximum, "min": np.minimum, "umax": BINARY["maxui"], "umin": BINARY["minui"],
 }  # fmt: skip
-ROUNDED: dict[str, Callable[[Any], Any]] = {
-    "__nv_truncf": np.trunc, "__nv_rintf": np.rint, "__nv_roundf": lambda x: np.trunc(x + np.copysign(0.5, x)),
-}  # fmt: skip
-
-
-def saturated(x: Any, dtype: Any) -> Any:
-    """Return floats as integers of 32 or 64 bits, as the GPU cuts them: the nearest there is, by the bits they have."""
-    limits = np.iinfo(dtype)
-    cut = np.trunc(np.where(np.isnan(x), 0, x).astype(np.longdouble))
-    return np.clip(cut, limits.min, limits.max).astype(dtype).view(f"i{dtype.itemsize}")
 
 
 class Operations:
@@ -107,7 +114,10 @@ class Operations:
         assert all(x.dtype == numpy_type(element) for x in values), name
         assert not shape or all(x.shape in (shape, ()) for x in values), name
         if kind == "fma":
-            return (values[0] * values[1] + values[2]).astype(values[0].dtype)
+            wide = [x.astype(np.float64 if x.dtype == np.float32 else np.longdouble) for x in values]
+            return np.asarray(wide[0] * wide[1] + wide[2]).astype(values[0].dtype)
+        if family == "math" and kind in NAMED:
+            return computed(kind, *values)
         return np.asarray(BINARY[kind](*values)).astype(values[0].dtype)
 
     def _converted(self, kind: str, x: Any, to: str) -> Any:
@@ -197,14 +207,11 @@ class Operations:
 
     def _tt_extern_elementwise(self, line: Line, text: str) -> list[Value]:
         symbol = text.partition('symbol = "')[2].partition('"')[0]
-        return [ROUNDED[symbol](*self.named(text.partition(" {")[0])).astype(np.float32)]
+        return [called(symbol, *self.named(text.partition(" {")[0]))]
 
     def _tt_elementwise_inline_asm(self, line: Line, text: str) -> list[Value]:
-        given = self.named(text.partition("} ")[2].partition(" : ")[0])
-        if found := re.search(r'"cvt\.rzi\.([su])(32|64)\.f(?:32|64) \$0, \$1;"', text):
-            return [saturated(given[0], np.dtype(f"{'i' if found[1] == 's' else 'u'}{int(found[2]) // 8}"))]
-        assert f'"{HIDDEN}"' in text
-        return given
+        _, said, rest = text.split('"', 2)
+        return [instruction(said, *self.named(rest.partition("} ")[2].partition(" : ")[0]))]
 
     def _tt_addptr(self, line: Line, text: str) -> list[Value]:
         start, apart = self.named(text.partition(" : ")[0])
@@ -349,12 +356,22 @@ class Machine(Operations):
             held = self.region(line.regions[1], held)
 
 
+@lru_cache(maxsize=1)
+def _kernel(function: Function, shared: int) -> KernelText:
+    """Return the only kernel of a function, which may be run on several arguments one after the other."""
+    (kernel,) = written(function, shared).kernels
+    return kernel
+
+
 def emulated(function: Function, args: Sequence[Any], shared: int = ANY_ROOM, turns: int = 1) -> tuple[list[Any], int]:
     """Return what a kernel of so many turns and static extents leaves in its tensors, and the error that it notes."""
-    (kernel,) = written(function, shared).kernels
+    kernel = _kernel(function, shared)
     memory, words, tensors = Memory(), list[Any](), list[Any]()
     machine = Machine(kernel.other, memory)
     for arg in args:
+        if not isinstance(arg, np.ndarray):
+            words.append(np.asarray(arg).astype(numpy_type(machine.params[len(words)][1])))
+            continue
         tensors.append((arg, len(memory.held)))
         words += [memory.add(arg), *(stride // arg.itemsize for stride in arg.strides[:-1])]
     errors = -1

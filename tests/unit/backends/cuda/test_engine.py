@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,10 @@ from unit.backends.cuda.written import written
 
 import tilewright.language as pl
 from tilewright import ir
-from tilewright.backends.cuda import target
+from tilewright.backends.cuda import engine, target
+from tilewright.backends.cuda.anatomy import anatomy
 from tilewright.backends.cuda.backend import BACKEND
-from tilewright.backends.cuda.engine import Job, compiled
+from tilewright.backends.cuda.engine import SPILLED, Job, compiled
 from tilewright.backends.cuda.reports import KEPT
 from tilewright.backends.cuda.schedule import Schedule
 from tilewright.backends.cuda.target import named, triton_objection
@@ -87,6 +89,79 @@ def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> No
     program.save(tmp_path)
     loaded = CompiledProgram.load(tmp_path)
     assert {loaded.stages[name] == program.stages[name] for name in ("launches", "sass")} == {True}
+
+
+@pl.jit
+def attended(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, q.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            queries = pl.load(q, [row, 0], [64, 64])
+            best = pl.tile.full([64, 1], dtype=pl.FP32, value=-1e30)
+            total = pl.tile.full([64, 1], dtype=pl.FP32, value=0.0)
+            average = pl.tile.full([64, 64], dtype=pl.FP32, value=0.0)
+            for first in pl.range(0, k.shape[0], 64):
+                scores = queries @ pl.load(k, [first, 0], [64, 64]).T
+                highest = pl.maximum(best, pl.max(scores, axis=-1, keepdims=True))
+                weights, kept = pl.exp(scores - highest), pl.exp(best - highest)
+                total = total * kept + pl.sum(weights, axis=-1, keepdims=True)
+                average = average * kept + weights @ pl.load(v, [first, 0], [64, 64])
+                best = highest
+            pl.store(average / total, [row, 0], out)
+    return out
+
+
+def test_a_block_that_would_spill_many_registers_has_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = attended.specialize(*[ones(150, 64)] * 4).program
+
+    def spilled() -> tuple[int, int]:
+        made = ir.compile(program, platform="cuda", target="sm_90")
+        (row,) = program_rows(made)
+        return int(row[3]), int(row[5])
+
+    monkeypatch.setenv("TILEWRIGHT_CUDA_SCHEDULE", "warps=4")
+    threads, many = spilled()
+    assert threads == 128 and many > SPILLED
+    monkeypatch.delenv("TILEWRIGHT_CUDA_SCHEDULE")
+    threads, few = spilled()
+    assert threads > 128 and 2 * few <= many
+
+
+def program_rows(program: CompiledProgram) -> list[list[str]]:
+    """Return the rows of a program's table of launches, cell by cell."""
+    _, *rows = (re.split("  +", line) for line in program.stages["launches"].splitlines())
+    return rows
+
+
+@pl.jit
+def waiting(x: pl.Tensor, n: pl.Tensor, out: pl.InOut[pl.Tensor]):
+    limit = pl.read(n, [0])
+    with pl.at(level=pl.Level.CORE_GROUP):
+        turn = 0
+        while pl.read(x, [turn, 0]) > 0.5:
+            turn = turn + 1
+        pl.print(turn)
+    if limit > 3:
+        pl.print(n)
+    for row in pl.parallel(turn):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [row, 0], [1, 16]), [row, 0], out)
+    return out
+
+
+def test_the_table_of_launches_says_where_the_host_waits() -> None:
+    given = ones(8, 16), np.ones(4, np.int32), ones(8, 16)
+    program = ir.compile(waiting.specialize(*given).program, platform="cuda", target="sm_90")
+    rows = program_rows(program)
+    first = int(rows[0][1].partition(":")[2])
+    assert [(name, int(line.partition(":")[2]) - first, said) for name, line, *_, said in rows] == [
+        ("the host waits", 0, "to read an element of `n`"),
+        ("waiting_incore_0", 1, "x"),
+        ("the host waits", 1, "to show what `waiting_incore_0` prints"),
+        ("the host waits", 1, "for numbers that `waiting_incore_0` computes"),
+        ("the host waits", 7, "to print a tensor, element by element"),
+        ("waiting_incore_1", 8, "x, out"),
+    ]
+    assert "the host waits (test_engine.py" in str(anatomy(program.loaded.code).notes)
 
 
 @pytest.mark.parametrize("spec", [s for s in specs() if Kind.TILE in s.kinds and s.example], ids=title)
@@ -163,3 +238,13 @@ def test_triton_ir_and_ptx_say_which_line_they_were_made_for() -> None:
         lines = {shown[place] for line, place in pairs if re.search(instruction, page.strings[line])}
         assert lines == {"pl.store(pl.load(x, [row, 0], [16, 128]) + pl.load(y, [row, 0], [16, 128]), [row, 0], out)"}
     assert not any(" loc(" in page.strings[line] for text in page.code for line in text.lines)
+
+
+def test_a_triton_that_cannot_be_loaded_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_loaded", [])
+    monkeypatch.setitem(sys.modules, "triton._C.libtriton", None)
+    program = add.specialize(ones(64, 128), ones(64, 128)).program
+    with pytest.raises(
+        ImportError, match=r"Triton 3\S+ compiles kernels for GPUs, and cannot be loaded here: .*libtriton"
+    ):
+        ir.compile(program, platform="cuda", target="sm_86")

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from ops.kernels import inout, kernel, tensor
-from unit.backends.cuda.test_launches import matmul
+from unit.backends.cuda.test_maps import matmul
 from unit.backends.cuda.written import written
 
 import tilewright.language as pl

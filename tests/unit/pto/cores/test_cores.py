@@ -63,8 +63,8 @@ FREE = "pto.tfree_from_aic {id = 2, split = 1}"
 
 
 def pushed(text: str, times: int, platform: str, arch: str) -> Any:
-    """Run `one_way` with as many turns of its cube's loop; three tiles are taken."""
-    cube, found, rest = text.partition("scf.for")
+    """Run `one_way` on a machine with as many turns of its cube's loop; three tiles are taken."""
+    cube, found, rest = text.replace('pto.target_arch = "a5"', f'pto.target_arch = "{arch}"').partition("scf.for")
     module = parse(cube.replace("%c3 = arith.constant 3", f"%c3 = arith.constant {times}") + found + rest, "pushed.pto")
     func = next(func for func in module.funcs() if func.name == "one_way")
     x, o = np.eye(16, dtype=np.float16).reshape(-1), np.zeros(768, np.float16)

@@ -145,7 +145,7 @@ LAUNCHES = {
     "another_byte_order": launched("copy[1, None](x.astype('>f4'), out, 0)"),
     "gaps": launched("copy[1, None](x[::2], out, 0)"),
     "transposed": launched("copy[1, None](x.reshape(2, 4).T, out, 0)"),
-    "read_only": launched("x.flags.writeable = False\ncopy[1, None](x, out, 0)"),
+    "read_only": launched("out.flags.writeable = False\ncopy[1, None](x, out, 0)"),
     "masked": launched("copy[1, None](np.ma.masked_array(x, x > 1), out, 0)"),
     "float_for_index": launched("copy[1, None](x, out, 1.0)"),
     "true_for_index": launched("copy[1, None](x, out, True)"),

@@ -44,6 +44,11 @@ def _scalar(argument: Any) -> str:
     return f"{argument.name}: pl.Scalar[pl.{argument.type.dtype.symbol}]"
 
 
+def _piece(name: str) -> str:
+    """Return the parameters of a pointer into shared memory: its offset and its bytes."""
+    return f"{name}: pl.Scalar[pl.INDEX], {name}_bytes: pl.Scalar[pl.INDEX]"
+
+
 def _separate(func: Func) -> Iterator[str]:
     pointers = [a for a in func.arguments if isinstance(a.type, Ptr)]
     params = [
@@ -63,7 +68,7 @@ def _together(func: Func, shared: tuple[int, ...]) -> Iterator[str]:
     pointers = [a for a in func.arguments if isinstance(a.type, Ptr)]
     groups = range(len(set(shared)))
     buffers = [f"buffer_{n}: pl.InOut[pl.Tensor[[N_{n}], pl.UINT8]]" for n in groups]
-    params = [f"{a.name}: pl.Scalar[pl.INDEX]" if isinstance(a.type, Ptr) else _scalar(a) for a in func.arguments]
+    params = [_piece(a.name) if isinstance(a.type, Ptr) else _scalar(a) for a in func.arguments]
     yield from _head(func, [*buffers, *params], [f"N_{n}" for n in groups])
     first = pointers[0]
     assert isinstance(first.type, Ptr)

@@ -23,13 +23,17 @@ def test_neighbours_do_not_overlap() -> None:
 def test_pointers_that_overlap_share_a_buffer_from_the_lowest() -> None:
     groups = grouped([reach(100, 20), reach(400, 8), reach(96, 8)])
     assert groups is not None
-    assert (groups.shared, groups.buffers, groups.offsets) == ((0, 1, 0), ((96, 24), (400, 8)), (4, 0, 0))
+    assert (groups.shared, groups.buffers, groups.pieces) == (
+        (0, 1, 0),
+        ((96, 24), (400, 8)),
+        ((4, 20), (0, 8), (0, 8)),
+    )
 
 
 def test_pointers_overlap_through_others() -> None:
     groups = grouped([reach(0, 40), reach(60, 40), reach(30, 40), reach(200, 4)])
     assert groups is not None
-    assert (groups.shared, groups.offsets) == ((0, 0, 0, 1), (0, 60, 30, 0))
+    assert (groups.shared, groups.pieces) == ((0, 0, 0, 1), ((0, 40), (60, 40), (30, 40), (0, 4)))
 
 
 def test_the_same_pointer_twice_is_one_group() -> None:
@@ -40,7 +44,7 @@ def test_the_same_pointer_twice_is_one_group() -> None:
 def test_a_pointer_between_elements_has_a_buffer_of_bytes() -> None:
     groups = grouped([reach(64, 64), reach(129, 64)])
     assert groups is not None
-    assert (groups.shared, groups.buffers, groups.offsets) == ((0, 1), ((64, 64), (129, 64)), (0, 0))
+    assert (groups.shared, groups.buffers, groups.pieces) == ((0, 1), ((64, 64), (129, 64)), ((0, 64), (0, 64)))
 
 
 def test_empty_pointers_overlap_nothing() -> None:
@@ -50,7 +54,8 @@ def test_empty_pointers_overlap_nothing() -> None:
 def test_an_address_puts_everything_into_one_group() -> None:
     groups = grouped([reach(4096, 64), reach(1024, UNKNOWN), reach(0, 0)])
     assert groups is not None
-    assert (groups.shared, groups.buffers, groups.offsets) == ((0, 0, 0), ((1024, END - 1024),), (3072, 0, 0))
+    assert (groups.shared, groups.buffers) == ((0, 0, 0), ((1024, END - 1024),))
+    assert groups.pieces == ((3072, 64), (0, END - 1024), (0, 0))
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 12), st.sampled_from([1, 2, 4])), min_size=1, max_size=6))
@@ -61,9 +66,9 @@ def test_every_pointer_lies_in_its_buffer_and_buffers_are_apart(given: list[tupl
         apart = sorted((r.address, r.end) for r in reaches if r.nbytes)
         assert all(a[1] <= b[0] for a, b in zip(apart, apart[1:], strict=False))
         return
-    for pointer, group, offset in zip(reaches, groups.shared, groups.offsets, strict=True):
+    for pointer, group, (offset, size) in zip(reaches, groups.shared, groups.pieces, strict=True):
         start, nbytes = groups.buffers[group]
-        assert start + offset == pointer.address and offset + pointer.nbytes <= nbytes
+        assert start + offset == pointer.address and offset + pointer.nbytes <= nbytes and size == pointer.nbytes
     full = sorted((start, start + nbytes) for start, nbytes in groups.buffers if nbytes)
     assert all(a[1] <= b[0] for a, b in zip(full, full[1:], strict=False))
     assert list(dict.fromkeys(groups.shared)) == list(range(len(groups.buffers)))

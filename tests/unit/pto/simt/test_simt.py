@@ -204,3 +204,34 @@ def test_more_work_items_than_there_can_be_stop_the_program(target: str) -> None
     module = running.read(LAUNCH.format(body="", main=main))
     with pytest.raises(Exception, match="at most 2048 work items"):
         running.run(module, "main", target, 1, [np.zeros(4, np.int32), 8])
+
+
+SHUFFLE = """module attributes {{pto.target_arch = "a5"}} {{
+  func.func @body(%o: !pto.ptr<i32>) attributes {{pto.simt_entry}} {{
+    %by = arith.constant {by} : i32
+    %lane = pto.get_tid_x : i32
+    %s = pto.shuffle_{way} %lane, %by {{width = {width}}} : i32, i32 -> i32
+    pto.stg %s, %o[%lane] : !pto.ptr<i32>, i32
+    return
+  }}
+  func.func @k(%o: !pto.ptr<i32>) {{
+    %one = arith.constant 1 : i32
+    %count = arith.constant {count} : i32
+    pto.simt_launch @body<<<%count, %one, %one>>>(%o) : (!pto.ptr<i32>) -> ()
+    return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("way", ["up", "down", "idx", "bfly"])
+@pytest.mark.parametrize(("by", "width", "count"), [(1, 32, 1), (40, 32, 64), (16, 16, 20), (3, 16, 32)])
+def test_a_lane_that_no_other_answers_keeps_its_own(way: str, by: int, width: int, count: int, target: str) -> None:
+    text = SHUFFLE.format(way=way, by=by, width=width, count=count)
+    found = running.run(running.read(text, "shuffle.pto"), "k", target, 1, [np.full(count, -1, np.int32)])[0]
+    for item in range(count):
+        lane, first = item % 32, item - item % 32
+        base = lane - lane % width
+        other = {"up": lane - by, "down": lane + by, "idx": base + by, "bfly": lane ^ by}[way]
+        is_there = base <= other < base + width and first + other < min(first + 32, count)
+        assert found[item] == (first + other if is_there else item), item

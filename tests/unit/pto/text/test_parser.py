@@ -11,6 +11,7 @@ from tilewright.errors import KernelError
 from tilewright.pto.errors import PtoNestingError, PtoSyntaxError
 from tilewright.pto.module import Enumerated, Op, SymbolRef
 from tilewright.pto.text.parser import parse
+from tilewright.pto.text.printer import print_module
 from tilewright.pto.types import F32, I64, INDEX, TensorView
 from tilewright.pto.verify import verify
 
@@ -174,3 +175,8 @@ def test_any_text_is_refused_with_a_place(text: str) -> None:
     with pytest.raises(KernelError) as caught:
         parse(text)
     assert caught.value.place.is_known
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    text = "module {\n  func.func @k() {\n    return\n  }\n}\n"
+    assert print_module(parse("\ufeff" + text)) == print_module(parse(text))

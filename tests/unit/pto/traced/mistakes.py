@@ -383,3 +383,41 @@ def place_with_an_end(n: Any) -> Any:
 def attribute_assigned(n: Any) -> Any:
     tile = pto.alloc_tile(shape=[8, 64], dtype=pto.f32)
     tile.shape = [n, 64]
+
+
+@raises(errors.UnsupportedFeatureError)
+def power(x: Any) -> Any:
+    return x**2
+
+
+@raises(errors.UncallableError)
+def size_of_a_scalar(m: Any) -> Any:
+    return abs(m)
+
+
+@raises(errors.ReassignmentError)
+def sum_of_what_counts(m: Any) -> Any:
+    total = pto.i32(0)
+    for i in range(m):
+        total = total + i
+    return total
+
+
+@raises(errors.OperandError)
+def fraction_of_an_integer() -> Any:
+    return pto.i32(1.5)
+
+
+@raises(errors.OperandError)
+def literal_too_large() -> Any:
+    return pto.i8(200)
+
+
+@raises(errors.OperandError)
+def sum_with_bits(m: Any) -> Any:
+    return m + (1 << 31)
+
+
+@raises(errors.OperandError)
+def half_float_too_large() -> Any:
+    return pto.f16(70000.0)

@@ -72,6 +72,7 @@ def test_unsigned_operands_have_unsigned_ops() -> None:
         c = h >> 1
         d = h < 4
         e = max(h, 4)
+        f = ~h
 
     assert lines(body) == [
         "%a = arith.divui %h, %c3_ui32 : ui32",
@@ -79,6 +80,7 @@ def test_unsigned_operands_have_unsigned_ops() -> None:
         "%c = arith.shrui %h, %c1_ui32 : ui32",
         "%d = arith.cmpi ult, %h, %c4_ui32 : ui32",
         "%e = arith.maxui %h, %c4_ui32 : ui32",
+        "%f = arith.xori %h, %c4294967295_ui32 : ui32",
     ]
 
 

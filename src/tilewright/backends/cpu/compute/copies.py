@@ -105,8 +105,7 @@ def _pack(
     from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack  # most programs copy no tile
 
     across, along = (0, *source.strides)[-2:]
-    turned, bits = across == 1 and along != 1, _BITS[dtype.get_byte()]
-    spec = PackSpec(e.program.target, bits, transposed=turned, raw=True, streaming=streaming)
+    spec = PackSpec(e.program.target, dtype.get_byte(), across == 1 and along != 1, streaming)
     e.b.invoke(emit_pack(e.b.module, spec), source.pointer, i64(across), i64(along), pointer, ld, *extents)
 
 

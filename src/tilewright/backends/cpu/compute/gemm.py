@@ -37,8 +37,12 @@ from tilewright.records import record
 PREFETCH = 16
 """How many rows of B ahead a micro-kernel prefetches."""
 
-FORWARD = 256
-"""How many bytes ahead a micro-kernel prefetches that reads each row of B once, from its beginning to its end."""
+FORWARD = 1536
+"""How many bytes ahead a micro-kernel prefetches that reads each row of B once, from its beginning to its end.
+
+Of a strip of rows that is a fourth of the first cache. On a Zen 5 one row by 4096 x 4096 takes 1.02 ms in bf16 and 1.74
+in fp32, eight rows 1.70 in fp32; where it is 256 they take 1.55, 2.05 and 2.74.
+"""
 
 HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""

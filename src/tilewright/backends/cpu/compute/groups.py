@@ -185,8 +185,8 @@ class RowLoop:
         return min(dear, default=max([*folded, *written, 0]))
 
     def _only_reads(self) -> bool:
-        """Return whether no row is written, but for what is folded."""
-        return all(sink.tile.is_column for sink in self.sinks)
+        """Return whether no row is written to a tensor: what it waits for is what it reads."""
+        return all(sink.tile.is_column or isinstance(sink, SaveSink) for sink in self.sinks)
 
 
 class TurnedLoop(RowLoop):

@@ -43,16 +43,16 @@ def called(name: str) -> Function:
     return emit
 
 
-def _normal(b: Builder, x: Value) -> Value:
+def _times_normal(b: Builder, x: Value) -> Value:
     tail = called("erfc")(b, (Term(b, x) * -math.sqrt(0.5)).value)
-    return (Term(b, tail) * 0.5).value
+    return (Term(b, x) * (Term(b, tail) * 0.5)).value
 
 
-def _fast_normal(b: Builder, given: Value) -> Value:
+def _times_fast_normal(b: Builder, given: Value) -> Value:
     x = Term(b, given)
     y = x * (x * 0.044715 * x + 1.0) * math.sqrt(8 / math.pi)  # in this order, which is the reference's
     e = Term(b, called("exp")(b, (y.magnitude() * -1.0).value))
-    return ((y < 0.0).choose(e, 1.0) / (e + 1.0)).value
+    return (x * ((y < 0.0).choose(e, 1.0) / (e + 1.0))).value
 
 
 def _between(b: Builder, *given: Value) -> Value:
@@ -61,8 +61,8 @@ def _between(b: Builder, *given: Value) -> Value:
 
 FUNCTIONS: Mapping[str, Function | Emitter] = {
     **{ours: called(theirs) for ours, theirs in _NAMES.items()},
-    "normal": _normal,
-    "fast_normal": _fast_normal,
+    "times_normal": _times_normal,
+    "times_fast_normal": _times_fast_normal,
     "between": _between,
 }
 """By the names that the references of ops have for them."""

@@ -11,7 +11,7 @@ from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode
 from tilewright.backends.cpu.compute.reduce import VECTORS, loaded_lanes, start_of
 from tilewright.backends.cpu.compute.storage import first_lanes, store
 from tilewright.backends.cpu.compute.tiles import recorded
-from tilewright.backends.cpu.compute.traced import Lanes, combine
+from tilewright.backends.cpu.compute.traced import Lanes, combine, folding
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import level_of
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -41,7 +41,7 @@ def _rows(e: FunctionEmitter, call: Call, source: Tile) -> Tile:
         return recorded(e, type_, valid, _first, [source], False)
     source = with_adjacent_rows(e, source)
     best_type = TileType(type_.shape, source.type.dtype, type_.valid)
-    fold = ReduceNode((source,), combine=combine(spec.combine), start=start_of(spec, best_type))
+    fold = ReduceNode((source,), combine=folding(spec.combine), start=start_of(spec, best_type))
     best = e.record(Tile(best_type, valid, node=fold))
     numbers = Tile(TileType(source.type.shape, INT32, source.type.valid), source.valid, node=IndexNode())
     node = MapNode((source, best, numbers), function=_found)

@@ -10,8 +10,13 @@ from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Tile, static
 from tilewright.native.llvm import Builder, Value, i64
 
-AHEAD = 1024
-"""Bytes between what a pass reads and what it has fetched."""
+AHEAD = 4096
+"""Bytes between what a pass reads and what it has fetched, where rows follow each other in memory.
+
+On one core of a Zen 5 silu(x) * y takes 3.4 ms for 4096 x 4096 floats and 4.0 where it is 1024, on two 1.64 and 2.0.
+"""
+NARROW = 1024
+"""The same along rows of which a tile has only some columns: what it has not follows in the next tile, if at all."""
 FAR = 8192
 """The same, where every row begins on another page: it takes longer to be found."""
 
@@ -34,7 +39,7 @@ class Prefetch:
                 down = times(self.b, tensor.strides[-2], i64(rows))
                 ahead = self.b.offset(pointer, down, memory_type(tensor.dtype))
             else:
-                ahead = self.b.offset(pointer, i64(AHEAD), "i8")
+                ahead = self.b.offset(pointer, i64(AHEAD if _is_whole(tile) else NARROW), "i8")
             name = self.b.module.intrinsic("llvm.prefetch.p0", "void", "ptr", *["i32 immarg"] * 3)
             read, second_level, data = Value("i32", "0"), Value("i32", "2"), Value("i32", "1")
             self.b.invoke(name, ahead, read, second_level, data)
@@ -46,7 +51,12 @@ def _rows_ahead(tile: Tile) -> int:
     Whole rows follow each other in memory. Rows of a few columns do not, and the processor fetches none by itself.
     """
     height, width = static(tile.valid[-2]), static(tile.valid[-1])
-    if height is None or width is None or window(tile)[0].shape[-1] == tile.valid[-1]:
+    if height is None or width is None or _is_whole(tile):
         return 0
     nbytes = width * tile.type.dtype.get_byte()
-    return min(FAR // nbytes, height // 2) if nbytes >= AHEAD else 0
+    return min(FAR // nbytes, height // 2) if nbytes >= NARROW else 0
+
+
+def _is_whole(tile: Tile) -> bool:
+    """Return whether a tile has all the columns of its tensor."""
+    return window(tile)[0].shape[-1] == tile.valid[-1]

@@ -11,7 +11,7 @@ from tilewright.backends.cpu.compute.nodes import ReduceNode
 from tilewright.backends.cpu.compute.row_memory import times
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.tiles import recorded
-from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, rounded, to_memory
+from tilewright.backends.cpu.compute.traced import Lanes, combine, folding, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
@@ -39,7 +39,7 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     source = with_adjacent_rows(e, source)
     valid = (*source.valid[:-1], i64(1))
-    node = ReduceNode((source,), combine=combine(spec.combine), start=start_of(spec, type_))
+    node = ReduceNode((source,), combine=folding(spec.combine), start=start_of(spec, type_))
     return e.record(Tile(type_, valid, node=node))
 
 
@@ -52,7 +52,7 @@ def start_of(spec: OpSpec, type_: TileType) -> Any:
 def _single(e: FunctionEmitter, call: Call, source: Tile) -> Tile:
     """Record the folding of rows of one element, or of none."""
     spec, type_ = call.op.spec, tile_type(call)
-    fold, start = combine(spec.combine), start_of(call.op.spec, type_)
+    fold, start = folding(spec.combine), start_of(call.op.spec, type_)
     valid = (*source.valid[:-1], i64(1))
 
     def started(x: Lanes) -> Lanes:

@@ -275,6 +275,22 @@ def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     return _UFUNCS[name]
 
 
+def folding(name: str) -> Callable[[Lanes, Lanes], Lanes]:
+    """Return the instructions that fold a row into a total, by the name of NumPy's function of both.
+
+    Of two zeros an extreme is either: their order is that of the machine's vectors. Whether a lane is NaN is asked
+    apart from the total, which waits for one instruction then and not for a comparison.
+    """
+    plain, intrinsic = combine(name), {"maximum": "llvm.maximum", "minimum": "llvm.minimum"}.get(name)
+
+    def emit(total: Lanes, lane: Lanes) -> Lanes:
+        if intrinsic is None or not lane.element.is_float():
+            return plain(total, lane)
+        return Lanes(lane.b, lane.b.intrinsic(intrinsic, lane.value, total.value, flags="nsz "), lane.element)
+
+    return emit
+
+
 def rounded(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type, still in the type they are computed in."""
     if dtype not in (FP16, BF16):

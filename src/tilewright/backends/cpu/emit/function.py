@@ -147,13 +147,14 @@ class FunctionEmitter(Recording):
     def _action(self, expr: Expr) -> Binding:
         """Emit an expression that stands on its own."""
         if isinstance(expr, Call) and expr.op.kind is not Kind.SCALAR:
-            return self._op(expr)
+            return self.op(expr)
         if isinstance(expr, (Invoke, Submit)):
             self.flush()
             return self.handlers.emit(self, expr)
         return self.value(expr)
 
-    def _op(self, call: Call) -> Binding:
+    def op(self, call: Call) -> Binding:
+        """Emit an op of tiles or tensors."""
         self.at, bound = call, self._bound(call)
         if self.followed:
             self._look(call, bound)

@@ -7,9 +7,10 @@ from dataclasses import field
 from typing import Any
 
 from tilewright.backends.cpu.emit.arena import Arena
+from tilewright.backends.cpu.emit.durations import WORTH, Durations
 from tilewright.backends.cpu.emit.handlers import Handlers
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
-from tilewright.backends.cpu.emit.work import WORTH, Estimate
+from tilewright.backends.cpu.emit.work import Estimate
 from tilewright.backends.interface import Error
 from tilewright.core.program import Program
 from tilewright.errors import UnsupportedFeatureError
@@ -42,7 +43,7 @@ class Unit:
     polled: bool = True
     """Whether loops end once the program has failed or was interrupted."""
     worth: int = WORTH
-    """How much work turns are, at least, that other threads have a share in."""
+    """How many nanoseconds turns take, at least, that other threads have a share in."""
     located: bool = False
     """Whether instructions say which line they were made for."""
     module: Module = field(init=False)
@@ -67,6 +68,11 @@ class Unit:
     def work(self) -> Estimate:
         """How much its functions do."""
         return Estimate(self.program)
+
+    @computed_once
+    def durations(self) -> Durations:
+        """How long its functions take."""
+        return Durations(self.program)
 
     @computed_once
     def footprints(self) -> Footprints:

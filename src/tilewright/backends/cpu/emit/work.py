@@ -1,7 +1,6 @@
 """Work: roughly how much statements do, in units of about one scalar instruction.
 
-The estimate decides how often a loop looks whether its program is over, which it may do a hundred times too often, and
-whether turns are worth being handed to other threads.
+The estimate decides how often a loop looks whether its program is over, which it may do a hundred times too often.
 """
 
 from __future__ import annotations
@@ -38,12 +37,9 @@ SMALL = 256
 ELEMENTS = 4
 """How many elements of a tile, or products of a matrix product, are one unit."""
 
-
-WORTH = 12_000
-"""Work that other threads have a share in: two microseconds of the quickest, which is what telling them takes."""
-
 _MOVING = frozenset({"load", "store", "slice", "move", "create", "full", "fillpad", "read", "write", "cast", "reshape"})
-_LIGHT = frozenset({"elementwise", "mapped", "expansion", "partial", "reduction", "position"})
+_FOLDS = frozenset({"partial", "reduction"})
+_LIGHT = _FOLDS | {"elementwise", "mapped", "expansion", "position"}
 
 
 @record
@@ -58,7 +54,7 @@ class Estimate:
     """How much the functions of a program do."""
 
     def __init__(self, program: Program) -> None:
-        self._program = program
+        self.program = program
         self._functions: dict[str, int] = {}
 
     def body(self, body: SeqStmts) -> Work:
@@ -82,14 +78,16 @@ class Estimate:
     def call(self, name: str) -> int:
         """Return what a call of a function does."""
         if name not in self._functions:
-            work = self.body(self._program[name].body)
+            work = self.body(self.program[name].body)
             self._functions[name] = work.units + work.looks * PIECE
         return self._functions[name]
 
-    def each_turn(self, loop: ForStmt) -> int:
-        """Return what one turn of a loop does, at least."""
-        work = self.body(loop.body)
-        return WORTH if work.looks else 1 + work.units
+    def tile_work(self, call: Call) -> int:
+        """Return what an op on tiles does."""
+        if is_product(call):
+            return 1 + products(call) // ELEMENTS
+        sizes = [math.prod(x.type.shape) for x in (call, *call.args) if isinstance(x.type, TileType)]
+        return 1 + max(sizes, default=0) * _weight(call.op.spec) // ELEMENTS
 
     def _stmt(self, stmt: Stmt) -> Work:
         own = Work(1 + sum(map(self._expr, expressions(stmt))))
@@ -107,10 +105,23 @@ class Estimate:
             return self.call(expr.op.name)
         if not isinstance(expr, Call) or expr.op.kind is not Kind.TILE:
             return PIECE if _moves_tensors(expr) else 1
-        sizes = [math.prod(x.type.shape) for x in (expr, *expr.args) if isinstance(x.type, TileType)]
-        if is_product := "matmul" in expr.op.name or "gemv" in expr.op.name:
-            sizes.append(math.isqrt(math.prod(sorted(sizes)[-3:])))  # of m k, k n and m n that is m n k
-        return 1 + max(sizes, default=0) * (1 if is_product else _weight(expr.op.spec)) // ELEMENTS
+        return self.tile_work(expr)
+
+
+def is_product(call: Call) -> bool:
+    """Return whether an op multiplies matrices."""
+    return "matmul" in call.op.name or "gemv" in call.op.name
+
+
+def is_light(spec: OpSpec) -> bool:
+    """Return whether an op takes about as long as an addition; a sum's error is only that of its order."""
+    return spec.family in _FOLDS or (_weight(spec) == 1 and spec.family != "position")
+
+
+def products(call: Call) -> int:
+    """Return how many numbers a product of matrices multiplies."""
+    sizes = [math.prod(x.type.shape) for x in (call, *call.args) if isinstance(x.type, TileType)]
+    return max(*sizes, math.isqrt(math.prod(sorted(sizes)[-3:])))  # of m k, k n and m n that is m n k
 
 
 def _moves_tensors(expr: Expr) -> bool:

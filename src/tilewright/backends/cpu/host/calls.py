@@ -19,6 +19,8 @@ from tilewright.dtypes import TASK_ID
 from tilewright.native.llvm import Value, i64
 from tilewright.passes.barriers import has_barrier
 
+NO_BLOCKS = "a grid without blocks gives no values"
+
 
 @emits(Invoke, Submit)
 def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
@@ -76,7 +78,7 @@ def _block_count(e: FunctionEmitter, blocks: Expr, needs_one: bool) -> Value:
     count = e.index(e.scalar(blocks))
     if not needs_one or (static(count) or 0) > 0:
         return count
-    e.fail(e.b.compare("icmp slt", count, i64(1)), "a grid without blocks gives no values", e.at)
+    e.fail(e.b.compare("icmp slt", count, i64(1)), NO_BLOCKS, e.at)
     return e.b.intrinsic("llvm.smax", count, i64(1))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from tilewright.backends.cpu.emit.durations import PIECE
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Emitted
 from tilewright.backends.cpu.emit.values import static
@@ -23,8 +24,15 @@ from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.passes.launches import runs_side_by_side
 from tilewright.passes.shares import shared_out
 
-CHUNKS = 64
-"""How many pieces a region is cut into at most."""
+PIECES = 16
+"""How many pieces a region is cut into for each of several threads: so many that all have an equal share in the end.
+
+Each ends with a fence that all its stores past the caches wait for, several microseconds where a core streams as fast
+as it can; on two threads 64 for each took up to a tenth longer. One thread runs its turns as one piece.
+"""
+
+WORKERS = 64
+"""How many threads divide rows among them at most."""
 
 NO_STACKS = "there is no memory for the stacks of these blocks"
 
@@ -44,7 +52,7 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words += [e.bound[var] for var in flagged]
     in_shares = shared_out(e.program.program, stmt, e.roots) is not None
     in_rows = not in_shares and divides_rows(e, stmt, turns)
-    chunks = _workers(e) if in_shares or in_rows else _chunks(e, turns, e.program.work.each_turn(stmt))
+    chunks = _workers(e) if in_shares or in_rows else _chunks(e, turns, e.program.durations.each_turn(stmt))
     task = Task(e, chunks, [*words, turns], chunks) if in_shares or in_rows else Task(e, turns, words, chunks)
     loaded = iter(task.words)
     start, step, *head = (next(loaded) for _ in range(5))
@@ -67,8 +75,12 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
 
 def _workers(e: FunctionEmitter) -> Value:
     """Return how many threads may run side by side."""
-    threads = e.b.load(I64, e.b.offset(e.context, i64(Context.THREADS), I64), 8)
-    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", threads, i64(1)), i64(CHUNKS))
+    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", _threads(e), i64(1)), i64(WORKERS))
+
+
+def _threads(e: FunctionEmitter) -> Value:
+    """Return how many threads the caller has said there are."""
+    return e.b.load(I64, e.b.offset(e.context, i64(Context.THREADS), I64), 8)
 
 
 def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
@@ -79,7 +91,9 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
             e.worked(e.program.work.call(callee.function.name))
         return
     turns = task_turns(e, count)
-    task = Task(e, turns, [e.context, count, *args], _chunks(e, turns, 1 + e.program.work.call(callee.function.name)))
+    task = Task(
+        e, turns, [e.context, count, *args], _chunks(e, turns, 1 + e.program.durations.call(callee.function.name))
+    )
     _blocks(task, callee, False)
     task.run()
 
@@ -123,18 +137,31 @@ def _blocks(task: Task, callee: Emitted, in_rounds: bool) -> None:
 
 
 def _chunks(e: FunctionEmitter, turns: Value, work: int) -> Value:
-    """Return how many pieces turns of so much work each are cut into: one where it is not worth a second thread."""
+    """Return how many pieces turns of so many nanoseconds each are cut into: one where all is too little."""
     known = static(turns)
-    if known is not None:
-        return i64(min(known, CHUNKS if known * work >= e.program.worth else 1))
-    is_worth = e.b.compare("icmp uge", turns, i64(-(-e.program.worth // work)))
-    return e.b.intrinsic("llvm.umin", turns, e.b.select(is_worth, i64(CHUNKS), i64(1)))
+    if known is not None and known * work < e.program.worth:
+        return i64(min(known, 1))
+    b, threads = e.b, _threads(e)
+    least = PIECE if e.program.worth else 1
+    pieces = b.op("udiv", b.op("mul", turns, i64(work)), i64(least)) if known is None else i64(known * work // least)
+    most = b.intrinsic("llvm.umax", b.intrinsic("llvm.umin", pieces, b.op("mul", threads, i64(PIECES))), threads)
+    is_worth = b.compare("icmp ugt", threads, i64(1))
+    if known is None:
+        is_worth = b.op("and", is_worth, b.compare("icmp uge", turns, i64(-(-e.program.worth // work))))
+    return b.intrinsic("llvm.umin", turns, b.select(is_worth, most, i64(1)))
 
 
 def task_turns(e: FunctionEmitter, count: Value) -> Value:
     """Return how many blocks run: none where there are fewer."""
     known = static(count)
     return e.b.intrinsic("llvm.smax", count, i64(0)) if known is None else i64(max(known, 0))
+
+
+def _share(b: Builder, turns: Value, pieces: Value, piece: Value) -> Value:
+    """Return how many turns the pieces before one have, all of them about as many."""
+    if pieces == turns:
+        return piece
+    return b.op("udiv", b.op("mul", turns, piece), pieces)
 
 
 class Task:
@@ -144,17 +171,11 @@ class Task:
         self.outer, self.chunks = e, chunks
         self.name = e.program.symbol("task", e.function.name)
         self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
-        known = static(turns)
         self.given = [turns, chunks, *words]
         turns, count, *self.words = self._read()
         """The words as the task sees them: constants stay what they are."""
         self.turns = turns
-        if known is None:
-            size = b.op("udiv", b.op("sub", b.op("add", turns, count), i64(1)), count)
-        else:
-            size = i64(-(-known // max(static(count) or 0, 1)))
-        self.first = b.intrinsic("llvm.smin", b.op("mul", _CHUNK, size), turns)
-        self.last = b.intrinsic("llvm.smin", b.op("add", self.first, size), turns)
+        self.first, self.last = (_share(b, turns, count, end) for end in (_CHUNK, b.op("add", _CHUNK, i64(1))))
 
     @property
     def passed(self) -> list[Value]:

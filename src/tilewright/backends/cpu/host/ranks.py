@@ -21,6 +21,7 @@ from tilewright.backends.cpu.host.domains import LOST, are_shared, record_of, te
 from tilewright.core.enums import NotifyOp, WaitCmp
 from tilewright.core.expr import Call
 from tilewright.dtypes import INT32
+from tilewright.native.context import NUMBERS
 from tilewright.native.domains import PAUSE, TURNS, Record, Touch
 from tilewright.native.llvm import I1, I32, I64, PTR, TRUE, Value, i64
 from tilewright.ops.signals import SIGNS
@@ -114,7 +115,13 @@ def _wait(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     b.do(f"br {ended}, label %{over}, label %{look}")
     b.begin(over)
     numbers = [b.convert("sext", number, I64) for number in (held, expected)]
-    text = f"this wait was ended: its cell is {{0}}, and it waits for {SIGNS[cmp]} {{1}}"
+    offsets = e.indices(bound["offsets"])
+    if len(numbers) + len(offsets) <= len(NUMBERS):
+        place = f"cell [{', '.join(f'{{{k}}}' for k, _ in enumerate(offsets, len(numbers)))}]"
+        numbers += offsets
+    else:
+        place = "its cell"
+    text = f"this wait was ended: {place} is {{0}}, and it waits for {SIGNS[cmp]} {{1}}"
     e.fail(TRUE, ENDED, call, Exact(text, lambda: numbers))
     b.do(f"br label %{e.exit}")
     b.begin(done)

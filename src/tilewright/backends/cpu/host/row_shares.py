@@ -27,7 +27,7 @@ def divides_rows(e: FunctionEmitter, loop: ForStmt, turns: Value) -> bool:
     unit, count, calls = e.program, static(turns), [evaluated(stmt) for stmt in loop.body]
     if count is None or count >= FEW or len(calls) != 1 or not isinstance(calls[0], Invoke):
         return False
-    if count * unit.work.each_turn(loop) < unit.worth:
+    if count * unit.durations.each_turn(loop) < unit.worth:
         return False
     function = unit.program[calls[0].op.name]
     roots = roots_of(unit, function, Signature.plain(function))

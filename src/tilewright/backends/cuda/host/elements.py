@@ -18,6 +18,7 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor
 from tilewright.backends.cpu.host.heap import size_of
 from tilewright.backends.cpu.host.printing import Line, print_value
 from tilewright.backends.cuda.host import element_code, launch_code
+from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.launch_code import REFUSED
 from tilewright.core.expr import Call, constant
 from tilewright.dtypes import DataType
@@ -55,15 +56,16 @@ def _made(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, span: Spa
     return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
 
 
-def number_in(e: FunctionEmitter, tensor: Tensor) -> Value:
+def number_in(e: FunctionEmitter, tensor: Tensor, why: str) -> Value:
     """Emit the reading of a tensor's first element, for which the host waits."""
-    return number_of(e.b, _fetched(e, tensor, tensor.pointer), tensor.dtype).value
+    return number_of(e.b, _fetched(e, tensor, tensor.pointer, why), tensor.dtype).value
 
 
 def read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     """Emit the reading of one element, for which the host waits."""
     tensor: Tensor = bound["x"]
-    raw = _fetched(e, tensor, _element(e, call, tensor, bound["indices"]))
+    place, (read, *_) = _element(e, call, tensor, bound["indices"]), call.args
+    raw = _fetched(e, tensor, place, f"to read an element of `{read}`")
     return Scalar(number_of(e.b, raw, tensor.dtype).value, tensor.dtype)
 
 
@@ -84,7 +86,7 @@ class DeviceLine(Line):
 
     def element(self, tensor: Tensor, pointer: Value) -> Value:
         """Return an element as it lies in memory."""
-        return _fetched(self.e, tensor, pointer)
+        return _fetched(self.e, tensor, pointer, "to print a tensor, element by element")
 
 
 def _element(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Sequence[Scalar]) -> Value:
@@ -97,15 +99,18 @@ def _element(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Sequence[S
     return moved(e, tensor, numbers)
 
 
-def _fetched(e: FunctionEmitter, tensor: Tensor, pointer: Value) -> Value:
+def _fetched(e: FunctionEmitter, tensor: Tensor, pointer: Value, why: str) -> Value:
     cell = e.b.slot(I64)
     _ready(e)
-    wait(e, "device_read", cell, pointer, i64(tensor.dtype.get_byte()))
+    wait(e, "device_read", why, cell, pointer, i64(tensor.dtype.get_byte()))
     return e.b.load(memory_type(tensor.dtype), cell, 8)
 
 
-def wait(e: FunctionEmitter, name: str, *words: Value) -> None:
-    """Emit a call of `device_read` or `device_print`, for which the host waits."""
+def wait(e: FunctionEmitter, name: str, why: str, *words: Value) -> None:
+    """Emit a call of `device_read` or `device_print`, for which the host waits, as the table of launches says."""
+    unit = e.program
+    assert isinstance(unit, Kernels)
+    unit.wait(e.at.span, why)
     notes = (i64(e.program.note(message, e.at.span)) for message in (REFUSED, element_code.BUSY))
     e.b.invoke(name, e.context, *words, *notes)
     e.leave_after_an_error()

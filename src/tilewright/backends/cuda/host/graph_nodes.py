@@ -1,11 +1,12 @@
 """Graph nodes: the LLVM functions that describe a kernel to a graph, and tell whether a node is that kernel already.
 
-A kernel whose parameters are words that lie one after the other is known by them; one with others is told anew.
+A kernel is known by its parameters: words, which lie one after the other, then descriptors of tensors, then the same
+place twice. One with more of them than a node has room for is told anew.
 """
 
 from __future__ import annotations
 
-from tilewright.backends.cuda.host.graph_words import Call, Node, word
+from tilewright.backends.cuda.host.graph_words import MAP_WORDS, Call, Node, word
 
 _DESCRIBE = f"""
 define internal void @graph_describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
@@ -50,32 +51,46 @@ define internal i1 @graph_is_same(ptr %node, ptr %function, i32 %blocks, ptr %pa
   %first = load ptr, ptr %params, align 8
   br label %next
 next:
-  %index = phi i64 [ 0, %0 ], [ %following, %on ]
-  %same = phi i1 [ %is.both, %0 ], [ %still, %on ]
+  %index = phi i64 [ 0, %0 ], [ %following, %word ], [ %following, %map ]
+  %used = phi i64 [ 0, %0 ], [ %used.word, %word ], [ %used.map, %map ]
+  %same = phi i1 [ %is.both, %0 ], [ %same.word, %word ], [ %same.map, %map ]
   %place.at = getelementptr ptr, ptr %params, i64 %index
   %place = load ptr, ptr %place.at, align 8
-  %wanted = getelementptr i64, ptr %first, i64 %index
-  %is.word = icmp eq ptr %place, %wanted
-  %has.room = icmp slt i64 %index, {Node.END - Node.WORD}
-  %is.known = and i1 %is.word, %has.room
-  br i1 %is.known, label %look, label %unknown
-look:
   %following = add i64 %index, 1
   %next.at = getelementptr ptr, ptr %params, i64 %following
   %next.place = load ptr, ptr %next.at, align 8
   %is.last = icmp eq ptr %next.place, %place
-  br i1 %is.last, label %known, label %on
-on:
+  br i1 %is.last, label %known, label %look
+look:
+  %wanted = getelementptr i64, ptr %first, i64 %index
+  %is.word = icmp eq ptr %place, %wanted
+  %used.word = add i64 %used, 1
+  %used.map = add i64 %used, {MAP_WORDS}
+  %wants = select i1 %is.word, i64 %used.word, i64 %used.map
+  %word.at = getelementptr i64, ptr %words, i64 %used
+  %has.room = icmp sle i64 %wants, {Node.END - Node.WORD}
+  br i1 %has.room, label %hold, label %unknown
+hold:
+  br i1 %is.word, label %word, label %map
+word:
   %value = load i64, ptr %place, align 8
-  %word.at = getelementptr i64, ptr %words, i64 %index
   %held = load i64, ptr %word.at, align 8
   store i64 %value, ptr %word.at, align 8
   %is.held = icmp eq i64 %value, %held
-  %still = and i1 %same, %is.held
+  %same.word = and i1 %same, %is.held
+  br label %next
+map:
+  %values = load <{MAP_WORDS} x i64>, ptr %place, align 8
+  %helds = load <{MAP_WORDS} x i64>, ptr %word.at, align 8
+  store <{MAP_WORDS} x i64> %values, ptr %word.at, align 8
+  %differ = icmp ne <{MAP_WORDS} x i64> %values, %helds
+  %bits = bitcast <{MAP_WORDS} x i1> %differ to i{MAP_WORDS}
+  %are.held = icmp eq i{MAP_WORDS} %bits, 0
+  %same.map = and i1 %same, %are.held
   br label %next
 known:
-  store i64 %index, ptr %count.at, align 8
-  %is.count = icmp eq i64 %index, %old.count
+  store i64 %used, ptr %count.at, align 8
+  %is.count = icmp eq i64 %used, %old.count
   %answer = and i1 %same, %is.count
   ret i1 %answer
 unknown:

@@ -2,7 +2,7 @@
 
 state := calls that wrote it down, whether it is used, graph, its stream, nodes, those switched on, then memory that
          calls share, which is no more than that of one since they follow each other, then the nodes
-node  := handle, kernel, blocks, words or -1 where they are not known, then its words
+node  := handle, kernel, blocks, how many words its parameters are or -1 where they are not known, then those
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ TRIES = 4
 """Calls that may write down a graph; an entry whose calls have no kernels has none."""
 SHARED_BLOCKS, SHARED_BYTES = 8, 1 << 20
 """How many blocks of memory the calls of an entry share, and how large each is at most."""
+
+MAP_WORDS = 16
+"""Words of a descriptor."""
 
 
 class State(IntEnum):
@@ -44,7 +47,7 @@ class Node(IntEnum):
     BLOCKS = 2
     COUNT = 3
     WORD = 4
-    END = 32
+    END = 96
 
 
 STATE_WORDS = State.NODE + NODES * Node.END

@@ -136,6 +136,7 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     blocks = expr.core_num if isinstance(expr, Submit) else None
     count = i64(1) if blocks is None else e.index(e.scalar(blocks))
+    results.ask_for_blocks(e, count)
 
     def write(k: Kernel, params: Parameters, block: Value) -> None:
         if blocks is not None:

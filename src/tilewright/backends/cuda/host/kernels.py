@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
 
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import static
@@ -21,6 +23,7 @@ from tilewright.backends.cuda.ttir.text import ANY_ROOM, I64
 from tilewright.native import llvm
 from tilewright.native.llvm import spelled
 from tilewright.records import mutable, record
+from tilewright.source import Span
 
 SPREAD = 1 << 15
 """Elements of a product, at most, of which blocks that load its factors element by element have twice as many warps:
@@ -57,6 +60,8 @@ class KernelText:
     """Warps of a block that loads factors element by element."""
     roles: tuple[str, ...] = ()
     """Texts that say themselves what warps do, the best first, where the kernel is of a kind that gains from it."""
+    widest: int = 0
+    """Warps of a block, at most, where fewer have no registers for what they hold."""
 
     @staticmethod
     def of(name: str, k: Kernel, params: Parameters, wanted: str, count: llvm.Value) -> KernelText:
@@ -91,13 +96,14 @@ class KernelText:
             usual = schedule.of_part(largest, ahead.PER_THREAD)
         plain = schedule.wanted(wanted, usual)
         if not facts.is_described:
-            return KernelText(name, aligned, other, plain, parts=parts)
+            return KernelText(name, aligned, other, plain, parts=parts, widest=schedule.widest(wanted))
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
         tried = schedule.described(facts.largest, facts.products, facts.block_bytes, work)
         schedules = tuple(schedule.wanted(wanted, each) for each in tried)
         spread = min(2 * plain.warps, WARPS if _largest(facts.products) > SPREAD else 2 * WARPS)
-        return KernelText(name, aligned, other, plain, described, schedules, roles=roles, spread=spread)
+        most = schedule.widest(wanted)
+        return KernelText(name, aligned, other, plain, described, schedules, roles=roles, spread=spread, widest=most)
 
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
@@ -142,13 +148,32 @@ class Launch:
     grid: str
     arguments: Sequence[str]
 
+    @property
+    def kept(self) -> list[Any]:
+        """What the table of launches is made of, which is kept with the program."""
+        return [self.kernel, self.line, self.grid, [*self.arguments]]
+
+
+@record
+class Wait:
+    """A place of a program where the host waits until all has ended that was launched before: its line, and why."""
+
+    line: str
+    why: str
+
+    @property
+    def kept(self) -> list[Any]:
+        """What the table of launches is made of: no kernel, and what is waited for in place of a grid."""
+        return [None, self.line, self.why, []]
+
 
 @mutable
 class Kernels(Unit):
     """A program being written, with the kernels that its functions start."""
 
     kernels: list[KernelText] = field(default_factory=list[KernelText])
-    launches: list[Launch] = field(default_factory=list[Launch])
+    launches: list[Launch | Wait] = field(default_factory=list[Launch | Wait])
+    """Where its functions start kernels, and where they wait for them, as they are written."""
     prints: list[Print] = field(default_factory=list[Print])
     """What the kernels print, by number from one on."""
     shared: int = ANY_ROOM
@@ -161,3 +186,14 @@ class Kernels(Unit):
         if text not in self.kernels:
             self.kernels.append(text)
         return self.kernels.index(text)
+
+    def wait(self, span: Span, why: str) -> None:
+        """Note that the host waits at a line, once for what is fetched there piece by piece."""
+        found = Wait(place_of(span), why)
+        if self.launches[-1:] != [found]:
+            self.launches.append(found)
+
+
+def place_of(span: Span) -> str:
+    """Return the file and line of a span, as tables show it."""
+    return f"{Path(span.filename).name}:{span.line}"

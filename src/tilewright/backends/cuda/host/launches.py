@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cuda.host import launch_code
-from tilewright.backends.cuda.host.kernels import Kernels, KernelText, Launch
+from tilewright.backends.cuda.host.kernels import Kernels, KernelText, Launch, place_of
 from tilewright.backends.cuda.host.launch_code import REFUSED, TABLE, Table
 from tilewright.backends.cuda.host.map_code import described
 from tilewright.backends.cuda.host.printing import Printing
@@ -44,7 +43,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     params.align(k.facts.in_rows)
     text = KernelText.of(name, k, params, unit.schedule, count)
     number, maps = unit.kernel(text), params.maps if text.described else []
-    unit.launches.append(Launch(number, f"{Path(e.at.span.filename).name}:{e.at.span.line}", grid, arguments))
+    unit.launches.append(Launch(number, place_of(e.at.span), grid, arguments))
     scratch.settle(e)
     printing.settle(e, count)
     launch_code.add_to(e.b.module)
@@ -55,7 +54,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     blocks = count if text.parts == 1 else e.b.op("mul", count, i64(text.parts))
     e.b.invoke("launch", e.context, row, blocks, _arguments(e, params.found, places), note)
     e.leave_after_an_error()
-    printing.show(e)
+    printing.show(e, name)
 
 
 def _arguments(e: FunctionEmitter, params: Sequence[Parameter], maps: Sequence[llvm.Value]) -> llvm.Value:

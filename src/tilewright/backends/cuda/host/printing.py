@@ -48,7 +48,7 @@ class Printing:
         self.params.settle(_ROOM, room)
         self.buffer = buffer, room
 
-    def show(self, e: FunctionEmitter) -> None:
+    def show(self, e: FunctionEmitter, kernel: str) -> None:
         """Emit the printing of what the kernel has written down, for which the host waits."""
         if self.buffer:
-            wait(e, "device_print", *self.buffer)
+            wait(e, "device_print", f"to show what `{kernel}` prints", *self.buffer)

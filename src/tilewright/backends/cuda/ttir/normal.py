@@ -1,8 +1,9 @@
-"""The normal distribution in fp32, exact and as networks approximate it, within what `gelu` promises.
+"""Numbers times the normal distribution up to them, exact and as networks approximate it, within what `gelu` promises.
 
-Below zero it is exp(-x*x/2) times a factor that falls slowly: a polynomial of (t - K) / (t + K) over t + K, t = |x|.
+Below zero that is exp(-x*x/2) times a factor that falls slowly: a polynomial of (t - K) / (t + K) over t + K, t = |x|.
 Exponents are sums of two floats, as what a square is rounded by would be multiplied by the square. Everything is 2**64
-times as large on the way, and so never too small to be exact. For results of half precision less will do.
+times as large until the end, and so never too small to be exact: what a distribution that is subnormal was rounded by
+would be multiplied by x. For results of half precision less will do.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ POWER = (
 )  # fmt: skip
 """(2**r - 1) / r by powers of r, for |r| up to 1/2, to 2e-9."""
 FARTHEST, FASTEST = 14.7, 11.0
-"""Where the distribution, and its approximation, have fallen below every float."""
+"""Where x times the distribution, and times its approximation, have fallen below every float."""
 MAGIC = 12582912.0
 """What has a float's whole part in its last bits once it is added."""
 HALVED = round_scalar(0.5 / math.log(2), FP32)
@@ -39,33 +40,40 @@ LARGE = 2.0**64
 SLOPE = math.sqrt(8 / math.pi)
 
 
-def normal(x: Elements) -> Elements:
-    """Return how likely a normally distributed number is to be at most x."""
+def times_normal(x: Elements) -> Elements:
+    """Return x times how likely a normally distributed number is to be at most x."""
     if x.value.element == F64:
-        return doubled("__nv_erfc")(x * -math.sqrt(0.5)) * 0.5
+        return x * (doubled("__nv_erfc")(x * -math.sqrt(0.5)) * 0.5)
     size = _least(x.ufunc("absolute", (x,)), FARTHEST)
     if x.is_rough:
         tail = _power(_fused(size * size, -0.5 / math.log(2), 64)) * _rough_factor(size)
     else:
         square = size * size
         tail = _decayed(square, _fused(size, size, -square), HALVED, _factor(size))
-    end = x.function("where", (x < 0, x.like(0), 1))
-    return x.ufunc("absolute", (_fused(tail, -1 / LARGE, end),))
+    return _weighted(x, size, tail)
 
 
-def fast_normal(x: Elements) -> Elements:
-    """Return `normal` as networks approximate it: 1 / (1 + exp(-y)), y = x * (1 + 0.044715 * x * x) * sqrt(8 / pi)."""
+def times_fast_normal(x: Elements) -> Elements:
+    """Return x times 1 / (1 + exp(-y)), y = x * (1 + 0.044715 * x * x) * sqrt(8 / pi)."""
     if x.value.element == F64:
-        return _doubled_fast_normal(x)
+        return x * _doubled_fast_normal(x)
     size = _least(x.ufunc("absolute", (x,)), FASTEST)
     if x.is_rough:
         y = size * _fused(size * size, SLOPE * 0.044715, SLOPE)
-        small = _power(_fused(y, -1 / math.log(2), 64)) * (1 / LARGE)
-        share = _inverse(small + 1)
+        large = _power(_fused(y, -1 / math.log(2), 64))
+        share = _inverse(_fused(large, 1 / LARGE, 1))
     else:
-        small = _decayed(*_steep(size), 1 / math.log(2), size.like(LARGE)) * (1 / LARGE)
-        share = _refined(small + 1)
-    return x.function("where", (x < 0, small * share, share))
+        large = _decayed(*_steep(size), 1 / math.log(2), size.like(LARGE))
+        share = _refined(_fused(large, 1 / LARGE, 1))
+    return _weighted(x, size, large * share)
+
+
+def _weighted(x: Elements, size: Elements, tail: Elements) -> Elements:
+    """Return x times a distribution whose tail beyond |x| is known, times 2**64; minus infinity times zero is NaN."""
+    end = x.function("where", (x < 0, x.like(0), 1))
+    if x.is_rough:  # a subnormal distribution has digits enough for half floats
+        return x * x.ufunc("absolute", (_fused(tail, -1 / LARGE, end),))
+    return _fused(size * tail, -1 / LARGE, x * end)
 
 
 def _doubled_fast_normal(x: Elements) -> Elements:
@@ -146,4 +154,4 @@ def _fused(a: Elements, b: Elements | float, c: Elements | float) -> Elements:
     return a.ufunc("fused", (a, b, c))
 
 
-UFUNCS.update({"normal": normal, "fast_normal": fast_normal})
+UFUNCS.update({"times_normal": times_normal, "times_fast_normal": times_fast_normal})

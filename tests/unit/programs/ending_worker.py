@@ -1,0 +1,97 @@
+"""One process of two: one of them computes for long, is interrupted, or goes; prints what the other is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from datetime import timedelta
+
+import numpy as np
+
+import tilewright.language as pl
+import tilewright.language.distributed as pld
+from tilewright.errors import ExecutionError
+from tilewright.ir.distributed_compiled_program import DistributedConfig
+from tilewright.runtime import RunConfig
+
+RANK, MODE = int(os.environ["RANK"]), sys.argv[-1]
+ENDLESS, SECONDS = 1 << 30, 1.5
+X = pl.Tensor[[1, 8], pl.FP32]
+
+
+@pl.jit
+def sines(x: X, times: pl.Scalar[pl.INT32], y: pl.Out[X]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        acc = pl.load(x, [0, 0], [1, 8])
+        for _ in pl.range(times):
+            acc = pl.sin(acc)
+        y = pl.store(acc, [0, 0], y)
+    return y
+
+
+@pl.jit.host
+def host(x: pl.Tensor[[2, 1, 8], pl.FP32], times: pl.Tensor[[2], pl.INT32], y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    for r in pl.range(pld.world_size()):  # a number that is read: every call plans anew
+        sines(x[r], pl.read(times, [r]), y[r], device=r)
+    return y
+
+
+@pl.jit.host
+def kept(x: pl.Tensor[[2, 1, 8], pl.FP32], times: pl.Tensor[[2], pl.INT32], y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    for r in pl.range(pld.world_size()):
+        sines(x[r], 1, y[r], device=r)
+    return y
+
+
+def attempt(name: str, first: int, second: int, timeout: float = 60.0, host: pl.JITFunction = host) -> None:
+    x, y = np.ones((2, 1, 8), np.float32), np.zeros((2, 1, 8), np.float32)
+    config = RunConfig(distributed_config=DistributedConfig([0, 1], timeout_s=timeout))
+    since = time.monotonic()
+    try:
+        host(x, np.array([first, second], np.int32), y, config=config)
+        said = "right" if y.all() else "wrong"
+    except (ExecutionError, KeyboardInterrupt) as error:
+        said = f"{type(error).__name__} {error}".replace("\n", " | ")
+    late = "late" if time.monotonic() - since > 20 else "in time"
+    print(f"{name}: {said} [{late}]", flush=True)
+
+
+def measured() -> int:
+    """Return how many sines take a while."""
+    times = 1 << 16
+    while True:
+        since = time.monotonic()
+        sines(np.ones((1, 8), np.float32), times, np.zeros((1, 8), np.float32))
+        if time.monotonic() - since > SECONDS / 2:
+            return 2 * times
+        times *= 2
+
+
+if MODE.startswith("hangs"):
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", timeout=timedelta(seconds=4))
+if MODE == "absent" and RANK == 1:
+    sys.exit()
+attempt("first", 1, 1, 3.0 if MODE == "absent" else 60.0)
+if MODE == "long":
+    attempt("computes", 1, measured(), SECONDS / 10)
+elif MODE == "interrupt":
+    if RANK == 0:
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    attempt("interrupted", ENDLESS, 1)
+    attempt("recovers", 1, 1)
+elif MODE.startswith("hangs"):
+    attempt("kept", 1, 1, host=kept)
+    if RANK == 1:
+        time.sleep(25)
+        os._exit(0)
+    attempt("hangs", 1, 1, host=kept if MODE == "hangs" else host)
+    os._exit(0)  # the group is broken
+elif MODE == "gone":
+    if RANK == 1:
+        raise SystemExit(0)
+    attempt("gone", 1, 1)
