@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 from conftest import Golden
 from unit.interpret.stepped_kernels import (
+    KEPT,
     SEEN,
     asserting,
     carrying,
     dispatching,
     exchanged,
+    keeping,
     kernel,
     row_sums,
     squared,
@@ -220,6 +222,16 @@ def test_another_debugger_stops_in_the_kernel_itself(monkeypatch: pytest.MonkeyP
     LOOKED.clear()
     stopped.debug(np.ones((4, 8), np.float32))
     assert LOOKED == [("stopping", ["t"])]
+
+
+def test_copies_of_tiles_are_kept_as_they_were() -> None:
+    KEPT.clear()
+    keeping.debug(X[:4, :8])
+    *tiles, out = KEPT
+    for tile in tiles:
+        assert tile.title == "tile[4, 8] of fp32"
+        np.testing.assert_array_equal(tile.numpy(), X[:4, :8])
+    assert np.ma.getmaskarray(out.numpy()).all(), "nobody had written to it then"
 
 
 def test_arguments_are_those_that_the_author_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
