@@ -224,6 +224,16 @@ def test_another_debugger_stops_in_the_kernel_itself(monkeypatch: pytest.MonkeyP
     assert LOOKED == [("stopping", ["t"])]
 
 
+def test_a_line_of_the_kernel_computes_at_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    said, lines = io.StringIO(), ["p pl.row_sum(t * 2.0)", "p pl.exp(t - pl.row_max(t))", "p pl.where(t > 0.5, t, 0.0)"]
+    pdb = KernelPdb(stdin=io.StringIO("\n".join([*lines, "c", ""])), stdout=said, nosigint=True)
+    pdb.use_rawinput = False
+    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.set_trace(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
+    stopped.debug(np.ones((4, 8), np.float32))
+    shown = said.getvalue()
+    assert "***" not in shown and "tile[4, 1] of fp32\n[[16.]" in shown and shown.count("tile[4, 8] of fp32") == 2
+
+
 def test_copies_of_tiles_are_kept_as_they_were() -> None:
     KEPT.clear()
     keeping.debug(X[:4, :8])
