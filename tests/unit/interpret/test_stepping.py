@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
+import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -232,6 +235,36 @@ def test_a_line_of_the_kernel_computes_at_the_prompt(monkeypatch: pytest.MonkeyP
     stopped.debug(np.ones((4, 8), np.float32))
     shown = said.getvalue()
     assert "***" not in shown and "tile[4, 1] of fp32\n[[16.]" in shown and shown.count("tile[4, 8] of fp32") == 2
+
+
+OUTSIDE = """
+import numpy as np
+import tilewright.language as pl
+@pl.jit.inline
+def half(t):
+    return t * 0.5
+@pl.jit
+def k(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [4, 8])
+        u = half(t)
+        pl.store(u, [0, 0], out)
+    return out
+k(np.ones((4, 8), np.float32))
+print("over")
+"""
+
+
+def test_a_debugger_that_python_started_steps_from_line_to_line(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(OUTSIDE)
+    commands = "\n".join(["b 10", "c", *["step"] * 3, "where", *["next"] * 5, "q", ""])
+    environment = {**os.environ, "TILEWRIGHT_DEBUG": "1"}
+    command = [sys.executable, "-m", "pdb", str(script)]
+    done = subprocess.run(command, input=commands, env=environment, capture_output=True, text=True, timeout=120)
+    stops = re.findall(r"script.py\((\d+)\)", done.stdout)
+    assert stops == "2 10 11 5 6 14 11 6 6 12 13 13 15".split()
+    assert "tilewright/" not in done.stdout
 
 
 def test_copies_of_tiles_are_kept_as_they_were() -> None:
