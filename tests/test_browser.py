@@ -194,6 +194,13 @@ def test_the_page_looks_as_it_did(browser: Browser, page: Path, golden: Golden, 
     assert np.abs(np.array(seen) - np.array(wanted)).max() < 48  # other fonts are a little lighter
 
 
+def test_an_address_shows_its_tab_on_a_phone_and_as_much_of_it_as_fits(browser: Browser, page: Path) -> None:
+    browser.open(page, "tab=facts", 420)
+    box = browser.run("return document.getElementById('tab-facts').getBoundingClientRect()")
+    assert 0 <= box["left"] and box["right"] <= browser.run("return innerWidth")
+    assert browser.run("return getComputedStyle(document.getElementById('source')).display") == "none"
+
+
 def test_every_tab_draws_something_and_fits(browser: Browser, page: Path) -> None:
     for width in 1400, 420:
         browser.open(page, "tab=passes", width)

@@ -212,7 +212,7 @@ def _run_traced(tracing: Tracing, native: HostProgram, name: str, words: Any) ->
     threads, tracing.is_noted = thread_count(), True
     if native.timeline is not None:
         tracing.trace.read(native.timeline)
-    found = tracing.trace.recorder(native, parallel_address(threads, native.emit))
+    found = tracing.trace.recorder(native, threads)
     around = _context(native, found.address, threads)
     found.enter(words, around, native.address(name))
     return around

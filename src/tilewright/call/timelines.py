@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.call.event_files import EventFile
 from tilewright.forks import Lock, after_fork
 from tilewright.named_tuples import NamedTuple
+from tilewright.native.threads import parallel_address
 from tilewright.native.traced_regions import CALL, PAUSE, Recorder, Ring, told
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ class Trace:
 
             register_after_fork(self, lambda trace: Finalize(None, trace.flush, exitpriority=0))
 
-    def recorder(self, native: HostProgram, parallel: int) -> Recorder:
-        """Return what records the calls of a program whose chunks some code runs."""
+    def recorder(self, native: HostProgram, threads: int) -> Recorder:
+        """Return what records the calls of a program on so many threads."""
         from tilewright.native.profilers import shown
 
         if native not in self._programs:
@@ -82,8 +83,9 @@ class Trace:
             addresses = native.loaded.addresses.items()
             self._names |= {at: _json(shown(symbol).removeprefix("tilewright.")) for symbol, at in addresses}
             self._names |= {native.address(name): _json(name) for name in native.code.symbols}
+        parallel = parallel_address(threads, native.emit)
         if parallel not in self._recorders:
-            self._recorders[parallel] = Recorder(self.ring, parallel)
+            self._recorders[parallel] = Recorder(self.ring, parallel, threads)
         return self._recorders[parallel]
 
     @contextmanager

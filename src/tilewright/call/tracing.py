@@ -51,11 +51,9 @@ def traced(path: str | os.PathLike[str] | None, name: str) -> Generator[None]:
 
 def recorder_of(path: str | os.PathLike[str], native: HostProgram, threads: int) -> Recorder | None:
     """Return what records calls of a program on so many threads; None where a device does, which Python asks."""
-    from tilewright.native.threads import parallel_address
-
     if native.traced() is not native:
         return None
-    return _trace_at(path).recorder(native, parallel_address(threads, native.emit))
+    return _trace_at(path).recorder(native, threads)
 
 
 def _trace_at(path: str | os.PathLike[str]) -> Trace:

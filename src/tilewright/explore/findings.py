@@ -21,7 +21,8 @@ def found_in(arguments: Sequence[Argument], turns: Sequence[Turn]) -> Iterator[F
         read = _counts(argument, touches, (READS,))
         written = _counts(argument, touches, (WRITES, ADDS))
         yield from _gaps(argument, read, written)
-        yield from _repeats(argument, read, written)
+        is_plain = _counts(argument, touches, (WRITES,)) > 0  # turns may add to one element as they like
+        yield from _repeats(argument, read, np.where(is_plain, written, 0))
         yield from _strides(argument, [touch for turn in touches for touch in turn])
 
 

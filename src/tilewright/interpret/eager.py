@@ -6,11 +6,14 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.core.expr import Expr, TupleGetItem, Var
 from tilewright.core.op import EAGER, OpSpec
 from tilewright.core.operands import bind, called_op
 from tilewright.core.program import Function, Program
-from tilewright.core.types import TupleType
+from tilewright.core.region import Region
+from tilewright.core.types import TupleType, tile
+from tilewright.dtypes import from_numpy
 from tilewright.errors import KernelError
 from tilewright.interpret.evaluator import Frame
 from tilewright.interpret.held import Held, shown
@@ -31,10 +34,11 @@ class _Writer(Statements):
         """Return an argument as ops take it: what a debugger shows is a variable."""
         if isinstance(value, (list, tuple)):
             return tuple(self.held(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(value, Held):
+        found = value if isinstance(value, Held) else _tile_of(value)
+        if found is None:
             return value
-        var = Var("held", value.type, self.span)
-        self.frame.values[var] = value.region
+        var = Var("held", found.type, self.span)
+        self.frame.values[var] = found.region
         return var
 
     def named(self, value: Expr) -> Expr:
@@ -54,6 +58,16 @@ class _Writer(Statements):
         whole = self.named(value)
         assert isinstance(whole.type, TupleType)
         return tuple(TupleGetItem(whole, i, each, self.span) for i, each in enumerate(whole.type.elements))
+
+
+def _tile_of(array: Any) -> Held | None:
+    """Return what NumPy has computed of tiles as a tile, what is masked of it unwritten; None for anything else."""
+    if not (hasattr(array, "__array_interface__") and array.ndim and array.dtype.kind in "biuf"):
+        return None
+    masked: Any = np.ma
+    data, mask, dtype = masked.getdata(array), masked.getmaskarray(array), from_numpy(array.dtype)
+    region = Region(data.astype(dtype.numpy), data.shape, mask.astype("uint8") if mask.any() else None)
+    return Held(tile(data.shape, dtype), region)
 
 
 def evaluated(spec: OpSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

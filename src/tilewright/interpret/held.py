@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,22 @@ class Held(NDArrayOperatorsMixin):
         found = self.masked[index]
         return _seen(np.ma.getdata(found), np.ma.getmaskarray(found)) if isinstance(found, Seen) else found
 
+    def __copy__(self) -> Held:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Held:
+        """Return it as it is now, to be kept: later lines may write to what it is a look at."""
+        made, shadow = Held.__new__(Held), self.mask.astype(np.uint8)
+        region = replace(self.region, data=self.region.data.copy(), shadow=shadow if shadow.any() else None)
+        made.type, made.region, made.dtype, made._outputs = self.type, region, self.dtype, None
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self.__deepcopy__({})))
+
     def __getattr__(self, name: str) -> Any:
+        if "region" not in vars(self):  # not made yet, as while it is read back
+            raise AttributeError(name)
         if not name.startswith("_") and hasattr(np.ndarray, name):
             return getattr(self.masked, name)
         own = "shape, dtype, valid_shape, numpy() and the methods of NumPy's arrays"

@@ -21,7 +21,7 @@ from tilewright.native.machines import Machine, Processor, System, here, process
 from tilewright.records import record
 
 CPUINFO = "/proc/cpuinfo"
-L2_SIZE = "/sys/devices/system/cpu/cpu0/cache/index2/size"
+CACHE_SIZE = "/sys/devices/system/cpu/cpu0/cache/index{}/size"
 L2_DEFAULT = 1 << 20
 
 ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more than dots, dashes and underscores
@@ -235,12 +235,21 @@ def _cpuinfo() -> dict[str, str]:
 
 
 def _l2_bytes() -> int:
+    return _cache_bytes(2) or L2_DEFAULT
+
+
+def largest_cache() -> int:
+    """Return how many bytes the largest cache of this processor holds, as far as the system says."""
+    return _cache_bytes(3) or _l2_bytes()
+
+
+def _cache_bytes(level: int) -> int:
     try:
-        with open(L2_SIZE, encoding="ascii") as file:
+        with open(CACHE_SIZE.format(level), encoding="ascii") as file:
             text = file.read().strip()
         return int(text.rstrip("KM")) << {"K": 10, "M": 20}.get(text[-1:], 0)
     except (OSError, ValueError):
-        return L2_DEFAULT
+        return 0
 
 
 def cpu_name() -> str:

@@ -1,9 +1,10 @@
 """Traced regions: calls and chunks that run as always, and leave behind when each ran on which thread.
 
-`@traced` has the signature of `@parallel`, which it calls: a program that is to be traced gets it in that one's place.
-It takes a row of a ring for each chunk at once, and a chunk pays two looks at the counter and five words. On one
-thread, where `@alone` stands in, a chunk begins when the one before it ends, and pays one look. `@entered` calls a
-program's entry and notes the call the same way. Python reads the ring when it comes by; no other program knows of it.
+`@traced` has the signature of `@parallel`: a program that is to be traced gets it in that one's place. It has that run
+one member on each thread, which claim the chunks, so that on its thread a chunk begins when the one before it ends: a
+chunk pays one look at the counter and five words, in a row of a ring that is taken for all of them at once. `@entered`
+calls a program's entry and notes the call the same way. Python reads the ring when it comes by; no other program knows
+of it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.native.assemble import assemble
-from tilewright.native.counters import counter, reading
+from tilewright.native.counters import Reading, counter, reading
 from tilewright.native.loader import Loaded, load
-from tilewright.native.target import own_baseline
-from tilewright.native.threads import parallel_address
+from tilewright.native.target import host
 
 CAPACITY = 1 << 16
 """How many calls and chunks a ring holds; where more come before anybody reads it, the oldest are lost."""
@@ -50,7 +50,7 @@ NUMBERS = 1 << 32
 
 
 def _noted(code: str, chunk: str, begin: str, end: str, thread: str) -> str:
-    """Return what fills a row, as LLVM IR; `%slot` is its number, and the ring's words are known."""
+    """Return what fills the row of `%slot`, as LLVM IR."""
     words = (f"ptr {code}", f"i64 {begin}", f"i64 {end}", f"i64 {thread}")
     stores = "".join(
         f"""
@@ -58,9 +58,7 @@ def _noted(code: str, chunk: str, begin: str, end: str, thread: str) -> str:
   store {word}, ptr %row.{at}"""
         for at, word in enumerate(words, start=1)
     )
-    return f"""%place = and i64 %slot, {CAPACITY - 1}
-  %word = mul i64 %place, {WIDTH}
-  %row = getelementptr i64, ptr %rows, i64 %word{stores}
+    return f"""{stores.lstrip()}
   %next.slot = add i64 %slot, 1
   %number = and i64 %next.slot, {NUMBERS - 1}
   %above = shl i64 {chunk}, 32
@@ -68,14 +66,64 @@ def _noted(code: str, chunk: str, begin: str, end: str, thread: str) -> str:
   store atomic i64 %both, ptr %row release, align 8"""
 
 
+_ROW = f"""%place = and i64 %slot, {CAPACITY - 1}
+  %word = mul i64 %place, {WIDTH}
+  %row = getelementptr i64, ptr %rows, i64 %word"""
+"""Where the row of a slot lies."""
+
 _RING = f"""%ring = load ptr, ptr @ring
   %rows = load ptr, ptr %ring
   %count.at = getelementptr i64, ptr %ring, i64 {_Head.COUNT}"""
 
-_IS_LATE = f"""%count = load atomic i64, ptr %count.at monotonic, align 8
+
+_ALONE = """%chunk = load i64, ptr %next.at
+  %following = add i64 %chunk, 1
+  store i64 %following, ptr %next.at"""
+"""How the next chunk is claimed where there is one thread, which need not be careful."""
+
+
+def _member(name: str, claim: str, how: Reading) -> str:
+    """Return what runs chunks of a region on one thread, as LLVM IR.
+
+    A region is fn, data, chunks, the next one, and the row of the first.
+    """
+    return f"""
+define internal void @{name}(ptr %region, i64 %ignored) nounwind {{
+entry:
+  %fn = load ptr, ptr %region
+  %data.at = getelementptr i64, ptr %region, i64 1
+  %data = load ptr, ptr %data.at
+  %chunks.at = getelementptr i64, ptr %region, i64 2
+  %chunks = load i64, ptr %chunks.at
+  %next.at = getelementptr i64, ptr %region, i64 3
+  %first.at = getelementptr i64, ptr %region, i64 4
+  %first = load i64, ptr %first.at
+  {_RING}
+  %self = call i64 @pthread_self()
+  %start = {how.ticks}
+  br label %claim
+claim:
+  %before = phi i64 [ %start, %entry ], [ %end, %run ], [ %end, %note ]
+  {claim}
+  %more = icmp slt i64 %chunk, %chunks
+  br i1 %more, label %run, label %done
+run:  ; the row's line is fetched meanwhile, which another thread may have had last
+  %slot = add i64 %first, %chunk
+  {_ROW}
+  call void @llvm.prefetch.p0(ptr %row, i32 1, i32 3, i32 1)
+  call void %fn(ptr %data, i64 %chunk)
+  %end = {how.ticks}
+  %count = load atomic i64, ptr %count.at monotonic, align 8
   %since = sub i64 %count, %slot
-  %late = icmp ugt i64 %since, {CAPACITY}"""
-"""Whether the row of a chunk belongs to another one by now."""
+  %late = icmp ugt i64 %since, {CAPACITY}  ; its row belongs to another one by now
+  br i1 %late, label %claim, label %note
+note:
+  {_noted("%fn", "%chunk", "%before", "%end", "%self")}
+  br label %claim
+done:
+  ret void
+}}
+"""
 
 
 def _text() -> str:
@@ -83,71 +131,37 @@ def _text() -> str:
     return f"""
 {how.declared}
 @ring = dso_local global ptr null, align 8
+@threads = dso_local global i64 1, align 8
 declare void @parallel(ptr, ptr, i64, ptr)
 declare i64 @pthread_self()
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 
-; region: fn, data, the row of its first chunk
-define internal void @chunk(ptr %region, i64 %chunk) nounwind {{
-entry:
-  %fn = load ptr, ptr %region
-  %data.at = getelementptr i64, ptr %region, i64 1
-  %data = load ptr, ptr %data.at
-  %begin = {how.ticks}
-  call void %fn(ptr %data, i64 %chunk)
-  %end = {how.ticks}
-  {_RING}
-  %first.at = getelementptr i64, ptr %region, i64 2
-  %first = load i64, ptr %first.at
-  %slot = add i64 %first, %chunk
-  {_IS_LATE}
-  br i1 %late, label %done, label %note
-note:
-  %self = call i64 @pthread_self()
-  {_noted("%fn", "%chunk", "%begin", "%end", "%self")}
-  br label %done
-done:
-  ret void
-}}
-
+{_member("member", "%chunk = atomicrmw add ptr %next.at, i64 1 monotonic", how)}
+{_member("only", _ALONE, how)}
 define void @traced(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
 entry:
   {_RING}
-  %region = alloca [3 x i64]
+  %region = alloca [5 x i64], align 64
   store ptr %fn, ptr %region
   %data.at = getelementptr i64, ptr %region, i64 1
   store ptr %data, ptr %data.at
-  %first = atomicrmw add ptr %count.at, i64 %chunks monotonic
-  %first.at = getelementptr i64, ptr %region, i64 2
-  store i64 %first, ptr %first.at
-  call void @parallel(ptr @chunk, ptr %region, i64 %chunks, ptr %context)
-  ret void
-}}
-
-define void @alone(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
-entry:
+  %chunks.at = getelementptr i64, ptr %region, i64 2
+  store i64 %chunks, ptr %chunks.at
+  %next.at = getelementptr i64, ptr %region, i64 3
+  store i64 0, ptr %next.at
   %some = icmp sgt i64 %chunks, 0
   br i1 %some, label %begin, label %done
 begin:
-  {_RING}
   %first = atomicrmw add ptr %count.at, i64 %chunks monotonic
-  %self = call i64 @pthread_self()
-  %start = {how.ticks}
-  br label %loop
-loop:
-  %chunk = phi i64 [ 0, %begin ], [ %next, %step ]
-  %before = phi i64 [ %start, %begin ], [ %end, %step ]
-  call void %fn(ptr %data, i64 %chunk)
-  %end = {how.ticks}
-  %slot = add i64 %first, %chunk
-  {_IS_LATE}
-  br i1 %late, label %step, label %note
-note:
-  {_noted("%fn", "%chunk", "%before", "%end", "%self")}
-  br label %step
-step:
-  %next = add i64 %chunk, 1
-  %more = icmp slt i64 %next, %chunks
-  br i1 %more, label %loop, label %done
+  %first.at = getelementptr i64, ptr %region, i64 4
+  store i64 %first, ptr %first.at
+  %threads = load i64, ptr @threads
+  %few = icmp slt i64 %chunks, %threads
+  %members = select i1 %few, i64 %chunks, i64 %threads
+  %alone = icmp eq i64 %threads, 1
+  %member = select i1 %alone, ptr @only, ptr @member
+  call void @parallel(ptr %member, ptr %region, i64 %members, ptr %context)
+  br label %done
 done:
   ret void
 }}
@@ -161,6 +175,7 @@ entry:
   {_RING}
   %slot = atomicrmw add ptr %count.at, i64 1 monotonic
   %self = call i64 @pthread_self()
+  {_ROW}
   {_noted("%program", str(CALL), "%begin", "%end", "%self")}
   ret void
 }}
@@ -243,13 +258,13 @@ def told(rows: Any) -> Any:
 
 
 class Recorder:
-    """Code that runs chunks as some other does, and entries, and leaves in a ring when each of them ran."""
+    """Code that runs chunks on as many threads as some other does, and entries, and leaves in a ring when each ran."""
 
-    def __init__(self, ring: Ring, parallel: int) -> None:
+    def __init__(self, ring: Ring, parallel: int, threads: int) -> None:
         self.loaded: Loaded = load(_object(), {"parallel": parallel}).pin()
-        ctypes.c_int64.from_address(self.loaded.address("ring")).value = ring.address
-        chunks = "alone" if parallel == parallel_address(1) else "traced"
-        self.address, self.entered, self.ready = map(self.loaded.address, (chunks, "entered", "ready"))
+        for word, value in {"ring": ring.address, "threads": threads}.items():
+            ctypes.c_int64.from_address(self.loaded.address(word)).value = value
+        self.address, self.entered, self.ready = map(self.loaded.address, ("traced", "entered", "ready"))
         """Where a program finds it, what calls an entry, and what tells whether that may go on without Python."""
         self.enter = self.loaded.function("entered", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._ring = ring
@@ -258,4 +273,4 @@ class Recorder:
 @cache
 def _object() -> bytes:
     """Return its object code, made to be fast: it is a part of every chunk."""
-    return assemble(_text(), own_baseline()).object
+    return assemble(_text(), host()).object

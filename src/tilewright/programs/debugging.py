@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 
 from tilewright.backends.interface import find
@@ -80,7 +80,7 @@ class SteppedProgram:
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a function gives; ValueError where no loop came to the turn that it was to be entered at."""
-        with _breakpoints(), eager():
+        with _debugger(), _breakpoints(), eager():
             results = self._results(name, args)
         for loop, turn in self.machine.at.items():
             raise ValueError(f"no loop of {self.program.name} had a turn {loop} = {turn}")
@@ -116,6 +116,16 @@ def _breakpoints() -> Generator[None]:
         yield
     finally:
         sys.breakpointhook = sys.__breakpointhook__
+
+
+def _debugger() -> AbstractContextManager[None]:
+    """Have the debugger that follows this thread, where there is one, step over this package's own lines."""
+    trace = sys.gettrace()
+    if trace is None:
+        return nullcontext()
+    from tilewright.programs.kernel_pdb import followed
+
+    return followed(getattr(trace, "__self__", None))
 
 
 def _open() -> None:

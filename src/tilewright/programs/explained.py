@@ -99,7 +99,7 @@ class Explained(Explored):
         """Return how long the program takes by itself, and called from Python, and how far runs differ."""
         from tilewright.call.backoff import hurry
         from tilewright.call.launch import prepared
-        from tilewright.programs.timings import Timings, timed, wall, within
+        from tilewright.programs.timings import Timings, timed, wall
 
         hurry()
         program: Any = self
@@ -108,17 +108,20 @@ class Explained(Explored):
         if native is None:
             return min(called), min(called), Timings(called).spread
         elapsed = native.code.backend.elapsed
-        alone = within(timed(prepared(native, bound), ROUNDS, elapsed, longest=LONGEST), called)
-        return min(alone), min(called), Timings(alone).spread
+        alone = timed(prepared(native, bound), ROUNDS, elapsed, longest=LONGEST)
+        return min(*alone, *called), min(called), Timings(alone).spread  # a call contains the program
 
     def _limits(self, work: Work, needed: float, seconds: float) -> tuple[Limit, ...]:
         """Return what of the machine's a call used, where that is known."""
         from tilewright.call.thread_limit import thread_count
+        from tilewright.native.target import largest_cache
         from tilewright.programs.explanation import BUSY, Limit
 
         used = {"B/s": needed / seconds, "FLOP/s": work.flops / seconds}
-        faster = {"B/s": "out of caches", "FLOP/s": "by matrix units" if work.product else BUSY}
         peaks = self.backend.peaks(thread_count(), work.product)
+        has_units = len([peak for peak in peaks if peak.unit == "FLOP/s"]) > 1
+        is_cached = self.backend.name != DEFAULT or needed <= largest_cache()
+        faster = {"B/s": "out of caches" if is_cached else BUSY, "FLOP/s": "by matrix units" if has_units else BUSY}
         return tuple(Limit(peak.name, peak.unit, used[peak.unit], peak.most, faster[peak.unit]) for peak in peaks)
 
 

@@ -13,7 +13,8 @@ PASSED = 1.1
 """Above which part of what was measured something else must have done it."""
 QUIET = 0.2
 """How far the middle half of the runs may differ before nobody should trust them."""
-BUSY = "beyond what was measured, while the machine was busy"
+BUSY = "more than was measured, while the machine was busy"
+"""What is said where nothing can be faster than what was measured."""
 
 
 @record
@@ -88,6 +89,8 @@ class Explanation:
         """What keeps it from being faster: the limit that it is nearest to, or nothing of the kind."""
         if not self.limits:
             return "what limits it was not measured"
+        if full := [limit for limit in self.limits if limit.is_passed and limit.faster == BUSY]:
+            return f"{full[0].name}: it uses all of it, {BUSY}"
         nearest = max(self.limits, key=lambda limit: 0.0 if limit.is_passed else limit.share)
         if nearest.share >= 0.5 and not nearest.is_passed:
             return f"{nearest.name}: it uses {100 * nearest.share:.0f} % of what there is"

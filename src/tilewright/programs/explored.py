@@ -11,6 +11,7 @@ from tilewright.backends.abi import Number
 from tilewright.backends.interface import Anatomy, Entries
 from tilewright.core.program import Program
 from tilewright.programs.folder import Folder
+from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.profile import Profile
 from tilewright.programs.stages import Stages
 
@@ -102,7 +103,7 @@ class Explored:
                 self.stages["fusion"] if "fusion" in self.stages else "",
                 [(record.name, record.start, record.end) for record in self.profile.records],
                 [*self._facts()],
-                speed=None if called is None else self.speed(*args, **named),
+                speed=None if called is None or self.platform == INTERPRETER else self.speed(*args, **named),
                 watch=None if called is None else partial(self._watched, [*map(on_host, called)]),
             )
         )

@@ -111,7 +111,7 @@ def _explore(options: argparse.Namespace) -> None:
         raise
     except TilewrightError as error:
         page = gathered(_refused(file, kernel, said, error))
-        _shown(page, options, kernel or Path(file).stem, ": why it was refused")
+        _shown(page, options, page.title, ": why it was refused")
         raise
     with screen.working("drawing"), as_command():
         page = compiled.page(**called)
@@ -137,7 +137,7 @@ def _compiled(options: argparse.Namespace, file: str, kernel: str | None, said: 
 
 def _refused(file: str, kernel: str | None, said: Mapping[str, str], error: TilewrightError) -> Subject:
     """Return what there is of a program that was refused: the stages before the one that did it."""
-    name = kernel or Path(file).stem
+    name = kernel or getattr(error, "function", "") or Path(file).stem
     try:
         program = program_in(file, kernel, said)
     except TilewrightError as refusal:
@@ -170,13 +170,18 @@ def _report(access: Mapping[str, Any]) -> None:
     screen.heading("arguments", f"what {len(turns)} turn{'s' * (len(turns) != 1)} touch{'es' * (len(turns) == 1)}")
     for number, argument in enumerate(access["arguments"]):
         touched = [t for turn in turns for t in turn["touches"] if t["argument"] == number]
-        kinds = {
-            kind: sum(b - a for t in touched if t["access"] == kind for a, b in t["runs"]) for kind in _kinds(touched)
-        }
-        said = ", ".join(f"{kind} {count} elements" for kind, count in kinds.items()) or "never touched"
+        said = ", ".join(f"{kind} {_touched(touched, kind)}" for kind in _kinds(touched)) or "never touched"
         screen.columns([(f"{argument['name']} {argument['shape']} {argument['dtype']}", said)])
     screen.heading("findings", "what there is to know" if access["findings"] else "nothing remarkable")
     screen.columns((f"{each['kind']} {each['argument']}".rstrip(), each["text"]) for each in access["findings"])
+
+
+def _touched(touched: list[dict[str, Any]], kind: str) -> str:
+    """Return how many elements are touched so, and how often where that is more than once each."""
+    runs = [(start, stop) for touch in touched if touch["access"] == kind for start, stop in touch["runs"]]
+    times = sum(stop - start for start, stop in runs)
+    elements = len({flat for start, stop in runs for flat in range(start, stop)})
+    return f"{elements} element{'s' * (elements != 1)}" + (f", {times} times in all" if times > elements else "")
 
 
 def _kinds(touched: list[dict[str, Any]]) -> list[str]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any, TypeAlias
 
 import tilewright.language as pl
@@ -152,5 +154,17 @@ def too_big(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32
     with pl.at(level=pl.Level.CORE_GROUP):
         t = pl.load(x, [0, 0], [4, 8])
         assert t.numpy().max() < 0.5, "too big"  # pyright: ignore
+        pl.store(t, [0, 0], out)
+    return out
+
+
+KEPT: list[Any] = []
+
+
+@pl.jit
+def keeping(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [4, 8])
+        KEPT.extend([copy.copy(t), copy.deepcopy(t), pickle.loads(pickle.dumps(t)), copy.copy(out)])
         pl.store(t, [0, 0], out)
     return out

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
+import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +18,13 @@ import numpy as np
 import pytest
 from conftest import Golden
 from unit.interpret.stepped_kernels import (
+    KEPT,
     SEEN,
     asserting,
     carrying,
     dispatching,
     exchanged,
+    keeping,
     kernel,
     row_sums,
     squared,
@@ -220,6 +225,56 @@ def test_another_debugger_stops_in_the_kernel_itself(monkeypatch: pytest.MonkeyP
     LOOKED.clear()
     stopped.debug(np.ones((4, 8), np.float32))
     assert LOOKED == [("stopping", ["t"])]
+
+
+def test_a_line_of_the_kernel_computes_at_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    said, lines = io.StringIO(), ["p pl.row_sum(t * 2.0)", "p pl.exp(t - pl.row_max(t))", "p pl.where(t > 0.5, t, 0.0)"]
+    pdb = KernelPdb(stdin=io.StringIO("\n".join([*lines, "c", ""])), stdout=said, nosigint=True)
+    pdb.use_rawinput = False
+    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.set_trace(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
+    stopped.debug(np.ones((4, 8), np.float32))
+    shown = said.getvalue()
+    assert "***" not in shown and "tile[4, 1] of fp32\n[[16.]" in shown and shown.count("tile[4, 8] of fp32") == 2
+
+
+OUTSIDE = """
+import numpy as np
+import tilewright.language as pl
+@pl.jit.inline
+def half(t):
+    return t * 0.5
+@pl.jit
+def k(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [4, 8])
+        u = half(t)
+        pl.store(u, [0, 0], out)
+    return out
+k(np.ones((4, 8), np.float32))
+print("over")
+"""
+
+
+def test_a_debugger_that_python_started_steps_from_line_to_line(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(OUTSIDE)
+    commands = "\n".join(["b 10", "c", *["step"] * 3, "where", *["next"] * 5, "q", ""])
+    environment = {**os.environ, "TILEWRIGHT_DEBUG": "1"}
+    command = [sys.executable, "-m", "pdb", str(script)]
+    done = subprocess.run(command, input=commands, env=environment, capture_output=True, text=True, timeout=120)
+    stops = re.findall(r"script.py\((\d+)\)", done.stdout)
+    assert stops == "2 10 11 5 6 14 11 6 6 12 13 13 15".split()
+    assert "tilewright/" not in done.stdout
+
+
+def test_copies_of_tiles_are_kept_as_they_were() -> None:
+    KEPT.clear()
+    keeping.debug(X[:4, :8])
+    *tiles, out = KEPT
+    for tile in tiles:
+        assert tile.title == "tile[4, 8] of fp32"
+        np.testing.assert_array_equal(tile.numpy(), X[:4, :8])
+    assert np.ma.getmaskarray(out.numpy()).all(), "nobody had written to it then"
 
 
 def test_arguments_are_those_that_the_author_wrote(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,10 @@ def region(found: Recorder, work: Callable[[int], None], chunks: int) -> None:
     PARALLEL(found.address)(place(held), None, chunks, None)
 
 
+def recorder(ring: Ring, threads: int = 1) -> Recorder:
+    return Recorder(ring, parallel_address(threads), threads)
+
+
 def taken(ring: Ring) -> tuple[Any, int]:
     """Return what was left in a ring as rows of (code, chunk, begin, end, thread), and how many are lost."""
     rows, lost = ring.taken()
@@ -45,7 +49,7 @@ def nothing(launch: object, context: object) -> None:
 
 def test_a_ring_keeps_the_newest_and_counts_what_is_lost() -> None:
     ring = Ring()
-    found, at = Recorder(ring, parallel_address(1)), place(nothing)
+    found, at = recorder(ring), place(nothing)
     ready = found.loaded.function("ready", ctypes.c_int64)
     for _ in range(3):
         found.enter(None, None, at)
@@ -68,7 +72,7 @@ def test_a_ring_keeps_the_newest_and_counts_what_is_lost() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_chunks_are_in_order_within_their_call(threads: int) -> None:
     ring = Ring()
-    found = Recorder(ring, parallel_address(threads))
+    found = recorder(ring, threads)
     chunks = [3, 1, 40]
 
     @PROGRAM
@@ -92,14 +96,14 @@ def test_chunks_are_in_order_within_their_call(threads: int) -> None:
 
 def test_of_more_chunks_than_there_is_room_for_the_last_are_kept() -> None:
     ring = Ring()
-    region(Recorder(ring, parallel_address(1)), lambda _: None, CAPACITY + 100)
+    region(recorder(ring), lambda _: None, CAPACITY + 100)
     rows, lost = taken(ring)
     assert (rows[:, 1] == np.arange(100, CAPACITY + 100)).all() and lost == 100
 
 
 def test_what_runs_while_others_are_read_is_read_later() -> None:
     ring = Ring()
-    found = Recorder(ring, parallel_address(1))
+    found = recorder(ring)
     seen: list[list[int]] = []
 
     def work(chunk: int) -> None:
@@ -115,7 +119,7 @@ def test_what_runs_while_others_are_read_is_read_later() -> None:
 
 def test_a_chunk_that_ends_when_its_row_is_another_ones_leaves_that_alone() -> None:
     ring = Ring()
-    found, at = Recorder(ring, parallel_address(1)), place(nothing)
+    found, at = recorder(ring), place(nothing)
 
     def work(chunk: int) -> None:
         if chunk == 0:

@@ -109,6 +109,63 @@ def test_access_says_what_is_remarkable(kernels: Path, capsys: pytest.CaptureFix
     golden("commands/access.txt", capsys.readouterr().out.replace(str(kernels), "kernels.py"))
 
 
+TOUCHED = """
+import tilewright.language as pl
+
+M = pl.dynamic("M")
+
+@pl.jit
+def added(x: pl.Tensor[[M, 16], pl.FP32], out: pl.InOut[pl.Tensor[[1, 16], pl.FP32]]):
+    for r in pl.parallel(M):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [r, 0], [1, 16]), [0, 0], out, atomic=pl.AtomicType.Add)
+    return out
+
+@pl.jit
+def unwritten(x: pl.Tensor[[M, 16], pl.FP32], out: pl.Out[pl.Tensor[[M, 16], pl.FP32]]):
+    s = pl.create_tensor([M, 16], dtype=pl.FP32)
+    for i in pl.parallel(0, M // 2):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [i, 0], [1, 16]), [i, 0], s)
+    for i in pl.parallel(0, M):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(s, [i, 0], [1, 16]) * 2.0, [i, 0], out)
+    return out
+"""
+
+
+def test_turns_that_add_to_one_element_are_counted_and_are_no_overlap(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "touched.py"
+    path.write_text(TOUCHED)
+    assert cli.main(["access", f"{path}:added", "M=16"]) == 0
+    said = capsys.readouterr().out
+    assert "adds to 16 elements, 256 times in all" in said and "overlap" not in said
+
+
+def test_what_nobody_wrote_is_a_finding_on_a_page_without_speed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, page = tmp_path / "touched.py", tmp_path / "page.html"
+    path.write_text(TOUCHED)
+    assert cli.main(["access", f"{path}:unwritten", "M=8", "-o", str(page)]) == 0
+    assert "undefined" in capsys.readouterr().out
+    data = unpacked(page.read_text(encoding="utf-8"))
+    assert "undefined" in [each["kind"] for each in data["access"]["findings"]] and data["speed"] is None
+
+
+def test_a_page_of_a_refused_kernel_is_called_after_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = TOUCHED.partition("@pl.jit\ndef unwritten")[0].replace("pl.load(", "pl.lode(")
+    Path("file.py").write_text(text)
+    assert cli.main(["explore", "file.py"]) == 1
+    assert capsys.readouterr().out == "added.html: why it was refused\n"
+    assert unpacked(Path("added.html").read_text(encoding="utf-8"))["title"] == "added"
+
+
 def test_bench_prints_times_for_scripts(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", f"{kernels}:scale", "x=40x8", "n=3", "out=40x8", "--rounds", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -1,7 +1,12 @@
 // Access pictures: the arguments of a call as grids, and what each turn touches of them.
 
+// An error's text: lines of code and their carets stay whole, sentences are wrapped.
+function messageOf(text) {
+  return element("div", { class: "message mono" }, ...text.split("\n").map((line) => element("div", { class: /^ *\d* *\|/.test(line) ? "whole" : "" }, line)));
+}
+
 function finding(found) {
-  const text = found.text.includes("\n") ? element("pre", { class: "mono" }, found.text) : element("span", {}, ` ${found.text}`);
+  const text = found.text.includes("\n") ? messageOf(found.text) : element("span", {}, ` ${found.text}`);
   return element("div", { class: `finding ${found.kind}`, "data-place": found.place || null }, element("b", {}, found.kind), element("div", {}, found.argument ? element("code", { class: "mono" }, found.argument) : "", text));
 }
 

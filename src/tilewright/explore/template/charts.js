@@ -7,7 +7,7 @@ const svg = (tag, attributes = {}, ...children) => {
   return made;
 };
 const bytes = (count) => (count < 1024 ? `${count} B` : count < 1048576 ? `${+(count / 1024).toFixed(1)} KiB` : `${+(count / 1048576).toFixed(1)} MiB`);
-const milliseconds = (time) => (time < 1 ? `${(1000 * time).toFixed(0)} us` : `${time.toFixed(time < 10 ? 2 : 1)} ms`);
+const milliseconds = (time) => (time < 1 ? `${(1000 * time).toFixed(time < 0.1 ? 1 : 0)} us` : `${time.toFixed(time < 10 ? 2 : 1)} ms`);
 const scaled = (value, unit) => { for (const [size, name] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) if (value >= size) return `${+(value / size).toPrecision(3)} ${name}${unit}`; return `${+value.toPrecision(3)} ${unit}`; };
 
 function tipped(shape, text) {
@@ -86,7 +86,8 @@ function rooflineChart(roof) {
   const rate = roof.flops / roof.seconds, part = rate / roofAt(at);
   picture.append(svg("line", { x1: x(at), x2: x(at), y1: y(roofAt(at)), y2: y(rate), stroke: "var(--write)", "stroke-dasharray": "4 3" }));
   picture.append(tipped(svg("circle", { cx: x(at), cy: y(rate), r: 7, fill: "var(--write)" }), `${scaled(rate, "FLOP/s")}, ${scaled(roof.bytes / roof.seconds, "B/s")}, ${(1e6 * roof.seconds).toFixed(1)} us`));
-  const said = `${(100 * part).toFixed(0)} % of what the machine allows at ${at.toPrecision(2)} operations a byte: ${scaled(rate, "FLOP/s")} and ${scaled(roof.bytes / roof.seconds, "B/s")} in ${(1e6 * roof.seconds).toFixed(1)} us.`;
+  const share = part > 1.1 ? "More than memory alone allows" : `${(100 * part).toFixed(0)} % of what the machine allows`;
+  const said = `${share} at ${at.toPrecision(2)} operations a byte: ${scaled(rate, "FLOP/s")} and ${scaled(roof.bytes / roof.seconds, "B/s")} in ${milliseconds(1e3 * roof.seconds)}.`;
   return [element("div", { class: "card" }, picture), element("p", {}, said)];
 }
 

@@ -1,6 +1,7 @@
 // The page: tabs, the source beside them, links between lines, keys, and the address that says where the reader is.
 
 const FILE = 1 << 20;
+const BAD = ["race", "undefined"];
 const $ = (id) => document.getElementById(id);
 
 class PageView {
@@ -46,14 +47,14 @@ class PageView {
     this.shownSource = number;
     if (!source) return;
     this.source.language = source.name.endsWith(".pto") ? "code" : "python";
-    const linked = new Set([...this.places()]), bad = this.page.refusal?.place;
+    const linked = new Set([...this.places()]), bad = new Set([this.page.refusal?.place, ...(this.page.access?.findings ?? []).filter((each) => BAD.includes(each.kind)).map((each) => each.place)]);
     const pick = sources.length > 1
       ? element("select", { "aria-label": "File", onchange: (event) => this.showSource(Number(event.target.value)) }, ...sources.map((each, index) => element("option", { value: index, selected: index === number }, each.name)))
       : element("strong", {}, source.name);
     this.sourceBar.replaceChildren(pick, element("span", { class: "note", title: source.path }, this.page.signature));
     this.source.show(source.lines.map((string, index) => {
       const place = number * FILE + source.first + index;
-      return { text: this.strings[string], place: linked.has(place) ? place : 0, number: source.first + index, mark: place === bad ? "bad" : "" };
+      return { text: this.strings[string], place: linked.has(place) ? place : 0, number: source.first + index, mark: bad.has(place) ? "bad" : "" };
     }));
   }
   *places() {
@@ -88,8 +89,9 @@ class PageView {
   open(id) {
     const tab = this.tabs.find((each) => each.id === id);
     for (const view of this.opened.splice(0)) view.close();
-    this.state.tab = id;
+    this.state.tab = document.body.dataset.tab = id;
     for (const each of this.tabs) $(`tab-${each.id}`).setAttribute("aria-selected", each.id === id);
+    $(`tab-${id}`).scrollIntoView({ block: "nearest", inline: "center" });
     $("content").replaceChildren(...tab.draw(this));
     for (const view of this.opened) view.draw?.();
     if (this.links.pinned) for (const view of this.opened) view.reveal?.(this.links.pinned);
@@ -208,7 +210,7 @@ function drawCode(view) {
 
 function drawRefusal(view) {
   const { stage, kind, message } = view.page.refusal;
-  return padded(element("div", { class: "card refusal" }, element("h2", {}, `Refused by ${stage}`), element("strong", {}, kind), element("pre", {}, message)),
+  return padded(element("div", { class: "card refusal" }, element("h2", {}, `Refused by ${stage}`), element("strong", {}, kind), messageOf(message)),
     view.page.passes.length ? element("p", { class: "soft" }, "The passes before it are under Passes: the last one is what it was given.") : "");
 }
 
@@ -244,7 +246,7 @@ const TABS = [
   { id: "memory", name: "Memory", there: (page) => page.memory.length, draw: (view) => padded(...view.page.memory.map((plan) => memoryChart(plan, view.links, (place) => view.named(place)))) },
   { id: "access", name: "Access", there: (page) => page.access, draw: drawAccess },
   { id: "speed", name: "Speed", there: (page) => page.speed, draw: (view) => padded(...speedParts(view.page.speed, view.page.remarks, view.links, (place) => view.named(place))) },
-  { id: "profile", name: "Compile time", there: (page) => page.profile.length, draw: (view) => padded(...flameChart(view.page.profile)) },
+  { id: "profile", name: "Compile time", there: (page) => page.profile.length || (page.code.length && page.platform !== "interpret"), draw: (view) => padded(...(view.page.profile.length ? flameChart(view.page.profile) : [element("p", {}, "Nothing was compiled: this program was found in the cache. With TILEWRIGHT_CACHE_DIR=off it is compiled anew, and its time is here.")])) },
   { id: "facts", name: "Specialization", there: (page) => page.facts.length, draw: drawFacts },
 ];
 
