@@ -11,7 +11,7 @@ from dataclasses import replace
 from tilewright.core.enums import AtomicType, CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
-from tilewright.dtypes import FP32, INT32, UINT32, UINT64, DataType
+from tilewright.dtypes import FP16, FP32, INT32, UINT32, UINT64, DataType
 from tilewright.ops.builder import element_of, tile_type
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.machine.elements import arithmetic, cast, filled, over_columns, over_rows, where
@@ -123,8 +123,13 @@ def is_there(m: Machine, *factors: Expr | Tile) -> bool:
 def brought(
     m: Machine, op: Op, value: Expr, to: Scalar, factors: Sequence[Expr | Tile] = (), column: Expr | None = None
 ) -> Expr:
-    """Return elements of a tile as an op brings them: rectified, and scaled by a word or by those of their columns."""
+    """Return elements of a tile as an op brings them: rectified, and scaled by a word or by those of their columns.
+
+    An accumulator leaves as `mte_l0c_gm` brings it without a word on saturation: within the limits of f16.
+    """
     is_relu = word_of(op.attributes.get("reluPreMode", "")).upper() in ("NORMAL_RELU", "NORMALRELU")
+    if not factors and element_of(value) == FP32 and to.dtype == FP16:
+        return Leaving(is_rectified=is_relu).apply(m, value, FP16)
     if not factors:
         return cast(m, m.b.tile("relu", value) if is_relu else value, to.dtype)
     factor, cols = factors[0], tile_type(value).shape[1]

@@ -71,6 +71,9 @@ def _word(cursor: Cursor, token: str) -> Attribute:
     if first == "@":
         cursor.at += 1
         return SymbolRef(token[1:].strip('"'))
+    if token in cursor.aliases:
+        cursor.at += 1
+        return cursor.aliases[token]
     if first in "#<":
         return enumerated(cursor)
     return cursor.type()
@@ -99,6 +102,10 @@ def _array(cursor: Cursor) -> tuple[Attribute, ...]:
 def enumerated(cursor: Cursor, family: str = "") -> Enumerated:
     """Return the word of an enumeration: `#pto.pipe<PIPE_V>`, `#pto<cmp lt>`, or `<PIPE_V>` of `family`."""
     token = cursor.token
+    alias = cursor.aliases.get(token)
+    if isinstance(alias, Enumerated):
+        cursor.at += 1
+        return alias
     if token.startswith("<"):
         found = Enumerated(family, token[1:-1].strip())
     else:

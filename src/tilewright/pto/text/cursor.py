@@ -13,7 +13,7 @@ from tilewright.pto.errors import (
     PtoTypeMismatchError,
     PtoUndeclaredValueError,
 )
-from tilewright.pto.module import Constants, Value
+from tilewright.pto.module import Attribute, Constants, Value
 from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.lexer import Tokens
 from tilewright.pto.text.suggestions import nearest
@@ -31,16 +31,17 @@ NAMES = "a name is of ASCII letters, digits, `_`, `$`, `.` and `-`, right behind
 class Cursor:
     """A position in the tokens of one text; `token` is the one it stands at."""
 
-    __slots__ = ("_defined", "_depth", "_texts", "_types", "at", "constants", "tokens", "values")
+    __slots__ = ("_defined", "_depth", "_texts", "aliases", "at", "constants", "spelled", "tokens", "values")
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
         self.at = 0
         self.values: dict[str, Value] = {}
         self.constants = Constants()
+        self.aliases: dict[str, Attribute] = {}
         self._texts = tokens.texts
         self._defined: list[str] = []
-        self._types: dict[str, Type] = dict(SCALARS)
+        self.spelled: dict[str, Type] = dict(SCALARS)  # aliases too
         self._depth = 0
 
     @property
@@ -154,13 +155,12 @@ class Cursor:
         help = nearest(token[1:], list(self.values), "%") if self.values else ""
         if f"{token[1:]}#0" in self.values:
             help = f"it has several results: write `{token}#0`"
-        message = f"`{token}` is not defined before this use"
-        return PtoUndeclaredValueError(message, spans=(self.span(self.at, self.at),), help=help)
+        return self.placed(PtoUndeclaredValueError(f"`{token}` is not defined before this use", help=help), self.at)
 
     def type(self, family: str = "") -> Type:
         """Return the type that stands here; `<...>` is one of `family`."""
         at, token = self.at, self._texts[self.at]
-        found = self._types.get(token)
+        found = self.spelled.get(token)
         if found is not None:
             self.at += 1
             return found
@@ -173,7 +173,7 @@ class Cursor:
         try:
             if token[0] == "<":
                 return read_elided(token, family)
-            found = self._types[token] = read_type(token)
+            found = self.spelled[token] = read_type(token)
         except KernelError as error:
             error.locate((self._blamed(error, at),))
             raise error from None
@@ -199,7 +199,7 @@ class Cursor:
         """Read the type here, which must be that of `value`, used at token `at`."""
         written_at = self.at
         own = value.type
-        if self._types.get(self._texts[written_at]) is own:
+        if self.spelled.get(self._texts[written_at]) is own:
             self.at += 1
             return
         written = self.type(family_of(own))

@@ -45,6 +45,8 @@ class _Line:
         if first.startswith("%"):
             results = "".join(takewhile(lambda token: token != "=", self.tokens))
             return "=" in self.tokens and _RESULTS.fullmatch(results) is not None
+        if first.startswith(("!", "#")):
+            return self.tokens[1:2] == ["="]
         return first in _STARTS or first.startswith(("^", '"')) or (first[0].isalpha() and "." in first)
 
 
@@ -95,7 +97,7 @@ class _Blanks:
 
     def __init__(self) -> None:
         self.open: list[bool] = []
-        """For each parenthesis or bracket around the token, whether it holds parameters."""
+        """For each parenthesis or bracket around the token, whether it holds parameters or a location."""
 
     def joined(self, line: _Line) -> str:
         """Return a line's tokens with the blanks that belong between them."""
@@ -105,7 +107,8 @@ class _Blanks:
             is_apart = before and not is_colon_of_label and self._is_apart(before, token, had_blank)
             text += f" {token}" if is_apart else token
             if token in ("(", "["):
-                self.open.append(token == "(" and before.startswith(("@", "^")))
+                starts = before == "loc" or before.startswith(("@", "^")) or self.open[-1:] == [True]
+                self.open.append(token == "(" and starts)
             elif token in (")", "]") and self.open:
                 self.open.pop()
             before = token

@@ -6,6 +6,7 @@ from tilewright.collector import paused_collection
 from tilewright.frontend.tracebacks import brief
 from tilewright.pto.errors import PtoRedefinitionError
 from tilewright.pto.module import Attribute, Func, Module, Region, Value
+from tilewright.pto.text.aliases import drop_locations, read_aliases
 from tilewright.pto.text.attributes import dictionary
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.lexer import Tokens
@@ -21,9 +22,12 @@ def parse(text: str, filename: str = "<pto>") -> Module:
 
 
 def _whole(tokens: Tokens) -> Module:
+    drop_locations(tokens)
     cursor = Cursor(tokens)
+    read_aliases(cursor)
     if cursor.token in ("module", "builtin.module"):
         module = _module(cursor)
+        read_aliases(cursor)
         if cursor.token:
             raise cursor.unexpected("the end of the text after the module", begins=True)
     else:
@@ -94,6 +98,8 @@ def _body(cursor: Cursor, arguments: tuple[Value, ...]) -> Region:
         raise cursor.unexpected("no body, as the arguments have no names")
     cursor.expect("{")
     region = Region(arguments)
+    if cursor.token.startswith("^") and cursor.following == ":":  # the block's name, which nothing jumps to
+        cursor.at += 2
     while not cursor.accept("}"):
         region.ops.append(read_op(cursor))
     return region

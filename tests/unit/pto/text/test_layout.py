@@ -54,6 +54,20 @@ module {
 """
 
 
+def test_aliases_and_locations_are_laid_out_as_mlir_prints_them() -> None:
+    printed = """#loc = loc("k.py":1:1)
+!T = !pto.tile_buf<vec, 8x64xf32>
+module {
+  func.func @k(%f: f32 loc("f"("k.py":2:8))) {
+    %t = pto.alloc_tile : !T loc(#loc)
+    return loc(callsite("f" at "k.py":3:4))
+  } loc(#loc)
+} loc(#loc)
+#loc1 = loc(unknown)
+"""
+    assert formatted(printed) == printed
+
+
 def test_blanks_are_put_in_order_and_comments_stay() -> None:
     assert formatted(UNTIDY) == TIDY
     assert formatted(TIDY) == TIDY
