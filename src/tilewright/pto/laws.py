@@ -5,6 +5,7 @@ Text for a machine is held to them when it is verified; they say which type to w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from tilewright.pto.asked import (
@@ -69,8 +70,8 @@ def _refuse_broken_lines(op: Op, tile: TileBuf) -> None:
         line = "row" if is_by_rows else "column"
         message = f"{short(op)}: {line} bytes ({noun} x {size}) must be a multiple of {LINE}, got {extent * size}"
         whole = -(-extent * size // LINE) * LINE // size
-        valid = "v_col" if is_by_rows else "v_row"
-        raise PtoTypeMismatchError(message, help=f"write {noun}={whole}, and {valid}={extent} for what is valid")
+        made = replace(tile, cols=whole) if is_by_rows else replace(tile, rows=whole)
+        raise PtoTypeMismatchError(message, help=f"write {brief_text(made)}")
 
 
 def alike(op: Op, _: Constants) -> None:

@@ -5,85 +5,31 @@ Each check is a function over one function of a module; its docstring is what `t
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 
+from tilewright.pto import lint_machine as lint_machine
+from tilewright.pto.architectures import architectures
 from tilewright.pto.entries import callees
-from tilewright.pto.module import Func, Module, Op, Value, word_of
+from tilewright.pto.lint_checks import CHECKS, SEEN, Finding, Subject, check
+from tilewright.pto.module import Module, Op, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.types import TileBuf
-from tilewright.records import record
 from tilewright.source import Span
-
-
-@record
-class Finding:
-    """One remark: which check made it, where, and what to do."""
-
-    check: str
-    span: Span
-    message: str
-    help: str
-
-
-class Subject:
-    """One function as checks look at it: its ops in order, and who uses what."""
-
-    def __init__(self, func: Func, called: Collection[str]) -> None:
-        self.func = func
-        self.called = called
-        """The names of the functions that some function of the module calls."""
-        self.ops = list(_ops(func))
-        """Every op, those inside others too, in the order of the text."""
-        self.uses = Counter(value for op in self.ops for value in op.uses)
-        """How often each value is an operand."""
-        self.constants = {op.results[0]: op.attributes["value"] for op in self.ops if op.name == "arith.constant"}
-        """What constants define values to be."""
-        self.seen_as = {op.results[0]: op.operands[0] for op in self.ops if op.name in _SEEN}
-        """What windows and other views of tiles are views of."""
-
-    def tile(self, value: Value) -> Value:
-        """Return the tile whose bytes a value is, or the value."""
-        while value in self.seen_as:
-            value = self.seen_as[value]
-        return value
-
-
-Check = Callable[[Subject], Iterator[Finding]]
-CHECKS: dict[str, Check] = {}
-"""Every check by its name."""
-
-
-def _check(function: Callable[[Subject], Iterator[tuple[Span, str, str]]]) -> Check:
-    """Sign a check in under the name of its function; it yields places, messages and helps."""
-    name = function.__name__.strip("_").replace("_", "-")
-
-    def findings(subject: Subject) -> Iterator[Finding]:
-        return (Finding(name, *found) for found in function(subject))
-
-    findings.__doc__ = function.__doc__
-    CHECKS[name] = findings
-    return findings
 
 
 def lint(module: Module) -> list[Finding]:
     """Return what all checks find in a verified module, in the order of the text."""
     called = {name for func in module.funcs() for name in callees(func)}
-    subjects = [Subject(func, called) for func in module.funcs()]
-    found = [finding for subject in subjects for check in CHECKS.values() for finding in check(subject)]
+    subjects = [Subject(func, called, said) for func, (_, said) in architectures(module, "")]
+    found = [finding for subject in subjects for each in CHECKS.values() for finding in each(subject)]
     return sorted(found, key=lambda finding: (finding.span.line, finding.span.column))
-
-
-def _ops(func: Func) -> Iterator[Op]:
-    for op in func.body.ops if func.body else ():
-        yield from op.walk()
 
 
 _DOING = ("func.call", "pto.atomic_", "pto.tpop", "pto.talloc", "pto.comm.")
 """What the names of ops begin with that do something beside what they give."""
 
 
-@_check
+@check
 def _unused_value(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A value that nothing uses."""
     for op in subject.ops:
@@ -93,7 +39,7 @@ def _unused_value(subject: Subject) -> Iterator[tuple[Span, str, str]]:
             yield op.span, f"nothing uses `%{op.results[0].name}`", "delete it"
 
 
-@_check
+@check
 def _unused_parameter(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A parameter that nothing uses; a name that begins with `_` says that this is meant."""
     for value in subject.func.arguments if subject.func.body else ():
@@ -105,7 +51,7 @@ def _unused_parameter(subject: Subject) -> Iterator[tuple[Span, str, str]]:
             )
 
 
-@_check
+@check
 def _unread_attribute(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """An attribute that its op does not read."""
     for op in subject.ops:
@@ -115,7 +61,7 @@ def _unread_attribute(subject: Subject) -> Iterator[tuple[Span, str, str]]:
                 yield op.span, f"`{op.name}` does not read `{name}`", f"delete it; it reads {', '.join(words)}"
 
 
-@_check
+@check
 def _uncalled_function(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A private function that nothing calls."""
     func = subject.func
@@ -123,15 +69,11 @@ def _uncalled_function(subject: Subject) -> Iterator[tuple[Span, str, str]]:
         yield func.span, f"nothing calls `@{func.name}`, which is private", "delete it, or let a kernel call it"
 
 
-_SEEN = ("pto.subview", "pto.subset", "pto.treshape", "pto.bitcast")
-"""The ops that give the bytes of a tile another shape or type."""
-
-
 def _reads(op: Op, value: Value) -> bool:
-    return value not in op.outs and op.name not in (*_SEEN, "pto.set_validshape")
+    return value not in op.outs and op.name not in (*SEEN, "pto.set_validshape")
 
 
-@_check
+@check
 def _idle_tile(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A tile that is never written, or never read."""
     read = {subject.tile(value) for op in subject.ops for value in op.uses if _reads(op, value)}
@@ -160,7 +102,22 @@ def _scratch(op: Op) -> tuple[Value, ...]:
     return op.ins[-1:] if has_all else ()
 
 
-@_check
+@check
+def _early_read(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A tile that is read before anything writes it."""
+    fresh = {
+        op.results[0]: op for op in subject.ops if op.name == "pto.alloc_tile" and op.clause("addr") is None
+    }  # a tile at an address may share its bytes with another
+    written = {subject.tile(value) for op in subject.ops for value in op.outs}
+    for op in subject.ops:
+        scratch = _scratch(op)
+        for value in op.uses if op.name not in (*SEEN, "pto.set_validshape") else ():
+            tile = subject.tile(value)
+            if fresh.pop(tile, None) and value in op.ins and value not in scratch and tile in written:
+                yield op.span, f"nothing writes `%{tile.name}` before this: it holds zeros", "load or fill it first"
+
+
+@check
 def _idle_loop(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A loop of constant bounds that makes no turn."""
     for op in subject.ops:
@@ -171,21 +128,9 @@ def _idle_loop(subject: Subject) -> Iterator[tuple[Span, str, str]]:
             yield op.span, f"this loop goes from {lower} to {upper}: it makes no turn", "mend its bounds, or delete it"
 
 
-@_check
-def _lone_flag(subject: Subject) -> Iterator[tuple[Span, str, str]]:
-    """An event that is set and never waited for, or waited for and never set."""
-    sides = {"pto.set_flag": "pto.wait_flag", "pto.wait_flag": "pto.set_flag"}
-    known = {(op.name, _event(op)) for op in subject.ops if op.name in sides}
+@check
+def _settled_branch(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A branch whose condition is a constant."""
     for op in subject.ops:
-        other = sides.get(op.name)
-        if other is not None and (other, _event(op)) not in known:
-            has = (
-                "is set and nothing waits for it"
-                if other.endswith("wait_flag")
-                else "is waited for and nothing sets it"
-            )
-            yield op.span, f"this event {has}", f"add the `{other}` it belongs with"
-
-
-def _event(op: Op) -> tuple[object, ...]:
-    return (*((name, word_of(value)) for name, value in sorted(op.attributes.items())), *op.uses)
+        if op.name == "scf.if" and (value := subject.constants.get(op.operands[0])) is not None:
+            yield op.span, f"this condition is always {str(bool(value)).lower()}", "compute it, or delete the branch"

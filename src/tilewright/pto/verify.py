@@ -101,7 +101,7 @@ class _Checker:
         for op in region.ops:
             self._op(op)
             if op.name in _ENDINGS and (op is not last or op.name != ending):
-                where = "last" if op.name == ending else "here"
+                where = "before other ops" if op.name == ending else "here"
                 raise PtoReturnError(f"`{_short(op)}` cannot stand {where}", spans=(op.span,), help=_ENDINGS[op.name])
         if last is None or last.name not in _ENDINGS:
             self._refuse_open_end(region, ending, types, owner)

@@ -192,6 +192,8 @@ def _given(func: Func, texts: Sequence[str]) -> dict[str, str]:
         if not separator:
             raise CommandError(f"{text!r} is not NAME=VALUE")
         check_known(name.removeprefix("%"), [a.name for a in func.arguments], "parameter", _signature(func))
+        if name.removeprefix("%") in given:
+            raise CommandError(f"{name} is given twice")
         given[name.removeprefix("%")] = value
     missing = [a.name for a in func.arguments if a.name not in given]
     if missing:
@@ -216,7 +218,13 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
             made = make(rng, extents)
         except (MemoryError, ValueError) as error:
             raise CommandError(f"{argument.name}={text}: {error}") from None
-        return (made if dtype.kind not in "iu" or maker != "random" else made * INTEGER_RANGE).astype(dtype)
+        if dtype.kind in "iu" and maker == "random":
+            made = made * INTEGER_RANGE
+        with np.errstate(invalid="ignore"):
+            filled = made.astype(dtype)
+        if dtype.kind in "iu" and maker not in MAKERS and np.any(made != filled):
+            raise CommandError(f"{argument.name} points to {argument.type.element}, which {maker} is not")
+        return filled
     if not text.endswith(".npy"):
         raise CommandError(f"{argument.name}={text} is neither a .npy file nor one of {', '.join(MAKERS)} with a shape")
     return _loaded(argument.name, text, dtype)

@@ -87,7 +87,8 @@ def _fmt(options: argparse.Namespace) -> None:
 
 
 def _lint(options: argparse.Namespace) -> None:
-    from tilewright.pto.lint import CHECKS, lint
+    from tilewright.pto.lint import lint
+    from tilewright.pto.lint_checks import CHECKS
 
     if options.list and options.json:
         screen.json_text(json.dumps({name: check.__doc__ for name, check in CHECKS.items()}))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tilewright.pto.lint import CHECKS, lint
+from unit.pto.cube.writing import kernel
+
+from tilewright.pto.lint import lint
+from tilewright.pto.lint_checks import CHECKS
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
 
@@ -24,10 +27,16 @@ WANTING = f"""module attributes {{pto.target_arch = "a5"}} {{
     scf.for %i = %c8 to %c0 step %c8 {{
       pto.txor ins(%zeros, %zeros, %scratch : {TILE}, {TILE}, {TILE}) outs(%unread : {TILE})
     }}
+    pto.wait_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]
     pto.set_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]
     pto.wait_flag["PIPE_V", "PIPE_MTE3", "EVENT_ID0"]
     pto.wait_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID1>]
     pto.tcvt ins(%zeros : {TILE}) outs(%scratch : {TILE}) {{hint = 1 : i32}}
+    %late = pto.alloc_tile : {TILE}
+    %no = arith.constant false
+    scf.if %no {{
+      pto.tneg ins(%late : {TILE}) outs(%late : {TILE})
+    }}
     return
   }}
 }}
@@ -47,10 +56,41 @@ def test_each_check_says_where_and_what() -> None:
         ("idle-tile", 10, "nothing reads `%unread`"),
         ("idle-tile", 11, "nothing uses `%unused`"),
         ("idle-loop", 13, "this loop goes from 8 to 0: it makes no turn"),
-        ("lone-flag", 18, "this event is waited for and nothing sets it"),
-        ("unread-attribute", 19, "`pto.tcvt` does not read `hint`"),
+        ("early-wait", 16, "this event is waited for before anything sets it"),
+        ("lone-flag", 19, "this event is waited for and nothing sets it"),
+        ("unread-attribute", 20, "`pto.tcvt` does not read `hint`"),
+        ("idle-tile", 21, "nothing reads `%late`"),
+        ("settled-branch", 23, "this condition is always false"),
+        ("early-read", 24, "nothing writes `%late` before this: it holds zeros"),
     ]
-    assert {check for check, _, _ in found} == set(CHECKS)
+    others = {"unknown-machine", "misfitting-load"}
+    assert {check for check, _, _ in found} == set(CHECKS) - others
+
+
+def test_a_machine_that_there_is_not() -> None:
+    text = 'module attributes {pto.target_arch = "A5"} {\n  func.func @k() {\n    return\n  }\n}\n'
+    (found,) = lint(parse(text))
+    assert (found.check, found.help) == ("unknown-machine", "did you mean `a5`?")
+    assert lint(parse(text.replace("A5", "a2a3"))) == []
+
+
+def test_a_product_that_looks_for_its_operand_elsewhere() -> None:
+    """A transposed load of bytes fills whole squares of 32, so that 40 columns are 4 blocks of 16, not 3."""
+    text = kernel(
+        {},
+        {"s": ("i8, l1", 0), "a": ("i8, l0a", 0), "b": ("i8, l0b", 0), "c": ("i32, l0c", 0)},
+        [
+            "mte_l1_l0a %s, %a, %n16, %n50, %n0, %n0",
+            "mte_l1_l0b %s, %b, %n50, %n40, %n0, %n0 {transpose = true}",
+            "mad %a, %b, %c, %n16, %n40, %n50",
+        ],
+    )
+    found = [finding for finding in lint(parse(text)) if finding.check != "unused-value"]
+    assert [(finding.check, finding.message) for finding in found] == [
+        ("misfitting-load", "`%b` was loaded 4 blocks of 16 wide, and this takes it for 3")
+    ]
+    for fits in (text.replace(" 40 ", " 64 "), text.replace(" 50 ", " 32 "), text.replace("i8", "f16")):
+        assert not [finding for finding in lint(parse(fits)) if finding.check == "misfitting-load"]
 
 
 def test_the_example_means_what_it_says() -> None:

@@ -54,6 +54,23 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["n=1", "n=2"], "n is given twice"),
+        (["n=1", "o=1.5:4"], "o points to i32, which 1.5 is not"),
+        (["n=1", "o=3000000000:4"], "o points to i32, which 3000000000 is not"),
+    ],
+)
+def test_values_are_said_once_and_fit(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "k.pto"
+    path.write_text("module {\n  func.func @k(%o: !pto.ptr<i32>, %n: i32) {\n    return\n  }\n}\n")
+    assert main(["pto", "run", str(path), *words]) == 1
+    assert said in capsys.readouterr().err
+
+
 def test_check_names_what_can_be_launched(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pto", "check", file]) == 0
     assert capsys.readouterr().out == f"{file}: @scale can be launched\n"

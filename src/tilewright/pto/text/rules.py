@@ -90,7 +90,7 @@ def _wrong_kind(op: Op, group: Sequence[Value], position: int, expected: str) ->
     message = f"`{op.name}` takes {expected} as {what}, `%{value.name}` is {brief_text(value.type)}"
     if role == "result":
         message = f"`{op.name}` gives {expected} as {what}, not {brief_text(value.type)}"
-    return PtoOperandError(message)
+    return PtoOperandError(message, help=_explained(op))
 
 
 def _refuse_elements(op: Op, letters: str, values: list[Value]) -> None:
@@ -159,8 +159,12 @@ def _refuse_words(op: Op, form: Form) -> None:
         if not fits(len(clause.values), word.kinds):
             takes = counted(shown(word.kinds), "operand")
             message = f"`{clause.name}` of `{op.name}` takes {takes}, got {len(clause.values)}"
-            raise PtoOperandError(message, spans=(clause.span,))
+            raise PtoOperandError(message, spans=(clause.span,), help=_explained(op))
 
 
 def _miscounted(op: Op, what: str) -> PtoOperandError:
-    return PtoOperandError(f"`{op.name}` {what}", spans=(op.span,))
+    return PtoOperandError(f"`{op.name}` {what}", spans=(op.span,), help=_explained(op))
+
+
+def _explained(op: Op) -> str:
+    return f"`tilewright pto explain {op.name.removeprefix('pto.')}` says how it is written"

@@ -28,7 +28,10 @@ def missing(name: str) -> PtoUnknownOpError | PtoUnsupportedOpError:
     """Return the error that says what `name` is, given that no op is declared so."""
     for family, pattern in _FAMILIES.items():
         if pattern.match(name):
-            return PtoUnsupportedOpError(f"`{name}` is not supported ({family})")
+            word = name.rpartition(".")[2]
+            known = [f"`{each}`" for each in (f"pto.{word}", f"pto.t{word}", f"pto.v{word}") if each in NAMES]
+            help = f"PTO has {', '.join(known)}" if known else ""
+            return PtoUnsupportedOpError(f"`{name}` is not supported ({family})", help=help)
     word = name.removeprefix("pto.")
     meant = next((known for known in (f"pto.{word}", f"pto.t{word}") if known in NAMES), "")
     help = f"did you mean `{meant}`?" if meant else nearest(name, NAMES)
