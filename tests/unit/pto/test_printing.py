@@ -24,6 +24,8 @@ TEXT = """module {
     pto.tprint ins(%t : !pto.tile_buf<vec, 1x8xf32, valid=1x2>)
     pto.tprint ins(%part : !pto.partition_tensor_view<1x2xf32>)
     pto.print ins("n = %+5d, it says\\n", %n : i32)
+    pto.print ins("100%% of %d%%\\n", %n : i32)
+    pto.print ins("done, 100%%\\n", %n : i32)
     %c7 = arith.constant 7 : i32
     %stop = arith.cmpi eq, %n, %c7 : i32
     scf.if %stop {
@@ -43,6 +45,6 @@ def test_values_are_shown_and_a_trap_ends_the_kernel(platform: str, capfd: pytes
     program = compile(lower(module, func, target="a5"), platform=platform)
     x = np.arange(16, dtype=np.float32) + 0.5
     program(1, x, 42)
-    assert capfd.readouterr().out == "[[0.5, 1.5]]\n[[0.5, 1.5]]\nn = 42, it says\n"
+    assert capfd.readouterr().out == "[[0.5, 1.5]]\n[[0.5, 1.5]]\nn = 42, it says\n100% of 42%\ndone, 100%\n"
     with pytest.raises(TilewrightError, match=r"pto\.trap was reached"):
         program(1, x, 7)

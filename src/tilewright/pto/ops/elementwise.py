@@ -121,15 +121,20 @@ def _then_relu(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
 @elementwise
 def _leaky(m: Machine, op: Op, x: Expr) -> Expr:
     """Elements, negative ones times a slope, which is not rounded to their type."""
-    made = m.b.tile("lrelu", cast(m, x, FP32), m.b.cast(m.expr(op.ins[1]), FP32))
+    made = _sloped(m, cast(m, x, FP32), m.b.cast(m.expr(op.ins[1]), FP32))
     return cast(m, made, element_of(x))
+
+
+def _sloped(m: Machine, x: Expr, slope: Expr) -> Expr:
+    """Return elements, those that are not positive times a slope: zero times infinity is NaN."""
+    return where(m, x, CmpType.GT, constant(0.0), x, m.b.tile("mul", x, slope))
 
 
 @declare("pto.vlrelu", register("vem"), means="np.where(x > 0, x, n * x)")
 @elementwise
 def _leaky_lanes(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
     """Lanes, negative ones times a slope."""
-    return m.b.tile("lrelu", x, slope)
+    return _sloped(m, x, slope)
 
 
 @declare("pto.tprelu", tile("ttz?"), rule=reach, law=in_turn, means="np.where(x > 0, x, x * y)")
@@ -137,7 +142,7 @@ def _leaky_lanes(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
 @elementwise
 def _parametric(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
     """Elements, negative ones times a slope of their own."""
-    return where(m, x, CmpType.GT, constant(0.0), x, m.b.tile("mul", x, slope))
+    return _sloped(m, x, slope)
 
 
 @declare("pto.trem", tile("ttz?"), rule=reach, law=remainders, means="np.remainder(x, y)")

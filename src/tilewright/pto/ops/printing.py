@@ -17,7 +17,8 @@ from tilewright.pto.operand_laws import printed
 from tilewright.pto.text.attributes import unquoted
 from tilewright.pto.text.form import free
 
-_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z]")
+_CONVERSION = re.compile(r"((?:[^%]|%%)*)%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z](.*)", re.DOTALL)
+"""What a number stands for in a format, with the words around it; `%%` is a percent sign."""
 
 
 @declare(
@@ -42,11 +43,15 @@ def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
     means="pass",
 )
 def _print_number(m: Machine, op: Op, number: Expr) -> None:
-    """A number between the words of a format."""
+    """A number between the words of a format, or the words alone, where they have no place for it."""
     written = op.attributes.get("written")
     words = written if isinstance(written, tuple) else ()
     quoted = next((word for word in words if isinstance(word, str) and word.startswith('"')), '""')
-    before, after = (*_CONVERSION.split(unquoted(quoted), maxsplit=1), "")[:2]
+    found = _CONVERSION.fullmatch(unquoted(quoted))
+    if found is None:
+        m.b.act("system.print_value", text=unquoted(quoted).replace("%%", "%"), end="")
+        return
+    before, after = (words.replace("%%", "%") for words in found.groups())
     m.b.act("system.print_value", text=before, value=number, end=after)
 
 

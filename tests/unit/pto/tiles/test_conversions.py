@@ -134,10 +134,10 @@ SLOPED = """module attributes {pto.target_arch = "a5"} {
 """
 
 
-@pytest.mark.parametrize("slope", [0.1, 1e-8, 70000.0])
+@pytest.mark.parametrize("slope", [0.1, 1e-8, 70000.0, float("inf")])
 def test_a_slope_is_not_rounded_to_the_elements_that_it_meets(slope: float) -> None:
-    x = np.resize(np.array([-0.000623, -1246, -np.inf, 3, -8, 0.5], np.float16), 16)
-    with np.errstate(over="ignore"):
+    x = np.resize(np.array([-0.000623, -1246, -np.inf, 3, -8, 0.5, 0, -0.0], np.float16), 16)
+    with np.errstate(over="ignore", invalid="ignore"):
         wanted = np.where(x > 0, x, x.astype(np.float32) * np.float32(slope)).astype(np.float16)
 
     def k(x: Any, s: Any) -> None: ...
