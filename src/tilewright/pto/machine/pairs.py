@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.arrays import np
 from tilewright.core.expr import Expr
-from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, cell_view
 from tilewright.pto.module import Op
+from tilewright.pto.text.literals import dense
 from tilewright.pto.types import SCALARS, Scalar
 
 MEMBERS = {
@@ -22,10 +21,7 @@ MEMBERS = {
 
 def pair_bits(text: str, type_: Scalar) -> int:
     """Return the bits of a pair from the text of a constant: two numbers, or one for both."""
-    numbers = [float(word) for word in re.findall(r"-?\d[\w.+-]*", text)]
-    if len(numbers) not in (1, 2):
-        raise PtoSyntaxError(f"`{text}` is no {type_}", help="as in `dense<[1.0, 2.0]>`, or `dense<1.0>` for both")
-    made = np.array(numbers * (3 - len(numbers)), MEMBERS[type_.name].dtype.numpy)
+    made = np.array(dense(text, type_), MEMBERS[type_.name].dtype.numpy)
     return int.from_bytes(made.tobytes(), "little")
 
 

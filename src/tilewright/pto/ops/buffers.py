@@ -304,7 +304,7 @@ def _keeps_type(op: Op, _: Constants) -> None:
 
 @declare(
     "pto.tassign",
-    Form("zi", "z", family="tile_buf"),
+    Form("zi", "z", family="tile_buf", untyped=1),
     rule=_keeps_type,
     is_by_bytes=True,
     counts=I64,

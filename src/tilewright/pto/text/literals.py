@@ -10,7 +10,7 @@ from tilewright.dtypes import round_scalar
 from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Attribute, Attributes, Enumerated, Number, SymbolRef
 from tilewright.pto.text.attributes import quoted
-from tilewright.pto.types import I1, Scalar, Type
+from tilewright.pto.types import I1, SCALARS, Scalar, Type
 
 _BARE = re.compile(r"[A-Za-z_][\w$.]*\Z", re.ASCII)
 _SYMBOL = re.compile(r"[\w$.]+\Z", re.ASCII)
@@ -117,3 +117,30 @@ def _from_bits(value: int, type: Scalar) -> float:
         wide = value << 16 if type.name == "bf16" else value
         return struct.unpack("<f", wide.to_bytes(4, "little"))[0]
     raise PtoSyntaxError(f"a constant of {type} cannot be given by its bits")
+
+
+_DENSE = re.compile(r"dense<\s*(\[)?([^\[\]]*)\]?\s*>", re.ASCII)
+_VECTOR = re.compile(r"vector<(\d{1,6})x(\w+)>", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"-?(0x[0-9A-Fa-f]{1,16}|\d{1,40}(\.\d{0,40}([eE][+-]?\d{1,6})?)?)", re.ASCII)
+
+
+def dense(text: str, type: Type) -> tuple[bool | int | float, ...]:
+    """Return the numbers of `dense<[1, 2]>`, or of `dense<1>` for all, as a vector of `type` holds them."""
+    vector, listed = _VECTOR.fullmatch(str(type)), _DENSE.fullmatch(text)
+    element = SCALARS.get(vector[2]) if vector else None
+    if vector is None or element is None or listed is None:
+        help = "as in `dense<[1, 2]> : vector<2xi16>`, or `dense<1>` for all"
+        raise PtoSyntaxError(f"`{text}` is no {type}", help=help)
+    count, words = int(vector[1]), [word.strip() for word in listed[2].split(",")]
+    if len(words) != (count if listed[1] else 1):
+        raise PtoSyntaxError(f"{type} has {count} numbers, `{text}` {len(words)}", help="write each, or one for all")
+    numbers = tuple(_plain_number(word, element) for word in words)
+    return numbers if listed[1] else numbers * count
+
+
+def _plain_number(word: str, element: Scalar) -> bool | int | float:
+    if not _PLAIN_NUMBER.fullmatch(word):
+        raise PtoSyntaxError(f"`{word}` is no number")
+    is_hexadecimal = "0x" in word
+    value = int(word, 16) if is_hexadecimal else float(word) if "." in word else int(word)
+    return constant(value, element, is_hexadecimal)

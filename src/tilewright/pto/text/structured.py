@@ -13,7 +13,7 @@ from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.free import read_free
 from tilewright.pto.text.generic import read_generic
-from tilewright.pto.text.literals import constant
+from tilewright.pto.text.literals import constant, dense
 from tilewright.pto.text.pieces import Head, Names, Pieces, Placed, check_enclosed, finished, operands_in, values_of
 from tilewright.pto.text.plain import read_plain
 from tilewright.pto.text.spellings import NAMES, missing
@@ -121,11 +121,13 @@ def _read_constant(cursor: Cursor, head: Head) -> Op:
 
 def _read_dense(cursor: Cursor, head: Head, attributes: dict[str, Attribute]) -> Op:
     """Return a constant of several numbers, `dense<[1, 2]> : vector<2xi16>`, whose text is its value."""
-    value = cursor.take() + cursor.take()
+    at, value = cursor.at, cursor.take() + cursor.take()
     cursor.expect(":")
-    at, type = cursor.at, cursor.type()
-    if not str(type).startswith("vector<"):
-        raise PtoSyntaxError(f"`{value}` is no {type}", spans=(cursor.span(at, at),), help="it is a vector")
+    type = cursor.type()
+    try:
+        dense(value, type)
+    except KernelError as error:
+        raise cursor.placed(error, at, at + 1) from None
     return finished(cursor, head, Pieces(attributes={**attributes, "value": value}), [type])
 
 
