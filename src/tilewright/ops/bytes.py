@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tensor
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Call, Expr
 from tilewright.core.extents import as_extent, as_shape, bounds
 from tilewright.core.region import Region, whole
 from tilewright.core.types import TensorType, show_shape, tensor
@@ -22,6 +22,11 @@ from tilewright.ops.families import shaped
 from tilewright.ops.windows import check_rank
 
 __all__ = ["as_strided"]
+
+
+def outside_said(view: Call) -> str:
+    """Return what is said of a view that does not lie inside its buffer when the program runs."""
+    return f"a view does not lie inside its buffer, `{view.args[0]}`"
 
 
 def _viewed(

@@ -189,7 +189,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureF
         (["x=random:64", "y=zeros:64", "by=two"], "by is f32, and 'two' is no such number"),
         (["x=noise:64", "y=zeros:64", "by=2"], "neither a .npy file nor one of random, zeros, ones, arange"),
         (["x=random:8y8", "y=zeros:64", "by=2"], "'8y8' is no shape"),
-        (["x=random:64", "y=zeros:32", "by=2"], "a view does not lie inside its buffer"),
+        (["x=random:64", "y=zeros:32", "by=2"], "a view does not lie inside its buffer, `y`"),
         (["x=random:64", "y=zeros:64", "by=2", "--entry", "scales"], "did you mean scale?"),
         (["x=random:64", "y=zeros:64", "by=2", "--grid", "0"], "--grid must be 1 or more"),
         (["x=missing.npy", "y=zeros:64", "by=2"], "missing.npy"),

@@ -11,6 +11,7 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, Value, i64
+from tilewright.ops.bytes import outside_said
 
 WIDE = "i128"
 """Wide enough for any sum of products of extents and strides."""
@@ -37,7 +38,7 @@ def _as_strided(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     if static(buffer.strides[0]) != 1:
         fits = e.b.op("and", fits, e.b.compare("icmp eq", buffer.strides[0], i64(1)))
     outside = e.negated(fits)
-    e.fail(outside, "a view does not lie inside its buffer", call)
+    e.fail(outside, outside_said(call), call)
     with e.b.when(outside):
         e.leave(e.exit)
     return view

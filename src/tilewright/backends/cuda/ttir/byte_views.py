@@ -12,6 +12,7 @@ from tilewright.backends.cuda.ttir.text import I8, Value, pointer_to
 from tilewright.backends.cuda.ttir.values import Extent, Tensor, memory_element
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
+from tilewright.ops.bytes import outside_said
 
 
 @recipe("tensor.as_strided")
@@ -31,7 +32,7 @@ def _as_strided(k: Kernel, call: Call, bound: Bound) -> Tensor:
     start = t.op(f"tt.addptr {base}, {offset} : {base.type}, i64", base.element)
     pointer = t.bits(start, pointer_to(memory_element(dtype)))
     view = Tensor(pointer, shape, strides, shape, dtype, buffer.root)
-    return kept(k, call, fits, view, "a view does not lie inside its buffer")
+    return kept(k, call, fits, view, outside_said(call))
 
 
 def _inside(
