@@ -94,7 +94,8 @@ _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
     rule=_alike,
     law=takes("f32 2xf16 2xbf16"),
     knows_packed=True,
-    example=NUMBERS,
+    example="(%x: f32); %r = {op} %x -> f32",
+    means="np.abs(x)",
 )
 @declare(
     "pto.sqrt exp log",
@@ -102,7 +103,8 @@ _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
     rule=_alike,
     law=takes("f32 f16 2xf16"),
     knows_packed=True,
-    example=NUMBERS,
+    example="(%x: f32); %r = {op} %x -> f32",
+    means={word: f"np.{word}(x)" for word in ("sqrt", "exp", "log")},
 )
 @declare(
     "pto.ceil floor rint",
@@ -110,7 +112,8 @@ _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
     rule=_alike,
     law=takes("f32 f16 bf16"),
     knows_packed=True,
-    example=NUMBERS,
+    example="(%x: f32); %r = {op} %x -> f32",
+    means={word: f"np.{word}(x)" for word in ("ceil", "floor", "rint")},
 )
 def _function(m: Machine, op: Op) -> Expr:
     """A function of a float, or of each of two."""
@@ -119,7 +122,15 @@ def _function(m: Machine, op: Op) -> Expr:
     return _each_tile(m, op, lambda tiles: m.b.tile(name, *tiles))
 
 
-@declare("pto.round", _ONE, rule=_alike, law=takes("f32 f16 bf16"), knows_packed=True, example=NUMBERS)
+@declare(
+    "pto.round",
+    _ONE,
+    rule=_alike,
+    law=takes("f32 f16 bf16"),
+    knows_packed=True,
+    example="(%x: f32); %r = {op} %x -> f32",
+    means="np.copysign(np.floor(abs(x)) + (abs(x) % 1 >= 0.5), x)",
+)
 def _round(m: Machine, op: Op) -> Expr:
     """The nearest integer, of two the one further from zero."""
     return _each_tile(m, op, lambda tiles: _nearest(m, tiles[0]))
@@ -141,7 +152,8 @@ def _nearest(m: Machine, tile: Expr) -> Expr:
     rule=_alike,
     law=takes("f32 f16 2xf16"),
     knows_packed=True,
-    example=NUMBERS,
+    example="(%x: f32, %y: f32); %r = {op} %x, %y -> f32",
+    means="np.power(x, y)",
 )
 def _power(m: Machine, op: Op) -> Expr:
     """A float to the power of another."""
@@ -154,7 +166,8 @@ def _power(m: Machine, op: Op) -> Expr:
     rule=_alike,
     law=takes("f32 bf16 2xf16 2xbf16"),
     knows_packed=True,
-    example=NUMBERS,
+    example="(%x: f32, %y: f32); %r = {op} %x, %y -> f32",
+    means={word: f"np.{word}(x, y)" for word in ("fmin", "fmax")},
 )
 def _extreme(m: Machine, op: Op) -> Expr:
     """The smaller or larger of two floats; one that is no number gives way to the other."""
@@ -167,7 +180,8 @@ def _extreme(m: Machine, op: Op) -> Expr:
     rule=_alike,
     law=takes("f32 f16 bf16 2xf16 2xbf16"),
     knows_packed=True,
-    example=NUMBERS,
+    example="(%x: f32, %y: f32, %z: f32); %r = {op} %x, %y, %z -> f32",
+    means="x * y + z",
 )
 def _fused(m: Machine, op: Op) -> Expr:
     """A product and a sum, rounded once."""
