@@ -80,7 +80,7 @@ class Example:
 
     def text(self, op: str) -> str:
         """Return the kernel for an op, whole."""
-        from tilewright.pto.shorthand import lines_of, placed, written
+        from tilewright.pto.shorthand import lines_of, needed, placed, written
 
         given = ", ".join(f"%{argument.name}: {argument.type}" for argument in self.given)
         places = [placed(text) for text in self.places.split(",") if text.strip()]
@@ -92,5 +92,5 @@ class Example:
             "return",
             "}",
         ]
-        inner = written([line.replace("{op}", op) for line in lines])
+        inner = written([line.replace("{op}", op) for line in needed(lines)])
         return "\n".join([f'module attributes {{pto.target_arch = "{self.arch}"}} {{', *inner, "}", ""])

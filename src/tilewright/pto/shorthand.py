@@ -30,6 +30,7 @@ _PARAMETER = re.compile(r"%(\w+): ((?:[^,()<]|<[^>]*>)+)")
 _TYPE = re.compile(r"(?:[^\s,<>]|<[^>]*>)+")
 _FLAGS = {"yes": "i1", "no": "i1"}
 _USED = re.compile(r"%([\w.]+)")
+_SPARE = re.compile(r"%(\w+) = (?:pto\.castptr|pto\.get_laneid|arith\.)")
 _CLAUSE = re.compile(r"\b(ins|outs)\(([^:()]*)\)")
 """Operands under a word that has their types with it."""
 _INDEX = re.compile(r"\[.*?\]")
@@ -37,8 +38,21 @@ _INDEX = re.compile(r"\[.*?\]")
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, without blanks around them."""
-    return [line.strip() for line in text.strip().splitlines()]
+    """Return the lines of a text that say something, without blanks around them."""
+    return [line for each in text.splitlines() if (line := each.strip())]
+
+
+def needed(lines: Sequence[str]) -> list[str]:
+    """Return lines without what makes pointers and numbers that none of the others uses."""
+    used: set[str] = set()
+    kept: list[str] = []
+    for line in reversed(lines):
+        made = _SPARE.match(line)
+        if made and made[1] not in used and "{op}" not in line:
+            continue
+        used.update(_USED.findall(line))
+        kept.append(line)
+    return kept[::-1]
 
 
 def placed(text: str) -> str:

@@ -10,8 +10,10 @@ from unit.pto.sentences import words_of
 
 from tilewright.arrays import np
 from tilewright.pto.examples.lines import example
+from tilewright.pto.lint import lint
 from tilewright.pto.ops.examples import own
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.text.layout import formatted
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
 from tilewright.tools.cli import main
@@ -77,3 +79,10 @@ def test_an_example_runs_as_its_first_line_says(tmp_path: Path, capsys: pytest.C
     (tmp_path / "example.pto").write_text(text, encoding="utf-8")
     assert main(["pto", "run", str(tmp_path / "example.pto"), *words_of(text), "--compare"]) == 0
     assert "written" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["pto.mad", "pto.mte_l0c_gm", "pto.vote_all", "pto.get_tid_x", "pto.tpush_to_aiv"])
+def test_what_explain_shows_has_no_remarks_and_is_laid_out(name: str) -> None:
+    text = example(name)
+    assert lint(parse(text)) == []
+    assert formatted(text) == text
