@@ -86,6 +86,8 @@ class BodyBuilder(Tracer):
     def missing(self, owner: object, node: ast.Attribute) -> str:
         """Return the op whose name is nearest."""
         is_pto = isinstance(owner, ModuleType) and owner.__name__ == "tilewright.pto"
+        if is_pto and node.attr[:1] == "t" and f"tile.{node.attr[1:]}" in operations():  # as text calls it
+            return f"did you mean `{ast.unparse(node.value)}.tile.{node.attr[1:]}`?"
         return nearest(node.attr, [*dir(owner), *operations()], f"{ast.unparse(node.value)}.") if is_pto else ""
 
     def unassignable(self, target: ast.expr) -> ElementWriteError:

@@ -185,7 +185,8 @@ class Operands:
                 self._refuse(f"`{name}` needs its {slot.name}")
         for word, layout in form.words.items():
             found = self._under(word)
-            if layout.required and not found and layout.layout is not Layout.INDEX:
+            may_be_zero = layout.layout is Layout.INDEX and word != "indices"  # where a pointer or a tile begins
+            if layout.required and not found and not may_be_zero:
                 self._refuse(f"`{name}` needs `{word}`")
             for row in found:
                 if not fits(len(row), layout.kinds):
@@ -206,8 +207,10 @@ class Operands:
             return f"{self.given.name}(inputs..., destination), with {ins} inputs"
         words = [f"{word}=..." for word, layout in form.words.items() if layout.layout is not Layout.INDEX]
         slots = [f'"{slot.name}"' for slot in form.slots]
-        count = f"{shown(form.operands)} operands" if form.operands else ""
-        return f"{self.given.name}({', '.join(filter(None, [count, *slots, *words]))})"
+        kinds = [KINDS[letter].name for letter in signature(form.operands).rows[0]]
+        if form.index and kinds:
+            kinds.insert(form.indexed + 1, f"its {form.index}")
+        return f"{self.given.name}({', '.join([*kinds, *slots, *words])})"
 
     def inference(self, types: Iterable[Type] | None = None) -> Inference:
         """Return what the operands say about types."""

@@ -421,3 +421,13 @@ def sum_with_bits(m: Any) -> Any:
 @raises(errors.OperandError)
 def half_float_too_large() -> Any:
     return pto.f16(70000.0)
+
+
+@raises(errors.UnknownOpError)
+def op_by_its_name_in_text(u: Any) -> None:
+    pto.tadd(u)
+
+
+@raises(errors.ArgumentCountError)
+def array_without_an_index() -> None:
+    pto.local_array_set(pto.alloc_buffer([8], pto.f32), 2.0)
