@@ -45,6 +45,8 @@ class Step(EvalStmt):
     python: ast.stmt | None = None
     is_line: bool = False
     """Whether a line begins here."""
+    given: tuple[Value, ...] = ()
+    """What a helper that ends here gives."""
 
 
 _EXITS = (YieldStmt, ReturnStmt, BreakStmt, ContinueStmt)
@@ -69,12 +71,12 @@ class StepBuilder(KernelBuilder):
         self.refused: ParserError | None = None
         """Why a statement inside the one that is read was refused."""
 
-    def execute(self, body: Sequence[ast.stmt]) -> None:
-        """Walk statements in order; a helper's last line is a step, too, though only its value is asked for."""
-        super().execute(body)
-        *before, last = self.captured.node.body
-        if self.caller is not None and isinstance(last, ast.Return) and body == before:
-            self._step(last, self._changed(()), is_line=True)
+    def handed_back(self, node: ast.Return) -> Value:
+        """Return what a helper gives at its last line, which is a step, too, and hands that on."""
+        self._step(node, self._changed(()), is_line=True)
+        value = super().handed_back(node)
+        self._step(node, {}, given=(value,))
+        return value
 
     def statement(self, node: ast.stmt) -> None:
         """Walk one statement between two steps."""
@@ -106,9 +108,16 @@ class StepBuilder(KernelBuilder):
         super().emit(stmt)
 
     def _step(
-        self, node: ast.stmt, bound: Mapping[str, Value], python: ast.stmt | None = None, *, is_line: bool = False
+        self,
+        node: ast.stmt,
+        bound: Mapping[str, Value],
+        python: ast.stmt | None = None,
+        *,
+        is_line: bool = False,
+        given: tuple[Value, ...] = (),
     ) -> None:
-        self.stmts.append(Step(integer(0), self.captured.span(node), cast(Site, self.site), bound, python, is_line))
+        span, site = self.captured.span(node), cast(Site, self.site)
+        self.stmts.append(Step(integer(0), span, site, bound, python, is_line, given))
 
     def _is_python(self, node: ast.stmt) -> bool:
         """Return whether a statement is one of Python's that a program has none for."""

@@ -193,6 +193,9 @@ class _Writer:
             self._line(ast.Pass())  # a line of its own, whatever comes of it
         if step.python is not None:
             self.lines.append(step.python)
+        if step.given:
+            ran = _called("", self.code.number(Ran((), step.given)))
+            self._line(ast.Return(ast.Subscript(ran, ast.Constant(0), ast.Load())))
 
     def flush(self, bound: Mapping[str, Any]) -> None:
         """Write what is pending, and bind names to what they stand for then."""

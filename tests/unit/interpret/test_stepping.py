@@ -83,6 +83,17 @@ def test_where_shows_the_frames_of_authors_and_of_nobody_between_them(monkeypatc
     assert files[0] == str(KERNELS)
 
 
+def test_pdb_shows_what_a_helper_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    pdb = KernelPdb(stdin=io.StringIO("\n".join([*["step"] * 5, "return", "retval", "c", ""])), stdout=said)
+    pdb.use_rawinput = False
+    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.set_trace(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
+    kernel.debug(X)
+    sys.settrace(None)
+    _, _, returned = said.getvalue().partition("doubled()->tile[4, 8] of")
+    assert "tile[4, 8] of fp32\n[[129. 131." in returned
+
+
 def test_every_line_has_its_names_before_the_next_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "breakpointhook", lambda: None)
     lines: list[tuple[str, int]] = []
