@@ -15,11 +15,14 @@ from tilewright.core.program import Function
 from tilewright.core.signature import substituted
 from tilewright.core.types import Extent, ScalarType, TensorType, Type
 from tilewright.dtypes import ALL, BY_NAME, FP32, DataType
+from tilewright.programs.platforms import platforms
+from tilewright.tools.completion import offer
 from tilewright.tools.naming import CommandError, check_known
 
 HELP = "a tensor as x=64x128 or x=fp16:64x128, a number as n=4, an axis with a name as M=100"
 USUAL = 24
 """The extent of an axis that nobody names."""
+_USUALLY = "cpu, cuda, interpret (default: cpu)"
 RANKS = 2
 """On how many ranks a host function runs unless somebody says so."""
 
@@ -33,6 +36,11 @@ def add_ranks(parser: argparse.ArgumentParser) -> None:
     """Let a parser take on how many ranks a host function runs."""
     text = f"on how many ranks a host function runs (default: {RANKS})"
     parser.add_argument("--ranks", type=int, default=RANKS, metavar="N", help=text)
+
+
+def add_platform(parser: argparse.ArgumentParser, what: str) -> None:
+    """Let a parser take a platform."""
+    offer(parser.add_argument("--platform", metavar="NAME", help=f"{what}: {_USUALLY}"), platforms)
 
 
 def given(texts: Sequence[str]) -> dict[str, str]:
