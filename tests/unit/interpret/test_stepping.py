@@ -24,6 +24,7 @@ from unit.interpret.stepped_kernels import (
     carrying,
     dispatching,
     exchanged,
+    gridded,
     keeping,
     kernel,
     row_sums,
@@ -134,6 +135,28 @@ def test_a_loop_is_entered_at_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
         kernel.debug(X, at={"zz": 1})
     with pytest.raises(TypeError, match=r"`at` takes the turns of loops by their variables, as in .*, got 3"):
         kernel.debug(X, at=cast("Any", 3))
+
+
+def test_blocks_are_entered_at_a_turn_and_loops_inside_each_other_in_the_last_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stops: list[tuple[int, int | None]] = []
+
+    def hook() -> None:
+        seen = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
+        stops.append((seen["b"], seen.get("c")))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    for at, expected in [({"b": 2}, (2, None)), ({"b": 2, "c": 4}, (2, 4)), ({"c": 4, "b": 3}, (3, 4))]:
+        SEEN.clear()
+        stops.clear()
+        np.testing.assert_array_equal(gridded.debug(X[:4], at=at), X[:4] * 2)
+        assert stops == [expected]
+        assert SEEN[0] == (expected[0], expected[1] or 0)
+    with pytest.raises(
+        ValueError, match="is over `q`: there is b, c; what is written out, as over a list, has no turns"
+    ):
+        gridded.debug(X[:4], at={"q": 1})
 
 
 def test_loops_that_carry_leave_and_go_on_compute_the_same(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
