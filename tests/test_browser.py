@@ -363,6 +363,14 @@ def test_the_site_is_searched_and_fits_a_phone(browser: Browser, site: Path) -> 
         for name in "index", "ops/gather", "errors/ShapeMismatchError", "coming-from", "gallery":
             browser.driver.get((site / f"{name}.html").as_uri())
             assert browser.run("return document.documentElement.scrollWidth <= innerWidth"), (name, width)
+    browser.driver.get((site / "index.html").as_uri())
+    ends = """
+      const box = document.querySelector('.code'), text = document.createRange();
+      text.selectNodeContents(box.querySelector('code'));
+      return [box.querySelector('.copy').getBoundingClientRect().bottom, text.getBoundingClientRect().top];
+    """
+    button, text = browser.run(ends)
+    assert button <= text, "the button that copies lies above the code, where it is always seen"
     change = "box.value = 'largest row'; box.dispatchEvent(new Event('input'))"
     browser.run(f"const box = document.getElementById('search'); {change}")
     assert "pl.row_max" in [text[3:].partition("Return")[0] for text in browser.lines("#results a")]
