@@ -49,7 +49,7 @@ def looks(t: KernelBuilder, node: ast.stmt, looked: Collection[str]) -> bool:
     if any(not isinstance(part, ast.Name) and t.find(_root(part)) is not None for part in _targets(parts)):
         return False
     own = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
-    known = {*own, *looked, *(part.arg for part in parts if isinstance(part, ast.arg))}
+    known = {*own, *bound, *looked, *(part.arg for part in parts if isinstance(part, ast.arg))}
     read = {part.id for part in parts if isinstance(part, ast.Name)} - known
     if not all(_is_bound(t, name) or _outside(t, name) is not MISSING for name in read):
         return False

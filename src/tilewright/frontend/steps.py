@@ -93,7 +93,9 @@ class StepBuilder(KernelBuilder):
         try:
             super().statement(node)
         except ParserError as error:
-            if error is self.refused or not looks(self, node, self.looked):
+            if error is self.refused:
+                raise
+            if not looks(self, node, self.looked):
                 self.refused = self._first_refusal(node) or error
                 raise self.refused from None
             self._run_python(node, stmts, before, depth, error)

@@ -102,6 +102,21 @@ def using(x: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 @pl.jit
+def catching(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [2, 3])
+        try:
+            raise ValueError("caught")
+        except ValueError as error:
+            show(str(error))
+        n = 0
+        while n < t.max():
+            n += 1
+        pl.store(t, [0, 0], out)
+    return out
+
+
+@pl.jit
 def storing(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
         t = pl.load(x, [0, 0], [2, 3])

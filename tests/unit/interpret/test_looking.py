@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from unit.interpret.looking_kernels import (
     SEEN,
+    catching,
     collecting,
     deciding,
     filling,
@@ -92,6 +93,11 @@ def test_a_line_of_the_kernels_is_refused_as_it_is_by_the_compiler(kernel: Any, 
         kernel(x)
     assert line in str(stepped.value)
     assert str(stepped.value) == str(compiled.value)
+
+
+def test_the_line_that_is_refused_is_named_and_none_before_it_that_ran_as_python() -> None:
+    with pytest.raises(UnknownAttributeError, match=r"while n < t.max\(\)"):
+        catching.debug(np.ones((2, 3), np.float32))
 
 
 def test_an_output_is_masked_where_nobody_has_written_it_yet() -> None:
