@@ -221,6 +221,32 @@ def test_the_access_picture_plays_turn_by_turn(browser: Browser, page: Path) -> 
     assert browser.run(painted.format(2)) != whole == browser.run(painted.format(16 * rows + 2))
 
 
+@pl.jit
+def smooth(x: pl.InOut[pl.Tensor]):
+    for r in pl.parallel(x.shape[0] - 1):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [1, 16]) + pl.load(x, [r + 1, 0], [1, 16])
+            pl.store(t * 0.5, [r, 0], x)
+    return x
+
+
+def test_elements_that_turns_race_for_are_red_in_the_picture_and_so_is_the_line(
+    browser: Browser, tmp_path: Path
+) -> None:
+    x = np.ones((4, 16), np.float32)
+    browser.open(smooth.compile(x).explore(x, output=tmp_path / "smooth.html"), "tab=access")
+    red = browser.run("return getComputedStyle(document.documentElement).getPropertyValue('--del-ink').trim()")
+    painted = """
+      const c = document.querySelector('canvas'), d = c.getContext('2d'), cell = c.height / 4;
+      return [0, 1, 2, 3].map((row) => {
+        const p = d.getImageData(2, row * cell + 2, 1, 1).data;
+        return '#' + [p[0], p[1], p[2]].map((n) => n.toString(16).padStart(2, '0')).join('');
+      });
+    """
+    assert [color == red for color in browser.run(painted)] == [False, True, True, False]
+    assert browser.lines("#source .ln.bad code") == ["            pl.store(t * 0.5, [r, 0], x)"]
+
+
 def test_a_notebook_shows_a_program_in_a_frame_of_its_own(browser: Browser, tmp_path: Path) -> None:
     shown: str = getattr(softmax.compile(np.ones((40, 24), np.float32)), "_repr_html_")()  # noqa: B009
     (tmp_path / "cell.html").write_text(f"<!doctype html><meta charset=utf-8>{shown}", encoding="utf-8")
@@ -337,6 +363,14 @@ def test_the_site_is_searched_and_fits_a_phone(browser: Browser, site: Path) -> 
         for name in "index", "ops/gather", "errors/ShapeMismatchError", "coming-from", "gallery":
             browser.driver.get((site / f"{name}.html").as_uri())
             assert browser.run("return document.documentElement.scrollWidth <= innerWidth"), (name, width)
+    browser.driver.get((site / "index.html").as_uri())
+    ends = """
+      const box = document.querySelector('.code'), text = document.createRange();
+      text.selectNodeContents(box.querySelector('code'));
+      return [box.querySelector('.copy').getBoundingClientRect().bottom, text.getBoundingClientRect().top];
+    """
+    button, text = browser.run(ends)
+    assert button <= text, "the button that copies lies above the code, where it is always seen"
     change = "box.value = 'largest row'; box.dispatchEvent(new Event('input'))"
     browser.run(f"const box = document.getElementById('search'); {change}")
     assert "pl.row_max" in [text[3:].partition("Return")[0] for text in browser.lines("#results a")]

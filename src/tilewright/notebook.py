@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
-MONO = "font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre-wrap;margin:0"
+MONO = "font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;margin:0"
+WHOLE = "white-space:pre;overflow-x:auto"
+WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere"
 BOX = "border:1px solid #8884;border-radius:10px"
 
 
@@ -23,9 +26,10 @@ def framed(page: str, name: str, height: int = 560) -> str:
 
 def sheet(title: str, text: str) -> str:
     """Return text below a line that says what it is."""
+    heading = f"opacity:.65;margin-bottom:6px;{WRAPPED}"
     return (
-        f'<div style="{BOX};padding:10px 14px"><div style="opacity:.65;margin-bottom:6px">{escaped(title)}</div>'
-        f'<pre style="{MONO}">{escaped(text)}</pre></div>'
+        f'<div style="{BOX};padding:10px 14px"><div style="{heading}">{escaped(title)}</div>'
+        f'<pre style="{MONO};{WHOLE}">{escaped(text)}</pre></div>'
     )
 
 
@@ -55,12 +59,22 @@ class Shown:
 def error(kind: str, text: str) -> str:
     """Return an error's message: what is wrong first, then the author's line with its carets, then what to try."""
     heading, *rest = text.splitlines() or [""]
-    lines = "\n".join(map(_line, rest))
+    lines = "".join(_lines(*each) for each in groupby(rest, _is_code))
     return (
         '<div style="border-left:4px solid #d33;padding:8px 14px;border-radius:6px;background:#d331">'
         f"<strong>{escaped(kind)}</strong>"
-        f'<pre style="{MONO};margin-top:6px"><b>{escaped(heading)}</b>\n{lines}</pre></div>'
+        f'<div style="{MONO};margin-top:6px"><b style="{WRAPPED}">{escaped(heading)}</b>{lines}</div></div>'
     )
+
+
+def _is_code(line: str) -> bool:
+    """Return whether a line of a message is one of the author's, or the carets below it: those are not wrapped."""
+    return line.lstrip(" 0123456789").startswith("|")
+
+
+def _lines(is_code: bool, lines: Iterable[str]) -> str:
+    shown = "\n".join(map(_line, lines))
+    return f'<pre style="margin:0;font:inherit;{WHOLE if is_code else WRAPPED}">{shown}</pre>'
 
 
 def _line(line: str) -> str:

@@ -55,6 +55,21 @@ def test_an_error_shows_the_line_and_what_to_try() -> None:
     assert "<strong>ShapeMismatchError</strong>" in text and "help:" in text and "^" in text
 
 
+def test_lines_of_code_and_their_carets_are_never_wrapped_and_sentences_are() -> None:
+    with pytest.raises(ShapeMismatchError) as caught:
+        wrong(X)
+    blocks = re.findall(r'<pre style="[^"]*white-space:(pre|pre-wrap);[^"]*">(.*?)</pre>', shown(caught.value), re.S)
+    assert [kind for kind, _ in blocks] == ["pre", "pre-wrap"]
+    assert "pl.store(" in blocks[0][1] and "^^^" in blocks[0][1] and "help:" in blocks[1][1]
+    assert "white-space:pre;" in shown(double)
+
+
+def test_a_large_tile_says_how_much_of_it_is_shown() -> None:
+    data: Any = np.zeros((20, 24), np.float32)
+    text = shown(Held(TileType((20, 24), pl.FP32, (20, 24)), Region(data, (20, 24))))
+    assert "tile[20, 24] of fp32: 16 of 20 rows and 16 of 24 columns" in text and text.count("<tr>") == 16
+
+
 def test_a_tile_shows_its_elements_and_leaves_out_those_that_nobody_wrote() -> None:
     data: Any = np.array([[0, 1], [2, 3]], np.float32)
     text = shown(Held(TileType((2, 2), pl.FP32, (2, 1)), Region(data, (2, 1))))

@@ -106,6 +106,10 @@ class Memory:
     """How many bytes the tiles take that the function names, all at once."""
 
 
+CALLED = "called"
+"""The kind of note about functions of the machine's mathematical library."""
+
+
 class Note(NamedTuple):
     """What was done with a line of the author's, or of the whole program: one word for it, and how or why."""
 

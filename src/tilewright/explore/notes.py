@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from tilewright.arrays import np
@@ -35,6 +35,8 @@ class Notes:
         self.arguments: list[Argument] = []
         self.seen: dict[tuple[str, ...], list[Noted]] = {}
         self.raced: list[RaceError] = []
+        self.racing: dict[int, list[Array]] = {}
+        """The elements of each argument that turns race for."""
 
     def watch(self, argument: Argument, array: Array) -> None:
         """Take note of accesses to an array from here on; TooLarge where a picture has no room for it."""
@@ -45,11 +47,22 @@ class Notes:
 
     def take(self, turn: Sequence[str], access: Kind, elements: Array, span: Span) -> None:
         """Take note of an access."""
+        for number, flat in self._within(elements):
+            self.seen.setdefault(tuple(turn), []).append((number, access, np.unique(flat), span))
+            if len(self.seen) > MOST_TURNS:
+                raise TooLarge(TOO_LARGE)
+
+    def race(self, race: RaceError, elements: Array, racing: Array) -> None:
+        """Take note of a race, for those elements of the ones that an access touched."""
+        self.raced.append(race)
+        for number, flat in self._within(elements):
+            self.racing.setdefault(number, []).append(flat[racing])
+
+    def _within(self, elements: Array) -> Iterator[tuple[int, Array]]:
+        """Yield which arguments a view is of, and the numbers that its elements have there."""
         for number, argument in enumerate(self.memory):
             if elements.size and 0 <= elements.ctypes.data - argument.ctypes.data < argument.nbytes:
-                self.seen.setdefault(tuple(turn), []).append((number, access, _flat(elements, argument), span))
-                if len(self.seen) > MOST_TURNS:
-                    raise TooLarge(TOO_LARGE)
+                yield number, _flat(elements, argument)
 
     def shown(self, failed: Sequence[Finding], place: Callable[[Span], int]) -> Access:
         """Return all of it, and what there is to know about it."""
@@ -61,7 +74,11 @@ class Notes:
             for loops, noted in self.seen.items()
         ]
         races = [Finding("race", "", str(race), place(race.place)) for race in _distinct(self.raced)]
-        return Access(self.arguments, turns, [*failed, *races, *found_in(self.arguments, turns)])
+        racing = [
+            _runs(np.unique(np.concatenate(self.racing[number]))) if number in self.racing else []
+            for number in range(len(self.arguments))
+        ]
+        return Access(self.arguments, turns, [*failed, *races, *found_in(self.arguments, turns)], racing)
 
 
 def _distinct(races: Sequence[RaceError]) -> list[RaceError]:
@@ -70,12 +87,12 @@ def _distinct(races: Sequence[RaceError]) -> list[RaceError]:
 
 
 def _flat(elements: Array, argument: Array) -> Array:
-    """Return the numbers of a view's elements among those of an argument, which lie one after the other, in order."""
+    """Return the number of each of a view's elements among those of an argument, which lie one after the other."""
     width = argument.itemsize
-    numbers: Array = np.array([(elements.ctypes.data - argument.ctypes.data) // width])
+    numbers: Array = np.array((elements.ctypes.data - argument.ctypes.data) // width)
     for extent, stride in zip(elements.shape, elements.strides, strict=True):
         numbers = numbers[..., None] + np.array([index * (stride // width) for index in range(extent)])
-    return np.unique(numbers)
+    return numbers
 
 
 def _runs(flat: Array) -> list[tuple[int, int]]:

@@ -172,6 +172,8 @@ class Access:
     arguments: Sequence[Argument]
     turns: Sequence[Turn]
     findings: Sequence[Finding]
+    racing: Sequence[Sequence[tuple[int, int]]] = ()
+    """The elements of each argument that turns race for, as runs."""
 
 
 @dataclass(frozen=True)

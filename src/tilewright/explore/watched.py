@@ -42,7 +42,7 @@ class Watcher(Races):
         try:
             super().touched(access, elements)
         except RaceError as race:
-            self.notes.raced.append(race)
+            self.notes.race(race, elements, self.racing)
 
 
 class WatchedMachine(CheckedMachine):

@@ -44,7 +44,7 @@ class RankWatcher(WindowRaces):
             super().touched(access, elements)
         except RaceError as race:
             race.locate([self.at])
-            self.notes.raced.append(race)
+            self.notes.race(race, elements, self.racing)
 
 
 class WatchedRank(RankMachine):

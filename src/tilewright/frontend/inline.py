@@ -65,9 +65,7 @@ class InlineFunction:
         body = captured.node.body
         last = body[-1]
         inner.execute(body[:-1] if isinstance(last, ast.Return) else body)
-        if not isinstance(last, ast.Return) or last.value is None:
-            return None
-        return inner.operand(last.value)
+        return inner.handed_back(last) if isinstance(last, ast.Return) else None
 
     def _bound(self, t: Translator, parameters: ast.arguments, given: Arguments, node: ast.Call) -> dict[str, Value]:
         names = [arg.arg for arg in parameters.args + parameters.kwonlyargs]

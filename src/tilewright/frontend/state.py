@@ -183,6 +183,10 @@ class Translation(Walker):
         """Return what an expression gives, placed in the program where it is an op."""
         return self.placed(self.evaluate(node), node)
 
+    def handed_back(self, node: ast.Return) -> Value:
+        """Return what a helper that is written out gives at its end."""
+        return None if node.value is None else self.operand(node.value)
+
     def placed(self, value: Value, node: ast.AST) -> Value:
         """Return `value` as something an op can take: calls that are no scalar arithmetic get a variable."""
         if isinstance(value, (list, tuple)):

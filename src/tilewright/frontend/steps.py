@@ -16,11 +16,12 @@ from typing import cast
 from tilewright.core.expr import integer
 from tilewright.core.node import node
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, Stmt, YieldStmt
-from tilewright.errors import KernelError, UndefinedVariableError, UnknownAttributeError, UnsupportedFeatureError
+from tilewright.errors import ParserError
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.functions import BUILDER
 from tilewright.frontend.invocations import ProgramSelf
 from tilewright.frontend.kernel_builder import KernelBuilder
+from tilewright.frontend.looks import bound_names, looks
 from tilewright.frontend.walk.walker import Value
 from tilewright.records import entity, mutable
 from tilewright.source import Span
@@ -44,6 +45,8 @@ class Step(EvalStmt):
     python: ast.stmt | None = None
     is_line: bool = False
     """Whether a line begins here."""
+    given: tuple[Value, ...] = ()
+    """What a helper that ends here gives."""
 
 
 _EXITS = (YieldStmt, ReturnStmt, BreakStmt, ContinueStmt)
@@ -63,21 +66,23 @@ class StepBuilder(KernelBuilder):
         super().__post_init__()
         self.site = Site(self.captured, self.site, self.caller)
         self.shown: dict[str, Value] = {}
-        self.looked: set[str] = set()
-        """Names that Python alone has bound, to what it looked at."""
+        self.looked: dict[str, ParserError] = {}
+        """Names that Python alone has bound, and why the kernel has not."""
+        self.refused: ParserError | None = None
+        """Why a statement inside the one that is read was refused."""
 
-    def execute(self, body: Sequence[ast.stmt]) -> None:
-        """Walk statements in order; a helper's last line is a step, too, though only its value is asked for."""
-        super().execute(body)
-        *before, last = self.captured.node.body
-        if self.caller is not None and isinstance(last, ast.Return) and body == before:
-            self._step(last, self._changed(()), is_line=True)
+    def handed_back(self, node: ast.Return) -> Value:
+        """Return what a helper gives at its last line, which is a step, too, and hands that on."""
+        self._step(node, self._changed(()), is_line=True)
+        value = super().handed_back(node)
+        self._step(node, {}, given=(value,))
+        return value
 
     def statement(self, node: ast.stmt) -> None:
         """Walk one statement between two steps."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
-        stmts, before = self.stmts, len(self.stmts)
+        stmts, before, depth = self.stmts, len(self.stmts), (len(self.scope.frames), len(self.yields))
         is_exit = isinstance(node, (ast.Break, ast.Continue))
         if not (is_exit and stmts and isinstance(stmts[-1], YieldStmt)):  # whose values the exit takes along
             self._step(node, self._changed(()), is_line=True)
@@ -87,11 +92,13 @@ class StepBuilder(KernelBuilder):
             return
         try:
             super().statement(node)
-        except (UnsupportedFeatureError, UnknownAttributeError, UndefinedVariableError) as error:
-            if not self._is_pythons_own(node, error):
+        except ParserError as error:
+            if error is self.refused:
                 raise
-            del stmts[before:]
-            self._step(node, {}, python=node)
+            if not looks(self, node, self.looked):
+                self.refused = self._first_refusal(node) or error
+                raise self.refused from None
+            self._run_python(node, stmts, before, depth, error)
             return
         if not (stmts and isinstance(stmts[-1], _EXITS)) and (changed := self._changed(stmts[before:])):
             self._step(node, changed)
@@ -103,9 +110,16 @@ class StepBuilder(KernelBuilder):
         super().emit(stmt)
 
     def _step(
-        self, node: ast.stmt, bound: Mapping[str, Value], python: ast.stmt | None = None, *, is_line: bool = False
+        self,
+        node: ast.stmt,
+        bound: Mapping[str, Value],
+        python: ast.stmt | None = None,
+        *,
+        is_line: bool = False,
+        given: tuple[Value, ...] = (),
     ) -> None:
-        self.stmts.append(Step(integer(0), self.captured.span(node), cast(Site, self.site), bound, python, is_line))
+        span, site = self.captured.span(node), cast(Site, self.site)
+        self.stmts.append(Step(integer(0), span, site, bound, python, is_line, given))
 
     def _is_python(self, node: ast.stmt) -> bool:
         """Return whether a statement is one of Python's that a program has none for."""
@@ -117,30 +131,22 @@ class StepBuilder(KernelBuilder):
             return False
         return self.resolver.function.__globals__.get(name, getattr(builtins, name)) in _OWN
 
-    def _is_pythons_own(self, node: ast.stmt, error: KernelError) -> bool:
-        """Return whether a statement that the language does not have is one of somebody who looks at values.
+    def _run_python(
+        self, node: ast.stmt, stmts: list[Stmt], before: int, depth: tuple[int, int], error: ParserError
+    ) -> None:
+        """Have a statement that was refused run as Python, and forget how far it was read."""
+        frames, yields = depth
+        self.stmts, self.declared = stmts, None
+        del stmts[before:], self.yields[yields:]
+        while len(self.scope.frames) > frames:
+            self.scope.leave()
+        self.looked |= dict.fromkeys(bound_names(node), error)
+        self._step(node, {}, python=node)
 
-        What it binds is for other such statements, and no name of the kernel's.
-        """
-        if isinstance(node, ast.Assert):
-            return True
-        is_unknown = isinstance(error, UnsupportedFeatureError)
-        if isinstance(node, (ast.Import, ast.ImportFrom)) or (isinstance(node, ast.Expr) and is_unknown):
-            return is_unknown
-        parts = list(ast.walk(node))
-        looks = any(isinstance(part, ast.Attribute) and part.attr == "numpy" for part in parts)
-        looks = looks or any(isinstance(part, ast.Name) and part.id in self.looked for part in parts)
-        if isinstance(node, ast.Assign) and looks:
-            names = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-            if any(self.find(name) is not None or self._is_outside(name) for name in names):
-                return False
-            self.looked |= names
-        return looks and isinstance(node, (ast.Assign, ast.Expr))
-
-    def _is_outside(self, name: str) -> bool:
-        """Return whether a name that is not bound here stands for something of the module, which kernels would read."""
-        python = self.resolver.function
-        return name in python.__globals__ or name in python.__code__.co_freevars or hasattr(builtins, name)
+    def _first_refusal(self, node: ast.stmt) -> ParserError | None:
+        """Return why a name that a line of the kernel's reads is none of the kernel's."""
+        read = [part.id for part in ast.walk(node) if isinstance(part, ast.Name) and self.find(part.id) is None]
+        return next((self.looked[name] for name in read if name in self.looked), None)
 
     def _changed(self, written: Sequence[Stmt]) -> dict[str, Value]:
         """Return what names stand for that did not when the last step was left, or whose variables were assigned."""

@@ -67,7 +67,7 @@ def _findable(holder: ModuleType) -> Generator[None]:
 
 def only_result(module: Mapping[str, Any], source: Source, names: Mapping[str, Any]) -> Function | Program:
     """Return the one function or program among what text defined; ResultCountError for none and for several."""
-    found = _results(module, names)
+    found = results(module, names)
     if not found:
         help = "decorate one function with @pl.function, or one class with @pl.program"
         raise ResultCountError("No @pl.function or @pl.program found", spans=[Span(source, 1)], help=help)
@@ -115,7 +115,7 @@ def _failing_line(error: Exception, source: Source) -> Span:
     return Span(source, line, len(text) - len(text.lstrip()), line, len(text.encode(errors="surrogatepass")))
 
 
-def _results(module: Mapping[str, Any], names: Mapping[str, Any]) -> list[Function | Program]:
+def results(module: Mapping[str, Any], names: Mapping[str, Any]) -> list[Function | Program]:
     """Return what the text defined; functions that another result calls belong to it."""
     found = [v for k, v in module.items() if isinstance(v, (Function, Program)) and names.get(k) is not v]
     called = {id(callee) for f in found if isinstance(f, Function) for callee in f.callees}

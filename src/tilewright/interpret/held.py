@@ -157,8 +157,12 @@ class Held(NDArrayOperatorsMixin):
 
     def _repr_html_(self) -> str:
         """Return its first elements as a notebook shows them; those that nobody wrote stay empty."""
-        rows = self.masked.reshape(-1, self.shape[-1] if self.shape else 1)[:SHOWN, :SHOWN]
-        return notebook.grid(self.title, ([None if e is np.ma.masked else f"{e:.6g}" for e in row] for row in rows))
+        whole = self.masked.reshape(-1, self.shape[-1] if self.shape else 1)
+        rows = whole[:SHOWN, :SHOWN]
+        counted = zip(("rows", "columns"), rows.shape, whole.shape, strict=True)
+        cut = " and ".join(f"{some} of {all} {noun}" for noun, some, all in counted if some < all)
+        title = f"{self.title}: {cut}" if cut else self.title
+        return notebook.grid(title, ([None if e is np.ma.masked else f"{e:.6g}" for e in row] for row in rows))
 
 
 def _reached(ufunc: Any, given: Sequence[Any]) -> Any:

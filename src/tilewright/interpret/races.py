@@ -76,6 +76,8 @@ class Races:
         self.numbers: dict[Witness, int] = {}
         self.call: Call | None = None
         self.bound: Mapping[str, Any] = {}
+        self.racing: Any = np.zeros((), bool)
+        """Which of the elements that an access touched it raced for, the last one that did."""
 
     @property
     def listens(self) -> bool:
@@ -113,7 +115,8 @@ class Races:
     def _check(self, access: Access, elements: Array, numbers: Array) -> None:
         found = self._met(numbers)
         if found:
-            *place, _ = (int(i) for i in np.argwhere(np.isin(numbers, found))[0])
+            self.racing = np.isin(numbers, found).any(axis=-1)
+            place = [int(i) for i in np.argwhere(self.racing)[0]]
             at = elements.ctypes.data + sum(i * stride for i, stride in zip(place, elements.strides, strict=True))
             witness = self.witnesses[int(numbers[(*place, 0)])]
             assert witness is not None

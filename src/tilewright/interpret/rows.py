@@ -44,7 +44,8 @@ def check_rows(tensors: Mapping[str, Array], dispatches: Sequence[Given], size: 
             continue
         if count != size:
             message = f"each rank is given its row of `{name}`, which has {count}, and there are {size} rank(s)"
-            help = f"config=RunConfig(device_ids=range({count})) runs on {count}, or pass a tensor with {size}"
+            said = f"config=RunConfig(device_ids=range({count})), on a command line --ranks {count}, runs on {count}"
+            help = f"{said}; or pass a tensor with {size}"
             raise ExecutionError(message, spans=[first.span], help=help)
         if idle:
             ranks = f"rank {idle[0]} is" if len(idle) == 1 else f"ranks {', '.join(map(str, idle))} are"

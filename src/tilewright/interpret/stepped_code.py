@@ -13,6 +13,7 @@ from dataclasses import field, replace
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from tilewright.core.expr import Var
 from tilewright.core.stmt import (
     AssignStmt,
     BreakStmt,
@@ -193,6 +194,9 @@ class _Writer:
             self._line(ast.Pass())  # a line of its own, whatever comes of it
         if step.python is not None:
             self.lines.append(step.python)
+        if step.given:
+            ran = _called("", self.code.number(Ran((), step.given)))
+            self._line(ast.Return(ast.Subscript(ran, ast.Constant(0), ast.Load())))
 
     def flush(self, bound: Mapping[str, Any]) -> None:
         """Write what is pending, and bind names to what they stand for then."""
@@ -210,8 +214,7 @@ class _Writer:
     def _loop(self, stmt: ForStmt | WhileStmt) -> None:
         self.flush({})
         number = self.code.number(stmt)
-        is_stop = isinstance(stmt, ForStmt) and stmt.loop_var.name_hint in self.code.stops
-        self.stop = number if is_stop else None
+        self.stop = number if isinstance(stmt, ForStmt) and self._is_stop(stmt.loop_var) else None
         body = self._within(stmt.body)
         if isinstance(stmt, WhileStmt) and not stmt.iter_args:
             self._line(ast.While(_called("test", number), body, []))
@@ -219,6 +222,9 @@ class _Writer:
         self._line(ast.For(ast.Name(_TURN, ast.Store()), _called("turns", number), body, []))
         if stmt.iter_args:
             self._line(ast.Expr(_called("ended", number)))
+
+    def _is_stop(self, turn: Var | None) -> bool:
+        return turn is not None and turn.name_hint in self.code.stops
 
     def _branch(self, stmt: IfStmt) -> None:
         self.flush({})
@@ -234,7 +240,9 @@ class _Writer:
             inner = self.code.inner(self.site, stmt.body.stmts, dict(self.bound), stmt)
             run: list[ast.stmt] = [ast.Expr(_called("rounds", self.code.number(inner)))]
         else:
-            blocks = _called("blocks", self.code.number(stmt))
+            number = self.code.number(stmt)
+            blocks = _called("blocks", number)
+            self.stop = number if self._is_stop(stmt.loop_var) else None
             run = [ast.For(ast.Name(_TURN, ast.Store()), blocks, self._within(stmt.body), [])]
         self._line(ast.If(_called("runs", self.code.number(stmt)), run, []))
         self._name_task(stmt)

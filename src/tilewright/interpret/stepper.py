@@ -105,17 +105,15 @@ class Stepper:
             self.machine.carry(self.frame, stmt, self.left)
             self.left = None
 
-    def _is_unseen(self, stmt: ForStmt | WhileStmt) -> bool:
-        if not isinstance(stmt, ForStmt):
+    def _is_unseen(self, stmt: ForStmt | WhileStmt | SpmdScopeStmt) -> bool:
+        if isinstance(stmt, WhileStmt) or stmt.loop_var is None:
             return False
         wanted = self.machine.at.get(stmt.loop_var.name_hint)
         return wanted is not None and self.frame.values[stmt.loop_var] != wanted
 
     def _pass_over(self, stmt: ForStmt | WhileStmt) -> bool:
         """Run a turn that nobody looks at; return whether it ends the loop."""
-        self.machine.unseen += 1
-        left = self.machine.body(self.frame, stmt.body)
-        self.machine.unseen -= 1
+        left = self._unseen(stmt)
         if left is not None and isinstance(left.stmt, ReturnStmt):
             raise ExecutionError("the kernel returns before the turn that it is to be entered at", spans=[stmt.span])
         is_break = left is not None and isinstance(left.stmt, BreakStmt)
@@ -125,10 +123,19 @@ class Stepper:
             self.machine.carry(self.frame, stmt, left)
         return is_break
 
+    def _unseen(self, stmt: ForStmt | WhileStmt | SpmdScopeStmt) -> Exit | None:
+        """Run a body that nobody looks at; return how it is left."""
+        self.machine.unseen += 1
+        try:
+            return self.machine.body(self.frame, stmt.body)
+        finally:
+            self.machine.unseen -= 1
+
     def stops(self, number: int) -> bool:
-        """Return whether a debugger opens here, at the turn that a loop is entered at: once."""
-        stmt: ForStmt = self.entries[number]
-        return self.machine.at.pop(stmt.loop_var.name_hint, None) is not None
+        """Return whether a debugger opens here, at the turn that a loop is entered at: once, in the last of them."""
+        stmt: ForStmt | SpmdScopeStmt = self.entries[number]
+        assert stmt.loop_var is not None
+        return self.machine.at.pop(stmt.loop_var.name_hint, None) is not None and not self.machine.at
 
     def ended(self, number: int) -> None:
         """Bind what a loop has carried out."""
@@ -156,7 +163,11 @@ class Stepper:
     def blocks(self, number: int) -> Iterator[None]:
         """Yield once for each block of a grid."""
         stmt: SpmdScopeStmt = self.entries[number]
-        return self.machine.grid(self.frame, stmt, lambda own: None)
+        for _ in self.machine.grid(self.frame, stmt, lambda own: None):
+            if self._is_unseen(stmt):
+                self._unseen(stmt)
+            else:
+                yield
 
     def rounds(self, number: int) -> None:
         """Run the blocks of a grid that wait for each other."""

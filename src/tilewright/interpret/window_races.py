@@ -57,6 +57,8 @@ class WindowRaces:
         self.shadows = [_Shadow(part, ranks) for part in parts]
         self.spans: dict[tuple[int, int, int], list[Span]] = {}
         """Where a rank touched anything in some way at some time."""
+        self.racing: Any = np.zeros((), bool)
+        """Which of the elements that an access touched it raced for, the last one that did."""
 
     def released(self, rank: int, cell: Array) -> None:
         """Leave at a cell what a rank has done so far."""
@@ -105,7 +107,8 @@ class WindowRaces:
         return next((s for s in self.shadows if s.low <= at < s.low + s.part.size), None)
 
     def _race(self, access: Access, other: Access, rank: int, times: Array, known: int) -> RaceError:
-        *place, _ = (int(i) for i in np.argwhere(times > known)[0])
+        self.racing = (times > known).any(axis=-1)
+        place = [int(i) for i in np.argwhere(self.racing)[0]]
         spans = self.spans.get((rank, _KINDS.index(other), int(times[(*place, 0)])), [UNKNOWN])
         where = f"element {place} of what this touches"
         message = f"rank {self.rank} {access.value} {where}, which rank {rank} {other.value}: no signal orders them"

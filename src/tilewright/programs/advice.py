@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.backends.interface import RANKS, Note, Reach
+from tilewright.backends.interface import CALLED, RANKS, Note, Reach
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Invoke, Submit
 from tilewright.core.program import Program
@@ -29,6 +29,7 @@ def advised(
         *_threads(program, seconds, reach),
         *_memory(notes, bytes_used),
         *_elements(bytes_used),
+        *_library(notes),
         *_scalars(notes),
         *_calls(seconds, call_seconds),
         *_products(work, limits),
@@ -105,6 +106,14 @@ def _elements(bytes_used: float) -> Iterator[Advice]:
     if bytes_used >= 0.5:
         text = "it waits for memory: elements of half the size (pl.FP16 or pl.BF16) halve that, and so does doing more"
         yield Advice(2.0, f"{text} with what is loaded, in one kernel with the one before or after it")
+
+
+def _library(notes: Sequence[Note]) -> Iterator[Advice]:
+    """Yield where functions of doubles are computed, which vectors of floats would be."""
+    for note in (note for note in notes if note.kind == CALLED):
+        text = f"line {note.number}: {note.text}; in pl.FP32, where that is exact enough, they are computed in vectors"
+        yield Advice(10.0, text, note.number)
+        return
 
 
 def _scalars(notes: Sequence[Note]) -> Iterator[Advice]:

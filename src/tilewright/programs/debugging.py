@@ -13,7 +13,7 @@ from tilewright.call.binding import Bound
 from tilewright.call.launch import runner_of
 from tilewright.core.access import OBSERVER
 from tilewright.core.program import Program
-from tilewright.core.stmt import ForStmt
+from tilewright.core.stmt import ForStmt, SpmdScopeStmt
 from tilewright.core.visitor import statements
 from tilewright.forks import computed_once
 from tilewright.frontend.programs import as_program
@@ -73,10 +73,16 @@ class SteppedProgram:
         if not all(isinstance(loop, str) and isinstance(turn, int) for loop, turn in turns.items()):
             raise TypeError(f'`at` takes the turns of loops by their variables, as in at={{"i": 5}}, got {at!r}')
         bodies = [statements(function.body) for function in self.program.functions.values()]
-        loops = {stmt.loop_var.name_hint for body in bodies for stmt in body if isinstance(stmt, ForStmt)}
+        found = [stmt for body in bodies for stmt in body if isinstance(stmt, (ForStmt, SpmdScopeStmt))]
+        loops = {stmt.loop_var.name_hint for stmt in found if stmt.loop_var is not None and self._has_turns(stmt)}
         if unknown := [loop for loop in turns if loop not in loops]:
             there = ", ".join(sorted(loops)) or "none"
-            raise ValueError(f"no loop of {self.program.name} is over `{unknown[0]}`: there is {there}")
+            others = "what is written out, as over a list, has no turns, nor have blocks that wait for each other"
+            raise ValueError(f"no loop of {self.program.name} is over `{unknown[0]}`: there is {there}; {others}")
+
+    def _has_turns(self, stmt: ForStmt | SpmdScopeStmt) -> bool:
+        """Return whether turns run one after the other: blocks that wait for each other do not."""
+        return isinstance(stmt, ForStmt) or not self.machine.lines.code.has_barrier(stmt.body)
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a function gives; ValueError where no loop came to the turn that it was to be entered at."""

@@ -11,7 +11,7 @@ from tilewright.programs.explored import Explored
 from tilewright.programs.platforms import DEFAULT
 
 if TYPE_CHECKING:
-    from tilewright.backends.interface import Anatomy, Backend, Note, Reach
+    from tilewright.backends.interface import Anatomy, Backend, Memory, Note, Reach
     from tilewright.call.binding import Bound
     from tilewright.core.enums import ParamDirection
     from tilewright.core.stmt import SeqStmts
@@ -135,8 +135,17 @@ def _done(lowered: Program, anatomy: Anatomy, reach: Reach) -> Iterator[str]:
     yield from (f"tiles of {note.text}" for note in anatomy.notes if note.kind == "tiles")
     yield from (note.text for note in anatomy.notes if note.kind == "kernel")
     for memory in (memory for memory in anatomy.memory if memory.size >= LARGE):
-        share = f" of the {memory.named} that it names" if memory.named else ""
-        yield f"`{memory.function}` keeps {memory.size} bytes{share} in memory on each thread, the rest in registers"
+        yield f"`{memory.function}` keeps {_kept(memory)}"
+
+
+def _kept(memory: Memory) -> str:
+    """Return how much of its tiles a function keeps in memory; with what ops work in that may be more than all."""
+    if not memory.named:
+        return f"{memory.size} bytes in memory on each thread"
+    if memory.size < memory.named:
+        share = f"{memory.size} bytes of the {memory.named} that it names"
+        return f"{share} in memory on each thread, the rest in registers"
+    return f"{memory.size} bytes in memory on each thread: tiles, of {memory.named} in all, and what ops work in"
 
 
 def _loops(lowered: Program, reach: Reach) -> Iterator[Note]:

@@ -76,7 +76,7 @@ class Explanation:
     flops: float
     bytes: float
     moved: float
-    """Bytes loaded into and stored from tiles."""
+    """Bytes loaded from tensors and stored to them."""
     limits: tuple[Limit, ...]
     facts: tuple[str, ...]
     lines: tuple[ExplainedLine, ...]
@@ -127,7 +127,7 @@ class Explanation:
     def _texts(self) -> Iterator[str]:
         yield f"{self.name} on {self.platform}: {_time(self.seconds)}, {_time(self.call_seconds)} called from Python"
         yield f"  does     {_amount(self.flops, 'FLOP')}, {_amount(self.bytes, 'B')} of arguments"
-        yield f"           {_amount(self.moved, 'B')} between tensors and tiles"
+        yield f"           {_amount(self.moved, 'B')} loaded and stored"
         wide = max((8, *(len(limit.name) for limit in self.limits)))
         for limit in self.limits:
             used, most = (_amount(each, limit.unit) for each in (limit.used, limit.most))

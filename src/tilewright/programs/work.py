@@ -1,4 +1,4 @@
-"""Work: how many operations a call of a program makes at least, and how many bytes it moves between tensors and tiles.
+"""Work: how many operations a call of a program makes at least, and how many bytes it loads and stores.
 
 Loops count as often as they turn, by their bounds where the call tells them; of two branches the longer one counts.
 """
@@ -15,7 +15,7 @@ from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.signature import symbols_told
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.core.visitor import bodies, expressions, subexpressions
 from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
@@ -162,7 +162,23 @@ def _op(call: Call) -> Work:
         types = [each.type for each in (call, *call.args)]
         moved = next((math.prod(t.shape) * t.dtype.get_byte() for t in types if isinstance(t, TileType)), 0)
         return Work(loaded=moved) if spec.name == "load" else Work(stored=moved)
+    if spec.name in ("read", "write"):
+        return _element(call)
+    if call.op.kind is Kind.SCALAR:
+        return Work(flops=float(spec.name != "cast" and any(map(_is_float, (call, *call.args)))))
     return Work(flops=float(max(sizes))) if spec.family in _COUNTED else Work()
+
+
+def _element(call: Call) -> Work:
+    """Return what one element takes that is read from a tensor, or written to one."""
+    type_ = call.args[0].type
+    moved = type_.dtype.get_byte() if isinstance(type_, TensorType) else 0
+    return Work(loaded=moved) if call.op.spec.name == "read" else Work(stored=moved)
+
+
+def _is_float(expr: Expr) -> bool:
+    """Return whether a number is a float: others count and address."""
+    return isinstance(expr.type, ScalarType) and expr.type.dtype.is_float()
 
 
 def _elements(expr: Expr) -> int:

@@ -10,15 +10,19 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.enums import ParamDirection
+from tilewright.core.expr import Symbol
 from tilewright.core.program import Function
 from tilewright.core.signature import substituted
 from tilewright.core.types import Extent, ScalarType, TensorType, Type
 from tilewright.dtypes import ALL, BY_NAME, FP32, DataType
+from tilewright.programs.platforms import platforms
+from tilewright.tools.completion import offer
 from tilewright.tools.naming import CommandError, check_known
 
 HELP = "a tensor as x=64x128 or x=fp16:64x128, a number as n=4, an axis with a name as M=100"
 USUAL = 24
 """The extent of an axis that nobody names."""
+_USUALLY = "cpu, cuda, interpret (default: cpu)"
 RANKS = 2
 """On how many ranks a host function runs unless somebody says so."""
 
@@ -32,6 +36,11 @@ def add_ranks(parser: argparse.ArgumentParser) -> None:
     """Let a parser take on how many ranks a host function runs."""
     text = f"on how many ranks a host function runs (default: {RANKS})"
     parser.add_argument("--ranks", type=int, default=RANKS, metavar="N", help=text)
+
+
+def add_platform(parser: argparse.ArgumentParser, what: str) -> None:
+    """Let a parser take a platform."""
+    offer(parser.add_argument("--platform", metavar="NAME", help=f"{what}: {_USUALLY}"), platforms)
 
 
 def given(texts: Sequence[str]) -> dict[str, str]:
@@ -83,6 +92,28 @@ def check_names(said: Mapping[str, str], parameters: Sequence[str], functions: S
     there = ", ".join(dict.fromkeys(known))
     for name in said:
         check_known(name, known, "parameter or axis", f"there {'are' if ',' in there else 'is'} {there or 'none'}")
+
+
+def check_fits(said: Mapping[str, str], functions: Sequence[Function]) -> None:
+    """Raise CommandError for a tensor that functions do not take as it was said."""
+    for function in functions:
+        axes = {name: int(number_of(name, said[name])) for name in _symbols(function) if name in said}
+        for param in function.params:
+            if isinstance(param.type, TensorType) and param.name_hint in said:
+                axes |= _fitted(param.name_hint, param.type, said[param.name_hint], axes)
+
+
+def _fitted(name: str, type_: TensorType, text: str, axes: Mapping[str, Extent]) -> dict[str, int]:
+    """Return the axes that a tensor tells by its shape; CommandError for one that is not of its type."""
+    given = tensor_of(text, type_.dtype)
+    if given.dtype != np.dtype(type_.dtype.numpy):
+        raise CommandError(f"`{name}` expects {type_.dtype}, got {text.rpartition(':')[0]}")
+    wanted = substituted(type_, axes)
+    assert isinstance(wanted, TensorType)
+    extents = [*zip(wanted.shape, given.shape, strict=False)]
+    if given.ndim != len(wanted.shape) or any(isinstance(a, int) and a != b for a, b in extents):
+        raise CommandError(f"`{name}` expects shape [{', '.join(map(str, wanted.shape))}], got {[*given.shape]}")
+    return {extent.name: length for extent, length in extents if isinstance(extent, Symbol)}
 
 
 def tensor_of(text: str, usual: DataType | None = None) -> Any:

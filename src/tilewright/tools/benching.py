@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_to(parser)
     arguments.add_ranks(parser)
     parser.add_argument("--rounds", type=int, default=100, metavar="N", help="how many calls are timed (default: 100)")
-    parser.add_argument("--platform", metavar="NAME", help="where it runs: cpu, cuda, interpret (default: cpu)")
+    arguments.add_platform(parser, "where it runs")
     parser.add_argument("--json", action="store_true", help="print every time as JSON, in microseconds")
     parser.set_defaults(command=_bench)
 

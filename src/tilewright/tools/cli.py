@@ -149,7 +149,10 @@ def parser(version: str) -> argparse.ArgumentParser:
     arguments.add_to(show)
     show.add_argument("--kernel", metavar="NAME", help="which @pl.jit kernel of the file, where it has several")
     stage = show.add_mutually_exclusive_group()
-    stage.add_argument("--pass", dest="after", metavar="NAME", help="after this pass (default: after the front end)")
+    after = "after this pass (default: after the front end)"
+    completion.offer(
+        stage.add_argument("--pass", dest="after", metavar="NAME", help=after), lambda: [each.name for each in DEFAULT]
+    )
     stage.add_argument("--all", action="store_true", help="after the front end and every pass that changed something")
     stage.add_argument(
         "--launches", action="store_true", help="what it starts, in order, and what each reads and writes"
@@ -166,8 +169,10 @@ def parser(version: str) -> argparse.ArgumentParser:
     ops = commands.add_parser(
         "ops", help="list ops, or explain one", description=OPS, epilog=OPS_EXAMPLES, formatter_class=raw
     )
-    ops.add_argument(
-        "name", nargs="?", metavar="NAME", help="as in add, pl.add, tile.add or np.where, or a word that is said of it"
+    by = "as in add, pl.add, tile.add or np.where, or a word that is said of it"
+    completion.offer(
+        ops.add_argument("name", nargs="?", metavar="NAME", help=by),
+        lambda: dict.fromkeys(spec.name for spec in specs() if spec.has_a_name),
     )
     screen.can_print_json(ops)
     ops.set_defaults(command=_ops)

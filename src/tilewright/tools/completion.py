@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from tilewright.named_tuples import NamedTuple
 
-ABOUT = """Print a script that completes commands, options and files in a shell."""
+ABOUT = """Print a script that completes commands, options, their values and files in a shell."""
 EPILOG = """examples:
   eval "$(tilewright completion bash)"                         in ~/.bashrc
   eval "$(tilewright completion zsh)"                          in ~/.zshrc, after compinit
@@ -16,22 +16,39 @@ EPILOG = """examples:
 """
 
 BASH = """_tilewright() {{
-  local words="${{COMP_WORDS[*]:1:COMP_CWORD-1}}" cur="${{COMP_WORDS[COMP_CWORD]}}" said=""
+  local words="${{COMP_WORDS[*]:1:COMP_CWORD-1}}" cur="${{COMP_WORDS[COMP_CWORD]}}" said="" files=""
+  local prev="${{COMP_WORDS[COMP_CWORD-1]}}"
   case " $words " in
 {cases}
   esac
-  COMPREPLY=($(compgen -W "$said" -- "$cur") $(compgen -f -- "$cur"))
+  COMPREPLY=($(compgen -W "$said" -- "$cur") ${{files:+$(compgen -f -- "$cur")}})
 }}
 complete -o filenames -F _tilewright tilewright
 """
+_FILES = ("FILE", "PAGE", "DIR")
+"""What arguments are called that are files."""
 
 
 class Word(NamedTuple):
-    """A command or an option, behind the commands that lead to it, and what it does."""
+    """A command, an option, or the values of an argument, behind the commands that lead to it, and what it does."""
 
     path: tuple[str, ...]
     text: str
     help: str
+    values: tuple[str, ...] = ()
+    """What may follow an option."""
+    takes_file: bool = False
+    """Whether a file may follow an option."""
+
+
+def offer(action: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
+    """Have shells complete an argument to names, which are asked for when the script is written."""
+    vars(action)["completer"] = names
+
+
+def _offered(action: argparse.Action) -> tuple[str, ...]:
+    names: Callable[[], Iterable[str]] | None = vars(action).get("completer")
+    return tuple(names()) if names is not None else tuple(map(str, action.choices or ()))
 
 
 def configure(parser: argparse.ArgumentParser, whole: argparse.ArgumentParser) -> None:
@@ -47,11 +64,21 @@ def configure(parser: argparse.ArgumentParser, whole: argparse.ArgumentParser) -
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """Return what a shell runs to complete what a parser takes."""
     words = list(_words(parser))
+    with_files = {path for path, inner in commands_of(parser) if _takes_files(inner)}
+    paths = sorted({word.path for word in words}, key=lambda path: (-len(path), path))
     if shell == "fish":
-        return "".join(f"complete -c tilewright {_fish(word)}\n" for word in words)
-    paths = sorted(dict.fromkeys(word.path for word in words), key=len, reverse=True)
-    cases = "\n".join(f'    {_case(path)} said="{_listed(words, path)}" ;;' for path in paths)
+        without = [f"complete -c tilewright {_where(path)} -f\n" for path in paths if path not in with_files]
+        return "".join([*without, *(f"complete -c tilewright {_fish(word)}\n" for word in words)])
+    cases = "\n".join(_case(path, [word for word in words if word.path == path], path in with_files) for path in paths)
     return ("autoload -U +X bashcompinit && bashcompinit\n" if shell == "zsh" else "") + BASH.format(cases=cases)
+
+
+def _takes_files(parser: argparse.ArgumentParser) -> bool:
+    return any(not action.option_strings and _is_file(action) for action in parser._actions)  # pyright: ignore[reportPrivateUsage]
+
+
+def _is_file(action: argparse.Action) -> bool:
+    return str(action.metavar).partition("[")[0] in _FILES
 
 
 def commands_of(
@@ -71,24 +98,32 @@ def _words(parser: argparse.ArgumentParser) -> Iterator[Word]:
         for action in inner._actions:  # pyright: ignore[reportPrivateUsage]
             choices = cast("list[argparse.Action]", getattr(action, "_choices_actions", ()))
             yield from (Word(path, choice.dest, choice.help or "") for choice in choices)
-            is_word = not choices and not action.option_strings
-            yield from (Word(path, str(choice), action.help or "") for choice in (action.choices or ()) if is_word)
-            yield from (Word(path, option, action.help or "") for option in action.option_strings)
+            if not choices and not action.option_strings and (values := _offered(action)):
+                yield Word(path, " ".join(values), action.help or "")
+            for option in action.option_strings:
+                yield Word(path, option, action.help or "", _offered(action), _is_file(action))
 
 
-def _listed(words: list[Word], path: tuple[str, ...]) -> str:
-    return " ".join(word.text for word in words if word.path == path)
+def _case(path: tuple[str, ...], words: Sequence[Word], takes_files: bool) -> str:
+    """Return the branch of a command: what it takes, and what follows an option that asks for something."""
+    pattern = f'*" {" ".join(path)} "*)' if path else "*)"
+    said = f'    {pattern} said="{" ".join(word.text for word in words)}" files={"1" * takes_files}'
+    asking = [word for word in words if word.values or word.takes_file]
+    values = [
+        f'        {word.text}) said="{" ".join(word.values)}" files={"1" * word.takes_file} ;;' for word in asking
+    ]
+    return "\n".join([said, '      case "$prev" in', *values, "      esac ;;"]) if values else f"{said} ;;"
 
 
-def _case(path: tuple[str, ...]) -> str:
-    return f'*" {" ".join(path)} "*)' if path else "*)"
+def _where(path: tuple[str, ...]) -> str:
+    seen = " and ".join(f"__fish_seen_subcommand_from {name}" for name in path)
+    return f"-n '{seen or '__fish_use_subcommand'}'"
 
 
 def _fish(word: Word) -> str:
-    seen = " and ".join(f"__fish_seen_subcommand_from {name}" for name in word.path)
-    where = f"-n '{seen or '__fish_use_subcommand'}'"
-    long = word.text.startswith("--")
-    what = (
-        f"-l {word.text[2:]}" if long else f"-s {word.text[1:]}" if word.text.startswith("-") else f"-f -a {word.text}"
-    )
-    return f"{where} {what} -d '{word.help.replace(chr(39), '').replace('%', '')}'"
+    about = f"-d '{word.help.replace(chr(39), '').replace('%', '')}'"
+    if not word.text.startswith("-"):
+        return f"{_where(word.path)} -f -a '{word.text}' {about}"
+    option = f"-l {word.text[2:]}" if word.text.startswith("--") else f"-s {word.text[1:]}"
+    values = f" -x -a '{' '.join(word.values)}'" if word.values else " -r -F" * word.takes_file
+    return f"{_where(word.path)} {option}{values} {about}"

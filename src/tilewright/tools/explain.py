@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
     arguments.add_to(parser)
     arguments.add_ranks(parser)
-    parser.add_argument("--platform", metavar="NAME", help="where it runs: cpu, cuda, interpret (default: cpu)")
+    arguments.add_platform(parser, "where it runs")
     parser.add_argument("--json", action="store_true", help="print JSON, in seconds and bytes")
     parser.set_defaults(command=_explain)
 

@@ -84,7 +84,7 @@ def _configure_explore(parser: argparse.ArgumentParser) -> None:
     arguments.add_to(parser)
     arguments.add_ranks(parser)
     parser.add_argument("-o", "--output", metavar="PAGE", help="where to write it (default: KERNEL.html)")
-    parser.add_argument("--platform", metavar="NAME", help="what to compile for: cpu, cuda, interpret (default: cpu)")
+    arguments.add_platform(parser, "what to compile for")
     parser.add_argument("--run", action="store_true", help="run the file, and show the program of its first call")
     parser.add_argument("--access", action="store_true", help="call it with random arguments, and show what it touches")
     parser.add_argument("--json", action="store_true", help="print the page's data; -o writes the page, too")

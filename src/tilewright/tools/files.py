@@ -15,20 +15,20 @@ from typing import Any
 
 import tilewright.language as pl
 from tilewright.core.enums import ParamDirection
-from tilewright.core.program import Program
+from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.errors import AnnotationError, ResultCountError, TilewrightError
 from tilewright.frontend.kernels import Declared, KernelKind, KernelParameter
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.programs import as_program
-from tilewright.frontend.text import executed, only_result
+from tilewright.frontend.text import executed, only_result, results
 from tilewright.jit.parameters import UntoldOutputError
 from tilewright.programs.compiler import compile
 from tilewright.programs.config import RunConfig
 from tilewright.programs.platforms import DEFAULT
 from tilewright.programs.program import CompiledProgram
 from tilewright.source import Source
-from tilewright.tools.arguments import RANKS, check_names, is_number, number_of, tensor_of
+from tilewright.tools.arguments import RANKS, check_fits, check_names, is_number, number_of, tensor_of
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.pto import entry_of, lowered
 from tilewright.tools.pto_texts import module_in
@@ -49,6 +49,7 @@ def program_in(path: str, kernel: str | None = None, said: Mapping[str, str] | N
     found = _found(path, kernel)
     if isinstance(found, Program):
         made = found
+        check_fits(said or {}, found.entries)
     else:
         with as_command():
             made = found.specialize(**_arguments(found, said or {})).program
@@ -66,6 +67,7 @@ def compiled_in(
     """Return that program, compiled: a host function for so many ranks."""
     found = _found(path, kernel)
     if isinstance(found, Program):
+        check_fits(said or {}, found.entries)
         made = compile(found, platform=platform)
     else:
         with as_command():
@@ -163,9 +165,20 @@ def _found(path: str, kernel: str | None) -> pl.JITFunction | Program:
     with redirect_stdout(sys.stderr), _unended(path), _beside(path):
         module, source = executed(_text_of(path), names, path)
     kernels = [value for value in module.values() if _is_entry(value, module)]
-    if not kernels and kernel is None:
-        return _only_program(module, source, names)
-    return _chosen(kernels, kernel)
+    programs = results(module, names)
+    if kernel is None and not kernels:
+        return _only_program(module, source, names, programs)
+    if kernel is None or kernel in [each.name for each in kernels]:
+        return _chosen(kernels, kernel)
+    return as_program(_named(kernel, programs, kernels))
+
+
+def _named(name: str, programs: Sequence[Function | Program], kernels: Sequence[pl.JITFunction]) -> Function | Program:
+    """Return the program or function of a file that has a name; CommandError where nothing has it."""
+    known = [each.name for each in (*kernels, *programs)]
+    noun = "kernel or program" if programs else "@pl.jit kernel"
+    check_known(name, known, noun, f"the file has {', '.join(known) or 'none'}")
+    return next(each for each in programs if each.name == name)
 
 
 @contextmanager
@@ -180,13 +193,17 @@ def _unended(path: str) -> Generator[None]:
         raise CommandError(f"{said}\n    help: {help}") from None
 
 
-def _only_program(module: Mapping[str, Any], source: Source, names: Mapping[str, Any]) -> Program:
+def _only_program(
+    module: Mapping[str, Any], source: Source, names: Mapping[str, Any], programs: Sequence[Function | Program]
+) -> Program:
     """Return the one program of a file without `@pl.jit` kernels."""
     try:
         return as_program(only_result(module, source, names))
     except ResultCountError as error:
-        if not error.message.startswith("No "):
-            raise
+        if programs:
+            raise ResultCountError(
+                error.message, spans=error.spans, help=f"pick one, as in FILE:{programs[0].name}"
+            ) from None
         help = "decorate a function with @pl.jit, or else one with @pl.function or a class with @pl.program"
         raise ResultCountError("No @pl.jit kernel found", spans=error.spans, help=help) from None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.source import shown
-from tilewright.tools import screen
+from tilewright.tools import completion, screen
 from tilewright.tools.naming import CommandError
 
 if TYPE_CHECKING:
@@ -38,10 +38,16 @@ def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     diff.set_defaults(command=_diff)
     about = "Say how an op is written, what it does and refuses, with a kernel that runs it."
     explain = commands.add_parser("explain", help="explain an op", description=about)
-    explain.add_argument("name", metavar="OP", help="as in tadd or pto.tadd")
+    completion.offer(explain.add_argument("name", metavar="OP", help="as in tadd or pto.tadd"), _op_names)
     explain.set_defaults(command=_explain)
     for each in (fmt, lint, diff, explain):
         screen.can_print_json(each)
+
+
+def _op_names() -> Iterable[str]:
+    from tilewright.pto.ops.registry import OPS
+
+    return [name.removeprefix("pto.") for name in OPS]
 
 
 def module_in(path: Path, target: str = "a5") -> Module:

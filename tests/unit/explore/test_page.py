@@ -88,6 +88,22 @@ def test_access_names_races_gaps_and_repeated_reads(page: dict[str, Any]) -> Non
     assert ("overlap", "out") in found and ("repeated", "x") in found
 
 
+@pl.jit
+def smooth(x: pl.InOut[pl.Tensor]):
+    for r in pl.parallel(x.shape[0] - 1):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [1, 32]) + pl.load(x, [r + 1, 0], [1, 32])
+            pl.store(t * 0.5, [r, 8], x)
+    return x
+
+
+def test_the_elements_that_turns_race_for_are_those_that_two_of_them_touch() -> None:
+    x: Any = np.ones((4, 64), np.float32)
+    access = smooth.compile(x).page(x).access
+    assert access is not None
+    assert access.racing == [[(64 * r + 8, 64 * r + 32) for r in (1, 2)]]
+
+
 def test_a_call_that_no_picture_shows_is_measured_all_the_same() -> None:
     big: Any = np.ones((LARGEST // 32 + 1, 32), np.float32)
     page = blur.compile(big, big).page(big, big.copy())

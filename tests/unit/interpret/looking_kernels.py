@@ -62,3 +62,83 @@ def filling(x: pl.Tensor, out: pl.Out[pl.Tensor], other: pl.Out[pl.Tensor]):
             SEEN.extend([out.numpy(), before.numpy(), other.numpy()])
             pl.store(before, [r, 0], other)
     return out, other
+
+
+def show(*values: Any) -> None:
+    """Keep what is looked at, as somebody's own function that prints would."""
+    SEEN.extend(values)
+
+
+@pl.jit
+def deciding(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [2, 3])
+        if t.numpy().max() > 50:
+            show("large")
+        v = t.max()
+        w = np.abs(t)
+        show(t.max(), t.sum(axis=0), t.tolist(), v, [float(v) for v in w[0]])
+        for r in t.numpy():
+            if r[0] > 2:
+                break
+            show(r)
+        v += 1
+        show(v)
+        del v
+        if (t.numpy() > 50).all():
+            raise ValueError("all are large")
+        pl.store(t, [0, 0], out)
+    return out
+
+
+@pl.jit
+def using(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [2, 3])
+        v = t.max()
+        show(v)
+        pl.store(t * v, [0, 0], out)
+    return out
+
+
+@pl.jit
+def catching(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [2, 3])
+        try:
+            raise ValueError("caught")
+        except ValueError as error:
+            show(str(error))
+        n = 0
+        while n < t.max():
+            n += 1
+        pl.store(t, [0, 0], out)
+    return out
+
+
+@pl.jit
+def storing(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [2, 3])
+        pl.store(np.abs(t), [0, 0], out)
+    return out
+
+
+@pl.jit
+def collecting(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        tiles = [pl.load(x, [0, 0], [2, 3])]
+        tiles.append(np.abs(tiles[0]))
+        pl.store(tiles[-1], [0, 0], out)
+    return out
+
+
+@pl.jit
+def leaving(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.range(2):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [1, 3])
+            pl.store(t, [r, 0], out)
+        if x.numpy().max() > 2:
+            break
+    return out

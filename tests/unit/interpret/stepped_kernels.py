@@ -168,3 +168,15 @@ def keeping(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32
         KEPT.extend([copy.copy(t), copy.deepcopy(t), pickle.loads(pickle.dumps(t)), copy.copy(out)])
         pl.store(t, [0, 0], out)
     return out
+
+
+@pl.jit
+def gridded(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for b in pl.spmd(4):
+        for c in pl.range(0, 8, 4):
+            t = pl.load(x, [b, c], [1, 4])
+            SEEN.append((b, c))
+            for q in [1.0, 2.0]:
+                t = t * q
+            pl.store(t, [b, c], out)
+    return out

@@ -3,12 +3,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from unit.interpret.looking_kernels import SEEN, filling, hiding, looking, misspelling, rebinding
+from unit.interpret.looking_kernels import (
+    SEEN,
+    catching,
+    collecting,
+    deciding,
+    filling,
+    hiding,
+    leaving,
+    looking,
+    misspelling,
+    rebinding,
+    storing,
+    using,
+)
 
 import tilewright.language as pl
-from tilewright.errors import UnknownAttributeError
+from tilewright.errors import ParserError, UnknownAttributeError
 
 pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")
 
@@ -49,6 +64,40 @@ def test_looking_binds_no_name_that_the_kernel_reads() -> None:
     for refused in (rebinding, hiding):
         with pytest.raises(UnknownAttributeError, match="numpy"):
             refused.debug(x)
+
+
+def test_what_the_language_refuses_and_no_line_of_the_kernel_uses_runs_as_python() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    SEEN.clear()
+    np.testing.assert_array_equal(deciding.debug(x), x)
+    top, sums, rows, v, first, row, more = SEEN
+    assert (top, v, more, rows, first) == (5, 5, 6, x.tolist(), [0, 1, 2])
+    np.testing.assert_array_equal(sums, x.sum(axis=0))
+    np.testing.assert_array_equal(row, x[0])
+    SEEN.clear()
+    with pytest.raises(ValueError, match="all are large"):
+        deciding.debug(x + 100)
+    assert SEEN[0] == "large"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "line"),
+    [(using, "v = t.max()"), (storing, "np.abs(t)"), (collecting, "np.abs(tiles[0])"), (leaving, "x.numpy()")],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_line_of_the_kernels_is_refused_as_it_is_by_the_compiler(kernel: Any, line: str) -> None:
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(ParserError) as stepped:
+        kernel.debug(x)
+    with pytest.raises(ParserError) as compiled:
+        kernel(x)
+    assert line in str(stepped.value)
+    assert str(stepped.value) == str(compiled.value)
+
+
+def test_the_line_that_is_refused_is_named_and_none_before_it_that_ran_as_python() -> None:
+    with pytest.raises(UnknownAttributeError, match=r"while n < t.max\(\)"):
+        catching.debug(np.ones((2, 3), np.float32))
 
 
 def test_an_output_is_masked_where_nobody_has_written_it_yet() -> None:

@@ -147,6 +147,7 @@ def test_rows_that_no_rank_is_given_do_not_stay_as_they_were_in_silence(platform
     with pytest.raises(ExecutionError) as caught:
         up_to(x, y, 1, config=RunConfig(platform=platform))
     assert "each rank is given its row of `x`, which has 3, and there are 1 rank(s)" in str(caught.value)
+    assert "--ranks 3" in str(caught.value), "as a command line says it"
     assert "doubles(x[r], y[r], device=r)" in str(caught.value) and "device_ids=range(3)" in str(caught.value)
     with pytest.warns(IdleRankWarning, match="rank 2 is dispatched nothing, and nobody is given the same rows of `x`"):
         up_to(x, y, 2, config=RunConfig(platform=platform, device_ids=range(3)))

@@ -24,6 +24,7 @@ from unit.interpret.stepped_kernels import (
     carrying,
     dispatching,
     exchanged,
+    gridded,
     keeping,
     kernel,
     row_sums,
@@ -83,6 +84,17 @@ def test_where_shows_the_frames_of_authors_and_of_nobody_between_them(monkeypatc
     assert files[0] == str(KERNELS)
 
 
+def test_pdb_shows_what_a_helper_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    pdb = KernelPdb(stdin=io.StringIO("\n".join([*["step"] * 5, "return", "retval", "c", ""])), stdout=said)
+    pdb.use_rawinput = False
+    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.set_trace(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
+    kernel.debug(X)
+    sys.settrace(None)
+    _, _, returned = said.getvalue().partition("doubled()->tile[4, 8] of")
+    assert "tile[4, 8] of fp32\n[[129. 131." in returned
+
+
 def test_every_line_has_its_names_before_the_next_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "breakpointhook", lambda: None)
     lines: list[tuple[str, int]] = []
@@ -123,6 +135,28 @@ def test_a_loop_is_entered_at_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
         kernel.debug(X, at={"zz": 1})
     with pytest.raises(TypeError, match=r"`at` takes the turns of loops by their variables, as in .*, got 3"):
         kernel.debug(X, at=cast("Any", 3))
+
+
+def test_blocks_are_entered_at_a_turn_and_loops_inside_each_other_in_the_last_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stops: list[tuple[int, int | None]] = []
+
+    def hook() -> None:
+        seen = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
+        stops.append((seen["b"], seen.get("c")))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    for at, expected in [({"b": 2}, (2, None)), ({"b": 2, "c": 4}, (2, 4)), ({"c": 4, "b": 3}, (3, 4))]:
+        SEEN.clear()
+        stops.clear()
+        np.testing.assert_array_equal(gridded.debug(X[:4], at=at), X[:4] * 2)
+        assert stops == [expected]
+        assert SEEN[0] == (expected[0], expected[1] or 0)
+    with pytest.raises(
+        ValueError, match="is over `q`: there is b, c; what is written out, as over a list, has no turns"
+    ):
+        gridded.debug(X[:4], at={"q": 1})
 
 
 def test_loops_that_carry_leave_and_go_on_compute_the_same(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:

@@ -181,3 +181,52 @@ def test_products_are_held_against_amx_where_that_is_permitted(measured: None, m
     assert {limit.name: limit.most for limit in found.limits} == {"memory": 10e9, "FMA": 100e9, "AMX": 1600e9}
     x = np.ones((256, 64), np.float32)
     assert [limit.name for limit in copied.compile(x).explain(x).limits] == ["memory", "FMA"]
+
+
+@pl.jit
+def of_doubles(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(0, x.shape[0], 32):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.cast(pl.load(x, [r, 0], [32, 64]), pl.FP64)
+            pl.store(pl.cast(pl.sin(pl.exp(pl.sin(t))), pl.FP32), [r, 0], out)
+    return out
+
+
+def test_functions_of_doubles_are_said_to_be_called_and_floats_are_the_first_advice(measured: None) -> None:
+    x = np.ones((64, 64), np.float32)
+    found = of_doubles.compile(x).explain(x)
+    notes = {note.kind: note.text for note in found.lines[-1].notes}
+    assert notes["called"] == "sin and exp of fp64, by the mathematical library, one element at a time"
+    assert "vectorized" not in notes
+    assert found.advice[0].line == found.lines[-1].number and "pl.FP32" in found.advice[0].text
+
+
+@pl.jit
+def by_elements(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(x.shape[0]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            for c in pl.range(x.shape[1]):
+                pl.write(out, [r, c], pl.read(x, [r, c]) * 2.0)
+    return out
+
+
+def test_numbers_count_as_elements_of_tiles_do(measured: None) -> None:
+    x = np.ones((64, 64), np.float32)
+    found = by_elements.compile(x).explain(x)
+    assert (found.flops, found.moved) == (x.size, 2 * x.nbytes)
+    assert "1 operation:" in str(found)
+
+
+@pl.jit
+def sorter(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(0, x.shape[0], 32):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.sort(pl.load(x, [r, 0], [32, 512])), [r, 0], out)
+    return out
+
+
+def test_what_ops_work_in_is_no_part_of_the_tiles_that_a_function_names(measured: None) -> None:
+    x = np.ones((64, 512), np.float32)
+    (fact,) = [fact for fact in sorter.compile(x).explain(x).facts if "keeps" in fact]
+    kept, named = map(int, re.findall(r"(\d+)(?: bytes| in all)", fact))
+    assert kept > named and "what ops work in" in fact and "the rest" not in fact

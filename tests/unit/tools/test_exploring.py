@@ -205,6 +205,41 @@ def test_shells_complete_commands_and_options(shell: str, capsys: pytest.Capture
     script = capsys.readouterr().out
     assert "explore" in script and "platform" in script
     if shell == "bash" and shutil.which("bash"):
-        ask = 'COMP_WORDS=(tilewright access --j); COMP_CWORD=2; _tilewright; echo "${COMPREPLY[@]}"'
-        found = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
-        assert (found.stdout.split(), found.stderr) == (["--json"], "")
+        assert _completed(script, "access --j") == ["--json"]
+
+
+def _completed(script: str, line: str, folder: Path | None = None) -> list[str]:
+    words = f"tilewright {line}".split(" ")
+    ask = (
+        f'COMP_WORDS=({" ".join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _tilewright; echo "${{COMPREPLY[@]}}"'
+    )
+    found = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True, cwd=folder)
+    assert found.stderr == ""
+    return found.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+def test_values_are_completed_and_files_only_where_there_may_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kernel.py").touch()
+    assert cli.main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    for line, expected in [
+        ("show kernel.py --pass Outl", ["OutlineScopes"]),
+        ("bench kernel.py --platform i", ["interpret"]),
+        ("ops row_mi", ["row_min"]),
+        ("pto explain trowsu", ["trowsum"]),
+        ("completion z", ["zsh"]),
+        ("k", []),
+        ("cache k", []),
+        ("cache show k", []),
+        ("show k", ["kernel.py"]),
+        ("explore kernel.py -o k", ["kernel.py"]),
+        ("pto check k", ["kernel.py"]),
+    ]:
+        assert _completed(script, line, tmp_path) == expected, line
+    assert cli.main(["completion", "fish"]) == 0
+    fish = capsys.readouterr().out.splitlines()
+    assert any("-l pass -x -a 'CheckControlPlane" in line for line in fish)
+    assert "complete -c tilewright -n '__fish_seen_subcommand_from passes' -f" in fish

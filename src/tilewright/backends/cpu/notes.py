@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from tilewright.backends.interface import Line, Note
+from tilewright.backends.cpu.compute.library import NAMES
+from tilewright.backends.interface import CALLED, Line, Note
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
@@ -19,6 +20,8 @@ _STEPS: Mapping[str, str] = {
     "is_done": "written by what it stores, in one go",
 }
 _VECTOR = re.compile(r"<(\d+) x (?:float|double|half|bfloat|i(?:8|16|32|64))>")
+_CALLED = re.compile(r"= (?:tail )?call (?:[a-z]+ )*double @(\w+)\(")
+_LIBRARY = "by the mathematical library, one element at a time"
 _SCALAR = re.compile(r"= (?:fadd|fsub|fmul|fdiv|fcmp|fneg) (?:[a-z]+ )*(?:float|double|half)\b")
 
 
@@ -81,6 +84,11 @@ def _of_step(step: Step, span: Span) -> Iterator[Note]:
         yield Note("straight", "gathered straight into the tensor that it is stored to", *_at(span))
 
 
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def _columns(plans: Sequence[Fusion]) -> set[tuple[str, int]]:
     """Return the lines all of whose tiles have one element a row."""
     widths: dict[tuple[str, int], set[int]] = {}
@@ -98,10 +106,14 @@ def _of_text(llvm: Sequence[Line], columns: set[tuple[str, int]]) -> Iterator[No
             by_line.setdefault((line.file, line.number), []).append(line.text)
     for (file, number), texts in by_line.items():
         lanes = [int(found) for text in texts for found in _VECTOR.findall(text)]
-        if lanes:
+        if functions := dict.fromkeys(found for text in texts for found in _CALLED.findall(text) if found in NAMES):
+            yield Note(CALLED, f"{_listed([*functions])} of fp64, {_LIBRARY}", file, number)
+        elif lanes:
             yield Note("vectorized", f"vectors of {max(lanes)} elements", file, number)
         elif scalars := sum(bool(_SCALAR.search(text)) for text in texts):
             why = "its tiles have one column" if (file, number) in columns else "numbers, no rows of them"
-            yield Note("scalar", f"one element at a time, {scalars} operations: {why}", file, number)
+            yield Note(
+                "scalar", f"one element at a time, {scalars} operation{'s' * (scalars > 1)}: {why}", file, number
+            )
         if any("!nontemporal" in text for text in texts):
             yield Note("streamed", "written past the caches where the output is large and aligned", file, number)

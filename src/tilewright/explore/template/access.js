@@ -19,7 +19,7 @@ class AccessView {
     this.figures = access.arguments.map((argument) => this.figure(argument));
     this.node = element("div", { class: "pad" },
       element("div", { class: "player" }, this.play, this.slider, this.label),
-      element("div", { class: "legend" }, ...[["read", "read"], ["write", "written"], ["both", "read and written"], ["add-color", "added to"], ["del-ink", "written by several turns"], ["line", "untouched"]].map(([color, text]) => element("span", { style: `--color:var(--${color})` }, text))),
+      element("div", { class: "legend" }, ...[["read", "read"], ["write", "written"], ["both", "read and written"], ["add-color", "added to"], ["del-ink", "raced for, or written by several turns"], ["line", "untouched"]].map(([color, text]) => element("span", { style: `--color:var(--${color})` }, text))),
       element("div", { class: "arguments" }, ...this.figures.map((figure) => figure.node)),
       ...(access.findings.length ? [element("h2", {}, "What there is to know"), ...access.findings.map(finding)] : []));
     this.node.addEventListener("click", (event) => { const place = placeOf(event); if (place) links.pin(place); });
@@ -78,6 +78,7 @@ class AccessView {
           writers[at] = index + 1;
         }
     }));
+    for (const [from, to] of this.access.racing[number] ?? []) for (let at = from; at < to; at++) if (marks[at]) marks[at] |= 8;
     context.fillStyle = color("panel");
     context.fillRect(0, 0, figure.canvas.width, figure.canvas.height);
     const shades = [color("line"), color("read"), color("write"), color("both"), color("add-color"), color("both"), color("both"), color("both")];

@@ -66,3 +66,5 @@ FUNCTIONS: Mapping[str, Function | Emitter] = {
     "between": _between,
 }
 """By the names that the references of ops have for them."""
+NAMES = frozenset(_NAMES.values())
+"""What is called for them."""
