@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from tilewright.call.frameworks import argument_of, is_tensor
-from tilewright.frontend.signature import exact
+from tilewright.call.frameworks import is_tensor
+from tilewright.frontend.signature import TensorMeta, exact
+from tilewright.jit.arguments import describe
 from tilewright.records import record
 
 _ITEM = re.compile(r"(?P<name>[^\W\d]\w*)(?:\.(?P<part>shape|ndim|dtype))?(?:\[(?P<axis>-?\d+)\])?")

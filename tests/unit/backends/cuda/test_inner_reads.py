@@ -1,5 +1,6 @@
 """Elements that host functions read for kernels: which kernels read themselves, and for which the host waits."""
 
+# pyright: basic
 from __future__ import annotations
 
 from typing import Any
