@@ -218,6 +218,6 @@ def test_integers_become_bfloat16_in_one_rounding(dtype: DataType) -> None:
     middles = [(1 << place) + (1 << (place - 8)) + near for place in range(8, bits - 1) for near in (-1, 0, 1)]
     few = [0, 1, limits.min, limits.max, limits.max // 2, *middles, *(-each for each in middles if limits.min < 0)]
     many = rng.integers(limits.min, limits.max, 2048 - len(few), kind) >> rng.integers(0, bits, 2048 - len(few), kind)
-    given: Any = np.array([*few, *many.tolist()], kind).reshape(4, 512)
-    ((got, want),) = held(function, [given, np.zeros((4, 512), ml_dtypes.bfloat16)])[1:]
+    given: Any = np.array([*few, *many.tolist()], kind)
+    ((got, want),) = held(function, [given.reshape(4, 512), np.zeros((4, 512), ml_dtypes.bfloat16)])[1:]
     assert np.array_equal(got.astype(np.float64), want.astype(np.float64))
