@@ -12,7 +12,6 @@ import threading
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -36,13 +35,14 @@ class Lock:
         """Give the lock back."""
         self._inner.release()
 
-    def __enter__(self) -> None:
-        self._inner.acquire()
+    @property
+    def __enter__(self) -> Callable[[], bool]:
+        """C's own: an interrupt that came in a function of ours, the lock just taken, would leave it taken for good."""
+        return self._inner.__enter__
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._inner.release()
+    @property
+    def __exit__(self) -> Callable[[Any, Any, Any], None]:
+        return self._inner.__exit__
 
     def renew(self) -> None:
         """Become a lock that nobody holds."""

@@ -7,10 +7,27 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from tilewright.named_tuples import NamedTuple
+
 PREFIX = "TILEWRIGHT_"
 _CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG", "PERF")
 NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
+
+
+class CodeSettings(NamedTuple):
+    """What settings say that a program's code depends on: part of whatever it is found by."""
+
+    is_checked: bool
+    is_located: bool
+    chooses_tiles: bool
+    keeps_small_work: bool
+    cuda_schedule: str
+
+
+def code_settings() -> CodeSettings:
+    """Return what the settings that change code say now."""
+    return CodeSettings(checked(), located(), chooses_tiles(), keeps_small_work(), cuda_schedule())
 
 
 def verify_level() -> str:

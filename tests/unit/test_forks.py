@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import BuiltinMethodType
 
 import pytest
 
@@ -178,3 +179,8 @@ def test_a_property_is_computed_once_and_described() -> None:
     sample = Sample()
     assert (sample.answer, sample.answer, sample.count) == (42, 42, 1)
     assert Sample.answer.__doc__ == "Say what it is."
+
+
+def test_no_python_runs_between_taking_a_lock_and_holding_it() -> None:
+    lock = Lock()
+    assert isinstance(lock.__enter__, BuiltinMethodType) and isinstance(lock.__exit__, BuiltinMethodType)

@@ -288,11 +288,17 @@ def register(spec: OpSpec) -> OpSpec:
     """Add `spec` to the language at each of its kinds."""
     for kind in spec.kinds:
         name = f"{kind.value}.{spec.name}"
-        if name in OPS:
+        if name in OPS and place_of(OPS[name].spec.function) != place_of(spec.function):
             raise ValueError(f"op {name} is declared twice")
         OPS[name] = Op(name, kind, spec)
     _BY_FUNCTION[spec.function] = spec
     return spec
+
+
+def place_of(declared: Callable[..., Any]) -> tuple[object, ...]:
+    """Return where a function is declared; a file whose import was interrupted declares it once more."""
+    code = getattr(declared, "__code__", None)
+    return declared.__module__, getattr(code, "co_firstlineno", None)
 
 
 def add_spelling(function: Callable[..., Any], spec: OpSpec) -> None:

@@ -15,6 +15,13 @@ Condition: TypeAlias = tuple[str, str, str]
 KEY, GUARD = "found by", "looked at before each call"
 
 
+SETTINGS = (
+    "TILEWRIGHT_CHECKED", "TILEWRIGHT_PERF for debuggers", "TILEWRIGHT_TILES=chosen", "TILEWRIGHT_SMALL_WORK=alone",
+    "TILEWRIGHT_CUDA_SCHEDULE",
+)  # fmt: skip
+"""What people call the settings that code depends on."""
+
+
 def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Sequence[Any], store: Store[Any]) -> str:
     """Return how a call differs from the program nearest to it."""
     programs = [(known, extents) for known, variants in list(store.variants.items()) for extents in variants.extents()]
@@ -28,10 +35,9 @@ def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Se
 def conditions(described: Mapping[str, Described], kinds: Sequence[Any], reads: ReadSet) -> Iterator[Condition]:
     """Yield what calls find a program by, and what is looked at before each: groups, names and values."""
     yield from ((KEY, name, shown(one)) for name, one in described.items())
-    _, options, checked, located, device, _ = kinds
+    _, options, said, device, _ = kinds
     yield KEY, "configuration", ", ".join(map(str, options))
-    yield KEY, "TILEWRIGHT_CHECKED", _switch(checked)
-    yield KEY, "lines for debuggers", _switch(located)
+    yield from ((KEY, name, _said(value)) for name, value in zip(SETTINGS, said, strict=True))
     yield KEY, "device", str(device)
     for leaf in reads.leaves:
         where = f"{leaf.read.access.value} that {leaf.resolver.function.__qualname__} reads"
@@ -60,12 +66,11 @@ def _differences(
     ]
     if kinds[1] != known[1]:
         found.append(f"the configuration is {', '.join(kinds[1])}, and was {', '.join(known[1])}")
-    if kinds[2] != known[2]:
-        found.append(f"TILEWRIGHT_CHECKED is {_switch(kinds[2])}, and was {_switch(known[2])}")
+    for name, now, before in zip(SETTINGS, kinds[2], known[2], strict=True):
+        if now != before:
+            found.append(f"{name} is {_said(now)}, and was {_said(before)}")
     if kinds[3] != known[3]:
-        found.append(f"lines for debuggers are {_switch(kinds[3])}, and were {_switch(known[3])}")
-    if kinds[4] != known[4]:
-        found.append(f"the tensors are on {kinds[4]}, and were on {known[4]}")
+        found.append(f"the tensors are on {kinds[3]}, and were on {known[3]}")
     if not found and len(mine) == len(extents):
         found += _extent_differences(described, mine, extents)
     return found or ["the ranks differ"]
@@ -119,5 +124,5 @@ def _value(key: Any) -> Any:
     return _value(inner) if is_signature else inner
 
 
-def _switch(on: bool) -> str:
-    return "on" if on else "off"
+def _said(value: bool | str) -> str:
+    return value or "nothing" if isinstance(value, str) else "on" if value else "off"

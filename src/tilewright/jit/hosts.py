@@ -65,6 +65,6 @@ def _kept(
     from tilewright.core.serialize import serialize
 
     options = code_options(config)
-    programs = KeptPrograms(chip.name, find(options[0]), [settings.checked(), *options], loading)
+    programs = KeptPrograms(chip.name, find(options[0]), [*settings.code_settings(), *options], loading)
     key = programs.key(lambda: [serialize(chip), list(made.syntax)])
     return programs.made(key, FunctionSpans(reads.resolvers), compile)

@@ -33,8 +33,8 @@ class KeptCall:
     def __init__(self, kernel: Kernel, call: Call, config: RunConfig | None) -> None:
         self._kernel = kernel
         self._call = call
-        options = [settings.checked(), *code_options(config), *(["located"] if settings.located() else [])]
-        self._programs = KeptPrograms(kernel.name, find(str(options[1])), options, loading)
+        options = code_options(config)
+        self._programs = KeptPrograms(kernel.name, find(options[0]), [*settings.code_settings(), *options], loading)
         self._manifest = self._programs.key(self._known)
 
     def _known(self) -> list[object]:

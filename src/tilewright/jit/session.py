@@ -143,7 +143,7 @@ class Session:
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        return call.kinds, code_options(config), settings.checked(), settings.located(), call.device, ranks_of(config)
+        return call.kinds, code_options(config), settings.code_settings(), call.device, ranks_of(config)
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:

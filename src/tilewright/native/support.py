@@ -3,14 +3,16 @@
 It is the same for all programs. LLVM makes it once in a process; code that was kept brings its own along.
 
 The first program of a process waits for LLVM to be loaded, for its pages to come into memory and for this code, a fifth
-of the time to its first result. A thread can do that while Python reads and lowers the program.
+of the time to its first result. Threads can do that while Python reads, lowers and emits the program.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 
@@ -20,7 +22,7 @@ from tilewright.forks import Lock, undivided
 from tilewright.native.batches import BATCH
 from tilewright.native.interrupts import LOOK
 from tilewright.native.regions import POOL, SERIAL, TEAM
-from tilewright.native.target import host
+from tilewright.native.target import host, llvm_files
 from tilewright.native.threads import Emit, emitted
 
 REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL, LOOK, BATCH)
@@ -41,24 +43,43 @@ def made(text: str) -> bytes:
 
 @cache
 def begin() -> None:
-    """Have a thread load LLVM and make what the first program will ask for; whoever does so meanwhile waits for it.
+    """Have a thread load LLVM's library, when something will be compiled for certain; whoever needs it waits for it.
 
-    It begins once in a process, when something will be compiled for certain.
+    It imports nothing. An interrupt that comes while two threads import can leave Python's import lock held for good,
+    and would leave every later call waiting for a thread that waits for the lock.
     """
+    library = next((file for file in llvm_files() if "libllvmlite" in os.path.basename(file)), None)
+    made_ready = _profilers()
+    if library is not None:
+        _beside(lambda: (made_ready(), ctypes.CDLL(library)))
+
+
+@cache
+def begin_code() -> None:
+    """Load LLVM, and have a thread make what the first program will ask for besides its own code."""
+    host()
+    _beside(lambda: (made(SERIAL + (TEAM if "torch" in sys.modules else POOL)), made(LOOK)))
+
+
+def _beside(work: Callable[[], object]) -> None:
+    """Do something in a thread, where there are processors for it."""
+
+    def run() -> None:
+        with undivided(), suppress(Exception):  # whoever needs it meets the same error, where somebody looks
+            work()
+
     if settings.num_threads() > 1:
         with suppress(RuntimeError):  # no thread can be started: whoever needs it does the work
-            threading.Thread(target=_prepare, name="tilewright-llvm").start()
+            threading.Thread(target=run, name="tilewright-llvm").start()
 
 
-def _prepare() -> None:
-    with undivided(), suppress(Exception):  # whoever needs it meets the same error, where somebody looks
-        if settings.perf():
-            from tilewright.native import profilers  # which only profiled processes need
+def _profilers() -> Callable[[], None]:
+    """Return what makes the files of profilers, where settings ask for some."""
+    if not settings.perf():
+        return lambda: None
+    from tilewright.native import profilers  # which only profiled processes need
 
-            profilers.begin()
-        host()
-        made(SERIAL + (TEAM if "torch" in sys.modules else POOL))
-        made(LOOK)
+    return profilers.begin
 
 
 def objects(kept: Mapping[str, bytes]) -> dict[str, bytes]:

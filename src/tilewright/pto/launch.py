@@ -137,7 +137,7 @@ class Launcher:
         """Whether each pointer is written, None while nobody has passed the same memory twice."""
         self._together = 0
         """How many launches were on pointers that share memory."""
-        self._checked = settings.checked()
+        self._settings = settings.code_settings()
 
     def follow(self, launch: Launch) -> None:
         """Take note of launches of this kernel that machine code may take from now on."""
@@ -202,9 +202,9 @@ class Launcher:
 
     def _planned(self, device: str, pointers: Words) -> Plan:
         """Return how to call code for pointers, compiled where there is none."""
-        checked = settings.checked()
-        if checked != self._checked or len(self._plans) >= KNOWN:
-            self._plans, self._checked = {}, checked
+        said = settings.code_settings()
+        if said != self._settings or len(self._plans) >= KNOWN:
+            self._plans, self._settings = {}, said
         plans = self._plans
         found = plans.get((device, pointers))
         if found is None:

@@ -14,6 +14,7 @@ from types import CodeType, MappingProxyType
 from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
+from tilewright.core.op import place_of
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoUnsupportedOpError, PtoValidShapeError
 from tilewright.pto.example import Example
 from tilewright.pto.machine.values import Lowered
@@ -124,8 +125,9 @@ def declare(
             knows_packed, meets, example, means, words,
         )  # fmt: skip
         for name in (f"{dialect}.{word}" for word in called.split()):
-            if OPS.setdefault(name, made) is not made:
+            if name in OPS and place_of(OPS[name].lowering) != place_of(lowering):
                 raise ValueError(f"op {name} is declared twice")
+            OPS[name] = made
         return lowering
 
     return signed_in

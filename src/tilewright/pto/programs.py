@@ -70,7 +70,7 @@ class Programs:
 
     def get(self, shared: Shared = None, platform: str = DEFAULT) -> CompiledProgram:
         """Return a variant ready to run on a platform; of several threads that want it, one makes it."""
-        kinds = self.key, shared, platform, settings.checked()
+        kinds = self.key, shared, platform, settings.code_settings()
         found = self.store.find(kinds, ())
         if found:
             self.store.hits += 1
@@ -105,7 +105,8 @@ class Programs:
     # between processes
 
     def _kept(self, platform: str = DEFAULT) -> KeptPrograms[CompiledProgram]:
-        return KeptPrograms(self.func.name, backend_for(platform), [settings.checked(), *DEFAULT_OPTIONS], loading)
+        options = [*settings.code_settings(), *DEFAULT_OPTIONS]
+        return KeptPrograms(self.func.name, backend_for(platform), options, loading)
 
     @computed_once
     def _text(self) -> str:

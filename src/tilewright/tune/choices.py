@@ -25,6 +25,7 @@ from tilewright.keep.relocate import FunctionSpans
 from tilewright.programs.code_options import code_options
 from tilewright.programs.platforms import DEFAULT, platform_for
 from tilewright.records import record
+from tilewright.settings import CodeSettings
 from tilewright.tune.outcome import Outcome, Outcomes
 from tilewright.tune.plan import Plan
 
@@ -53,7 +54,8 @@ class Place:
     key: tuple[object, ...]
     target: str
     options: tuple[object, ...]
-    is_checked: bool
+    said: CodeSettings
+    """What settings say that code depends on."""
     threads: int
 
 
@@ -72,7 +74,7 @@ class Choices:
         target, *options = code_options(config)
         placed = platform_for(device, target) if target == DEFAULT else target  # where else, whoever runs it asks
         key = self._plan.key.of(values, outputs)
-        return Place(key, placed, tuple(options), settings.checked(), settings.num_threads())
+        return Place(key, placed, tuple(options), settings.code_settings(), settings.num_threads())
 
     def find(self, place: Place, refuse: Callable[[Drift], None]) -> Choice | None:
         """Return what is known, here or on disk, and still holds; `refuse` is told of what has changed since."""
@@ -119,7 +121,7 @@ class Choices:
         return choice
 
     def _programs(self, place: Place) -> KeptPrograms[Outcome]:
-        options = [place.is_checked, place.target, *place.options, place.threads]
+        options = [*place.said, place.target, *place.options, place.threads]
         return KeptPrograms(self._kernel.name, find(place.target), options, Outcomes(self._plan.configs), TUNING)
 
     def _key(self, kept: KeptPrograms[Outcome], place: Place) -> bytes:

@@ -81,3 +81,42 @@ def test_what_a_handler_raises_is_what_the_call_raises(case: str, raised: str, e
 
 def test_a_forked_child_of_a_thread_is_interrupted() -> None:
     assert ending("a_forked_child") == "KeyboardInterrupt"
+
+
+FIRST = """
+import signal, sys
+import numpy as np
+import tilewright.language as pl
+
+@pl.jit
+def counted(limit: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        i, last = pl.const(0, pl.INT64), pl.read(limit, [0])
+        while i != last:
+            i = i + 1
+        pl.write(out, [0], i)
+    return out
+
+limit, out = np.full(64, 10), np.zeros(64, np.int64)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
+try:
+    counted(limit, out)
+except KeyboardInterrupt:
+    pass
+signal.setitimer(signal.ITIMER_REAL, 0)
+for _ in range(3):
+    counted(limit, out)
+print(out[0])
+"""
+
+
+@pytest.mark.parametrize("milliseconds", [8, 20, 35, 50, 70, 100])
+def test_a_first_call_that_is_interrupted_leaves_the_next_whole(milliseconds: int, tmp_path: Path) -> None:
+    """While it imports, loads LLVM in a thread and compiles: no lock stays taken, no op is declared twice."""
+    script = tmp_path / "first.py"
+    script.write_text(FIRST, encoding="utf-8")
+    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": "off", "TILEWRIGHT_NUM_THREADS": "2"}
+    command = [sys.executable, "-W", "ignore", str(script), str(milliseconds / 1000)]
+    run = subprocess.run(command, env=environment, timeout=100, capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("10\n", "")

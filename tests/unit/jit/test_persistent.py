@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from unit.jit.processes import finish, run, start
 
+from tilewright import settings
 from tilewright.errors import CacheWarning, ExecutionError
 from tilewright.jit import kept
 from tilewright.keep import fingerprint, manifest, programs
@@ -268,6 +269,20 @@ def test_settings_that_change_code_have_code_of_their_own(checkout: Path, cache:
     runs = [run(kernels, cache, TILEWRIGHT_CHECKED=value) for value in ("on", "off", "1", "0", "on")]
     assert [(one.result, one.compiles) for one in runs] == [(2.0, 1), (2.0, 1), (2.0, 0), (2.0, 0), (2.0, 0)]
     assert run(kernels, cache, TILEWRIGHT_NUM_THREADS="3").compiles == 0
+
+
+CHANGED = {
+    "TILEWRIGHT_CHECKED": "off", "TILEWRIGHT_PERF": "gdb", "TILEWRIGHT_TILES": "written",
+    "TILEWRIGHT_SMALL_WORK": "shared", "TILEWRIGHT_CUDA_SCHEDULE": "warps=8",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_each_setting_that_changes_code_is_part_of_the_key(name: str, checkout: Path, cache: Path) -> None:
+    kernels, changed = checkout / "kernels.py", cast("dict[str, Any]", {name: CHANGED[name]})
+    runs = [run(kernels, cache), run(kernels, cache, **changed), run(kernels, cache)]
+    assert [one.compiles for one in runs] == [1, 1, 0]
+    assert len(CHANGED) == len(settings.CodeSettings._fields)
 
 
 # where errors point

@@ -55,23 +55,36 @@ def printed(tmp_path: Path) -> Printed:
     return run
 
 
-def test_the_first_program_begins_it_in_a_thread(printed: Printed) -> None:
+def test_the_first_program_begins_it_in_threads(printed: Printed) -> None:
     script = """
 started, start = [], threading.Thread.start
 threading.Thread.start = lambda self: started.append(self.name) or start(self)
 print(fine(4), fine(8), *started)
 """
-    assert printed(script) == ["True", "True", "tilewright-llvm"]
+    assert printed(script) == ["True", "True", "tilewright-llvm", "tilewright-llvm"]
 
 
 def test_what_the_thread_has_made_nobody_makes_again(printed: Printed) -> None:
     script = """
-support.begin()
+support.begin_code()
 for thread in set(threading.enumerate()) - {threading.main_thread()}:
     thread.join()
 print(fine(4), *asked)
 """
     assert printed(script) == ["True", "tilewright-llvm", "tilewright-llvm"]
+
+
+def test_the_threads_import_nothing(printed: Printed) -> None:
+    script = """
+import builtins
+found, imported = builtins.__import__, []
+def looked(*args, **named):
+    imported.append(threading.current_thread().name)
+    return found(*args, **named)
+builtins.__import__ = looked
+print(fine(4), *{*imported})
+"""
+    assert printed(script) == ["True", "MainThread"]
 
 
 def test_one_processor_makes_it_when_it_is_needed(printed: Printed) -> None:
@@ -90,6 +103,7 @@ def test_where_no_thread_can_start_the_caller_makes_it(printed: Printed) -> None
 def test_a_child_that_is_forked_meanwhile_finds_it_whole(printed: Printed) -> None:
     script = """
 support.begin()
+support.begin_code()
 child = os.fork()
 if not child:
     os._exit(0 if fine(4) else 1)

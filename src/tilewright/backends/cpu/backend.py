@@ -51,7 +51,7 @@ class CPU(Backend):
         return Options.current()
 
     def begin(self) -> None:
-        """Load LLVM, and have it make what runs beside every program."""
+        """Load LLVM."""
         support.begin()
 
     def compile(
@@ -68,6 +68,8 @@ class CPU(Backend):
         """
         with timed("compiler"):
             from tilewright.backends.cpu.emission import emitted  # 0.2 s that loading code does without
+
+            support.begin_code()
         with timed("emission"):
             made = emitted(program, entries, target or host(), options or Options.current())
             emitter, tiles = made.emitter, made.tiles
