@@ -82,6 +82,14 @@ def test_rules_look_at_tiles_and_products() -> None:
     assert [each.stages for each in smaller(Schedule(8, 3))] == [3, 2, 1]
 
 
+@pytest.mark.parametrize(("count", "warps"), [(16, 1), (32, 1), (64, 4), (128, 4)])
+def test_indices_that_are_compared_with_all_others_have_warps_by_their_pairs(count: int, warps: int) -> None:
+    body = f"old = pl.atomic_max(h, pl.load(x, [0, 0], [1, {count}]), pl.load(x, [0, 0], [1, {count}]))\n"
+    given = {"x": tensor(pl.INT32, 1, count), "h": inout(pl.INT32, 256), "out": inout(pl.INT32, 1, count)}
+    (found,) = written(kernel(f"{body}out = pl.store(old, [0, 0], out)", **given)).kernels
+    assert found.schedule.warps == warps
+
+
 def test_a_setting_overrides_the_rules() -> None:
     usual = Schedule(8, 3, True)
     assert wanted("", usual) == usual and wanted("warps=4 specialized=0", usual) == Schedule(4, 3)

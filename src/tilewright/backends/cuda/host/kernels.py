@@ -78,6 +78,8 @@ class KernelText:
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
         largest, spread = facts.largest // parts, 0
+        if k.t.pairs > schedule.OF_A_WARP:
+            largest = max(largest, k.t.pairs)
         if parts > 1:
             spread = cuts.PART
         elif is_alone and plainly <= LIGHT_WORK:
