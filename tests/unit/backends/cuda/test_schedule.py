@@ -51,6 +51,12 @@ def test_factors_that_are_not_aligned_are_loaded_by_more_threads() -> None:
     assert {each.warps for _, each in found.tries(90, is_aligned=False)} == {8}
 
 
+def test_a_stage_is_given_up_before_descriptors_are() -> None:
+    found = kernel_of(matmul, (256, 192), (192, 64), (256, 64))
+    tried = [(text == found.described, each.stages) for text, each in found.tries(90, is_aligned=True)]
+    assert tried[-5:] == [(True, 3), (True, 2), (False, 3), (False, 2), (False, 1)]
+
+
 def test_what_a_kernel_writes_it_does_not_load_by_descriptors() -> None:
     assert not kernel_of(squared, (64, 64)).described
 
