@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
-from tilewright.backends.interface import Entries
+from tilewright.backends.interface import Code, Entries
 from tilewright.call.graph_breaks import hide
 from tilewright.call.rerouting import reroute
 from tilewright.core.program import Program
@@ -206,14 +206,13 @@ class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
         platform: str | None = None,
         backend_type: BackendType | None = None,
     ) -> CompiledProgram:
-        """Return what `load` does, under another platform's name if one is given; it must mean a processor.
+        """Return what `load` does, under another platform's name if one is given; it must mean the same back end.
 
         Its `program` is None: of what was saved only the declarations are left. Its passes are those in the folder.
         """
         found = saved.read(path_of(directory))
         name = found.platform if platform is None else checked_platform(platform)
-        if target_of(name) != target_of(DEFAULT):
-            raise ValueError(f"{str(directory)!r} holds code for the processor, which platform {name!r} does not run")
+        _check_runs(name, found.artifact.code, directory)
         made = cls.of(
             found.artifact, name, output_dir=directory, specialized=found.specialized, backend_type=backend_type
         )
@@ -262,3 +261,11 @@ def _profiled(profile: Profile, texts: Makers) -> str:
 def _loaded(data: bytes, platform: str, specialized: Mapping[str, Number]) -> CompiledProgram:
     """Return a program that was pickled; ArtifactError where it cannot run here."""
     return CompiledProgram.of(Artifact.from_bytes(data), platform, specialized=specialized)
+
+
+def _check_runs(platform: str, code: Code, directory: str | os.PathLike[str]) -> None:
+    """Raise ValueError where a platform is not the one whose code a folder holds."""
+    own = code.backend.name
+    if target_of(platform) != target_of(own):
+        kind = "the processor" if own == DEFAULT else f"back end {own}"
+        raise ValueError(f"{str(directory)!r} holds code for {kind}, which platform {platform!r} does not run")

@@ -13,8 +13,10 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from tilewright.backends.interface import taken_devices
+from tilewright.call.devices import check_one_device
 from tilewright.call.torch_state import inside_operator
 from tilewright.core.enums import ParamDirection
+from tilewright.core.expr import Var
 from tilewright.core.program import Program
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
@@ -111,16 +113,23 @@ class Signature:
     def check(self, torch: Any, given: Mapping[str, Any]) -> None:
         """Raise where an argument, an output too, is not what the program declares."""
         pairs = [(param, given[param.name_hint]) for param in self._entry.params]
+        _check_devices(torch, pairs)
         check_shapes(torch, pairs, extents_of(torch, pairs))
 
     def fake(self, torch: Any, *args: Any) -> Any:
         """Return outputs without elements, for arguments that have none either; errors are those of a call."""
         given = list(zip(self.taken, args, strict=True))
+        _check_devices(torch, given)
         extents = extents_of(torch, given)
         check_shapes(torch, given, extents)
         device = next((value.device for value in args if isinstance(value, torch.Tensor)), "cpu")
         shapes = [(shape_of(torch, type_.shape, extents), torch_dtype(torch, type_.dtype)) for type_ in self.returned]
         return packed([torch.empty(shape, dtype=dtype, device=device) for shape, dtype in shapes])
+
+
+def _check_devices(torch: Any, given: Sequence[tuple[Var, Any]]) -> None:
+    """Raise ValueError where tensors, which may have no elements, are on several devices."""
+    check_one_device({param.name_hint: str(value.device) for param, value in given if isinstance(value, torch.Tensor)})
 
 
 def torch_op(program: Program, run: Callable[..., Any], name: str) -> TorchOp:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright import settings
 from tilewright.backends.interface import find
 from tilewright.call.argument import CPU
-from tilewright.call.frameworks import argument_of, is_tensor
+from tilewright.call.frameworks import is_tensor
 from tilewright.forks import Lock
 from tilewright.frontend.kernels import Kernel
+from tilewright.jit.arguments import describe
 from tilewright.keep.digest import digest, function_bytes
 from tilewright.keep.fingerprint import python
 from tilewright.keep.manifest import listed
@@ -22,7 +23,7 @@ from tilewright.keep.programs import PATIENCE, KeptPrograms
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.keep.relocate import FunctionSpans
 from tilewright.programs.code_options import code_options
-from tilewright.programs.platforms import platform_for
+from tilewright.programs.platforms import DEFAULT, platform_for
 from tilewright.records import record
 from tilewright.settings import CodeSettings
 from tilewright.tune.outcome import Outcome, Outcomes
@@ -68,9 +69,10 @@ class Choices:
 
     def place(self, values: Mapping[str, Any], outputs: Collection[str], config: RunConfig | None) -> Place:
         """Return what the choice for some arguments is found by."""
-        device = next((argument_of(v, n).device for n, v in values.items() if is_tensor(v)), CPU)
+        tensors = (describe(n, v, is_run=False).argument for n, v in values.items() if is_tensor(v))
+        device = next((each.device for each in tensors if each is not None), CPU)
         target, *options = code_options(config)
-        placed = platform_for(device, target)
+        placed = platform_for(device, target) if target == DEFAULT else target  # where else, whoever runs it asks
         key = self._plan.key.of(values, outputs)
         return Place(key, placed, tuple(options), settings.code_settings(), settings.num_threads())
 

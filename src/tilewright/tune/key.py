@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from tilewright.call.frameworks import argument_of, is_tensor
-from tilewright.frontend.signature import exact
+from tilewright.call.frameworks import is_tensor
+from tilewright.frontend.signature import TensorMeta, exact
+from tilewright.jit.arguments import describe
 from tilewright.records import record
 
 _ITEM = re.compile(r"(?P<name>[^\W\d]\w*)(?:\.(?P<part>shape|ndim|dtype))?(?:\[(?P<axis>-?\d+)\])?")
@@ -47,13 +48,14 @@ class Item:
             if self.part is not Part.WHOLE:
                 raise TypeError(f"the tuning key `{self}` is of a tensor, and `{self.name}` is {value!r}")
             return exact(value)
-        argument = argument_of(value, self.name)
+        tensor = describe(self.name, value, is_run=False).given
+        assert isinstance(tensor, TensorMeta)
         if self.axis is not None:
-            if not -len(argument.shape) <= self.axis < len(argument.shape):
-                raise TypeError(f"the tuning key `{self}` needs an axis that `{self.name}` has not: {argument.shape}")
-            return argument.shape[self.axis]
-        parts = {Part.SHAPE: argument.shape, Part.RANK: len(argument.shape), Part.DTYPE: argument.dtype.name}
-        return parts.get(self.part, (argument.dtype.name, argument.shape))
+            if not -len(tensor.shape) <= self.axis < len(tensor.shape):
+                raise TypeError(f"the tuning key `{self}` needs an axis that `{self.name}` has not: {tensor.shape}")
+            return tensor.shape[self.axis]
+        parts = {Part.SHAPE: tensor.shape, Part.RANK: len(tensor.shape), Part.DTYPE: tensor.dtype.name}
+        return parts.get(self.part, (tensor.dtype.name, tensor.shape))
 
     def axes(self, rank: int) -> Collection[int]:
         """Return the axes, of so many, whose extents it depends on."""

@@ -116,6 +116,19 @@ def test_a_fake_tensor_gives_a_fake_one(kernel: JITFunction) -> None:
         assert kernel(ones()).shape == (4, 8)
 
 
+@pl.jit
+def total(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [4, 8]) + pl.load(y, [0, 0], [4, 8]), [0, 0], out)
+    return out
+
+
+@pytest.mark.parametrize("devices", [("cpu", "cuda:0"), ("cuda:0", "cuda:1"), ("cpu", "cpu", "meta")], ids=str)
+def test_fake_tensors_of_two_devices_are_refused_by_name(devices: tuple[str, ...]) -> None:
+    with FakeTensorMode(), pytest.raises(ValueError, match=f"`x` is on {devices[0]} and `.*` on {devices[-1]}"):
+        total(*(torch.empty(4, 8, device=device) for device in devices))
+
+
 def test_a_graph_keeps_the_kernel_as_one_operator(kernel: JITFunction) -> None:
     graph = make_fx(lambda x: kernel(x))(ones())
     assert "torch.ops.tilewright.double" in graph.code and "mul" not in graph.code

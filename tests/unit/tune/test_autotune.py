@@ -339,6 +339,15 @@ def test_compile_and_lower_take_what_is_known(clock: Measured) -> None:
     assert kernel.compile(x) is kernel.compile(x) and kernel.explain_miss(x) == "a program is found for these arguments"
 
 
+def test_what_is_known_is_known_of_tensors_without_elements_too(clock: Measured) -> None:
+    kernel, x = tuned(), torch.ones(16, 8)
+    assert "(0, 16, 2)" in kernel.lower(x.to("meta")).as_python() and clock.count == 0
+    assert (kernel(x) == 5.0).all()
+    assert "(0, 16, 4)" in kernel.lower(x.to("meta")).as_python()
+    with pytest.raises(ValueError, match="`x` is on device meta"):
+        kernel(x.to("meta"))
+
+
 def test_a_changed_default_is_followed(clock: Measured, dispatch: str) -> None:
     kernel, x = tuned(), ones()
     try:

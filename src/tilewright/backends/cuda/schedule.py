@@ -14,6 +14,8 @@ from tilewright.settings import PREFIX
 
 PER_THREAD = 32
 """Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
+OF_A_WARP = 32 * PER_THREAD
+"""Pairs of indices, at most, that one warp compares where it would have the tile of indices alone."""
 FEW, MOST = 8, 512
 """Elements that a thread has where it does little more than load and store, or folds a row once that is loaded again;
 threads that are taken for that at most. Many that do little keep memory busier, until they wait for each other."""

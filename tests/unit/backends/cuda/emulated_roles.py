@@ -161,15 +161,20 @@ class Roles(Machine):
         return [product + start if adds else product]
 
 
-def run_with_roles(text: str, tensors: Sequence[Any], blocks: int, programs: int) -> list[Any]:
+def run_with_roles(
+    text: str, tensors: Sequence[Any], blocks: int, programs: int, apart: Sequence[int] = ()
+) -> list[Any]:
     """Return what a kernel with roles leaves in tensors of static extents, run by so many programs.
 
-    Its descriptors are of the first tensors, in order; it notes no error.
+    Its descriptors are of the first tensors, in order, all planes of them, which are so many rows apart; it notes no
+    error.
     """
     memory, words = Memory(), list[Any]()
     for tensor in tensors:
-        words += [memory.add(tensor), tensor.strides[0] // tensor.itemsize]
-    planes = dict(zip(re.findall(r"(%map\d+):", text.partition(" attributes {noinline")[0]), tensors, strict=False))
+        words += [memory.add(tensor), *(stride // tensor.itemsize for stride in tensor.strides[:-1])]
+    words += apart
+    described = (tensor.reshape(-1, tensor.shape[-1]) for tensor in tensors)
+    planes = dict(zip(re.findall(r"(%map\d+):", text.partition(" attributes {noinline")[0]), described, strict=False))
     errors = np.zeros(8, np.uint8)
     for number in range(programs):
         machine = Roles(text, memory, planes, number, programs)

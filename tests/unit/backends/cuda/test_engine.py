@@ -26,6 +26,7 @@ from tilewright.backends.cuda.target import named, triton_objection
 from tilewright.core.op import Kind, OpSpec, specs
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.programs.program import CompiledProgram
+from tilewright.runtime import RunConfig
 
 pytestmark = pytest.mark.skipif(bool(triton_objection()), reason="needs Triton")
 
@@ -75,6 +76,25 @@ def test_a_program_is_saved_and_loaded_where_there_is_no_gpu(tmp_path: Path) -> 
     assert {stage: loaded.stages[stage] for stage in KEPT} == {stage: program.stages[stage] for stage in KEPT}
     with pytest.raises(ValueError, match="is on device cpu, and the program is of back end cuda"):
         loaded(ones(64, 128), ones(64, 128))
+    assert CompiledProgram.from_dir(tmp_path).platform == "cuda"
+    for platform in ("cpu", "a5sim"):
+        with pytest.raises(ValueError, match=f"holds code for back end cuda, which platform '{platform}' does not run"):
+            CompiledProgram.from_dir(tmp_path, platform=platform)
+
+
+def test_a_tuned_kernel_is_compiled_where_there_is_no_gpu_and_runs_nowhere_else() -> None:
+    @pl.autotune(configs=[pl.Config(ROWS=2), pl.Config(ROWS=8)])
+    @pl.jit
+    def doubled(x: pl.Tensor, out: pl.Out[pl.Tensor], *, ROWS: int):
+        for row in pl.parallel(0, x.shape[0], ROWS):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                pl.store(pl.load(x, [row, 0], [ROWS, 64]) * 2.0, [row, 0], out)
+        return out
+
+    program = doubled.compile(ones(16, 64), config=RunConfig(platform="cuda"))
+    assert program.platform == "cuda" and "row in 0:16:2" in program.stages["launches"]
+    with pytest.raises(ValueError, match="platform 'cuda' takes tensors on cuda"):
+        doubled(ones(16, 64), config=RunConfig(platform="cuda"))
 
 
 def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from ops.kernels import inout, kernel, tensor
@@ -17,6 +18,7 @@ from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.call.argument import is_array
 from tilewright.core.program import Function
 from tilewright.core.region import whole
+from tilewright.dtypes import DataType
 from tilewright.frontend.programs import as_program
 from tilewright.interpret import machine
 
@@ -204,3 +206,18 @@ def test_kernels_whose_rows_meet_stay_whole(body: str) -> None:
     function = kernel(body, x=tensor(pl.FP32, 604, 40), out=inout(pl.FP32, 604, 40))
     (launch,) = written(function).launches
     assert isinstance(launch, Launch) and launch.grid == "1"
+
+
+@pytest.mark.parametrize("dtype", [pl.INT32, pl.UINT32, pl.INT64, pl.UINT64], ids=str)
+def test_integers_become_bfloat16_in_one_rounding(dtype: DataType) -> None:
+    """GPUs before Hopper round to fp32 first, as NumPy does here."""
+    body = "t = pl.load(x, [0, 0], [4, 512])\nout = pl.store(pl.cast(t, pl.BF16), [0, 0], out)"
+    function = kernel(body, x=tensor(dtype, 4, 512), out=inout(pl.BF16, 4, 512))
+    kind, bits, rng = np.dtype(str(dtype)), dtype.bits, np.random.default_rng(3)
+    limits = np.iinfo(kind)
+    middles = [(1 << place) + (1 << (place - 8)) + near for place in range(8, bits - 1) for near in (-1, 0, 1)]
+    few = [0, 1, limits.min, limits.max, limits.max // 2, *middles, *(-each for each in middles if limits.min < 0)]
+    many = rng.integers(limits.min, limits.max, 2048 - len(few), kind) >> rng.integers(0, bits, 2048 - len(few), kind)
+    given: Any = np.array([*few, *many.tolist()], kind)
+    ((got, want),) = held(function, [given.reshape(4, 512), np.zeros((4, 512), ml_dtypes.bfloat16)])[1:]
+    assert np.array_equal(got.astype(np.float64), want.astype(np.float64))

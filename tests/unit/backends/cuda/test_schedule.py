@@ -51,6 +51,12 @@ def test_factors_that_are_not_aligned_are_loaded_by_more_threads() -> None:
     assert {each.warps for _, each in found.tries(90, is_aligned=False)} == {8}
 
 
+def test_a_stage_is_given_up_before_descriptors_are() -> None:
+    found = kernel_of(matmul, (256, 192), (192, 64), (256, 64))
+    tried = [(text == found.described, each.stages) for text, each in found.tries(90, is_aligned=True)]
+    assert tried[-5:] == [(True, 3), (True, 2), (False, 3), (False, 2), (False, 1)]
+
+
 def test_what_a_kernel_writes_it_does_not_load_by_descriptors() -> None:
     assert not kernel_of(squared, (64, 64)).described
 
@@ -80,6 +86,14 @@ def test_rules_look_at_tiles_and_products() -> None:
     assert described(1 << 14, [(128, 128), (128, 128)], 3 << 15)[0] == Schedule(4, 2, True)
     assert described(1 << 13, [(64, 16)], 20 << 10) == (Schedule(4, 8), Schedule(4, 3))
     assert [each.stages for each in smaller(Schedule(8, 3))] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(("count", "warps"), [(16, 1), (32, 1), (64, 4), (128, 4)])
+def test_indices_that_are_compared_with_all_others_have_warps_by_their_pairs(count: int, warps: int) -> None:
+    body = f"old = pl.atomic_max(h, pl.load(x, [0, 0], [1, {count}]), pl.load(x, [0, 0], [1, {count}]))\n"
+    given = {"x": tensor(pl.INT32, 1, count), "h": inout(pl.INT32, 256), "out": inout(pl.INT32, 1, count)}
+    (found,) = written(kernel(f"{body}out = pl.store(old, [0, 0], out)", **given)).kernels
+    assert found.schedule.warps == warps
 
 
 def test_a_setting_overrides_the_rules() -> None:

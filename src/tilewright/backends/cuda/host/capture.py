@@ -9,13 +9,14 @@ from functools import partial
 from tilewright.backends.cpu.emit import values as host
 from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.parameters import ALIGNED, Parameters, Plane
+from tilewright.backends.cuda.ttir.parameters import ALIGNED, Axis, Parameters, Plane
+from tilewright.backends.cuda.ttir.planes import AXES
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.backends.cuda.ttir.text import I32, I64, pointer_to
 from tilewright.backends.cuda.ttir.values import (
     Binding,
-    Described,
     Extent,
+    Planes,
     Scalar,
     Tensor,
     element_of,
@@ -53,15 +54,17 @@ def _tensor(params: Parameters, tensor: host.Tensor) -> Tensor:
     strides = extents(params, tensor.strides, several, roots)
     shape = _along_rows(params, tensor.shape, several, roots)
     valid = shape if tensor.valid == tensor.shape else _along_rows(params, tensor.valid, several, roots)
-    return Tensor(pointer, shape, strides, valid, tensor.dtype, tensor.root, _described(params, tensor))
+    return Tensor(pointer, shape, strides, valid, tensor.dtype, tensor.root, _planes(params, tensor))
 
 
-def _described(params: Parameters, tensor: host.Tensor) -> Described | None:
-    if len(tensor.shape) != 2 or static(tensor.strides[1]) != 1:
+def _planes(params: Parameters, tensor: host.Tensor) -> Planes | None:
+    if len(tensor.shape) < AXES or static(tensor.strides[-1]) != 1:
         return None
-    rows, columns = tensor.valid
+    (*counts, rows, columns), (*strides, stride, _) = tensor.valid, tensor.strides
     element, size = memory_element(tensor.dtype), tensor.dtype.get_byte()
-    return partial(params.described, Plane(tensor.pointer, rows, columns, tensor.strides[0], element, size))
+    axes = tuple(Axis(*each, stride) for each in zip(counts, strides, strict=True))
+    plane = Plane(tensor.pointer, rows, columns, stride, element, size, axes)
+    return Planes(partial(params.described, plane), tuple(partial(params.apart, axis) for axis in axes))
 
 
 def _along_rows(

@@ -109,7 +109,7 @@ class Given:
             if self.in_grid:
                 own = temporary(k, place.shape, place.dtype)
                 pointer = k.t.select(_is_last(k), place.pointer, own.pointer)
-                place = replace(place, pointer=pointer, described=None)
+                place = replace(place, pointer=pointer, planes=None)
             k.lent[var] = place
 
     def put(self, k: Kernel, params: Parameters, given: Sequence[on_device.Binding]) -> None:

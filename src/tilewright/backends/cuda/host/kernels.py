@@ -78,6 +78,8 @@ class KernelText:
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
         largest, spread = facts.largest // parts, 0
+        if k.t.pairs > schedule.OF_A_WARP:
+            largest = max(largest, k.t.pairs)
         if parts > 1:
             spread = cuts.PART
         elif is_alone and plainly <= LIGHT_WORK:
@@ -108,8 +110,10 @@ class KernelText:
     def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
         """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
         is_described = is_aligned and capability // 10 == DESCRIBED
-        quick = [(self.described, each) for each in self.schedules if is_described]
+        quick: list[tuple[str, Schedule]] = []
         if is_described:
+            fewer = [each for last in self.schedules[-1:] for each in schedule.smaller(last)[1:-1]]
+            quick = [(self.described, each) for each in (*self.schedules, *fewer)]
             quick = [*((each, ROLES) for each in self.roles), *quick]
         text, usual = (self.aligned, self.schedule) if is_aligned else (self.other, self._spread)
         plain = [(text, each) for each in schedule.smaller(usual)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cuda.host import launch_code
+from tilewright.backends.cuda.host import launch_code, plane_code
 from tilewright.backends.cuda.host.kernels import Kernels, KernelText, Launch, place_of
 from tilewright.backends.cuda.host.launch_code import REFUSED, TABLE, Table
 from tilewright.backends.cuda.host.map_code import described
@@ -46,6 +46,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     unit.launches.append(Launch(number, place_of(e.at.span), grid, arguments))
     scratch.settle(e)
     printing.settle(e, count)
+    plane_code.settle(e, params)
     launch_code.add_to(e.b.module)
     places, missing = described(e, number, maps)
     other = e.b.op("or", _is_unaligned(e, params.found), missing)

@@ -16,6 +16,7 @@ from enum import IntEnum
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cuda.host.graph_words import MAP_WORDS
 from tilewright.backends.cuda.host.launch_code import TABLE, Table
+from tilewright.backends.cuda.host.plane_code import rows_of
 from tilewright.backends.cuda.ttir.parameters import Map
 from tilewright.native import llvm
 from tilewright.native.llvm import PTR, Module, i64
@@ -145,9 +146,10 @@ def described(e: FunctionEmitter, number: int, maps: Sequence[Map]) -> tuple[lis
         place, plane = _aligned(e), each.plane
         kind, stride = llvm.Value("i32", str(_KINDS[plane.size])), b.op("mul", plane.stride, i64(plane.size))
         slots = b.offset(llvm.Value(PTR, f"@{kept}"), i64(words * position), llvm.I64)
-        key = plane.pointer, plane.rows, plane.columns, stride
+        rows, uneven = rows_of(e, plane)
+        key = plane.pointer, rows, plane.columns, stride
         bad = b.call(llvm.I64, "describe", place, slots, boxes, i64(_BOX * position), kind, *key)
-        missing = b.op("or", missing, bad)
+        missing = b.op("or", b.op("or", missing, uneven), bad)
         places.append(place)
     return places, missing
 

@@ -8,6 +8,7 @@ from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cpu.host.program import ProgramEmitter
 from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.handlers import HANDLERS
+from tilewright.backends.cuda.host.inner_reads import read_inside
 from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.launch_code import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
@@ -62,7 +63,7 @@ class LaunchingProgram(ProgramEmitter, Kernels):
     """A program being written: host functions for a processor, and kernels for a GPU."""
 
     def __init__(self, program: Program, target: Target, options: Options, shared: int = ANY_ROOM) -> None:
-        super().__init__(in_rows(started(program)), target, options)
+        super().__init__(read_inside(in_rows(started(program))), target, options)
         self.shared = shared
         self.handlers, self.schedule = HANDLERS, options.schedule
         self.entries = 0

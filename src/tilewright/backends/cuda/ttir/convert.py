@@ -12,6 +12,9 @@ from tilewright.backends.cuda.ttir.values import element_of
 from tilewright.core.enums import RoundMode
 from tilewright.dtypes import BF16, BOOL, FP32, FP64, DataType
 
+WIDE = 32
+"""Bits of integers of which fp32 does not have all."""
+
 
 def cast(t: Text, value: Value, source: DataType, target: DataType, mode: RoundMode) -> Value:
     """Return elements as `cast` converts them: to integers they are rounded by `mode` and saturate, NaN is zero."""
@@ -36,11 +39,37 @@ def as_element(t: Text, value: Value, source: DataType, target: DataType) -> Val
         return (found != 0).value
     if source.is_float():
         return _from_float(t, value, source, target)
+    if target == BF16 and source.bits >= WIDE:
+        return t.convert("arith.truncf", _odd_float(t, value, source), element_of(BF16))
     if target.is_float():
-        name = "arith.sitofp" if source.is_signed_int() else "arith.uitofp"
-        return t.convert(name, value, element_of(target))
+        return t.convert(_as_float(source), value, element_of(target))
     found = _integer(t, value, source, element_of(target))
     return found if target.bits >= 8 else _nibble(t, found, target)
+
+
+def _as_float(source: DataType) -> str:
+    return "arith.sitofp" if source.is_signed_int() else "arith.uitofp"
+
+
+def _odd_float(t: Text, value: Value, source: DataType) -> Value:
+    """Return integers as fp32 that round on as they would have: the last bit is set where something was lost.
+
+    GPUs before Hopper make bfloat16 of integers by way of fp32, rounding twice.
+    """
+    through, lost = (F32, 8) if source.bits == WIDE else (F64, 11)
+    low, bit, shape = (1 << lost) - 1, 1 << lost, value.shape
+
+    def number(of: int) -> Value:
+        return t.integer(of, value.element, shape)
+
+    is_cut = t.compare("cmpi ne", t.simple("arith.andi", value, number(low)), number(0))
+    whole = t.simple("arith.andi", value, number(~low))
+    odd = t.simple("arith.ori", whole, t.select(is_cut, number(bit), number(0)))
+    half = 1 << (source.bits - lost - 1)
+    above = t.simple("arith.addi", value, number(half)) if source.is_signed_int() else value
+    found = t.select(t.compare("cmpi ult", above, number(2 * half)), value, odd)
+    made = t.convert(_as_float(source), found, through)
+    return made if through == F32 else rounded_to_odd(t, made)
 
 
 def _nibble(t: Text, value: Value, target: DataType) -> Value:

@@ -67,6 +67,8 @@ class Facts:
     """The shapes of tiles that half floats are made of."""
     is_large: bool = False
     """Whether products go through memory."""
+    is_ragged: bool = False
+    """Whether it multiplies blocks that may reach past their plane, where a descriptor would find the next one."""
     prints: bool = False
     """Whether it prints."""
 
@@ -94,7 +96,7 @@ class Facts:
     @property
     def is_described(self) -> bool:
         """Whether it can load by descriptors."""
-        if self.prints or ANY in self.stored or (self.put and ANY in self.loaded):
+        if self.prints or self.is_ragged or ANY in self.stored or (self.put and ANY in self.loaded):
             return False
         return bool(self.described) and not self.described & self.stored and not self.put & self.loaded
 

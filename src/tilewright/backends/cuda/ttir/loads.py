@@ -10,8 +10,9 @@ from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, 
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.folds import some
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.planes import places as block_at
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.text import I32, I64, Value, type_of
+from tilewright.backends.cuda.ttir.text import I64, Value, type_of
 from tilewright.backends.cuda.ttir.tiles import in_memory, operand, spread_to, tile_type, zeros
 from tilewright.backends.cuda.ttir.values import (
     MATRIX_UNITS,
@@ -59,22 +60,25 @@ def _load(k: Kernel, call: Call, bound: Bound) -> Tile:
 
 def _block(k: Kernel, call: Call, tensor: Tensor, offsets: Sequence[Extent], valid: Sequence[Extent]) -> str:
     """Return the load of a factor by a descriptor, nothing where there is none: past the end, it finds zeros."""
-    type_ = tile_type(call)
-    if call not in k.facts.factors or tensor.described is None or not _is_block(type_):
+    type_, planes = tile_type(call), tensor.planes
+    if call not in k.facts.factors or planes is None or not _is_block(type_):
         return ""
-    places: list[Value] = []
-    for start, count, extent in zip(offsets, valid, type_.shape, strict=True):
+    spots: list[Value] = []
+    for axis, (start, count, extent) in enumerate(zip(offsets, valid, type_.shape, strict=True)):
         window = None if isinstance(count, int) else k.windows.get(count)
         if count != extent and (window is None or window.want != extent):
+            return ""
+        if count != extent and axis == 0 and planes.before:
+            k.facts.is_ragged = True
             return ""
         spot = extents.held(k.t, start)
         if window is not None:
             spot = k.t.select(window.bad, extents.held(k.t, window.have), spot)
-        places.append(k.t.convert("arith.trunci", spot, I32))
+        spots.append(spot)
     k.facts.described.add(tensor.root)
     k.facts.block_bytes += prod(type_.shape) * type_.dtype.get_byte()
-    small, (rows, columns) = SMALL_FLOATS.get(tensor.dtype, ""), places
-    found = tensor.described((type_.shape[0], type_.shape[1]), small)
+    small, (rows, columns) = SMALL_FLOATS.get(tensor.dtype, ""), block_at(k.t, planes, spots)
+    found = planes.descriptor((type_.shape[0], type_.shape[1]), small)
     loaded = type_of(small or memory_element(tensor.dtype), type_.shape)
     return f"tt.descriptor_load {found}[{rows}, {columns}] : {found.element} -> {loaded}"
 

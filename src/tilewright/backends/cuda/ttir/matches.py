@@ -66,6 +66,7 @@ def _matched(t: Text, wanted: Value, given: Value, each: Each, fold: str, start:
 
 def _block(t: Text, wanted: Value, given: Value, numbers: Value, each: Each, fold: str) -> Value:
     shape = (wanted.shape[0], given.shape[0])
+    t.pairs = max(t.pairs, shape[0] * shape[1])
 
     def across(line: Value, axis: int) -> Value:
         return extents.spread(t, extents.along(t, line, 2, axis), shape)

@@ -29,8 +29,25 @@ class Parameter:
 
 
 @record
+class Axis:
+    """An axis of a tensor along which there are planes: their number, and the strides of the axis and of their rows."""
+
+    count: llvm.Value
+    stride: llvm.Value
+    row_stride: llvm.Value
+
+    @property
+    def apart(self) -> llvm.Value:
+        """Stands for how many rows a plane is from the next while the kernel is written."""
+        return llvm.Value(llvm.I64, f"rows of {self}")
+
+
+@record
 class Plane:
-    """A tensor of two axes as the host has it, rows of neighbours: its words, and what an element is in memory."""
+    """The last two axes of a tensor as the host has it, rows of neighbours: words, and what an element is in memory.
+
+    Along other axes there are more such planes, which descriptors have below each other.
+    """
 
     pointer: llvm.Value
     rows: llvm.Value
@@ -38,6 +55,7 @@ class Plane:
     stride: llvm.Value
     element: str
     size: int
+    axes: tuple[Axis, ...] = ()
 
 
 @record
@@ -55,6 +73,8 @@ class Parameters:
 
     found: list[Parameter] = field(default_factory=list[Parameter])
     maps: list[Map] = field(default_factory=list[Map])
+    axes: set[Axis] = field(default_factory=set[Axis])
+    """Those of which the kernel is told how far planes are apart."""
 
     def add(self, element: str, word: llvm.Value | None, divisor: int = 1, roots: tuple[object, ...] = ()) -> Value:
         """Return the parameter that a word is given as."""
@@ -105,6 +125,11 @@ class Parameters:
         self.maps.append(Map(value, plane, block))
         return value
 
+    def apart(self, axis: Axis) -> Value:
+        """Return how many rows a plane is from the next along an axis."""
+        self.axes.add(axis)
+        return self.add(I64, axis.apart)
+
     def texts(self, *, is_aligned: bool, is_described: bool = False) -> Sequence[str]:
         """Return the parameters as a kernel declares them, with what is known where all of them are aligned."""
         return [f"{said} {located(UNKNOWN)}" for said in self._said(is_aligned, is_described)]
@@ -116,7 +141,7 @@ class Parameters:
 
     def copied(self) -> Parameters:
         """Return the same parameters, to which others can be added."""
-        return Parameters(list(self.found), list(self.maps))
+        return Parameters(list(self.found), list(self.maps), set(self.axes))
 
     def _said(self, is_aligned: bool, is_described: bool) -> Iterator[str]:
         yield from (f"{p.value}: {p.value.element}{_said(p, is_aligned)}" for p in self.found)

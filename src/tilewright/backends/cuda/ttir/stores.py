@@ -12,9 +12,10 @@ from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.loads import LEAST_ROW, MOST_ROWS, admitted, held, live_of
+from tilewright.backends.cuda.ttir.planes import places as block_at
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.shape import reshaped
-from tilewright.backends.cuda.ttir.text import I32, Value
+from tilewright.backends.cuda.ttir.text import Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, in_memory, of_rank, spread_to
 from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor, Tile, working
 from tilewright.core.enums import AtomicType
@@ -67,17 +68,18 @@ def add_to_memory(k: Kernel, found: Value, value: Value, mask: Value | None, ten
 
 def _block(k: Kernel, tensor: Tensor, value: Value, offsets: Sequence[Extent]) -> str:
     """Return the store of a whole result of products by a descriptor, nothing where there is none."""
-    if len(k.facts.factors) != ONE_PRODUCT or tensor.described is None or tensor.valid != tensor.shape:
+    planes = tensor.planes
+    if len(k.facts.factors) != ONE_PRODUCT or planes is None or tensor.valid != tensor.shape or planes.apart:
         return ""
     (rows, columns), size = value.shape, tensor.dtype.get_byte()
     if not LEAST_BLOCK <= rows * columns * size <= MOST_BLOCK or max(rows, columns) > MOST_ROWS:
         return ""
     if columns * size < LEAST_ROW:
         return ""
-    places = (k.t.convert("arith.trunci", extents.held(k.t, offset), I32) for offset in offsets)
-    found = tensor.described((rows, columns), "")
+    row, column = block_at(k.t, planes, [extents.held(k.t, offset) for offset in offsets])
+    found = planes.descriptor((rows, columns), "")
     k.facts.put.add(tensor.root)
-    return f"tt.descriptor_store {found}[{', '.join(map(str, places))}], {value} : {found.element}, {value.type}"
+    return f"tt.descriptor_store {found}[{row}, {column}], {value} : {found.element}, {value.type}"
 
 
 @recipe("tensor.write")

@@ -24,7 +24,7 @@ from tilewright.ops.reshape import RESHAPED, Of, Part, aligned, part_of
 
 def _view_of(tensor: Tensor, **changes: Any) -> Tensor:
     """Return a tensor with something else about it: no descriptor of the host's is one of a view."""
-    return replace(tensor, described=None, **changes)
+    return replace(tensor, planes=None, **changes)
 
 
 def packed_strides(k: Kernel, shape: Sequence[Extent]) -> tuple[Extent, ...]:

@@ -95,6 +95,8 @@ class Text:
         """Exponentials that are zero where they should be subnormal, and of what they are, for who sums them up."""
         self.is_folded = False
         """Whether elements of a tensor meet, so that threads wait for each other."""
+        self.pairs = 0
+        """How many pairs of elements are compared at once, at most."""
         self.room = ANY_ROOM
         """Bytes of tiles that the shared memory of a block has room for, at a time."""
         self.reserve: Callable[[Sequence[int]], Value] = _no_memory

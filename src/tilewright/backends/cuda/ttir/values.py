@@ -18,8 +18,16 @@ Extent: TypeAlias = "int | Value"
 """How many there are: a number, or a scalar of the running kernel."""
 
 
-Described: TypeAlias = "Callable[[tuple[int, int], str], Value]"
-"""Gives the descriptor for blocks of a shape, of elements as they lie in memory or of others of that size."""
+@record
+class Planes:
+    """A tensor as descriptors have it: its planes, which the last two axes are, one below the other, as rows of one."""
+
+    descriptor: Callable[[tuple[int, int], str], Value]
+    """Gives the descriptor for blocks of a shape, of elements as they lie in memory or of others of that size."""
+    apart: tuple[Callable[[], Value], ...] = ()
+    """Give how many rows there are from a plane to the next, along each axis before the last two."""
+    before: tuple[tuple[Extent, Callable[[], Value]], ...] = ()
+    """Along axes that a view has one place of: which, and how many rows there are from one to the next."""
 
 
 @record
@@ -45,8 +53,8 @@ class Tensor:
     valid: tuple[Extent, ...]
     dtype: DataType
     root: object
-    described: Described | None = None
-    """Gives the descriptor by which blocks of a shape are loaded, where the tensor can have one."""
+    planes: Planes | None = None
+    """By which descriptors blocks of it are loaded, where it can have any."""
 
 
 @entity

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.planes import chosen
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor
 from tilewright.core.expr import Call
@@ -31,11 +32,12 @@ def _slice(k: Kernel, call: Call, bound: Bound) -> Tensor:
         fit = checked(k, call, offsets_of(call, "offset"), "a slice does not fit its tensor", sizes, source.shape)
     if fit is not None:
         valid = [t.select(fit, extents.held(t, extent), t.integer(0)) for extent in valid]
-        starts = [t.select(fit, extents.held(t, start), t.integer(0)) for start in starts]
+        starts = [start if start == 0 else t.select(fit, extents.held(t, start), t.integer(0)) for start in starts]
     dropped = {axis % len(sizes) for axis in bound["drop_dims"] or ()}
     kept = [axis for axis in range(len(sizes)) if axis not in dropped]
     shape, strides, live = (tuple(each[axis] for axis in kept) for each in (sizes, source.strides, valid))
-    return Tensor(place(k, source, starts), shape, strides, live, source.dtype, source.root)
+    planes = None if bound["clamp"] else chosen(source, starts, sizes, wanted, dropped)
+    return Tensor(place(k, source, starts), shape, strides, live, source.dtype, source.root, planes)
 
 
 @recipe("tensor.strided")
