@@ -98,6 +98,7 @@ def test_commands_call_kernels_there(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "on up to" in capsys.readouterr().out and page.stat().st_size > 10_000
 
 
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events")  # torch's own
 def test_torch_profiles_kernels_by_their_names() -> None:
     x = torch.ones(64, 64, device="cuda")
     twice(x)
