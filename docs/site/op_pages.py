@@ -19,7 +19,7 @@ from tilewright.core.op import OpSpec
 from tilewright.core.types import static_shape
 from tilewright.errors import TilewrightError
 from tilewright.explore.page import Access
-from tilewright.explore.watched import watched
+from tilewright.explore.watched_turns import watched
 from tilewright.frontend.programs import as_program
 from tilewright.ops.pipes import PIPES
 from tilewright.ops.registry import specs

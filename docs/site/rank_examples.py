@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.core.op import OpSpec
 from tilewright.explore.page import Access
-from tilewright.explore.watched import watched
+from tilewright.explore.watched_turns import watched
 from tilewright.runtime import RunConfig
 
 HEAD = """import tilewright.language as pl

@@ -14,7 +14,7 @@ from tilewright.core.region import Region
 from tilewright.core.types import TileType
 from tilewright.errors import ShapeMismatchError
 from tilewright.explore.writer import unpacked
-from tilewright.interpret.held import Held
+from tilewright.interpret.held_values import Held
 
 
 @pl.jit

@@ -20,7 +20,7 @@ from tilewright.call.tables import Lookup, StateWords, Target, address, environm
 from tilewright.call.targets import Callee, Learned
 from tilewright.call.torch_layout import forward_level, torch_layout, uses_cuda
 from tilewright.call.words import IN_PLACE, State
-from tilewright.call.written import CONFIG, Configured
+from tilewright.call.written_calls import CONFIG, Configured
 from tilewright.frontend.value_keys import MISSING
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import openmp, parallel_address

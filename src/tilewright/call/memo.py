@@ -23,11 +23,11 @@ from tilewright.call.argument import Argument
 from tilewright.call.dispatcher import LIMIT, Parameter, surroundings, watched_by_all
 from tilewright.call.frameworks import argument_of, is_tensor
 from tilewright.call.guards import Guards
-from tilewright.call.ready import MISSED, Ready, ReadyTensor
+from tilewright.call.ready_calls import MISSED, Ready, ReadyTensor
 from tilewright.call.tables import Target
 from tilewright.call.targets import Learned, scalar_key
 from tilewright.call.torch_state import is_traced
-from tilewright.call.written import CONFIG, Configured, Written
+from tilewright.call.written_calls import CONFIG, Configured, Written
 from tilewright.core.region import overlaps_itself
 from tilewright.core.types import ScalarType, Type
 from tilewright.dtypes import round_scalar

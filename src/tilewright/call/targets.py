@@ -33,7 +33,7 @@ from tilewright.call.words import (
     RESULT_WORDS,
     RETURNING,
 )
-from tilewright.call.written import Configured
+from tilewright.call.written_calls import Configured
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Function

@@ -19,7 +19,7 @@ from tilewright.call.guards import Guards
 from tilewright.call.memo import Memo
 from tilewright.call.targets import Callee, Learned
 from tilewright.call.torch_layout import torch_layout
-from tilewright.call.written import Written
+from tilewright.call.written_calls import Written
 from tilewright.records import mutable
 
 NOTHING = Written()

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tilewright.core.annotations import Condition, Index, T, outside_kernel
-from tilewright.core.elsewhere import called
 from tilewright.core.enums import Level, MemorySpace, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
+from tilewright.core.foreign_names import called
 from tilewright.dtypes import DataType
 from tilewright.frontend.directive_values import ScopeObject, counted
 from tilewright.frontend.optimizations import cross_core_slot, split

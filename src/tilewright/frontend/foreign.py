@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from tilewright.core.elsewhere import elsewhere
+from tilewright.core.foreign_names import elsewhere
 from tilewright.core.operands import usage
 from tilewright.dtypes import STORABLE
 from tilewright.frontend import directives

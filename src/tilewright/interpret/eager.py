@@ -16,7 +16,7 @@ from tilewright.core.types import TupleType, tile
 from tilewright.dtypes import from_numpy
 from tilewright.errors import KernelError
 from tilewright.interpret.evaluator import Frame
-from tilewright.interpret.held import Held, shown
+from tilewright.interpret.held_values import Held, shown
 from tilewright.interpret.machine import Machine
 from tilewright.ops.builder import Statements
 from tilewright.source import calling_line

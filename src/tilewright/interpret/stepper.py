@@ -14,7 +14,7 @@ from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SpmdSco
 from tilewright.errors import ExecutionError
 from tilewright.frontend.walk.walker import Listed
 from tilewright.interpret.evaluator import Frame, Value
-from tilewright.interpret.held import UNSET, shown
+from tilewright.interpret.held_values import UNSET, shown
 from tilewright.interpret.machine import Exit, Machine
 from tilewright.interpret.stepped_code import Inner, Ran, SteppedCode
 from tilewright.passes.barriers import has_barrier

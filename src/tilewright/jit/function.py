@@ -17,7 +17,7 @@ from tilewright.frontend.kernels import UNBOUND, KernelKind
 from tilewright.frontend.references import Referred
 from tilewright.frontend.tracebacks import brief
 from tilewright.jit.bound_methods import bound
-from tilewright.jit.followed import Followed
+from tilewright.jit.torch_kernels import Followed
 from tilewright.jit.variants import CacheInfo
 
 if TYPE_CHECKING:

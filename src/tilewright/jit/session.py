@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
 from tilewright.call.ranges import APART
-from tilewright.call.written import Configured, Written, taken
+from tilewright.call.written_calls import Configured, Written, taken
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, computed_once, undivided
@@ -19,12 +19,12 @@ from tilewright.frontend.tracebacks import brief
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
-from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import conditions, explained
 from tilewright.jit.hosts import host_program, is_one_process, ranks_of
 from tilewright.jit.kept import KeptCall
 from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
+from tilewright.jit.warm_calls import WarmCalls
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
@@ -53,7 +53,7 @@ class Session:
         self.drift = drift
         self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
-        self.direct_calls = self._new_direct_calls(slow, enter)
+        self.warm_calls = self._new_warm_calls(slow, enter)
         self._uncounted = 0
         """How many calls did without the session when programs were forgotten."""
         self.lock = Lock()
@@ -69,7 +69,7 @@ class Session:
             if self.store.variants:
                 self._refuse(drift)
             with self.lock:
-                self.direct_calls.forget()
+                self.warm_calls.forget()
                 self._binder = Binder(self.kernel)
         return self._binder
 
@@ -89,7 +89,7 @@ class Session:
         result = found.run(call, written.trace)
         was_found = self.store.hits > hits
         self.detours.note(apart or lasting_reason(self.kernel, call, found) or FIRST if was_found else COMPILED)
-        if not apart and was_found and self.direct_calls.can_be:
+        if not apart and was_found and self.warm_calls.can_be:
             self._hasten(call, found, result, written)
         return result
 
@@ -114,17 +114,17 @@ class Session:
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
         info = self.store.info()
-        return info._replace(hits=info.hits + self.direct_calls.count - self._uncounted)
+        return info._replace(hits=info.hits + self.warm_calls.count - self._uncounted)
 
     def calls(self) -> CallInfo:
         """Return how calls went."""
-        return self.detours.info(self.direct_calls.count)
+        return self.detours.info(self.warm_calls.count)
 
     def clear(self) -> None:
         """Forget every program."""
         with self.lock:
-            self.direct_calls.forget()
-            self._uncounted = self.direct_calls.count
+            self.warm_calls.forget()
+            self._uncounted = self.warm_calls.count
             self.store = Store()
 
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -226,18 +226,18 @@ class Session:
         if not self.lock.acquire(blocking=False):  # somebody compiles, which is no reason to wait
             return
         try:
-            self.direct_calls.learn(call, found, result, written, self._binder.outputs)
+            self.warm_calls.learn(call, found, result, written, self._binder.outputs)
         finally:
             self.lock.release()
 
-    def _new_direct_calls(self, slow: Callable[..., Any], enter: Callable[[Any], None]) -> DirectCalls:
-        return DirectCalls(self.kernel, slow, enter)
+    def _new_warm_calls(self, slow: Callable[..., Any], enter: Callable[[Any], None]) -> WarmCalls:
+        return WarmCalls(self.kernel, slow, enter)
 
     def set_back(self) -> None:
         """Let calls come to the session again, unless it is busy."""
         if self.lock.acquire(blocking=False):
             try:
-                self.direct_calls.forget()
+                self.warm_calls.forget()
             finally:
                 self.lock.release()
 

@@ -11,8 +11,8 @@ from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch_each
 from tilewright.core.annotations import Number, Tensor, Tile
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import TileType

@@ -9,8 +9,8 @@ import math
 from typing import Any, TypeAlias
 
 from tilewright.core.annotations import X
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.types import ScalarType, Shape, is_fully_valid
 from tilewright.dtypes import BOOL, INT32
 from tilewright.errors import AttributeValueError, OutOfBoundsError, ShapeMismatchError

@@ -10,8 +10,8 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
 from tilewright.core.build import call
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.op import Undefined, spec_of
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType

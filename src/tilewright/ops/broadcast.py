@@ -7,8 +7,8 @@ from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Number, Tensor, Tile, X
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import ShapedType, TensorType, TileType, show_shape

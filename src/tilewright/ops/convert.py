@@ -5,9 +5,9 @@ from typing import Any
 from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
-from tilewright.core.elsewhere import called
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.op import Kind, Undefined
 from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import ScalarType, ShapedType

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Number, Tile
 from tilewright.core.build import call
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr, MakeTuple, integer
 from tilewright.core.extents import dtype_of
+from tilewright.core.foreign_names import called
 from tilewright.core.linear import difference
 from tilewright.core.op import spec_of
 from tilewright.core.region import Region, embed, exact

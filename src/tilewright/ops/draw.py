@@ -12,8 +12,8 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tile
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Array, Region, embed
 from tilewright.core.types import TileType, static_shape
 from tilewright.dtypes import FP32, INT32, DataType

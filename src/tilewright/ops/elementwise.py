@@ -3,8 +3,8 @@
 from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, Tile, X
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.op import Undefined
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType

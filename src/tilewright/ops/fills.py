@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.core.annotations import Extents, Number, Tensor, Tile
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect
 from tilewright.core.region import Region
 from tilewright.core.types import ShapedType, TileType, tile

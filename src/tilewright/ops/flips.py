@@ -5,8 +5,8 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Tile
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Region, embed
 from tilewright.core.types import ShapedType, TileType
 from tilewright.errors import AttributeValueError, ShapeMismatchError

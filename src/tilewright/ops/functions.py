@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
-from tilewright.core.elsewhere import called
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Array
 from tilewright.dtypes import FP32, FP64
 from tilewright.ops.declare import FLOATS

@@ -6,9 +6,9 @@ from typing import Any
 from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Number, Tensor, Tile
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.extents import dtype_of
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Region, embed
 from tilewright.core.types import ShapedType, TensorType, TileType, show_shape, tensor, tile
 from tilewright.dtypes import INDEX, INT32, UINT32, DataType, round_to

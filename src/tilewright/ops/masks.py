@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
 from tilewright.core.build import call
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.foreign_names import called
 from tilewright.core.op import OPS, Undefined, data_of
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ScalarType, ShapedType, TensorType, TileType

@@ -7,9 +7,9 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Condition, Tile, X
-from tilewright.core.elsewhere import called
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, reshaped, show_shape, static_shape
 from tilewright.dtypes import FP8E4M3FN, FP8E5M2, FP32, FP64, INT32, DataType, promote, round_to

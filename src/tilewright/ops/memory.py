@@ -10,10 +10,10 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
-from tilewright.core.elsewhere import called
 from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout, TileLayout
 from tilewright.core.expr import Expr, constant
 from tilewright.core.extents import as_scalar, as_shape, dtype_of, fits
+from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Region, exact, overlaps_itself, unwritten, whole
 from tilewright.core.types import (

@@ -1,8 +1,8 @@
 """Normalized exponentials: the elements along an axis as shares of their sum. Only the valid part takes part."""
 
 from tilewright.core.annotations import X
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.ops.axes import along, one_axis
 from tilewright.ops.derived import Writing, cast, derived, float_type, on, widened
 from tilewright.ops.families import shaped

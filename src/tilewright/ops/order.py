@@ -8,8 +8,8 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Tile, X
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import ShapedType, TensorType, TileType, TupleType
 from tilewright.dtypes import INT32, DataType

@@ -4,9 +4,9 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Tile, X
-from tilewright.core.elsewhere import called
 from tilewright.core.enums import PadValue
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Region, whole
 from tilewright.core.types import ShapedType, reshaped, show_shape
 from tilewright.errors import ShapeMismatchError

@@ -6,10 +6,10 @@ from typing import Any, cast
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, X
 from tilewright.core.build import scalar
-from tilewright.core.elsewhere import called
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Expr, integer
 from tilewright.core.extents import as_extent, as_scalar, as_shape
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Array, Region
 from tilewright.core.types import (
     Extent,

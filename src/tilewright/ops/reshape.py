@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, X
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_shape
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Region
 from tilewright.core.types import (
     Extent,

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import X
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.region import Region, embed, exact
 from tilewright.core.types import ShapedType
 from tilewright.dtypes import BOOL, INT32, DataType

@@ -6,10 +6,10 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tile, X
-from tilewright.core.elsewhere import called
 from tilewright.core.enums import AtomicType, MemorySpace, PadValue
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_shape, fits
+from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Array, Region, shaded
 from tilewright.core.types import (

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tilewright.core.annotations import Condition, Extents, Scalar
-from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
+from tilewright.core.foreign_names import called
 from tilewright.core.grid import CURRENT
 from tilewright.core.op import Effect, Kind
 from tilewright.core.pipes import RUNNING

@@ -34,7 +34,7 @@ from tilewright.core.visitor import evaluated, statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.boxes import Box
-from tilewright.passes.covered import is_covered
+from tilewright.passes.covered_buffers import is_covered
 from tilewright.passes.defined import Defined
 from tilewright.passes.exits import returns_early
 from tilewright.records import record

@@ -24,11 +24,11 @@ from tilewright.core.types import TileType, Type
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import KernelError, OutOfBoundsError
 from tilewright.passes import simplify
-from tilewright.passes.apart import Apart
 from tilewright.passes.begun_sums import begun_sums
+from tilewright.passes.chosen_tiles import Widened
+from tilewright.passes.disjoint_tensors import Apart
 from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.joined_products import joined_products
-from tilewright.passes.other_tiles import Widened
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
 from tilewright.passes.strided_rows import taller_blocks

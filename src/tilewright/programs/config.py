@@ -10,7 +10,7 @@ from dataclasses import InitVar, dataclass, field
 from functools import cache
 from typing import Any
 
-from tilewright.call.written import Configured
+from tilewright.call.written_calls import Configured
 from tilewright.passes.choices import MemoryPlanner
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields

@@ -19,7 +19,7 @@ from tilewright.call.placement import MISSING
 from tilewright.call.rerouting import reroute
 from tilewright.call.torch_state import INSTEAD
 from tilewright.call.tracing import traced
-from tilewright.call.written import CONFIG, Configured, taken
+from tilewright.call.written_calls import CONFIG, Configured, taken
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, Type

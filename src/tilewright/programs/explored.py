@@ -110,7 +110,7 @@ class Explored:
 
     def _watched(self, values: Sequence[Any], place: Callable[[Span], int]) -> Access:
         """Return what a call touches, on its ranks where it is one of a host function."""
-        from tilewright.explore.watched import watched
+        from tilewright.explore.watched_turns import watched
 
         return watched(self.source, self.entry.name, values, place, self.ranks)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.call.items import NumberedItems
+from tilewright.call.launch_items import NumberedItems
 from tilewright.forks import computed_once
 from tilewright.frontend.references import Uncopied
 from tilewright.frontend.tracebacks import brief

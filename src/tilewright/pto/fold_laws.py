@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.pto.asked import (
+from tilewright.pto.elements import A3, A5, CALLED
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.module import Constants, Op, Value
+from tilewright.pto.tile_laws import (
     ROWS,
     by_rows,
     equal_elements,
@@ -14,9 +17,6 @@ from tilewright.pto.asked import (
     valid_alike,
     valid_in,
 )
-from tilewright.pto.elements import A3, A5, CALLED
-from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
-from tilewright.pto.module import Constants, Op, Value
 from tilewright.pto.types import Space, TileBuf
 
 _BYTES = 32

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.call.items import NumberedItems
+from tilewright.call.launch_items import NumberedItems
 from tilewright.errors import KernelError
 from tilewright.forks import Lock
 from tilewright.frontend.references import Referred

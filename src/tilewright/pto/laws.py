@@ -8,7 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tilewright.pto.asked import (
+from tilewright.pto.elements import A3, A5, CALLED, LEAVING
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.module import Constants, Op, word_of
+from tilewright.pto.text.typetext import brief_text
+from tilewright.pto.tile_laws import (
     COLUMNS,
     NZ,
     ROWS,
@@ -22,10 +26,6 @@ from tilewright.pto.asked import (
     tiles_of,
     valid_alike,
 )
-from tilewright.pto.elements import A3, A5, CALLED, LEAVING
-from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
-from tilewright.pto.module import Constants, Op, word_of
-from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import Mask, Ptr, Scalar, Space, TensorView, TileBuf, VReg, show
 
 LINE = 32

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tilewright.core.program import Program
 from tilewright.core.stmt import InCoreScopeStmt, SeqStmts
 from tilewright.pto.architectures import architecture_of
+from tilewright.pto.core_groups import run_together
+from tilewright.pto.function_bodies import Walked, entry_of
 from tilewright.pto.machine.cores import meeting_of
 from tilewright.pto.module import Func, Module
-from tilewright.pto.together import run_together
-from tilewright.pto.walked import Walked, entry_of
 
 
 def lower(module: Module, func: Func, *, target: str, shared: tuple[int, ...] | None = None) -> Program:

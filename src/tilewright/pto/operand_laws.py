@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tilewright.pto.asked import (
+from tilewright.pto.elements import A3
+from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.laws import alike, bits_apart
+from tilewright.pto.module import Constants, Op, word_of
+from tilewright.pto.tile_laws import (
     ROWS,
     apart,
     by_rows,
@@ -17,10 +21,6 @@ from tilewright.pto.asked import (
     tiles_of,
     valid_in,
 )
-from tilewright.pto.elements import A3
-from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
-from tilewright.pto.laws import alike, bits_apart
-from tilewright.pto.module import Constants, Op, word_of
 from tilewright.pto.types import F32, Opaque, Scalar, Space, TileBuf
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.pto.asked import NZ, ROWS, laid_out_as, plain, short
 from tilewright.pto.elements import A3, A5, CALLED, LEAVING
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.module import Constants, Op, Value, word_of
+from tilewright.pto.tile_laws import NZ, ROWS, laid_out_as, plain, short
 from tilewright.pto.types import INDEX, Scalar, Space, TileBuf
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.pto.asked import NZ, holds, laid_out_as, lies_in, plain, shaped_alike, short, valid_alike, valid_in
 from tilewright.pto.elements import A3, A5, CALLED
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.module import Constants, Op, Value
+from tilewright.pto.tile_laws import NZ, holds, laid_out_as, lies_in, plain, shaped_alike, short, valid_alike, valid_in
 from tilewright.pto.types import Space, TileBuf
 
 _TURNED = ("row_major", "col_major")

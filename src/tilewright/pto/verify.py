@@ -18,9 +18,9 @@ from tilewright.pto.elements import refuse_elements
 from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry, refuse_outside
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.machine.cores import kinds_said
-from tilewright.pto.meetings import MET, refuse_pipes
 from tilewright.pto.module import Constants, Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.pipe_laws import MET, refuse_pipes
 from tilewright.pto.scopes import refuse_escapes
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.kinds import counted

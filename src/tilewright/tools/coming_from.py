@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tilewright.language as pl
-from tilewright.core.elsewhere import LIBRARIES, elsewhere
+from tilewright.core.foreign_names import LIBRARIES, elsewhere
 from tilewright.core.op import OpSpec, spec_of
 from tilewright.ops.registry import specs
 from tilewright.tools.markdown import generated, page, table

@@ -14,12 +14,12 @@ from typing import Any
 import tilewright.language as pl
 from tilewright import dtypes as dt
 from tilewright.core import enums
-from tilewright.core.elsewhere import elsewhere
+from tilewright.core.foreign_names import elsewhere
 from tilewright.core.op import Kind, OpSpec, Role
 from tilewright.dtypes import DataType
 from tilewright.frontend import directives
 from tilewright.frontend.operators import BINARY, UNARY
-from tilewright.jit.followed import Followed
+from tilewright.jit.torch_kernels import Followed
 from tilewright.ops.declare import ANY, FLOATS, INTEGERS, NUMBERS
 from tilewright.ops.registry import specs
 from tilewright.tools.markdown import code, generated, page, table

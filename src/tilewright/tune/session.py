@@ -14,17 +14,17 @@ from tilewright import settings
 from tilewright.backends.interface import find
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.thread_limit import on_threads
-from tilewright.call.written import Written, taken
+from tilewright.call.written_calls import Written, taken
 from tilewright.forks import computed_once
 from tilewright.frontend.kernels import Kernel
-from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.session import Session, placed, untold
+from tilewright.jit.warm_calls import WarmCalls
 from tilewright.tune.choices import MEASURING, Choice, Choices
 from tilewright.tune.config import Config, applied
-from tilewright.tune.direct_calls import TunedDirectCalls
 from tilewright.tune.measuring import Tried, measured
 from tilewright.tune.outcome import Outcome
 from tilewright.tune.plan import Plan
+from tilewright.tune.warm_calls import TunedWarmCalls
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
@@ -148,5 +148,5 @@ class TunedSession(Session):
         values = self._given(kwargs) or self.plan.values(chosen, self._own())
         return {**kwargs, **values}
 
-    def _new_direct_calls(self, slow: Callable[..., Any], enter: Callable[[Any], None]) -> DirectCalls:
-        return TunedDirectCalls(self.kernel, self.plan, slow, enter)
+    def _new_warm_calls(self, slow: Callable[..., Any], enter: Callable[[Any], None]) -> WarmCalls:
+        return TunedWarmCalls(self.kernel, self.plan, slow, enter)

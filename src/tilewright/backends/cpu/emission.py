@@ -17,7 +17,7 @@ from tilewright.core.visitor import defined, statements
 from tilewright.dtypes import BF16, FP16
 from tilewright.native.assemble import assembly
 from tilewright.native.target import Target
-from tilewright.passes.other_tiles import Widened, may_be_widened
+from tilewright.passes.chosen_tiles import Widened, may_be_widened
 from tilewright.records import record
 
 

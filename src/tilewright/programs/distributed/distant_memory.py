@@ -19,11 +19,11 @@ from tilewright.interpret.hosts import Collective, Plan
 from tilewright.native import futexes
 from tilewright.ops.collectives import MEANINGS
 from tilewright.passes.aliases import Footprint
-from tilewright.programs.distributed.changes import Changes
 from tilewright.programs.distributed.copies import SYNC, Copies
 from tilewright.programs.distributed.distant_collectives import Joint
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.progress import Ended
+from tilewright.programs.distributed.replicated_writes import Changes
 from tilewright.programs.distributed.segments import PAGE, Control, Segment
 from tilewright.programs.distributed.steps import Joins
 

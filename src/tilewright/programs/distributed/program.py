@@ -23,9 +23,9 @@ from tilewright.passes import chips, control_plane, distant
 from tilewright.passes.stages import walked
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
+from tilewright.programs.distributed.plan_text import shown
 from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.distributed.shards import along_axis, mesh_of, on_whole
-from tilewright.programs.distributed.shown import shown
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load

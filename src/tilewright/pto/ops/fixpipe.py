@@ -8,7 +8,6 @@ from dataclasses import replace
 from tilewright.core.expr import Const, Expr
 from tilewright.dtypes import FP32
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.asked import plain
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.examples.cube import LEAVING
 from tilewright.pto.machine.formats import encoded
@@ -18,10 +17,11 @@ from tilewright.pto.machine.tiles import moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, Rule, declare, element_type, within
-from tilewright.pto.ops.leaving import Leaving, put, row_at, words_at
+from tilewright.pto.ops.accumulator_stores import Leaving, put, row_at, words_at
 from tilewright.pto.ops.quantizations import QUANTIZATIONS, misfit, quantization, ways_from
 from tilewright.pto.text.form import Form, free
 from tilewright.pto.text.free import Said, said
+from tilewright.pto.tile_laws import plain
 from tilewright.pto.types import I64, Ptr, Scalar, Space
 from tilewright.records import record
 

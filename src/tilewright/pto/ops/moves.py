@@ -16,7 +16,7 @@ from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare, element_type, gives
 from tilewright.pto.operand_laws import read_in_vec
-from tilewright.pto.ops.leaving import SCALE, brought, is_there, scaled_by_words
+from tilewright.pto.ops.accumulator_stores import SCALE, brought, is_there, scaled_by_words
 from tilewright.pto.paths import extracted, inserted, moved
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import TileBuf

@@ -7,9 +7,9 @@ A way is for accumulators of one type and makes elements of another. Those that 
 from __future__ import annotations
 
 from tilewright.errors import KernelError
-from tilewright.pto.asked import plain
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.module import Op
+from tilewright.pto.tile_laws import plain
 from tilewright.pto.types import Scalar
 from tilewright.records import record
 

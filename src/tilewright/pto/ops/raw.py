@@ -12,7 +12,6 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, INT64
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
-from tilewright.pto.asked import plain
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.example import Example
 from tilewright.pto.examples.cube import CONTROL, RAW, UNALIGNED
@@ -25,12 +24,13 @@ from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare, element_type, unmeant, within
+from tilewright.pto.ops.accumulator_stores import Leaving, row_at, word, words_at
 from tilewright.pto.ops.cube import Layout, Product, is_turned, multiplies, multiply, refuse_small, stage
 from tilewright.pto.ops.fixpipe import Out, refuse_packed
-from tilewright.pto.ops.leaving import Leaving, row_at, word, words_at
 from tilewright.pto.ops.quantizations import BY_NUMBER, Quantization, misfit, quantization
 from tilewright.pto.ops.vector_memory import load
 from tilewright.pto.text.form import Typing, free
+from tilewright.pto.tile_laws import plain
 from tilewright.pto.types import F32, I64, SCALARS, Scalar, Space, VReg
 
 _L1, _L0A, _L0B, _L0C = Space.MAT, Space.LEFT, Space.RIGHT, Space.ACC

@@ -3,7 +3,6 @@
 from tilewright.pto.op import OPS as OPS
 from tilewright.pto.ops import arithmetic as arithmetic
 from tilewright.pto.ops import arrays as arrays
-from tilewright.pto.ops import between as between
 from tilewright.pto.ops import buffers as buffers
 from tilewright.pto.ops import carries as carries
 from tilewright.pto.ops import collectives as collectives

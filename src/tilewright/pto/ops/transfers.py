@@ -23,7 +23,7 @@ from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import Constants, declare, element_type
-from tilewright.pto.ops.leaving import SCALE, brought, is_there, scaled_by_words
+from tilewright.pto.ops.accumulator_stores import SCALE, brought, is_there, scaled_by_words
 from tilewright.pto.ops.moves import blank, padded
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import Scalar, Space, TileBuf

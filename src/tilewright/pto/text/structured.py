@@ -14,8 +14,8 @@ from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.free import read_free
 from tilewright.pto.text.generic import read_generic
 from tilewright.pto.text.literals import constant, dense
+from tilewright.pto.text.op_reader import read_plain
 from tilewright.pto.text.pieces import Head, Names, Pieces, Placed, check_enclosed, finished, operands_in, values_of
-from tilewright.pto.text.plain import read_plain
 from tilewright.pto.text.spellings import NAMES, missing
 from tilewright.pto.types import I1, INDEX, Type
 

@@ -17,7 +17,7 @@ from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
 from tilewright.backends.cpu.compute.streaming import emit_streaming, streaming_pays
-from tilewright.backends.cpu.compute.turned import TurnedColumns, down
+from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns, down
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.groups import Group, SaveSink, Sink, StoreSink, level_of, operands_of

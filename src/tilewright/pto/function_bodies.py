@@ -1,4 +1,4 @@
-"""Walking: a PTO function as statements of the tile IR, for one core, and the entry that runs it on every block."""
+"""Function bodies: a PTO function as tile IR for one core, and the entry that runs it on every block."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tilewright.core.types import ScalarType, TensorType, tensor
 from tilewright.dtypes import INDEX, UINT8
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.ops.builder import Builder, tile_type
-from tilewright.passes.covered import is_covered
-from tilewright.pto.forwarded import forwarded
+from tilewright.passes.covered_buffers import is_covered
+from tilewright.pto.forwarded_copies import forwarded
 from tilewright.pto.groups import END
 from tilewright.pto.machine.cores import Core
 from tilewright.pto.machine.machine import Blocks, Machine

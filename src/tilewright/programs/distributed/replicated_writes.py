@@ -1,4 +1,4 @@
-"""Changes: tensors that ranks write, of which every process has a copy, and what one tells the others of them.
+"""Replicated writes: tensors that ranks write, of which every process has a copy that is told of them.
 
 A process remembers what all know of a tensor. What differs from that in the bytes that its rank may have written is
 what it has changed; the bytes between stay as others write them.

@@ -1,4 +1,4 @@
-"""Asked: what laws ask of a tile, or of two that meet; whatever is refused says what to write instead.
+"""Laws of tiles: what laws ask of a tile, or of two that meet; whatever is refused says what to write instead.
 
 What is not known, a `?`, is never refused.
 """

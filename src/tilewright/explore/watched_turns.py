@@ -1,4 +1,4 @@
-"""Watching: which elements of its arguments each turn of a call reads and writes, as the interpreter runs it."""
+"""Watched turns: which elements of its arguments each turn of a call reads and writes, as the interpreter runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elsewhere: what other libraries call something that the language has, said where that is declared."""
+"""Foreign names: what other libraries call something that the language has, said where that is declared."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.visitor import defined, statements, used, variables
 from tilewright.dtypes import UINT8
 from tilewright.ops.builder import Statements, known
-from tilewright.passes.covered import dense_bytes, is_covered, named, place
+from tilewright.passes.covered_buffers import dense_bytes, is_covered, named, place
 from tilewright.records import record
 
 VIEW, LOAD, STORE = "tensor.as_strided", "tile.load", "tile.store"

@@ -1,4 +1,4 @@
-"""Direct calls: those of one kernel that find their program without its session."""
+"""Warm calls of kernels: those that find their program without its session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tilewright.call.written import CONFIG, Written
+from tilewright.call.written_calls import CONFIG, Written
 from tilewright.frontend.kernels import Kernel
 from tilewright.jit.calls import Call
 from tilewright.jit.compiled import Compiled
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the fast path, which a first call does without
     from tilewright.call.warm import Warm
 
 
-class DirectCalls:
+class WarmCalls:
     """What takes a kernel's calls before its session does, learned from those that the session ran.
 
     `slow` is the kernel's call through Python; `enter` lets its calls go elsewhere first, or with None no longer.

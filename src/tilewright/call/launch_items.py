@@ -1,4 +1,4 @@
-"""Items: what `thing[number, None]` gives, found by machine code where it is asked for again and again."""
+"""Launch items: what `thing[number, None]` gives, found by machine code where it is asked for again and again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Direct calls of tuned kernels: what was chosen stands in the launch of a program, and nowhere in its key.
+"""Warm calls of tuned kernels: what was chosen stands in the launch of a program, and nowhere in its key.
 
 The dispatcher takes a stand-in for each parameter that is left to be chosen, and the entry that it finds brings the
 value. What the choice depends on is always part of the key, axes that the program would take as they come too.
@@ -17,7 +17,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
 from tilewright.jit.calls import Call
 from tilewright.jit.compiled import Compiled
-from tilewright.jit.direct_calls import DirectCalls
+from tilewright.jit.warm_calls import WarmCalls
 from tilewright.tune.plan import Plan
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ NOTHING = ...
 """Stands for a parameter without a default; no dispatcher takes it for an argument."""
 
 
-class TunedDirectCalls(DirectCalls):
+class TunedWarmCalls(WarmCalls):
     """The calls of a tuned kernel that do without its session."""
 
     def __init__(self, kernel: Kernel, plan: Plan, slow: Callable[..., Any], enter: Callable[[Any], None]) -> None:

@@ -1,4 +1,4 @@
-"""Together: a kernel that cube and vector cores run side by side, as a group of functions that meet in queues.
+"""Core groups: a kernel that cube and vector cores run side by side, as a group of functions that meet in queues.
 
 Each core has a function with everything that runs on it. Memories that more than one core sees are the group's; every
 other one is the core's own.
@@ -13,10 +13,10 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import VOID, TensorType
 from tilewright.dtypes import UINT8
 from tilewright.ops.builder import Builder
+from tilewright.pto.function_bodies import Walked, entry_of
 from tilewright.pto.machine.cores import CUBE, VECTOR, Core, Meeting
 from tilewright.pto.module import Func, Module
 from tilewright.pto.types import Space
-from tilewright.pto.walked import Walked, entry_of
 
 _TYPES = {CUBE: FunctionType.AIC, VECTOR: FunctionType.AIV}
 

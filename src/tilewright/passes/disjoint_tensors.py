@@ -1,4 +1,4 @@
-"""Apart: whether tensors of a function never share memory, whoever calls it.
+"""Disjoint tensors: whether tensors of a function never share memory, whoever calls it.
 
 Callers from outside pass no buffer that is written twice: that is looked at when they call.
 """

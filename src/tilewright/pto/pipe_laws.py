@@ -1,4 +1,4 @@
-"""Meetings: what the verifier asks of the pipes of a function, and of the buffers that two functions agree on."""
+"""Laws of pipes: what the verifier asks of the pipes of a function, and of the buffers that two functions agree on."""
 
 from __future__ import annotations
 

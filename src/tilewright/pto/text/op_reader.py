@@ -1,4 +1,4 @@
-"""The one rule: how an op without regions is read, as its form says.
+"""Reading ops: how an op without regions is read, as its form says.
 
     results `=` name piece* (`:` types)? (`->` types)? attributes?
 
