@@ -172,7 +172,7 @@ def parser(version: str) -> argparse.ArgumentParser:
     by = "as in add, pl.add, tile.add or np.where, or a word that is said of it"
     completion.offer(
         ops.add_argument("name", nargs="?", metavar="NAME", help=by),
-        lambda: dict.fromkeys(spec.name for spec in specs() if spec.has_a_name),
+        lambda: sorted({spec.name for spec in specs() if spec.has_a_name}),
     )
     screen.can_print_json(ops)
     ops.set_defaults(command=_ops)

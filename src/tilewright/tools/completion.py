@@ -48,7 +48,7 @@ def offer(action: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
 
 def _offered(action: argparse.Action) -> tuple[str, ...]:
     names: Callable[[], Iterable[str]] | None = vars(action).get("completer")
-    return tuple(sorted(names())) if names is not None else tuple(map(str, action.choices or ()))
+    return tuple(names()) if names is not None else tuple(map(str, action.choices or ()))
 
 
 def configure(parser: argparse.ArgumentParser, whole: argparse.ArgumentParser) -> None:

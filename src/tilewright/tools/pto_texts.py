@@ -47,7 +47,7 @@ def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def _op_names() -> Iterable[str]:
     from tilewright.pto.ops.registry import OPS
 
-    return [name.removeprefix("pto.") for name in OPS]
+    return sorted(name.removeprefix("pto.") for name in OPS)
 
 
 def module_in(path: Path, target: str = "a5") -> Module:
