@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from unit.tools.test_cli import RACING
 
 from tilewright.tools import cli
 
@@ -22,16 +23,6 @@ def told(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]])
         t = pl.load(x, [0, 0], [4, 8])
         pl.print("the sum is", pl.sum(t))
         pl.store(t, [0, 0], out)
-    return out
-"""
-RACING = """
-import tilewright.language as pl
-
-@pl.jit
-def race(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
-    for r in pl.parallel(0, 8, 4):
-        with pl.at(level=pl.Level.CORE_GROUP):
-            pl.store(pl.load(x, [r, 0], [6, 8]), [r, 0], out)
     return out
 """
 SILENT = """

@@ -30,11 +30,12 @@ class Options:
 
     @staticmethod
     def current() -> Options:
-        """Return what the settings say now."""
+        """Return what the settings say now, of which whoever keeps code has all in its key."""
+        said = settings.code_settings()
         return Options(
-            settings.checked(),
-            chosen_tiles=settings.chooses_tiles(),
-            small_alone=settings.keeps_small_work(),
-            schedule=settings.cuda_schedule(),
-            located=settings.located(),
+            said.is_checked,
+            chosen_tiles=said.chooses_tiles,
+            small_alone=said.keeps_small_work,
+            schedule=said.cuda_schedule,
+            located=said.is_located,
         )
