@@ -23,10 +23,7 @@ class Skipped:
     """A body that is passed over; `bind` learns what its variables stand for."""
 
     def __init__(
-        self,
-        functions: Mapping[str, Function],
-        values: Mapping[Var, Value],
-        bind: Callable[[Var, Value], None],
+        self, functions: Mapping[str, Function], values: Mapping[Var, Value], bind: Callable[[Var, Value], None]
     ) -> None:
         self.functions = functions
         self.values = values

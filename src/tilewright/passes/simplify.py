@@ -10,14 +10,7 @@ from collections.abc import Sequence
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, Var
 from tilewright.core.program import Program
 from tilewright.core.rewrite import is_trivial
-from tilewright.core.stmt import (
-    AssignStmt,
-    EvalStmt,
-    ForStmt,
-    IfStmt,
-    Stmt,
-    WhileStmt,
-)
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, Stmt, WhileStmt
 from tilewright.core.visitor import bodies
 from tilewright.passes.identity import Identities, identities
 from tilewright.passes.narrow import Narrower
