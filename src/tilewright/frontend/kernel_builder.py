@@ -12,8 +12,8 @@ from tilewright.frontend import (
     branches,
     calls,
     choices,
-    dicts,
     invocations,
+    lists,
     loops,
     operators,
     picks,
@@ -23,7 +23,6 @@ from tilewright.frontend import (
     static_calls,
     subscripts,
     unrolled_loops,
-    updates,
     writes,
 )
 from tilewright.frontend.foreign import meant
@@ -45,7 +44,7 @@ class KernelBuilder(Translator):
         ast.Break: statements.exit_loop,
         ast.Call: calls.call,
         ast.Continue: statements.exit_loop,
-        ast.Dict: dicts.literal,
+        ast.Dict: lists.dict_literal,
         ast.For: loops.loop,
         ast.GeneratorExp: unrolled_loops.comprehension,
         ast.ListComp: unrolled_loops.comprehension,
@@ -56,7 +55,7 @@ class KernelBuilder(Translator):
     bind = statements.bind
     write = writes.write
     changes = picks.masked_change
-    updated = updates.updated
+    updated = writes.updated
     parts = invocations.parts
     takes = statements.takes
     effect = statements.effect
