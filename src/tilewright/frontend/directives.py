@@ -6,8 +6,7 @@ They are plain functions so that editors know their signatures; the front end re
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tilewright.core.annotations import Condition, Index, T, outside_kernel
@@ -15,61 +14,8 @@ from tilewright.core.enums import Level, MemorySpace, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
 from tilewright.core.foreign_names import called
 from tilewright.dtypes import DataType
+from tilewright.frontend.directive_values import ScopeObject, counted
 from tilewright.frontend.optimizations import cross_core_slot, split
-from tilewright.records import record
-
-
-@record
-class Count:
-    """What `pl.range` and its kin are in plain Python: a count, whose carried values stay what they start as."""
-
-    start: Any
-    stop: Any
-    step: Any
-    init_values: tuple[Any, ...] | None = None
-    pipeline_stages: int | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        for number in range(self.start, self.stop, self.step):
-            yield number if self.init_values is None else (number, self.init_values)
-
-
-def counted(word: str, bounds: Sequence[Any], init_values: Sequence[Any] | None, stage: Any = None) -> Count:
-    """Return the numbers that a loop counts; ValueError for a wrong number of bounds or a wrong depth."""
-    if not 1 <= len(bounds) <= 3:
-        raise ValueError(f"pl.{word}() takes 1 to 3 bounds, got {len(bounds)}")
-    if word == "pipeline" and (not isinstance(stage, int) or isinstance(stage, bool) or stage < 1):
-        raise ValueError(f"stage= of pl.pipeline() must be an integer >= 1, got {stage!r}")
-    start, stop, step = [(0, *bounds, 1), (*bounds, 1), tuple(bounds)][len(bounds) - 1]
-    return Count(start, stop, step, None if init_values is None else tuple(init_values), stage)
-
-
-class ScopeObject:
-    """What a scope of the language is in plain Python: something to enter, with what it was given as attributes."""
-
-    def __init__(self, name: str, given: dict[str, Any]) -> None:
-        self.name = name
-        self.__dict__.update(given)
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise AttributeError(f"{self.name} was not given `{attribute}`")
-
-    def __enter__(self) -> ScopeObject:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
-
-    def __iter__(self) -> Iterator[Any]:
-        """Raise: blocks and lanes are there in a kernel only."""
-        outside_kernel(self.name)
-
-    def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name != "name")
-        return f"{self.name}({given})"
-
 
 __all__ = ["at", "cat", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
 __all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scan", "scope", "split", "split_aiv", "spmd"]
