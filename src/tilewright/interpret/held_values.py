@@ -1,4 +1,5 @@
 """Held values: tiles and tensors as whoever steps through a kernel looks at them."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -176,8 +176,4 @@ def _simpler(value: Any) -> Iterator[Any]:
     yield np.zeros_like(value)
     yield np.ones_like(value)
     if value.dtype.kind not in "biu":
-        yield _rounded(value.astype(np.float64)).astype(value.dtype)
-
-
-def _rounded(value: Any) -> Any:
-    return np.rint(4 * value)
+        yield np.rint(4 * value.astype(np.float64)).astype(value.dtype)
