@@ -8,11 +8,11 @@ a launch that has few.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.core.build import arguments, call, scalar
-from tilewright.core.expr import Call, ConstInt, Expr, GlobalVar, Invoke, MakeTuple, Var, integer
+from tilewright.core.build import arguments, scalar
+from tilewright.core.expr import Call, ConstInt, Expr, GlobalVar, Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
@@ -22,7 +22,7 @@ from tilewright.core.visitor import evaluated, expressions, statements, variable
 from tilewright.dtypes import INDEX
 from tilewright.passes.launches import hands_on, runs_side_by_side
 from tilewright.passes.product_grids import FEWEST
-from tilewright.passes.strided_steps import Moves, is_harmless, numbers_of, sum_of, window_of
+from tilewright.passes.strided_steps import Moves, is_harmless, numbers_of, resized, sum_of, window_of
 from tilewright.records import record
 
 PARTS = ("scalar.div", "scalar.floordiv", "scalar.mod")
@@ -192,11 +192,5 @@ class _Taller(Rewriter):
         """See, load or make more rows."""
         if stmt.var not in self.block.taller or not isinstance(stmt.value, Call):
             return super().assign(stmt)
-        given: Mapping[str, object] = arguments(stmt.value)
-        name = "shape" if "shape" in given else "shapes"
-        shape = given[name]
-        assert isinstance(shape, MakeTuple)
-        rows = integer(self.block.rows * self.times), *shape.elements[1:]
-        bound = {each: self.expr(value) if isinstance(value, Expr) else value for each, value in given.items()}
-        made = call(stmt.value.op.spec, {**bound, name: MakeTuple(rows)}, stmt.value.span)
+        made = resized(self, stmt.value, 0, self.block.rows * self.times)
         return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)

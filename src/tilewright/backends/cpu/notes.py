@@ -59,19 +59,12 @@ def _bytes(stmts: Sequence[Stmt], name: str) -> int:
     """Return how large the tile is that one of the statements gives under a name."""
     for stmt in stmts:
         if isinstance(stmt, AssignStmt) and stmt.var.name_hint == name and isinstance(stmt.var.type, TileType):
-            return _size(stmt.var.type)
+            return stmt.var.type.nbytes
     return 0
 
 
 def _at(span: Span) -> tuple[str, int]:
     return span.filename, span.line
-
-
-def _size(type_: TileType) -> int:
-    size = type_.dtype.get_byte()
-    for extent in type_.shape:
-        size *= extent
-    return size
 
 
 def _of_step(step: Step, span: Span) -> Iterator[Note]:
