@@ -37,7 +37,8 @@ from tilewright.programs.platforms import (
     backend_of,
     checked_platform,
 )
-from tilewright.programs.profiler import Profile, StageRecord, get_active_profiler
+from tilewright.programs.profile import Profile, StageRecord
+from tilewright.programs.profiler import get_active_profiler
 from tilewright.programs.program import CompiledProgram
 from tilewright.programs.stages import Remade
 from tilewright.records import record

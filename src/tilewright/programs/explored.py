@@ -12,7 +12,7 @@ from tilewright.backends.interface import Anatomy, Entries
 from tilewright.core.program import Program
 from tilewright.programs.folder import Folder
 from tilewright.programs.platforms import INTERPRETER
-from tilewright.programs.profiler import Profile
+from tilewright.programs.profile import Profile
 from tilewright.programs.stages import Stages
 
 if TYPE_CHECKING:

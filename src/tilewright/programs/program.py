@@ -22,7 +22,7 @@ from tilewright.programs.entry import Entry
 from tilewright.programs.explained import Explained
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, Located, file_of, path_of
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
-from tilewright.programs.profiler import Profile
+from tilewright.programs.profile import Profile
 from tilewright.programs.stages import Makers, Stages
 
 if TYPE_CHECKING:
