@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.backends.abi import Number
 from tilewright.backends.interface import Anatomy, Entries
 from tilewright.core.program import Program
+from tilewright.programs.declarations import is_declaration
 from tilewright.programs.folder import Folder
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.profile import Profile
@@ -52,7 +53,7 @@ class Explored:
         """The program before any pass, read again for one that was kept; ValueError where only its code was saved."""
         if self.stages.remade is not None:
             return self.stages.remade.source
-        if not any(function.body.stmts for function in self.declared.function_list):
+        if is_declaration(self.declared):
             name = self.declared.name
             raise ValueError(
                 f"of {name} only the code was saved, not what it does: ask its kernel, or compile it again"
