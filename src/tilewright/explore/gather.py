@@ -73,7 +73,7 @@ class Gatherer:
             passes=passes,
             code=code,
             memory=memory,
-            launches=list(self._launches(programs[-1][2])) if programs and subject.error is None else [],
+            launches=list(self._launches(programs[-1][2])) if len(subject.stages) == len(DEFAULT) else [],
             fusion=[self._fusion(subject.fusion, texts[-1])] if subject.fusion else [],
             facts=facts,
             profile=list(_profile(subject.profile)),

@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
     command: Callable[[argparse.Namespace], None] = options.command
     screen.IS_TOLD.set(False)
     try:
-        with screen.for_scripts() if getattr(options, "json", False) else nullcontext():
+        with screen.warned_once(), screen.for_scripts() if getattr(options, "json", False) else nullcontext():
             command(options)
     except InternalError:
         raise

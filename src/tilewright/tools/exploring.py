@@ -115,7 +115,9 @@ def _explore(options: argparse.Namespace) -> None:
         raise
     with screen.working("drawing"), as_command():
         page = compiled.page(**called)
-    _shown(page, options, compiled.declared.name)
+    _shown(page, options, compiled.declared.name, ": why the call failed" * (page.refusal is not None))
+    if page.refusal is not None:
+        raise CommandError(page.refusal.message)
 
 
 def _shown(page: Page, options: argparse.Namespace, name: str, said: str = "") -> None:

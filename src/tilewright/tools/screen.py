@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
@@ -129,6 +130,22 @@ def _native_output_to_stderr() -> Generator[None]:
 
 
 @contextmanager
+def warned_once() -> Generator[None]:
+    """Show each warning as errors are shown, by its own text, and no text twice."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+        text = f"{category.__name__}: {message}"
+        if text not in told:
+            told.add(text)
+            print(text, file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
 def working(what: str) -> Generator[None]:
     """Show that something is being done, where somebody looks and it takes longer than a second."""
     if not _is_terminal(sys.stderr):
@@ -158,7 +175,7 @@ def columns(rows: Iterable[tuple[str, str]]) -> None:
     """Show names and what they mean, one pair a line."""
     console = _console()
     if console is None:
-        print("\n".join(f"  {name:<32} {meaning}" for name, meaning in rows))
+        print("\n".join(f"  {name:<32} {meaning}".replace("\n", "\n    ") for name, meaning in rows))
         return
     from rich.table import Table
     from rich.text import Text
