@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.core.program import Program
 from tilewright.dtypes import from_numpy, to_torch
+from tilewright.named_tuples import NamedTuple
 from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
 from tilewright.tools.files import compiled_in, named
@@ -16,12 +17,32 @@ from tilewright.tools.naming import CommandError
 HOST = "cpu"
 
 
+class Asked(NamedTuple):
+    """The kernel that a command is about, and the arguments that it is given."""
+
+    file: str
+    kernel: str | None
+    said: dict[str, str]
+
+
+def asked(options: argparse.Namespace) -> Asked:
+    """Return what a command line names; of PTO text, whose pointers know no shapes, arguments have one axis."""
+    file, kernel = named(options.file)
+    said = arguments.given(options.arguments)
+    return Asked(file, kernel, arguments.flat(said) if file.endswith(".pto") else said)
+
+
+def compiled(options: argparse.Namespace, about: Asked, platform: str | None) -> CompiledProgram:
+    """Return what a command is about, compiled for a platform."""
+    with screen.working(f"compiling {about.file}"):
+        return compiled_in(*about, platform, checked_ranks(options.ranks))
+
+
 def compiled_call(options: argparse.Namespace) -> tuple[CompiledProgram, dict[str, Any]]:
     """Return what a command's arguments name, compiled, and what to call it with."""
-    said = arguments.given(options.arguments)
-    with screen.working(f"compiling {options.file}"):
-        compiled = compiled_in(*named(options.file), said, options.platform, checked_ranks(options.ranks))
-    return compiled, inputs_of(compiled, said, options.ranks)
+    about = asked(options)
+    made = compiled(options, about, options.platform)
+    return made, inputs_of(made, about.said, options.ranks)
 
 
 def checked_ranks(count: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import sys
 import warnings
@@ -80,18 +80,17 @@ def heading(title: str, subtitle: str) -> None:
         console.print(_title(title, subtitle))
 
 
-def can_print_json(parser: argparse.ArgumentParser) -> None:
-    """Let a command print JSON."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def json_text(text: str) -> None:
-    """Print JSON: laid out for whoever looks, on one line for scripts."""
+def as_json(value: object) -> None:
+    """Print something as JSON: laid out for whoever looks, on one line for scripts."""
     IS_TOLD.set(True)
-    waiting = _WAITING.get()
-    if waiting is not None:
+    waiting, text = _WAITING.get(), json.dumps(value)
+    if waiting is None:
+        _print_json(text)
+    else:
         waiting.append(text)
-        return
+
+
+def _print_json(text: str) -> None:
     console = _console()
     if console is None:
         print(text)
@@ -110,7 +109,7 @@ def for_scripts() -> Generator[None]:
     finally:
         _WAITING.reset(token)
         for text in texts:
-            json_text(text)
+            _print_json(text)
 
 
 @contextmanager
