@@ -6,6 +6,7 @@ import argparse
 from importlib import import_module
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.core.program import Program
 from tilewright.dtypes import from_numpy, to_torch
 from tilewright.named_tuples import NamedTuple
@@ -24,12 +25,16 @@ class Asked(NamedTuple):
     kernel: str | None
     said: dict[str, str]
 
+    @property
+    def is_pto(self) -> bool:
+        """Whether it is a function of PTO text, whose pointers know no shapes."""
+        return self.file.endswith(".pto")
+
 
 def asked(options: argparse.Namespace) -> Asked:
-    """Return what a command line names; of PTO text, whose pointers know no shapes, arguments have one axis."""
-    file, kernel = named(options.file)
-    said = arguments.given(options.arguments)
-    return Asked(file, kernel, arguments.flat(said) if file.endswith(".pto") else said)
+    """Return what a command line names; arguments of PTO text have one axis."""
+    found = Asked(*named(options.file), arguments.given(options.arguments))
+    return found._replace(said=arguments.flat(found.said)) if found.is_pto else found
 
 
 def compiled(options: argparse.Namespace, about: Asked, platform: str | None) -> CompiledProgram:
@@ -42,7 +47,7 @@ def compiled_call(options: argparse.Namespace) -> tuple[CompiledProgram, dict[st
     """Return what a command's arguments name, compiled, and what to call it with."""
     about = asked(options)
     made = compiled(options, about, options.platform)
-    return made, inputs_of(made, about.said, options.ranks)
+    return made, inputs_of(made, about, options.ranks)
 
 
 def checked_ranks(count: int) -> int:
@@ -52,11 +57,17 @@ def checked_ranks(count: int) -> int:
     return count
 
 
-def inputs_of(compiled: CompiledProgram, said: dict[str, str], ranks: int) -> dict[str, Any]:
-    """Return random arguments; axes of a host function that nobody names have a row for each rank."""
+def inputs_of(compiled: CompiledProgram, about: Asked, ranks: int) -> dict[str, Any]:
+    """Return random arguments; axes of a host function that nobody names have a row for each rank.
+
+    CommandError for a pointer of PTO text that nobody says the elements of.
+    """
     entry = compiled.entry.function
     usual = ranks if entry in compiled.declared.hosts else arguments.USUAL
-    found = arguments.inputs(entry, said, usual=usual, numbers=compiled.specialized)
+    found = arguments.inputs(entry, about.said, usual=usual, numbers=compiled.specialized)
+    if about.is_pto and (open_ := [name for name, value in found.items() if name not in about.said and np.ndim(value)]):
+        help = f"say {open_[0]}=16x128 behind the file, with as many elements as the function touches"
+        raise CommandError(f"only a call tells how far `{open_[0]}` reaches\n    help: {help}")
     devices = compiled.loaded.code.backend.devices
     return found if HOST in devices else {name: _on(devices[0], value) for name, value in found.items()}
 

@@ -63,7 +63,7 @@ def _explore(options: argparse.Namespace) -> None:
     about = asked(options)
     try:
         made = _called(options, about) if options.run else compiled(options, about, options.platform)
-        called = inputs_of(made, about.said, options.ranks) if options.access else {}
+        called = inputs_of(made, about, options.ranks) if options.access else {}
     except (InternalError, CommandError, ResultCountError, UntoldError):
         raise
     except TilewrightError as error:
@@ -109,7 +109,7 @@ def _refused(about: Asked, error: TilewrightError) -> Subject:
 def _access(options: argparse.Namespace) -> None:
     about = asked(options)
     made = compiled(options, about, INTERPRETER)
-    called = inputs_of(made, about.said, options.ranks)
+    called = inputs_of(made, about, options.ranks)
     with screen.working("watching"), as_command():
         page = made.page(**called)
     if page.access is None:
