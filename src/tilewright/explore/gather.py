@@ -34,7 +34,7 @@ from tilewright.passes.stages import summary
 from tilewright.source import Source, Span
 
 AROUND, AROUND_ERROR = 4, 40
-"""How many lines of a file are shown before the first and after the last that a program, or an error, has to do with."""
+"""How many lines of a file are shown around those that a program, or an error, has to do with."""
 
 
 class Gatherer:

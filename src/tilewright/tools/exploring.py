@@ -13,7 +13,7 @@ from tilewright.errors import InternalError, ResultCountError, TilewrightError
 from tilewright.explore.gather import gathered
 from tilewright.explore.notes import TOO_LARGE
 from tilewright.explore.subject import Subject
-from tilewright.explore.writer import html_of, unpacked, write
+from tilewright.explore.writer import write
 from tilewright.passes.stages import Walk, walked
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
@@ -75,12 +75,14 @@ def _explore(options: argparse.Namespace) -> None:
     _shown(page, options, made.declared.name, ": why the call failed" * (page.refusal is not None))
     if page.refusal is not None:
         raise CommandError(page.refusal.message)
+    if options.access and page.access is None:
+        print(f"without a picture of what it touches: {TOO_LARGE}", file=sys.stderr)
 
 
 def _shown(page: Page, options: argparse.Namespace, name: str, said: str = "") -> None:
     """Write a page, or print its data."""
     if options.json:
-        screen.as_json(unpacked(html_of(page)))
+        screen.as_json(page.plain())
     if options.output or not options.json:
         target = write(page, checked_output(options.output or f"{name}.html", named(options.file)[0]))
         print(f"{target}{said}", file=sys.stderr if options.json else sys.stdout)

@@ -173,6 +173,17 @@ def test_a_call_that_fails_gets_a_page_that_says_why(tmp_path: Path, capsys: pyt
     assert data["launches"] and data["code"] and "undefined" in [each["kind"] for each in data["access"]["findings"]]
 
 
+def test_a_page_says_why_it_has_no_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page = tmp_path / "touched.py", tmp_path / "page.html"
+    path.write_text(TOUCHED)
+    assert cli.main(["explore", f"{path}:added", "M=5000", "--access", "-o", str(page)]) == 0
+    assert (
+        "without a picture of what it touches: a picture shows arguments of 65536 elements" in capsys.readouterr().err
+    )
+    data = unpacked(page.read_text(encoding="utf-8"))
+    assert data["access"] is None and data["speed"] is not None
+
+
 def test_a_page_of_a_refused_kernel_is_called_after_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
