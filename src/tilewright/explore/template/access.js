@@ -60,7 +60,7 @@ class AccessView {
     this.turn = Math.max(-1, Math.min(turn, this.access.turns.length - 1));
     this.slider.value = this.turn;
     const shown = this.turn < 0 ? this.access.turns : [this.access.turns[this.turn]];
-    this.label.textContent = this.turn < 0 ? `all ${this.access.turns.length} turns` : `${this.turn + 1}/${this.access.turns.length}  ${shown[0].name || "outside of turns"}`;
+    this.label.textContent = this.turn < 0 ? (this.access.turns.length === 1 ? "1 turn" : `all ${this.access.turns.length} turns`) : `${this.turn + 1}/${this.access.turns.length}  ${shown[0].name || "outside of turns"}`;
     this.figures.forEach((figure, number) => this.paint(figure, number, shown));
     if (this.turn >= 0 && shown[0].touches.length) this.links.hover(shown[0].touches[0].place);
   }
