@@ -56,7 +56,8 @@ def _plain_entry(entry: Function, directions: Sequence[ParamDirection]) -> dict[
 def _read_entry(entry: dict[str, Any]) -> Function:
     params: list[dict[str, Any]] = entry["params"]
     read = tuple(map(_read_param, params))
-    given_back = tuple([read[position] for position in entry.get("gives", ())])
+    positions: list[int] = entry.get("gives", [])
+    given_back = tuple([read[position] for position in positions])
     return Function(
         entry["name"],
         read,
