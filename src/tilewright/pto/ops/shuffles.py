@@ -21,7 +21,7 @@ from tilewright.pto.machine.registers import (
 from tilewright.pto.machine.values import Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.masks import by_width
+from tilewright.pto.ops.masks import by_width, is_upper
 from tilewright.pto.ops.vector_memory import squeezed
 from tilewright.pto.text.form import register
 from tilewright.pto.types import VReg
@@ -46,6 +46,17 @@ def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Ex
         m.b.store(window(m, buffer, dtype, lanes, *place), row)
     low, high = (m.b.load(window(m, buffer, dtype, lanes, *place), (1, lanes)) for place in go)
     return low, high
+
+
+@declare(
+    "pto.vintlvv2 vdintlvv2",
+    register("vv", "v", "part"),
+    example='(%x: v64xf32, %y: v64xf32); %r = {op} %x, %y, "HIGHER" -> v64xf32',
+    means={"vintlvv2": "np.stack([x, y], 1).reshape(2, 64)[1]", "vdintlvv2": "np.append(x, y)[1::2]"},
+)
+def _interleave_half(m: Machine, op: Op, *pair: Vector) -> Expr:
+    """One of the two rows that `vintlv` and `vdintlv` make, the first one for `LOWER`."""
+    return _interleave(m, op, *pair)[is_upper(op)]
 
 
 @declare(
