@@ -166,8 +166,7 @@ def _load_halves(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers:
 
 
 _LOADED = free(
-    "ppiiiiii",
-    phrase="%src, %dst, %m_start, %k_start, %m_step, %k_step, %src_stride, %dst_stride {transpose} : #",
+    "ppiiiiii", phrase="%src, %dst, %m_start, %k_start, %m_step, %k_step, %src_stride, %dst_stride {transpose} : #"
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import element_of
 from tilewright.pto.machine.machine import Machine
@@ -36,6 +38,10 @@ from tilewright.pto.types import VReg
 @by_width("pdintlv", register("nn", "nn"), means="np.append(m, o).reshape(-1, 2).T")
 def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Expr]:
     """The lanes of two rows in turn, as two rows; or the even and the odd lanes of two rows behind each other."""
+    return _interleaved(m, op, pair)
+
+
+def _interleaved(m: Machine, op: Op, pair: Sequence[Vector | Predicate]) -> tuple[Expr, Expr]:
     rows = [lit_lanes_of(m, each) if isinstance(each, Predicate) else each.expr for each in pair]
     lanes, dtype = lanes_of(rows[0]), element_of(rows[0])
     size = lanes * dtype.get_byte()
@@ -56,7 +62,7 @@ def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Ex
 )
 def _interleave_half(m: Machine, op: Op, *pair: Vector) -> Expr:
     """One of the two rows that `vintlv` and `vdintlv` make, the first one for `LOWER`."""
-    return _interleave(m, op, *pair)[is_upper(op)]
+    return _interleaved(m, op, pair)[is_upper(op)]
 
 
 @declare(
