@@ -93,8 +93,7 @@ def _fmt(options: argparse.Namespace) -> None:
 
 
 def _lint(options: argparse.Namespace) -> None:
-    from tilewright.pto.lint import lint
-    from tilewright.pto.lint_checks import CHECKS
+    from tilewright.pto.lint import CHECKS, lint
 
     if options.list and options.json:
         screen.json_text(json.dumps({name: check.__doc__ for name, check in CHECKS.items()}))

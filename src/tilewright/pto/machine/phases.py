@@ -20,10 +20,12 @@ from functools import reduce
 from tilewright.core.expr import Expr, Var, constant
 from tilewright.dtypes import BOOL
 from tilewright.ops.builder import known
+from tilewright.pto.machine.carrying import check_step
+from tilewright.pto.machine.cores import CUBE
 from tilewright.pto.machine.crews import Array, Crew, Kept
 from tilewright.pto.machine.machine import Machine, Place
-from tilewright.pto.machine.steps import check_step
-from tilewright.pto.machine.threads import numbered, running
+from tilewright.pto.machine.threads import MOST_THREADS, WARP, each_of, numbered, running, total
+from tilewright.pto.machine.tiles import check_range
 from tilewright.pto.machine.values import Lowered, Number
 from tilewright.pto.module import Func, Op, Region, SymbolRef, Value, cases_of
 from tilewright.pto.text.form import Syntax
@@ -257,3 +259,25 @@ _STRUCTURED = {
     Syntax.EXECUTE: Phases._execute,  # pyright: ignore[reportPrivateUsage]
     Syntax.CALL: Phases._call,  # pyright: ignore[reportPrivateUsage]
 }
+
+
+def launch(m: Machine, site: Op, name: str, extents: Place, arguments: Sequence[Lowered]) -> None:
+    """Let every work item run the function of a name: one after the other, or in step where they meet."""
+    if m.core is not None and m.core.kind == CUBE:
+        return  # work items are the vector cores'
+    for extent, axis in zip(extents, "xyz", strict=True):
+        check_range(m, extent, MOST_THREADS, f"a launch has 0 to {MOST_THREADS} work items along {axis}")
+    count = total(m, extents)
+    check_range(m, count, MOST_THREADS, f"a launch has at most {MOST_THREADS} work items")
+    with m.calling(site, name) as func:
+        size = meeting_size(m, func)
+        if size == 1:
+            with each_of(m, extents):
+                m.function(func, arguments)
+        elif size <= WARP:
+            with m.b.loop(0, count, WARP, hint="warp") as first:
+                left = m.b.scalar("sub", count, first)
+                Phases(m, extents, WARP, first, m.b.least(m.b.index(WARP), left)).function(func, arguments)
+        else:
+            room = -(-(known(count) or MOST_THREADS) // WARP) * WARP
+            Phases(m, extents, room, m.b.index(0), count).function(func, arguments)

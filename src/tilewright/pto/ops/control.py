@@ -11,12 +11,11 @@ from tilewright.dtypes import BOOL
 from tilewright.ops.builder import known
 from tilewright.pto.entries import is_entry
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError
-from tilewright.pto.machine.carrying import carried, hand_on
+from tilewright.pto.machine.carrying import carried, check_step, hand_on
 from tilewright.pto.machine.cores import within
-from tilewright.pto.machine.launches import launch
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.phases import launch
 from tilewright.pto.machine.registers import regrained
-from tilewright.pto.machine.steps import check_step
 from tilewright.pto.machine.threads import alone
 from tilewright.pto.machine.values import Lowered, Number, Predicate
 from tilewright.pto.module import Constants, Op, Region, SymbolRef, Value, cases_of
