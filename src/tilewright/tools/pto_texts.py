@@ -66,8 +66,7 @@ def _fmt(options: argparse.Namespace) -> None:
 
 
 def _lint(options: argparse.Namespace) -> None:
-    from tilewright.pto.lint import lint
-    from tilewright.pto.lint_checks import CHECKS
+    from tilewright.pto.lint import CHECKS, lint
 
     if options.list and options.json:
         screen.as_json({name: check.__doc__ for name, check in CHECKS.items()})
