@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +104,7 @@ class Explained(Explored):
 
         hurry()
         program: Any = self
+        named = {sys.intern(name): value for name, value in named.items()}  # as names in source text are
         called = timed(lambda: program(*args, **named), ROUNDS, wall, longest=LONGEST)
         native: Any = getattr(self, "native", None)
         if native is None:

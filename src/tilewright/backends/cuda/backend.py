@@ -87,9 +87,9 @@ class CUDA(Backend):
     ) -> Code:
         """Return a lowered program as kernels, and a host function for each entry.
 
-        The steps are `compiler`, which loads it, `emission`, `Triton` and what is left of `LLVM`, which runs beside it.
+        The steps are `loading the compiler`, `emission`, `Triton` and what is left of `LLVM`, which runs beside it.
         """
-        with timed("compiler"):
+        with timed("loading the compiler"):
             from tilewright.backends.cuda.engine import Job, compiled
             from tilewright.backends.cuda.host.program import LaunchingProgram
 
