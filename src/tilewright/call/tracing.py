@@ -1,17 +1,15 @@
-"""Tracing: what calls are named and written to while somebody wants them on a timeline, ours or a profiler's."""
+"""Tracing: what the calls of a thread are written to while somebody wants them on a timeline."""
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tilewright import settings
 from tilewright.records import mutable
 
 if TYPE_CHECKING:  # which only traced calls need
@@ -62,33 +60,3 @@ def _trace_at(path: str | os.PathLike[str]) -> Trace:
     from tilewright.call.timelines import trace_to
 
     return trace_to(os.path.abspath(path))
-
-
-APART = "TILEWRIGHT_PERF names its calls"
-
-
-@contextmanager
-def named(name: str) -> Generator[None]:
-    """Let what runs inside go by a name."""
-    wanted = settings.ranges()
-    torch: Any = sys.modules.get("torch")
-    nvtx = _nvtx(torch) if "nvtx" in wanted else None
-    if nvtx is not None:
-        nvtx[0](name)
-    try:
-        if "torch" in wanted and torch is not None:
-            with torch.profiler.record_function(name):
-                yield
-        else:
-            yield
-    finally:
-        if nvtx is not None:
-            nvtx[1]()
-
-
-def _nvtx(torch: Any) -> Any:
-    """Return what begins and what ends a range of NVIDIA's tools, in whichever library is there that knows them."""
-    if torch is not None and torch.cuda.is_available():
-        return torch.cuda.nvtx.range_push, torch.cuda.nvtx.range_pop
-    cupy: Any = sys.modules.get("cupy")
-    return None if cupy is None else (cupy.cuda.nvtx.RangePush, cupy.cuda.nvtx.RangePop)

@@ -8,11 +8,9 @@ is what is computed from them: a shadow beside the data says which, and looking 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
-from enum import Enum
 from math import gcd
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.arrays import np
 from tilewright.core.enums import TensorLayout
@@ -20,41 +18,6 @@ from tilewright.dtypes import UINT8, DataType, from_numpy, round_to
 from tilewright.errors import ExecutionError
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
-
-
-class Access(Enum):
-    """What is done to an element; `ADD` is an atomic add."""
-
-    READ = "reads"
-    WRITE = "writes"
-    ADD = "adds to"
-
-
-class Observer(Protocol):
-    """Hears of every access while it is the current observer: ops that touch part of a tensor say which part."""
-
-    def touched(self, access: Access, elements: Array) -> None:
-        """Take note of an access to all elements of a view."""
-        ...
-
-
-OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
-"""Who listens, if anybody does."""
-
-
-def touch_each(access: Access, elements: Array, places: tuple[Array, ...]) -> None:
-    """Tell the current observer of an access to what lies at some places: indices along the leading axes."""
-    if OBSERVER.get() is not None:
-        for place in {*zip(*(indices.ravel().tolist() for indices in places), strict=True)}:
-            touch(access, elements[tuple(slice(index, index + 1) for index in place)])
-
-
-def touch(access: Access, elements: Array) -> None:
-    """Tell the current observer of an access."""
-    observer = OBSERVER.get()
-    if observer is not None:
-        observer.touched(access, elements)
-
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from tilewright.arrays import np
-from tilewright.core.region import Access as Kind
+from tilewright.core.access import Access as Kind
 from tilewright.core.region import Array
 from tilewright.errors import RaceError
 from tilewright.explore.findings import GAP, found_in

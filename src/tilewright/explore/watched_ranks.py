@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tilewright.core.access import Access, touch
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
-from tilewright.core.region import Access, Array, touch
+from tilewright.core.region import Array
 from tilewright.errors import RaceError
 from tilewright.explore.notes import Notes
 from tilewright.explore.page import Argument

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.access import Access as Kind
 from tilewright.core.grid import CURRENT
 from tilewright.core.program import Function, Program
-from tilewright.core.region import Access as Kind
 from tilewright.core.region import Array, whole
 from tilewright.core.stmt import ForStmt
 from tilewright.core.types import TensorType

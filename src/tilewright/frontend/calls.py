@@ -5,19 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 from types import FunctionType
-from typing import Any
 
 from tilewright.core.build import arguments as op_arguments
 from tilewright.core.enums import AtomicType, Level
 from tilewright.core.enums import FunctionType as FunctionKind
-from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var, integer
+from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, spec_of
 from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
-from tilewright.core.types import TensorType, TileType, is_static, static_shape
+from tilewright.core.types import TensorType, TileType
 from tilewright.errors import InvalidOperationError, KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
@@ -36,6 +34,7 @@ from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import FULL, apply
 from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
+from tilewright.frontend.reshapes import counted
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -203,24 +202,3 @@ def _check_namespace(t: Translator, result: Expr, node: ast.Call) -> None:
     if {asked, got.value} == {Kind.TILE.value, Kind.TENSOR.value} and len(result.op.spec.kinds) > 1 and result.args:
         help = f"pl.{node.func.attr} takes either"
         raise t.error(OperandError, node, f"`{ast.unparse(node.func)}` takes {asked}s, got {got.value}s", help=help)
-
-
-def counted(bound: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a reshape with its only -1 counted, where the other extents are known and divide."""
-    x, given = bound["x"], bound["shape"]
-    listed = given.elements if isinstance(given, MakeTuple) else given
-    if (
-        not isinstance(x, Expr)
-        or not isinstance(x.type, (TensorType, TileType))
-        or not isinstance(listed, (list, tuple))
-    ):
-        return dict(bound)
-    extents: list[Any] = [each.value if isinstance(each, Const) else each for each in listed]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    known = [extent for extent in extents if type(extent) is int and extent > 0]
-    if extents.count(-1) != 1 or len(known) != len(extents) - 1 or not is_static(x.type.shape):
-        return dict(bound)
-    count = prod(static_shape(x.type.shape))
-    if count % prod(known):
-        return dict(bound)
-    extents[extents.index(-1)] = count // prod(known)
-    return {**bound, "shape": MakeTuple(tuple(map(integer, extents)))}

@@ -12,8 +12,8 @@ from tilewright.frontend import (
     branches,
     calls,
     choices,
+    dicts,
     invocations,
-    lists,
     loops,
     operators,
     picks,
@@ -23,6 +23,7 @@ from tilewright.frontend import (
     static_calls,
     subscripts,
     unrolled_loops,
+    updates,
     writes,
 )
 from tilewright.frontend.foreign import meant
@@ -44,7 +45,7 @@ class KernelBuilder(Translator):
         ast.Break: statements.exit_loop,
         ast.Call: calls.call,
         ast.Continue: statements.exit_loop,
-        ast.Dict: lists.dict_literal,
+        ast.Dict: dicts.literal,
         ast.For: loops.loop,
         ast.GeneratorExp: unrolled_loops.comprehension,
         ast.ListComp: unrolled_loops.comprehension,
@@ -55,7 +56,7 @@ class KernelBuilder(Translator):
     bind = statements.bind
     write = writes.write
     changes = picks.masked_change
-    updated = writes.updated
+    updated = updates.updated
     parts = invocations.parts
     takes = statements.takes
     effect = statements.effect

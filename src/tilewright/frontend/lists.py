@@ -1,4 +1,4 @@
-"""Lists and dicts: what a kernel builds up while it is read, of tiles, numbers or anything else.
+"""Lists: what a kernel builds up while it is read, of tiles, numbers or anything else.
 
 A list is fixed as a value, and a method that would change it in place gives every name that stands for it the changed
 one. That happens where the list was made: in a block that runs any number of times, or perhaps not at all, nobody could
@@ -11,8 +11,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.core.expr import Const
-from tilewright.errors import OperandError, OutOfBoundsError, StaticEvaluationError, UnsupportedFeatureError
+from tilewright.errors import OutOfBoundsError, StaticEvaluationError, UnsupportedFeatureError
 from tilewright.frontend.arguments import values_of
 from tilewright.frontend.scope import UNKNOWN
 from tilewright.frontend.translator import Translator
@@ -102,31 +101,3 @@ def _renewed(value: Value, items: Listed, changed: Listed) -> Value:
         return value
     parts = [_renewed(part, items, changed) for part in value]
     return Listed(parts) if isinstance(value, Listed) else tuple(parts)
-
-
-def dict_literal(t: Translator, node: ast.Dict) -> dict[Any, Value]:
-    """Return the dict that `{key: value, **others}` is."""
-    found: dict[Any, Value] = {}
-    for key, value in zip(node.keys, node.values, strict=True):
-        if key is None:
-            found |= _spread(t, value)
-        else:
-            found[_key(t, key)] = t.operand(value)
-    return found
-
-
-def _key(t: Translator, node: ast.expr) -> Any:
-    value = t.operand(node)
-    key = value.value if isinstance(value, Const) else value
-    if not isinstance(key, (bool, int, float, str, type(None))):
-        message = f"a key is a number or a text that is known while the kernel is read, got {t.describe(key)}"
-        raise t.error(OperandError, node, message, help="choose by an `if` what only the running program knows")
-    return key
-
-
-def _spread(t: Translator, node: ast.expr) -> dict[Any, Value]:
-    value = t.operand(node)
-    if not isinstance(value, dict):
-        help = "two stars are for a dict that is known while the kernel is read"
-        raise t.error(OperandError, node, f"only a dict can be spread here, got {t.describe(value)}", help=help)
-    return value  # pyright: ignore[reportUnknownVariableType]

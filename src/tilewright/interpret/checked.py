@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
+from tilewright.core.access import OBSERVER, Access, touch
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Call
 from tilewright.core.op import Effect
 from tilewright.core.program import Program
-from tilewright.core.region import OBSERVER, Access, touch
 from tilewright.core.stmt import ForStmt
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.interpret.evaluator import Value

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tilewright import notebook
+from tilewright.core.access import OBSERVER
 from tilewright.core.expr import Expr
-from tilewright.core.region import OBSERVER, Access, Array, Region
+from tilewright.core.region import Array, Region
 from tilewright.core.types import TensorType, TileType
+from tilewright.interpret.unwritten import Unwritten
 
 
 class Unset:
@@ -182,27 +184,3 @@ def shown(expr: Expr, value: Any) -> Any:
     if isinstance(value, Region) and isinstance(expr.type, (TensorType, TileType)):
         return Held(expr.type, value)
     return value
-
-
-class Unwritten:
-    """Hears of writes to some arrays, whose elements lie one after the other.
-
-    Until then they hold zeros, which is what programs read there; who looks on is to see that nobody put them there.
-    """
-
-    def __init__(self, arrays: Sequence[Array]) -> None:
-        self.parts = [(int(array.ctypes.data), np.ones(array.nbytes, bool)) for array in arrays]
-
-    def touched(self, access: Access, elements: Array) -> None:
-        """Take note of a write."""
-        mask = None if access is Access.READ or not elements.size else self.beside(elements)
-        if mask is not None:
-            mask[...] = False
-
-    def beside(self, elements: Array) -> Any:
-        """Return which elements nobody wrote, to be changed, None for those of other arrays."""
-        at = int(elements.ctypes.data)
-        for low, mask in self.parts:
-            if low <= at < low + mask.size:
-                return np.lib.stride_tricks.as_strided(mask[at - low :], elements.shape, elements.strides)
-        return None

@@ -6,7 +6,6 @@ rank in order, with collectives between them. The domain of a buffer is the rank
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -22,13 +21,14 @@ from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
 from tilewright.interpret.evaluator import Frame, Value
 from tilewright.interpret.machine import Machine
+from tilewright.interpret.rows import check_rows
 from tilewright.interpret.shadow import reach
 from tilewright.interpret.skipped import results_of
 from tilewright.ops.collectives import check_domain
 from tilewright.ops.window_buffers import nbytes
 from tilewright.passes.aliases import Footprint, Footprints
 from tilewright.records import entity, mutable, record
-from tilewright.source import UNKNOWN, Span, shown
+from tilewright.source import UNKNOWN, Span
 
 NOT_HERE = "a host function lays out windows and dispatches: this is for the functions that it dispatches"
 
@@ -285,62 +285,3 @@ def dispatched(program: Program) -> tuple[str, ...]:
     calls = (call for host in program.hosts for call in invocations(host.body))
     names = (call.op.name for call in calls if isinstance(call, Invoke))
     return tuple(dict.fromkeys(name for name in names if program[name].level is not Level.HOST))
-
-
-Given = tuple[int, Sequence[object], Span, bool]
-"""A dispatch: its rank, its arguments, where it stands, and whether its rank was counted."""
-
-
-class IdleRankWarning(UserWarning):
-    """A rank that a host function dispatches nothing to."""
-
-
-@record
-class _Row:
-    """A row that a rank is given, where, and whether its rank was counted; -1 for what is no row."""
-
-    number: int
-    rank: int
-    span: Span
-    is_counted: bool
-
-
-def check_rows(tensors: Mapping[str, Array], dispatches: Sequence[Given], size: int) -> None:
-    """Raise where nobody is given some rows of a tensor that has another number of them than there are ranks.
-
-    Warn where it has as many, and ranks do nothing.
-    """
-    idle = sorted({*range(size)} - {rank for rank, *_ in dispatches})
-    for name, whole in tensors.items():
-        rows = list(_rows(whole, dispatches))
-        if not any(row.is_counted for row in rows) or any(row.number != row.rank for row in rows):
-            continue
-        count, first = whole.shape[0], next(row for row in rows if row.is_counted)
-        if len({row.number for row in rows}) == count:
-            continue
-        if count != size:
-            message = f"each rank is given its row of `{name}`, which has {count}, and there are {size} rank(s)"
-            said = f"config=RunConfig(device_ids=range({count})), on a command line --ranks {count}, runs on {count}"
-            help = f"{said}; or pass a tensor with {size}"
-            raise ExecutionError(message, spans=[first.span], help=help)
-        if idle:
-            ranks = f"rank {idle[0]} is" if len(idle) == 1 else f"ranks {', '.join(map(str, idle))} are"
-            message = f"{ranks} dispatched nothing, and nobody is given the same rows of `{name}`"
-            help = "for r in pl.range(pld.world_size()): dispatches to all"
-            said = shown(message, [first.span], [], help)
-            warnings.warn_explicit(said, IdleRankWarning, first.span.filename, first.span.line)
-            return
-
-
-def _rows(whole: Array, dispatches: Iterable[Given]) -> Iterable[_Row]:
-    """Yield what ranks are given of a tensor."""
-    if not whole.size or whole.strides[0] <= 0:
-        return
-    low, high = reach(whole)
-    for rank, args, span, is_counted in dispatches:
-        for arg in args:
-            if not isinstance(arg, Region) or not arg.data.size or not low <= arg.data.ctypes.data < high:
-                continue
-            number, rest = divmod(arg.data.ctypes.data - low, whole.strides[0])
-            is_row = not rest and arg.data.shape == whole.shape[1:]
-            yield _Row(number if is_row else -1, rank, span, is_counted)

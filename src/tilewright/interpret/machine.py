@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.grid import CURRENT
-from tilewright.core.pipes import run_sides
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
 from tilewright.core.signature import symbols_told
@@ -36,10 +35,11 @@ from tilewright.core.types import TileType
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.interpret.evaluator import Evaluator, Frame, Value
+from tilewright.interpret.groups import run_together
 from tilewright.interpret.skipped import NOTHING, Skipped
 from tilewright.passes.accumulators import SHRINKS, accumulators
 from tilewright.passes.barriers import has_barrier
-from tilewright.passes.groups import Side, Sides, sides_of
+from tilewright.passes.groups import Sides, sides_of
 from tilewright.passes.identity import returned_parameters
 from tilewright.records import record
 
@@ -258,45 +258,3 @@ class Machine(Evaluator):
 def run(program: Program, name: str, args: Sequence[Region | int | float | bool]) -> tuple[Value, ...]:
     """Run one function of a program; tensors among `args` are written in place."""
     return Machine(program).run(name, args)
-
-
-BESIDE = "this is made by a function that runs beside the one it is passed to"
-
-
-class Runs(Protocol):
-    """Who runs a function of the program."""
-
-    def __call__(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
-        """Return what a function returns."""
-        ...
-
-
-def run_together(
-    sides: Sides,
-    run: Runs,
-    value: Callable[[Expr], Any],
-    bind: Callable[[AssignStmt, Any], None],
-    returned: Callable[[str], Sequence[int | None]],
-) -> None:
-    """Run the calls of a group in turns, and bind what they give.
-
-    A result that is one of the arguments is there before the call has run, for the other calls to take.
-    """
-    bodies: list[tuple[int, partial[tuple[Any, ...]]]] = []
-    for side in sides.sides:
-        args = [_argument(value(arg), arg) for arg in side.call.args]
-        bodies.append((side.lane, partial(run, side.call.op.name, args)))
-        _bind(bind, side, [NOTHING if p is None else args[p] for p in returned(side.call.op.name)])
-    for side, results in zip(sides.sides, run_sides(sides.lanes, bodies), strict=True):
-        _bind(bind, side, results)
-
-
-def _bind(bind: Callable[[AssignStmt, Any], None], side: Side, results: Sequence[Any]) -> None:
-    if isinstance(side.stmt, AssignStmt) and side.lane == 0:
-        bind(side.stmt, results[0] if len(results) == 1 else tuple(results))
-
-
-def _argument(value: Any, arg: Expr) -> Any:
-    if value is NOTHING:
-        raise ExecutionError(BESIDE, spans=[arg.span])
-    return value

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.access import Access
 from tilewright.core.expr import Call, Var
-from tilewright.core.region import Access, Array, Region
+from tilewright.core.region import Array, Region
 from tilewright.errors import RaceError
 from tilewright.interpret.shadow import Shadows
 from tilewright.named_tuples import NamedTuple

@@ -11,10 +11,11 @@ from dataclasses import field
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.access import OBSERVER
 from tilewright.core.coroutines import Coroutine
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
-from tilewright.core.region import OBSERVER, Array, Region, whole
+from tilewright.core.region import Array, Region, whole
 from tilewright.core.world import WORLD, Membership, elements_of
 from tilewright.errors import ExecutionError
 from tilewright.interpret.evaluator import Value

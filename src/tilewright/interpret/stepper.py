@@ -15,9 +15,7 @@ from tilewright.errors import ExecutionError
 from tilewright.frontend.walk.walker import Listed
 from tilewright.interpret.evaluator import Frame, Value
 from tilewright.interpret.held_values import UNSET, shown
-from tilewright.interpret.hosts import HostMachine
 from tilewright.interpret.machine import Exit, Machine
-from tilewright.interpret.ranks import RankMachine, Ranks
 from tilewright.interpret.stepped_code import Inner, Ran, SteppedCode
 from tilewright.passes.barriers import has_barrier
 
@@ -199,30 +197,3 @@ class Stepper:
         if isinstance(value, dict):
             return {key: self._seen(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
         return value
-
-
-class SteppingRank(RankMachine, SteppingMachine):
-    """Runs what is dispatched to a rank by its lines."""
-
-
-class SteppingHost(HostMachine, SteppingMachine):
-    """Runs a host function by its lines, which leaves a plan."""
-
-
-def run_stepped(
-    machine: SteppingMachine, size: int, name: str, args: Sequence[Any], told: Callable[[str], Any]
-) -> tuple[Any, ...]:
-    """Run a host function as a machine would step through it on so many ranks: its order, its lines, its turns."""
-    host = _alike(SteppingHost(machine.program, size), machine)
-    results = host.planned(name, args)
-
-    def rank(program: Program) -> RankMachine:
-        return _alike(SteppingRank(program), machine)
-
-    Ranks(machine.program, host.plan, told, rank).run()
-    return results
-
-
-def _alike(made: Any, machine: SteppingMachine) -> Any:
-    made.order, made.at, made.lines = machine.order, machine.at, machine.lines
-    return made

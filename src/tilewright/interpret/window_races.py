@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.core.region import Access, Array
+from tilewright.core.access import Access
+from tilewright.core.region import Array
 from tilewright.errors import RaceError
 from tilewright.source import UNKNOWN, Span
 

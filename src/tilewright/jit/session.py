@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
-from tilewright.call.tracing import APART
+from tilewright.call.ranges import APART
 from tilewright.call.written_calls import Configured, Written, taken
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
@@ -26,7 +26,7 @@ from tilewright.jit.specializing import NotAlike, read, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.jit.warm_calls import WarmCalls
 from tilewright.keep.reads import Drift, ReadSet
-from tilewright.passes.choices import OptimizationStrategy
+from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
 from tilewright.programs.platforms import DEFAULT, Unsaid, platform_for
 from tilewright.programs.stages import Remade

@@ -15,7 +15,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from tilewright.keep.payload import FORMAT, LABEL_BYTES, Entry, Label, Miss, decode, file_name, peek, reason
+from tilewright.keep.miss import Miss, reason
+from tilewright.keep.payload import FORMAT, LABEL_BYTES, Entry, Label, decode, file_name, peek
 from tilewright.keep.shard import NAMES, TEMPORARY, Shard, make_folder
 from tilewright.named_tuples import NamedTuple
 

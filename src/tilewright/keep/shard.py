@@ -13,7 +13,7 @@ from contextlib import suppress
 from time import time
 from types import TracebackType
 
-from tilewright.keep.payload import Miss
+from tilewright.keep.miss import Miss
 
 NAMES = frozenset(f"{byte:02x}" for byte in range(256))
 

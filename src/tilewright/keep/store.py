@@ -18,7 +18,8 @@ from tilewright import settings
 from tilewright.errors import CacheWarning
 from tilewright.keep.directory import Directory
 from tilewright.keep.lock import LONGEST, locked
-from tilewright.keep.payload import Label, Miss, encode, file_name
+from tilewright.keep.miss import Miss
+from tilewright.keep.payload import Label, encode, file_name
 from tilewright.keep.shard import MAX_BYTES
 from tilewright.keep.sweep import is_due, sweep
 from tilewright.source import calling_line

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tilewright.records import mutable
 from tilewright.source import Span
@@ -82,25 +82,3 @@ class Places:
 def _escaped(text: str) -> str:
     """Return text as LLVM quotes it."""
     return re.sub(r"[^ !#-\[\]-~]", lambda found: "".join(f"\\{byte:02x}" for byte in found[0].encode()), text)
-
-
-_FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
-_LOCATION = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
-_DEBUG = re.compile(r"\s*\.section\s+\.debug")
-_NO_CODE = re.compile(r"\s*(\.cfi_|\.loc\b|\.file\b|\.Ltmp|\.Lfunc_(begin|end)|\.size\b|#|//)")
-
-
-def located(assembly: Sequence[str]) -> Iterator[Line]:
-    """Yield the lines of an assembly, or of PTX, that are code, each at the place of the last `.loc` before it."""
-    named = [found for line in assembly if (found := _FILE.match(line))]
-    files = {found[1]: os.path.join(found[2], found[3]) if found[3] else found[2] for found in named}
-    place = ("", 0)
-    for line in assembly:
-        if _DEBUG.match(line):
-            return
-        if found := _LOCATION.match(line):
-            place = (files.get(found[1], ""), int(found[2])) if found[2] != "0" else ("", 0)
-        elif not _NO_CODE.match(line):
-            is_code = line.startswith(("\t", " ")) and not line.lstrip().startswith(".")
-            file, number = place if is_code else ("", 0)
-            yield line, file, number

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch_each
 from tilewright.core.annotations import Number, Tensor, Tile
 from tilewright.core.expr import Expr
 from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect
-from tilewright.core.region import Access, Array, Region, embed, exact, touch_each
+from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType, round_to
 from tilewright.ops.declare import INTEGERS, NUMBERS, TILE, op

@@ -5,11 +5,12 @@ from typing import Any, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Number, Tensor, Tile, X
 from tilewright.core.expr import Expr
 from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect, Undefined
-from tilewright.core.region import Access, Array, Region, embed, exact, touch
+from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import ShapedType, TensorType, TileType, show_shape
 from tilewright.dtypes import promote, round_to
 from tilewright.errors import DTypeMismatchError, ExecutionError, ShapeMismatchError

@@ -12,7 +12,8 @@ from tilewright.core.region import PADDING, Array, Region, embed, shaded, undefi
 from tilewright.core.types import ShapedType, TensorType, TileType, show_shape, static_shape, tile
 from tilewright.dtypes import BOOL, INT64, UINT8, DataType, meet, round_to
 from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
-from tilewright.ops.declare import INTEGERS, NUMBERS, TILE, UNIFIED, op, scalar_form
+from tilewright.ops.aliases import scalar_form
+from tilewright.ops.declare import INTEGERS, NUMBERS, TILE, UNIFIED, op
 from tilewright.ops.families import (
     apply,
     broadcast_valid,

@@ -22,7 +22,8 @@ from tilewright.errors import (
     OutOfBoundsError,
     ShapeMismatchError,
 )
-from tilewright.ops.declare import NUMBERS, TILE, listed_form, op
+from tilewright.ops.aliases import listed_form
+from tilewright.ops.declare import NUMBERS, TILE, op
 from tilewright.ops.families import check_dtype
 from tilewright.ops.generate import ci, tile_ci
 from tilewright.ops.windows import tile_shape

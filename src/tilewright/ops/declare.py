@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.core.annotations import outside_kernel
@@ -18,16 +18,13 @@ from tilewright.core.op import (
     Kind,
     OpSpec,
     Parameter,
-    Role,
     Undefined,
-    add_spelling,
     parameters_of,
     register,
     spec_of,
 )
-from tilewright.core.types import ScalarType, TileType
+from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
-from tilewright.errors import AttributeValueError
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
@@ -146,61 +143,3 @@ def op(
         return public  # pyright: ignore[reportReturnType]
 
     return declare
-
-
-def form_of(name: str, forms: Sequence[tuple[str, ...]], given: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the form that arguments ask for; AttributeValueError where that is none, several, or part of one."""
-    asked = [form for form in forms if any(given[parameter] is not None for parameter in form)]
-    help = f"pl.{name} takes " + "; or ".join(map(_listed, forms))
-    if len(asked) != 1:
-        found = ", ".join(parameter for form in asked for parameter in form if given[parameter] is not None)
-        message = (
-            f"the forms of {name} are mutually exclusive, got {found}" if asked else f"{name} needs one of its forms"
-        )
-        raise AttributeValueError(message, help=help)
-    (form,) = asked
-    if any(given[parameter] is None for parameter in form):
-        found = _listed([parameter for parameter in form if given[parameter] is not None])
-        both = "both " if len(form) == 2 else ""
-        raise AttributeValueError(f"this form of {name} requires {both}{_listed(form)}, got {found} only", help=help)
-    return form
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def listed_form(function: F, listed: Callable[..., Any]) -> F:
-    """Return a second spelling of an op that is another one where it is given a list."""
-    spec = spec_of(function)
-    assert spec is not None, "only an op has another form"
-
-    def public(*_args: object, **_kwargs: object) -> NoReturn:
-        outside_kernel(f"pl.{spec.name}")
-
-    public.__name__ = public.__qualname__ = spec.name
-    public.__doc__ = spec.doc
-    add_spelling(public, replace(spec, listed=listed))
-    return public  # pyright: ignore[reportReturnType]
-
-
-def scalar_form(function: F, name: str = "", *, converts: bool = True) -> F:
-    """Return a second spelling of an op that insists on a scalar right operand, converted to the elements it meets."""
-    spec = spec_of(function)
-    assert spec is not None, "only an op has a scalar form"
-
-    name = name or f"{spec.name.rstrip('_')}s"
-
-    def public(*_args: object, **_kwargs: object) -> NoReturn:
-        outside_kernel(f"pl.{name}")
-
-    def restricted(p: Parameter) -> Parameter:
-        if p.name != "rhs":
-            return p
-        return replace(p, role=Role.NUMBER, types=(ScalarType,), also=("scalar",), converts=converts)
-
-    public.__name__ = public.__qualname__ = name
-    public.__doc__ = f"{spec.doc} The right operand is a scalar."
-    add_spelling(public, replace(spec, parameters=tuple(map(restricted, spec.parameters))))
-    return public  # pyright: ignore[reportReturnType]

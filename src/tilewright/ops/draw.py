@@ -18,8 +18,9 @@ from tilewright.core.region import Array, Region, embed
 from tilewright.core.types import TileType, static_shape
 from tilewright.dtypes import FP32, INT32, DataType
 from tilewright.errors import ExecutionError, ShapeMismatchError
-from tilewright.ops.declare import INTEGERS, TILE, form_of, op
+from tilewright.ops.declare import INTEGERS, TILE, op
 from tilewright.ops.families import check_dtype, shaped
+from tilewright.ops.forms import form_of
 from tilewright.ops.philox import drawn_words
 from tilewright.ops.windows import check_part, check_rank, tile_shape, valid_extents
 

@@ -9,7 +9,8 @@ from tilewright.core.op import Undefined
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType
 from tilewright.errors import ShapeMismatchError
-from tilewright.ops.declare import FLOATS, INTEGERS, TILE, op, scalar_form
+from tilewright.ops.aliases import scalar_form
+from tilewright.ops.declare import FLOATS, INTEGERS, TILE, op
 from tilewright.ops.families import apply, check_dtype, computed, elementwise, shaped
 
 __all__ = [

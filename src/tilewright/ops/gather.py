@@ -3,16 +3,18 @@
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch, touch_each
 from tilewright.core.annotations import Number, Tensor
 from tilewright.core.expr import Expr
 from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect
-from tilewright.core.region import Access, Region, touch, touch_each
+from tilewright.core.region import Region
 from tilewright.core.types import TensorType, TupleType, show_shape, tensor
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
-from tilewright.ops.declare import ANY, TENSOR, form_of, op
+from tilewright.ops.declare import ANY, TENSOR, op
 from tilewright.ops.families import shaped
+from tilewright.ops.forms import form_of
 from tilewright.ops.indices import axis_of, check_picked, check_whole, exceeds, inside, pattern_of
 from tilewright.ops.selection import COMPARISONS, compared, compared_types, masked, masked_type
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch_each
 from tilewright.core.annotations import Number, Tensor, Tile
 from tilewright.core.expr import Expr
 from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect
-from tilewright.core.region import Access, Region, blank, shaded, touch_each
+from tilewright.core.region import Region, blank, shaded
 from tilewright.core.types import ShapedType, TileType
 from tilewright.dtypes import round_to
 from tilewright.ops.declare import ANY, TILE, op

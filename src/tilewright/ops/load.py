@@ -8,13 +8,14 @@ import math
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch, touch_each
 from tilewright.core.annotations import Extents, Tensor, Tile
 from tilewright.core.enums import MemorySpace, PadValue, TensorLayout
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, bounds, fits
 from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect, Undefined
-from tilewright.core.region import Access, Array, Region, blank, shaded, touch, touch_each, whole
+from tilewright.core.region import Array, Region, blank, shaded, whole
 from tilewright.core.types import Extent, TensorType, TileType
 from tilewright.dtypes import FP8E8M0, DataType, objection
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, ShapeMismatchError

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from tilewright.arrays import np
-from tilewright.core.region import Access, Array, Region, touch_each
+from tilewright.core.access import Access, touch_each
+from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType, is_fully_valid, show_shape
 from tilewright.dtypes import BOOL, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, ShapeMismatchError

@@ -8,13 +8,14 @@ from math import prod
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
 from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout, TileLayout
 from tilewright.core.expr import Expr, constant
 from tilewright.core.extents import as_scalar, as_shape, dtype_of, fits
 from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect, Undefined
-from tilewright.core.region import Access, Region, exact, overlaps_itself, touch, unwritten, whole
+from tilewright.core.region import Region, exact, overlaps_itself, unwritten, whole
 from tilewright.core.types import ScalarType, ShapedType, TensorType, TileType, show_shape, static_shape, tensor, tile
 from tilewright.dtypes import BF16, FP16, FP32, FP64, INDEX, INT8, INT16, INT32, DataType, round_scalar, round_to
 from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, OutOfBoundsError, ShapeMismatchError

@@ -4,12 +4,13 @@ from math import prod
 
 from tilewright import dtypes as dt
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch_each
 from tilewright.core.annotations import Extents, Tensor, Tile
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.extents import product
 from tilewright.core.op import Effect
-from tilewright.core.region import Access, Array, Region, blank, shaded, touch_each
+from tilewright.core.region import Array, Region, blank, shaded
 from tilewright.core.types import ShapedType, TensorType, TileType, is_static, static_shape
 from tilewright.dtypes import INT32
 from tilewright.errors import AttributeValueError, NotStaticError, OperandError, ShapeMismatchError

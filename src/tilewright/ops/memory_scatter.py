@@ -1,10 +1,11 @@
 """Scattering to memory: elements of a tile written to a tensor, each where its index says."""
 
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch_each
 from tilewright.core.annotations import Tensor, Tile
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect
-from tilewright.core.region import Access, Region, touch_each
+from tilewright.core.region import Region
 from tilewright.core.types import ShapedType, TensorType
 from tilewright.dtypes import INT32
 from tilewright.errors import ShapeMismatchError

@@ -4,12 +4,13 @@ from typing import Any
 
 from tilewright import dtypes as dt
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch, touch_each
 from tilewright.core.annotations import Extents, Index, Tensor, X
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.extents import bounds, fits
 from tilewright.core.op import Effect, Undefined
-from tilewright.core.region import Access, Region, touch, touch_each, unwritten
+from tilewright.core.region import Region, unwritten
 from tilewright.core.types import Extent, ShapedType, TensorType, tensor
 from tilewright.dtypes import INT32, DataType
 from tilewright.errors import AttributeValueError, ExecutionError, OutOfBoundsError, ShapeMismatchError

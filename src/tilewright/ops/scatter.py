@@ -5,16 +5,18 @@ from typing import Any
 
 from tilewright import dtypes as dt
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Tensor
 from tilewright.core.enums import MaskPattern
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect
-from tilewright.core.region import Access, Array, Region, touch
+from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType, TensorType, tensor
 from tilewright.dtypes import INT16, INT32, DataType
 from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
-from tilewright.ops.declare import ANY, TENSOR, form_of, op
+from tilewright.ops.declare import ANY, TENSOR, op
 from tilewright.ops.families import check_dtype
+from tilewright.ops.forms import form_of
 from tilewright.ops.indices import (
     axis_of,
     check_elements,

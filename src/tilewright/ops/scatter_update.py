@@ -3,13 +3,15 @@
 from math import prod
 
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch, touch_each
 from tilewright.core.annotations import X
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect, Undefined
-from tilewright.core.region import Access, Array, Region, touch, touch_each
+from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType, TensorType
 from tilewright.errors import AttributeValueError, ExecutionError, MixedKindsError, ShapeMismatchError
-from tilewright.ops.declare import ANY, INTEGERS, UNIFIED, form_of, op
+from tilewright.ops.declare import ANY, INTEGERS, UNIFIED, op
+from tilewright.ops.forms import form_of
 from tilewright.ops.indices import check_elements, check_index, check_rank, check_whole, differ, inside
 
 __all__ = ["scatter_update"]

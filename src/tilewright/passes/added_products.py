@@ -13,7 +13,7 @@ from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, statements
 from tilewright.dtypes import FP32, INT32
-from tilewright.passes.liveness import reads
+from tilewright.passes.last_use import reads
 
 FEW_ROWS = 8
 """Rows of products that are added up piece by piece, and so had better not begin with something large."""

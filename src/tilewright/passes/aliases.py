@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from tilewright.core.access import Access
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType, ParamDirection
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
 from tilewright.core.op import Effect
 from tilewright.core.program import Function, Program
-from tilewright.core.region import Access
 from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt
 from tilewright.core.types import TensorType, TupleType
 from tilewright.core.visitor import expressions, statements

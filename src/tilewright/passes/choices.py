@@ -1,7 +1,4 @@
-"""Choices: which passes run and what is written down of them, and what a `PassContext` says for an NPU.
-
-None of it changes what a program computes.
-"""
+"""Choices: what a `PassContext` says for an NPU; none of it changes what a program computes."""
 
 from __future__ import annotations
 
@@ -73,17 +70,3 @@ class DiagnosticCheckSet:
 
     def __repr__(self) -> str:
         return f"DiagnosticCheckSet([{', '.join(sorted(check.name for check in self._checks))}])"
-
-
-class OptimizationStrategy(Enum):
-    """Which passes run."""
-
-    Default = "default"
-
-
-class PassDumpLevel(Enum):
-    """How much of the IR pass dumps show."""
-
-    NONE = "none"
-    CONCISE = "concise"
-    EXPLICIT = "explicit"

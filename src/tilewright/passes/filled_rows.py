@@ -28,7 +28,7 @@ from tilewright.named_tuples import NamedTuple
 from tilewright.ops.families import shaped
 from tilewright.ops.windows import NARROW
 from tilewright.passes.blocks import ZERO, Blocks
-from tilewright.passes.liveness import reads
+from tilewright.passes.last_use import reads
 from tilewright.passes.store_targets import Target, target_of
 
 OUTSIDE = "a store does not fit its tensor"

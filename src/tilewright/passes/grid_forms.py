@@ -22,8 +22,8 @@ from tilewright.core.visitor import defined, expressions, invocations, statement
 from tilewright.dtypes import INDEX
 from tilewright.passes.aliases import directions
 from tilewright.passes.barriers import has_barrier
+from tilewright.passes.last_use import reads
 from tilewright.passes.launches import hands_on
-from tilewright.passes.liveness import reads
 from tilewright.passes.products import PRODUCTS, SUMS
 
 PARTS = ("scalar.floordiv", "scalar.mod")

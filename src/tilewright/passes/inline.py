@@ -16,7 +16,7 @@ from tilewright.core.solving import GIVEN
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, Stmt
 from tilewright.core.visitor import invocations
 from tilewright.ops.registry import OPS
-from tilewright.passes.effects import returns_early
+from tilewright.passes.exits import returns_early
 from tilewright.source import Span
 
 

@@ -18,8 +18,8 @@ from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType, is_fully_valid
 from tilewright.core.visitor import statements
+from tilewright.passes.last_use import reads
 from tilewright.passes.linear import distance
-from tilewright.passes.liveness import reads
 from tilewright.passes.strided_steps import CHECK, numbers_of, window_of
 from tilewright.records import record
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import TypeAlias
 
+from tilewright.core.access import Access
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Invoke, Submit, Var
 from tilewright.core.program import Function, Program
-from tilewright.core.region import Access
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt
 from tilewright.core.visitor import bodies, defined, expressions, statements
 from tilewright.passes.aliases import NOBODY, Footprints, Owners
-from tilewright.passes.effects import ends_early
+from tilewright.passes.exits import ends_early
 from tilewright.passes.shares import shared_out
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span

@@ -12,9 +12,9 @@ from tilewright.core.verify import verify
 from tilewright.errors import InternalError, KernelError, NestingError
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.text import parse
-from tilewright.passes.choices import OptimizationStrategy, PassDumpLevel
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.pipeline import DEFAULT, Pass
+from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.records import record
 
 

@@ -37,7 +37,7 @@ from tilewright.core.visitor import defined, expressions, statements
 from tilewright.dtypes import INDEX, TASK_ID
 from tilewright.ops.registry import OPS
 from tilewright.passes.aliases import directions
-from tilewright.passes.liveness import reads
+from tilewright.passes.last_use import reads
 from tilewright.records import record
 
 

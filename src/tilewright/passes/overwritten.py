@@ -36,7 +36,7 @@ from tilewright.passes.aliases import Footprints
 from tilewright.passes.boxes import Box
 from tilewright.passes.covered_buffers import is_covered, named
 from tilewright.passes.defined import Defined
-from tilewright.passes.effects import returns_early
+from tilewright.passes.exits import returns_early
 from tilewright.records import record
 
 _LEAVING = (BreakStmt, ContinueStmt, ReturnStmt)

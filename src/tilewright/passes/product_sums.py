@@ -13,7 +13,7 @@ from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies
 from tilewright.passes.computed_operands import computed_operands
-from tilewright.passes.liveness import reads
+from tilewright.passes.last_use import reads
 from tilewright.records import record
 
 MOST_BYTES = 1 << 18

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from tilewright.core.program import Program
 from tilewright.errors import TilewrightError
-from tilewright.passes.choices import OptimizationStrategy
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
 from tilewright.passes.pipeline import Pass
+from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.records import record
 
 

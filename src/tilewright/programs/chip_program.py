@@ -10,7 +10,7 @@ from tilewright import settings
 from tilewright.backends.interface import Entries
 from tilewright.call.binding import Bound
 from tilewright.call.launch import Runner, Staged, runner_of
-from tilewright.call.tracing import named
+from tilewright.call.ranges import named
 from tilewright.forks import computed_once
 from tilewright.passes.choices import RuntimeKind
 from tilewright.programs import fields

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, cast
 
-from tilewright.passes.choices import OptimizationStrategy
+from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.platforms import DEFAULT
 
 CodeOptions: TypeAlias = tuple[str, str, bool]

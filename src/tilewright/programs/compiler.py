@@ -19,10 +19,11 @@ from tilewright.core.visitor import statements
 from tilewright.errors import ReturnMismatchError, UncallableError
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.tracebacks import brief
-from tilewright.passes.choices import MemoryPlanner, OptimizationStrategy, PassDumpLevel, RuntimeKind
+from tilewright.passes.choices import MemoryPlanner, RuntimeKind
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
 from tilewright.passes.overwritten import overwritten_outputs
+from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
 from tilewright.programs.chip_program import checked_runtime
 from tilewright.programs.folder import free_place

@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any
 
 from tilewright.call.written_calls import Configured
-from tilewright.passes.choices import MemoryPlanner, OptimizationStrategy, PassDumpLevel
+from tilewright.passes.choices import MemoryPlanner
+from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
 from tilewright.programs.code_options import CodeOptions
 from tilewright.programs.distributed.config import DistributedConfig

@@ -11,8 +11,8 @@ from typing import Any, cast
 from tilewright.backends.interface import find
 from tilewright.call.binding import Bound
 from tilewright.call.launch import runner_of
+from tilewright.core.access import OBSERVER
 from tilewright.core.program import Program
-from tilewright.core.region import OBSERVER
 from tilewright.core.stmt import ForStmt, SpmdScopeStmt
 from tilewright.core.visitor import statements
 from tilewright.forks import computed_once
@@ -21,8 +21,9 @@ from tilewright.frontend.steps import stepwise
 from tilewright.frontend.sub_workers import told
 from tilewright.frontend.text import parse
 from tilewright.interpret.eager import eager
-from tilewright.interpret.held_values import Unwritten
-from tilewright.interpret.stepper import Lines, SteppingMachine, run_stepped
+from tilewright.interpret.stepped_ranks import run_stepped
+from tilewright.interpret.stepper import Lines, SteppingMachine
+from tilewright.interpret.unwritten import Unwritten
 from tilewright.passes import chips, control_plane
 from tilewright.programs.entry import Entry
 from tilewright.programs.metadata import entry_of

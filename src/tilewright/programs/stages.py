@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tilewright.backends.interface import Backend, Code
 from tilewright.core.program import Program
 from tilewright.forks import computed_once
-from tilewright.passes.choices import OptimizationStrategy
+from tilewright.passes.strategy import OptimizationStrategy
 
 Maker = Callable[[], str]
 

@@ -12,7 +12,8 @@ from time import time
 from tilewright import settings
 from tilewright.errors import TilewrightError
 from tilewright.keep.directory import Directory, File
-from tilewright.keep.payload import Label, Miss
+from tilewright.keep.miss import Miss
+from tilewright.keep.payload import Label
 from tilewright.keep.sweep import is_fresh
 from tilewright.named_tuples import NamedTuple
 from tilewright.tools import screen

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tilewright.arrays import np
-from tilewright.call.argument import Argument
-from tilewright.call.frameworks import argument_of
 from tilewright.call.thread_limit import on_threads
 from tilewright.collector import paused_collection
 from tilewright.core.enums import ParamDirection
 from tilewright.errors import DriftError, InternalError, RunOnlyError, TuningError
 from tilewright.jit.calls import Call
 from tilewright.jit.compiled import Compiled
-from tilewright.records import entity, record
+from tilewright.records import entity
 from tilewright.tune.choices import Choice
 from tilewright.tune.config import Config
 from tilewright.tune.contest import Timed, best, contest
 from tilewright.tune.outcome import outcome
+from tilewright.tune.protection import protected
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -156,60 +153,3 @@ def _all_failed(name: str, configs: Sequence[Config], failures: dict[int, Except
 
 def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
-
-
-@record
-class Protected:
-    """A call on copies of the tensors that it writes."""
-
-    call: Call
-    copies: Mapping[str, Any]
-    originals: Mapping[str, Any]
-
-    def restored(self, names: Collection[str]) -> Callable[[], None]:
-        """Return what brings the copies of some tensors back to what their originals hold."""
-        pairs = [(copy, self.originals[name]) for name, copy in self.copies.items() if name in names]
-
-        def restore() -> None:
-            for copy, original in pairs:
-                _fill(copy, original)
-
-        return restore
-
-
-def protected(call: Call, written: Collection[str]) -> Protected:
-    """Return a call on copies, laid out in memory as the originals are; all else is the caller's own."""
-    originals = {name: call.values[name] for name in written if name in call.values and name in call.arguments}
-    copies = {name: _copied(call.arguments[name], value) for name, value in originals.items()}
-    described = {
-        name: replace(one, argument=argument_of(copies[name], name)) if name in copies else one
-        for name, one in call.described.items()
-    }
-    return Protected(Call({**call.values, **copies}, described), copies, originals)
-
-
-def _copied(argument: Argument, value: Any) -> Any:
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-    else:
-        made = _like(argument)
-    _fill(made, value)
-    return made
-
-
-def _like(argument: Argument) -> Any:
-    """Return an array with the strides of another, as well aligned as a page is."""
-    low, high = argument.reach
-    room = np.zeros(high - low + 4096, np.uint8)
-    start = (low - room.__array_interface__["data"][0]) % 4096 + argument.address - low
-    return np.ndarray(argument.shape, argument.dtype.numpy, room.data, start, argument.strides)
-
-
-def _fill(copy: Any, original: Any) -> None:
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(original, torch.Tensor):
-        with torch.no_grad():
-            copy.copy_(original)
-    else:
-        copy[...] = argument_of(original, "tensor").array

@@ -10,7 +10,7 @@ import pytest
 import tilewright.language as pl
 import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError, RaceError
-from tilewright.interpret.hosts import IdleRankWarning
+from tilewright.interpret.rows import IdleRankWarning
 from tilewright.runtime import RunConfig
 
 S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]

@@ -10,7 +10,8 @@ import pytest
 from unit.keep.payloads import key
 
 from tilewright.keep import payload as entry
-from tilewright.keep.payload import LABEL_BYTES, MAX_TEXT, Entry, Label, Miss, decode, encode, file_name, peek
+from tilewright.keep.miss import Miss
+from tilewright.keep.payload import LABEL_BYTES, MAX_TEXT, Entry, Label, decode, encode, file_name, peek
 
 LABEL = Label("artifact", key(1), "softmax", "0.1.0", 1_700_000_000)
 SMALL = encode(LABEL, b"some code")

@@ -18,7 +18,7 @@ from unit.keep.payloads import KIND, age, everything, key, path_of, payload, tem
 from unit.keep.running import output
 
 from tilewright.errors import CacheWarning
-from tilewright.keep.payload import Miss
+from tilewright.keep.miss import Miss
 from tilewright.keep.store import Store
 from tilewright.keep.sweep import sweep
 

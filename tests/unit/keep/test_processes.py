@@ -59,7 +59,7 @@ def work(number):
         if number == 2 and turn % 20 == 0:
             shutil.rmtree(sys.argv[1], ignore_errors=True)
     return store.misses.keys() <= {Miss.ABSENT}
-from tilewright.keep.payload import Miss
+from tilewright.keep.miss import Miss
 import warnings
 warnings.simplefilter("ignore")  # a directory that is removed twice during one write is given up
 """

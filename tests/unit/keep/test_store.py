@@ -15,7 +15,8 @@ from tilewright import settings
 from tilewright.errors import CacheWarning
 from tilewright.keep import directory as directories
 from tilewright.keep import payload as entry
-from tilewright.keep.payload import Label, Miss, file_name
+from tilewright.keep.miss import Miss
+from tilewright.keep.payload import Label, file_name
 from tilewright.keep.shard import MAX_BYTES
 from tilewright.keep.store import Store, configured
 

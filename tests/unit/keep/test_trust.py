@@ -13,7 +13,7 @@ import pytest
 from unit.keep.payloads import KIND, everything, key, path_of
 
 from tilewright.errors import CacheWarning
-from tilewright.keep.payload import Miss
+from tilewright.keep.miss import Miss
 from tilewright.keep.store import Store
 from tilewright.keep.sweep import sweep
 

@@ -8,7 +8,7 @@ from tilewright.core.expr import Call, Var
 from tilewright.core.program import Program
 from tilewright.core.stmt import AssignStmt
 from tilewright.core.visitor import statements
-from tilewright.passes.liveness import LastUse, reads
+from tilewright.passes.last_use import LastUse, reads
 
 LOOP = """
 t = pl.load(x, [0, 0], [16, 8])

@@ -203,4 +203,4 @@ def test_passes_are_dumped_where_the_configuration_says(tmp_path: Path) -> None:
 def test_a_configuration_is_made_without_the_compiler() -> None:
     code = "import sys, tilewright.programs.config; print([m for m in sys.modules if 'passes.' in m or 'numpy' in m])"
     run = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
-    assert run.stdout.strip() == "['tilewright.passes.choices']"
+    assert run.stdout.strip() == "['tilewright.passes.choices', 'tilewright.passes.strategy']"

@@ -16,7 +16,7 @@ import torch
 import tilewright.language as pl
 import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError
-from tilewright.interpret.hosts import IdleRankWarning
+from tilewright.interpret.rows import IdleRankWarning
 from tilewright.ir.distributed_compiled_program import DistributedCompiledProgram, DistributedConfig
 from tilewright.programs.distributed.segments import Segment
 from tilewright.programs.distributed.waits import Waits

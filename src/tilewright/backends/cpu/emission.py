@@ -55,7 +55,7 @@ def _tiled(program: Program, target: Target, options: Options) -> Widened:
 def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> Anatomy:
     """Return LLVM's text and the instructions with the lines they were made for, and who holds which memory."""
     from tilewright.backends.cpu.notes import notes  # which only those need who look
-    from tilewright.native.places import located
+    from tilewright.native.assembly_lines import located
 
     made = emitted(program, entries, target, replace(Options.current(), located=True))
     emitter = made.emitter

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tilewright.backends.cuda.reports import kernels_said
 from tilewright.backends.interface import Anatomy, Code, Line, Note
-from tilewright.native.places import located
+from tilewright.native.assembly_lines import located
 
 _PLACE = re.compile(r' loc\("([^"]*)":(\d+):\d+\)')
 _MULTIPLIED = re.compile(r"\b(wgmma|mma)\.(?:mma_async|sync)\.\S*?\.[fs]32\.(\w+)\.(\w+)|(tcgen05).mma\S*kind::(\w+)")

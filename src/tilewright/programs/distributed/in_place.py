@@ -13,9 +13,9 @@ import os
 from collections.abc import Iterator, Mapping
 from math import prod
 
+from tilewright.core.access import Access
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function, Program
-from tilewright.core.region import Access
 from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts
 from tilewright.core.visitor import invocations, statements
 from tilewright.interpret.hosts import Collective, Dispatch, Plan, Turn, Window, WindowBuffer

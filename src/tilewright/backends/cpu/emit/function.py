@@ -31,7 +31,7 @@ from tilewright.native.llvm import I64, TRUE, Builder, Value, i64
 from tilewright.passes.accumulators import accumulators
 from tilewright.passes.defined import Defined, looks_at
 from tilewright.passes.fusion import Fusion
-from tilewright.passes.liveness import LastUse
+from tilewright.passes.last_use import LastUse
 from tilewright.passes.outline import author_of
 from tilewright.passes.product_sums import summed_later
 

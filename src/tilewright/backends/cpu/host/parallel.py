@@ -11,21 +11,17 @@ from contextlib import contextmanager
 
 from tilewright.backends.cpu.emit.durations import PIECE
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cpu.emit.signature import Emitted, Signature
+from tilewright.backends.cpu.emit.signature import Emitted
 from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cpu.host.abi import captured, invoke, read_words, room_bytes, words_of, write_words
-from tilewright.backends.cpu.host.functions import made_results, roots_of
 from tilewright.backends.cpu.host.heap import NO_ARENA, Memory
 from tilewright.backends.cpu.host.loops import counted_loop, turn_count
-from tilewright.core.expr import Invoke
+from tilewright.backends.cpu.host.row_shares import divides_rows
 from tilewright.core.stmt import ForStmt
-from tilewright.core.visitor import evaluated, statements, used, variables
+from tilewright.core.visitor import statements, used, variables
 from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
-from tilewright.passes.filled_rows import straightened
-from tilewright.passes.fusing import fusion
 from tilewright.passes.launches import runs_side_by_side
-from tilewright.passes.row_shares import is_divisible
 from tilewright.passes.shares import shared_out
 
 PIECES = 16
@@ -235,23 +231,3 @@ class Task:
         write_words(e.b, data, self.passed)
         yield data
         e.arena.give_back(part)
-
-
-FEW = 8
-"""Turns from which on they are handed out as they are."""
-
-
-def divides_rows(e: FunctionEmitter, loop: ForStmt, turns: Value) -> bool:
-    """Return whether the rows of a loop's tiles are divided: it has few turns, and only calls what can be.
-
-    A loop of one turn would keep one thread busy, and one of three turns two threads for as long as two turns take.
-    Where a turn is one loop over rows, each thread makes all the turns, and of each the rows that fall to it.
-    """
-    unit, count, calls = e.program, static(turns), [evaluated(stmt) for stmt in loop.body]
-    if count is None or count >= FEW or len(calls) != 1 or not isinstance(calls[0], Invoke):
-        return False
-    if count * unit.durations.each_turn(loop) < unit.worth:
-        return False
-    function = unit.program[calls[0].op.name]
-    roots = roots_of(unit, function, Signature.plain(function))
-    return not made_results(unit, function) and is_divisible(fusion(straightened(function, roots), roots))

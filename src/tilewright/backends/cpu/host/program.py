@@ -34,25 +34,13 @@ from tilewright.backends.cpu.host.abi import (
 from tilewright.backends.cpu.host.functions import HEAD, emitter, made_results, write_body
 from tilewright.backends.cpu.host.heap import NO_ARENA, Memory
 from tilewright.backends.cpu.host.options import Options
+from tilewright.backends.cpu.host.rare_ops import RARE
 from tilewright.core.program import Function, Program
 from tilewright.core.types import TensorType, Type
 from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
-_RARE = """
-    compute.reduce compute.compare compute.products compute.assemble compute.joins compute.selections
-    compute.positions compute.scans compute.element_gathers compute.row_gathers compute.scatters compute.takes
-    compute.ravels compute.order compute.sort compute.merge compute.draws compute.generators compute.philox
-    compute.atomic_updates compute.partial compute.scaled compute.lanes compute.elements host.tensor_gathers
-    host.tensor_scatters host.reinterpreted host.byte_views host.arrays host.pipes host.system host.printing
-    host.ranks host.distant
-"""
-"""Ops that few programs have: the modules that sign code in for them, loaded as far as the first that has an op's.
-
-Those that more programs have come first.
-"""
-
-HANDLERS.rare = tuple(f"tilewright.backends.cpu.{name}" for name in _RARE.split())
+HANDLERS.rare = RARE
 
 
 class ProgramEmitter(Unit):

@@ -12,10 +12,10 @@ from dataclasses import replace
 from tilewright.backends.cuda.host.regions import is_kernel, is_launched, nest
 from tilewright.backends.cuda.ttir.recipes import SCALARS
 from tilewright.backends.cuda.ttir.values import computes
+from tilewright.core.access import Access
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, Symbol, Var
 from tilewright.core.op import Kind
 from tilewright.core.program import Program
-from tilewright.core.region import Access
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType

@@ -34,7 +34,7 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import TensorType, Type
 from tilewright.core.visitor import expressions, statements
-from tilewright.passes.effects import ends_early, leaves, returns, returns_early
+from tilewright.passes.exits import ends_early, leaves, returns, returns_early
 from tilewright.records import record
 from tilewright.source import Span
 
