@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.values import Tensor, static
@@ -38,18 +38,21 @@ def streaming_pays(e: FunctionEmitter, tensor: Tensor, begin: Value, width: int 
     None: they surely are not.
     """
     whole = width is not None and width * tensor.dtype.get_byte() % LINE == 0
-    return lines_pay(e, tensor, begin) if whole else None
+    return lines_pay(e, tensor, begin, tensor.strides[:-1]) if whole else None
 
 
-def lines_pay(e: FunctionEmitter, tensor: Tensor, begin: Value) -> Value | None:
-    """Return whether lines of rows, the first at an address, go to a tensor large and aligned enough; None: never."""
+def lines_pay(e: FunctionEmitter, tensor: Tensor, begin: Value, strides: Sequence[Value]) -> Value | None:
+    """Return whether lines of rows, the first at an address, go to a tensor large and aligned enough; None: never.
+
+    `strides` lie between those rows.
+    """
     b, size = e.b, tensor.dtype.get_byte()
     if e.lanes < 8 or tensor.dtype.bits != 8 * size or tensor.strides[-1] != i64(1):
         return None
     if is_small(tensor):
         return None
     bits = b.value("i64", f"ptrtoint {begin} to i64")
-    for stride in tensor.strides[:-1]:
+    for stride in strides:
         bits = b.op("or", bits, b.op("mul", stride, i64(size)))
     aligned = b.compare("icmp eq", b.op("and", bits, i64(LINE - 1)), i64(0))
     return b.op("and", aligned, _is_large(b, tensor))
