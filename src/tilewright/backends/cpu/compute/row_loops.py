@@ -11,7 +11,7 @@ from tilewright.backends.cpu.compute.columns import Columns, Fold, drained, lane
 from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
-from tilewright.backends.cpu.compute.streaming import streaming_pays
+from tilewright.backends.cpu.compute.streaming import is_small, streaming_pays
 from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns, down
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -163,8 +163,9 @@ class RowLoop:
         return min(dear, default=max([*folded, *written, 0]))
 
     def _only_reads(self) -> bool:
-        """Return whether no row is written to a tensor: what it waits for is what it reads."""
-        return all(sink.tile.is_column or isinstance(sink, SaveSink) for sink in self.sinks)
+        """Return whether all that is written stays in the caches: what a row waits for is what it reads."""
+        written = [sink.tensor for sink in self.sinks if isinstance(sink, StoreSink) and not sink.tile.is_column]
+        return all(map(is_small, written))
 
 
 class TurnedLoop(RowLoop):
