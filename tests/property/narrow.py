@@ -37,7 +37,7 @@ def narrow(draw: Draw) -> str:
 
     kind = choose(*KINDS)
     dtype = choose(*(FLOATS if kind == "weights" else DTYPES))
-    columns, rows, tall = draw(1, 9) if draw(0, 3) else draw(10, 40), draw(16, 40), draw(40, 300)
+    columns, rows, tall = draw(1, 9) if draw(0, 3) else draw(10, 40), draw(2, 40), draw(40, 300)
     gap = draw(1, 4) if draw(0, 3) == 0 else 0
     batch = 2 if draw(0, 3) == 0 and kind not in ("down", "row", "chosen") else 0
     all_, at, one = (f"{batch}, ", "k, ", "1, ") if batch else ("", "", "")

@@ -16,7 +16,7 @@ def test_narrow_rows_are_the_same_taken_together(number: int) -> None:
     check(narrow(Random(f"narrow {number}").randint), f"narrow {number}")
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(40))
 def test_narrow_rows_are_the_same_written_past_the_caches(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "STREAMED", 0)
     check(narrow(Random(f"streamed {number}").randint), f"narrow {number}")

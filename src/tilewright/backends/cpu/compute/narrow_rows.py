@@ -19,7 +19,7 @@ from tilewright.backends.cpu.compute.row_loops import RowLoop, TurnedLoop
 from tilewright.backends.cpu.compute.row_memory import FEW, Pass, Row, Spread, row_start, shuffled, times
 from tilewright.backends.cpu.compute.storage import first_lanes
 from tilewright.backends.cpu.compute.streaming import lines_pay
-from tilewright.backends.cpu.compute.traced import rounded
+from tilewright.backends.cpu.compute.traced import Lanes, rounded
 from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.groups import Group, StoreSink, operands_of
@@ -153,6 +153,10 @@ class RunLoop(RowLoop):
 @mutable
 class RunColumns(Columns):
     """The elements of all rows being emitted, as if they were the columns of one."""
+
+    def _short(self) -> list[Lanes]:
+        """Emit a short run as a long one, where only blocks of it are whole lines."""
+        return self._long() if self.streaming else super()._short()
 
     def _here(self, column: Value, mask: Value | None = None) -> Pass:
         return Pass(self.row, column, self.lanes, mask, self.spread, is_run=True)
