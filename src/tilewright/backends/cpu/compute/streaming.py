@@ -15,7 +15,9 @@ STREAMED = 4 << 20
 """Bytes from which on an output is written past the caches, on any processor and any number of threads.
 
 Two matrices of 64 MB are added in 2.95 ms on one core of a Zen 5, in 4.3 where lines are read before they are written,
-and two of 8 MB, which its caches hold, in 0.20 and 0.27. Of 2 MB both take the same.
+and two of 8 MB, which its caches hold, in 0.20 and 0.27. Of 2 MB both take the same. Two of
+0.4 MB, with their sum a little more than its second cache holds, take 8.6 us plainly, 9.5 past the caches and 9.1 to
+9.5 with hints to fetch.
 """
 UNKNOWN = 1 << 40
 """More bytes than any memory has: what a pointer leads to of which nobody said how much that is."""
