@@ -15,6 +15,7 @@ from ops.test_uses import SHAPED, check_uses
 from property import test_parser_survives as kernels
 from property import undefined
 from property.mutations import TEXTS, mutated
+from property.narrow import narrow
 from property.native import check, check_errors, named, quietly
 from property.online_folds import check_fold, fold
 from property.product_grids import grid, in_small_tiles
@@ -48,6 +49,10 @@ def _product_grid(number: int) -> None:
 
 def _online_fold(number: int) -> None:
     check_fold(fold(Random(number).randint), f"fold {number}")
+
+
+def _narrow(number: int) -> None:
+    check(narrow(Random(number).randint), f"narrow {number}")
 
 
 def _streamed(number: int) -> None:
@@ -132,6 +137,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
     "streamed": _streamed,  # with all outputs taken for large ones, which are written past the caches
     "grid": _product_grid,  # grids of products in the machine's tiles
+    "narrow": _narrow,  # rows of a few columns, taken together
     "fold": _online_fold,  # attention in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone
