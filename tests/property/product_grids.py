@@ -8,7 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pytest
+from property.guards import guarded
+from property.native import (
+    are_refused,
+    attempted,
+    compiled_natively,
+    guard_of,
+    lowered,
+    named,
+    native_outcome,
+    quietly,
+)
+from property.running import outcome, parsed
+
 from tilewright.core.program import Program
+from tilewright.passes import widen
+from tilewright.passes.overwritten import overwritten_outputs
 from tilewright.passes.product_grids import Wanted
 from tilewright.passes.widen import Widened, widened
 
@@ -17,12 +33,30 @@ SMALL = Wanted(rows=24, columns=32, depth=12)
 
 Draw = Callable[[int, int], int]
 
+SEEDS = (0, 1, 3, 4)
+"""Arguments of which there are nothing, few and many rows, columns and products where only calls know."""
+
 DTYPES = ("FP32", "FP32", "FP16", "BF16", "INT8", "INT32")
 
 
 def in_small_tiles(program: Program, wanted: Wanted) -> Widened:
     """Return a program with tiles that are small for a machine, and large beside those of these programs."""
     return widened(program, SMALL)
+
+
+def check_grid(text: str, origin: str) -> None:
+    """Fail unless native code in small tiles leaves what the interpreter leaves, or refuses what that refuses."""
+    program = parsed(text)
+    with pytest.MonkeyPatch.context() as patch, quietly(), guarded(guard_of(text)):
+        patch.setattr(widen, "widened", in_small_tiles)
+        compiled, _ = lowered(program)
+        native = compiled_natively(compiled, text, origin)
+        filled = overwritten_outputs(compiled, compiled["main"])
+        for seed in SEEDS:
+            expected = attempted(outcome, program, seed)
+            with named(text, f"{origin}, run on arguments of seed {seed}"):
+                ours = attempted(native_outcome, program, native, seed, filled, strided=seed % 2 == 0)
+            are_refused(program, seed, ours, expected)
 
 
 def grid(draw: Draw) -> str:
@@ -33,12 +67,14 @@ def grid(draw: Draw) -> str:
 
     dtype = choose(*DTYPES)
     total = "FP32" if dtype in ("FP32", "FP16", "BF16") else "INT32"
-    tm, tn, tk = draw(2, 8 if draw(0, 2) == 0 else 13), draw(2, 17), draw(2, 9)
+    tm, tn, tk = draw(1, 8 if draw(0, 2) == 0 else 13), draw(1, 17), draw(1, 9)
     most = 8 if draw(0, 2) == 0 and tm <= 8 else 70
-    m, n, k = ("M" if draw(0, 5) == 0 else _extent(draw, tm, most), _extent(draw, tn, 70), _extent(draw, tk, 50))
+    m, n, k = _extent(draw, tm, most), _extent(draw, tn, 70), _extent(draw, tk, 50)
+    m, n, k = (choose("M", "N") if draw(0, 3) == 0 else extent for extent in (m, n, k))
     more = [draw(0, 40) if extent.isdigit() and draw(0, 3) == 0 else 0 for extent in (m, n)]
     rows, columns = (f"{extent} + {extra}" if extra else extent for extent, extra in zip((m, n), more, strict=True))
-    pad = choose("", "", ", pad=0") if not (int(k) % tk or any(more)) and _divides(m, tm) and _divides(n, tn) else ""
+    is_even = not any(more) and _divides(m, tm) and _divides(n, tn) and _divides(k, tk)
+    pad = choose("", "", ", pad=0") if is_even else ""
     is_turned = draw(0, 3) == 0
     left = f"pl.load(a, [i, {{k}}], [{tm}, {tk}]{pad})"
     right = f"pl.load(b, [{{k}}, j], [{tk}, {tn}]{pad})"
@@ -58,7 +94,7 @@ def grid(draw: Draw) -> str:
     body = "\n".join("                    " + line for line in [*sums, *after])
     return f"""
 import tilewright.language as pl
-M = pl.dynamic("M")
+M, N = pl.dynamic("M"), pl.dynamic("N")
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)
@@ -88,7 +124,7 @@ def _sum(how: str, left: str, right: str, tile: tuple[int, int, int], k: str, to
     tm, tn, tk = tile
     start, loop = f"acc = pl.tile.full([{tm}, {tn}], dtype=pl.{total}, value=0)", f"for k in pl.range(0, {k}, {tk}):"
     at = {"left": left.format(k="k"), "right": right.format(k="k")}
-    if how == "peeled" and not tk < int(k) < 2 * tk:  # a second step that is surely cut says so
+    if how == "peeled" and k.isdigit() and not tk < int(k) < 2 * tk:  # a second step that is surely cut says so
         first = f"acc = pl.matmul({left.format(k=0)}, {right.format(k=0)})"
         again = f"for k in pl.range({tk}, {k}, {tk}):"
         return [first, again, "    acc = pl.matmul_acc(acc, {left}, {right})".format(**at)]

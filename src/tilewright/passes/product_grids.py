@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from tilewright.core.expr import Invoke, Var, integer
+from tilewright.core.build import scalar
+from tilewright.core.expr import Expr, Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
 from tilewright.core.rewrite import loop_bounds
@@ -56,7 +57,14 @@ class Wanted:
 class ProductGrid:
     """Loops over tiles of a product, and the kernels that compute one tile of it."""
 
-    def __init__(self, program: Program, loops: Sequence[ForStmt], calls: Sequence[Invoke], wanted: Wanted) -> None:
+    def __init__(
+        self,
+        program: Program,
+        loops: Sequence[ForStmt],
+        calls: Sequence[Invoke],
+        wanted: Wanted,
+        may_be_many: bool = True,
+    ) -> None:
         self.loops, self.calls = loops, calls
         self.functions = [program[each.op.name] for each in calls]
         self.axes = [TileAxes(function.body) for function in self.functions]
@@ -66,6 +74,10 @@ class ProductGrid:
         self.steps: dict[Var, int] = {}
         roles = {loop.loop_var: self._role_of(loop) for loop in loops}
         self._widen(roles, 0, self._wanted_rows(wanted))
+        self._open = [self.spans[var] for var, role in roles.items() if role == 0 and self.spans[var].length is None]
+        """What loops over rows cover whose number only calls know."""
+        if not may_be_many:
+            self.steps |= {var: FEW for var, span in self.spans.items() if span in self._open}
         self.is_few, in_place = self._rows(roles) <= FEW, all(axes.reads_in_place for axes in self.axes)
         wanted = wanted.for_few(in_place) if self.is_few else wanted
         self._widen(roles, 1, wanted.columns)
@@ -118,6 +130,14 @@ class ProductGrid:
             return False
         wider = any(step != self.spans[var].step for var, step in self.steps.items())
         return wider or any(each.rewritten for each in self.inner)
+
+    @property
+    def few_if(self) -> Expr | None:
+        """The condition under which its rows are few, where only calls know how many there are."""
+        if self._is_folded or self.is_few or len(self._open) != 1:
+            return None
+        (span,) = self._open
+        return scalar("le", span.stop, integer(span.start + FEW))
 
     @property
     def in_order(self) -> bool:

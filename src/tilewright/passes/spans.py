@@ -79,7 +79,7 @@ def span_of(loop: ForStmt, cuts: Sequence[Cut], extents: Sequence[Extent], first
 def _known(turns: range, extents: Sequence[Extent], is_padded: bool, first: int | None) -> Span | None:
     """Return what turns cover that begin where somebody has said."""
     known = {extent for extent in extents if isinstance(extent, int)}
-    if not turns or turns.step < 2 or len(known) < len(set(extents)):
+    if not turns or len(known) < len(set(extents)):
         return None
     begin, covered = turns[0] if first is None else first, turns[-1] + turns.step
     if min(known) >= covered:

@@ -7,7 +7,7 @@ tells the elements of an axis apart, says that its tiles mean what they are and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeGuard
 
@@ -72,6 +72,11 @@ class Class:
         self.counted |= other.counted
         self.is_summed |= other.is_summed
         self.roles |= other.roles
+
+    @property
+    def is_sole(self) -> bool:
+        """Whether all of it is the one element that an axis of a tensor has."""
+        return bool(self.cuts) and all(cut.extent == 1 and is_number(cut.offset, 0) for cut in self.cuts)
 
     def begins_at(self, var: Var) -> bool:
         """Return whether all that says where tiles begin says that they begin at a variable."""
@@ -168,7 +173,7 @@ class TileAxes:
         begin = self._count(var, call) if var is not None else None
         self._fix(v for v in variables(_scalars(call)) if v is not begin and not _starts(call, v))
         if spec.family in SAME or spec.name in SAME:
-            self._same(whole)
+            self._same(whole, operands=tiles)
         elif spec.name in PRODUCTS + SUMS + BIASED and var is not None:
             self._product(var, given.get("acc", given.get("bias")), given["lhs"], given["rhs"])
         elif _turns(call) and var is not None:
@@ -246,13 +251,19 @@ class TileAxes:
         if is_stored:
             self.stores.append(cuts)
 
-    def _same(self, tiles: Iterable[Expr]) -> None:
-        """Join the axes of tiles, counted from the last; those of one element are repeated along the others."""
-        first: dict[tuple[int, int], Axis] = {}
-        for tile in filter(_is_tile, tiles):
-            for number, size in enumerate(reversed(_shape(tile))):
-                axis = tile, -1 - number
-                self._join(first.setdefault((number, size), axis), axis)
+    def _same(self, tiles: Iterable[Expr], operands: Sequence[Expr] = ()) -> None:
+        """Join the axes of tiles, counted from the last; those of one element are repeated along the others.
+
+        So is the only row of a tensor beside operands of one row, whatever becomes of those.
+        """
+        found = list(filter(_is_tile, tiles))
+        for number in range(max((len(_shape(tile)) for tile in found), default=0)):
+            axes = [(tile, -1 - number) for tile in found if number < len(_shape(tile))]
+            others = [axis for axis in axes if axis[0] not in operands or not self.of(*axis).is_sole]
+            is_repeated = any(tile in operands for tile, _ in others)
+            first: dict[int, Axis] = {}
+            for axis in others if is_repeated else axes:
+                self._join(first.setdefault(_shape(axis[0])[axis[1]], axis), axis)
 
     def _fix(self, exprs: Iterable[Expr]) -> None:
         """Note that expressions are used in ways that nobody here understands."""

@@ -111,18 +111,34 @@ class _Walk(Rewriter):
         grid, body = found
         if grid.in_order and not self._are_apart(grid):
             return super().for_loop(stmt)
+        runs = surely_running(grid)
+        wide = self._wide(grid, body) if runs is not None else None
+        if runs is None or wide is None:
+            return (stmt,)
+        wide = self._unless_few(grid, body, wide)
+        return (wide if not runs else _either(reduce(_both, runs), wide, stmt),)
+
+    def _wide(self, grid: ProductGrid, body: SeqStmts) -> Stmt | None:
+        """Return the loops of a grid with other kernels inside, None where an op wants its operands as they were."""
         try:
             kernels = {f.name: _kernel(grid, number, len(self.notes)) for number, f in enumerate(grid.functions)}
-        except KernelError:  # an op that wants its operands as they were
-            return (stmt,)
-        runs = surely_running(grid)
-        if runs is None:
-            return (stmt,)
+        except KernelError:
+            return None
         self.made += kernels.values()
         self.few |= {kernel.name for kernel in kernels.values() if grid.is_few}
         self.notes.append(str(grid))
-        wide = _rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()})
-        return (wide if not runs else IfStmt(reduce(_both, runs), SeqStmts((wide,)), SeqStmts((stmt,)), (), stmt.span),)
+        return _rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()})
+
+    def _unless_few(self, grid: ProductGrid, body: SeqStmts, wide: Stmt) -> Stmt:
+        """Return a grid that takes other tiles where a call has few rows."""
+        if (few := grid.few_if) is None:
+            return wide
+        narrow = self._wide(ProductGrid(self.program, grid.loops, grid.calls, self.wanted, may_be_many=False), body)
+        return wide if narrow is None else _either(few, narrow, wide)
+
+
+def _either(condition: Expr, then: Stmt, otherwise: Stmt) -> IfStmt:
+    return IfStmt(condition, SeqStmts((then,)), SeqStmts((otherwise,)), (), otherwise.span)
 
 
 def _both(first: Expr, second: Expr) -> Expr:

@@ -37,7 +37,7 @@ M = pl.dynamic("M")
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)
     def main(self, a: pl.Tensor[[{rows}, 100], pl.FP32], b: pl.Tensor[[100, 200], pl.FP32],
-             c: pl.InOut[pl.Tensor[[{rows}, 200], pl.FP32]]):
+             bias: pl.Tensor[[1, 200], pl.FP32], c: pl.InOut[pl.Tensor[[{rows}, 200], pl.FP32]]):
         for i in pl.parallel(0, {stop}, {by}):
             for j in pl.parallel(0, 200, 16):
                 with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
@@ -87,6 +87,21 @@ def test_loops_that_count_tiles_count_elements() -> None:
 
 def test_a_grid_over_extents_that_only_calls_know_is_cut_by_them() -> None:
     assert "i by 48" in notes(SUM, STORE, rows="M", stop="M")
+
+
+def test_a_grid_over_rows_that_only_calls_know_has_tiles_for_few_of_them() -> None:
+    found = widened(lowered(SUM, STORE, rows="M", stop="M"), WANTED)
+    many, few = found.notes
+    assert many.startswith("tile: i by 48 instead of 12") and few.startswith("tile of few rows: i by 8 instead of 12")
+    assert "if M <= 8:" in str(found.program)
+
+
+@pytest.mark.parametrize("rows", ["96", "M"])
+def test_tiles_of_one_row_are_tiles_like_others(rows: str) -> None:
+    """Beside them, too, the only row of a tensor stays one that is repeated."""
+    single = SUM.replace("[12, 16]", "[1, 16]"), "acc = acc + pl.load(bias, [0, j], [1, 16])", STORE
+    found = widened(lowered(*single, rows=rows, stop=rows, by="1"), WANTED)
+    assert "i by 48 instead of 1" in str(found) and "pl.tile.load(bias, [0, j], [1, 64])" in str(found.program)
 
 
 def test_kernels_that_do_more_than_multiply_stay_as_they_are() -> None:

@@ -207,9 +207,9 @@ class Product:
 
     @property
     def words(self) -> int:
-        """How many products are added at a time: making words of B pays for more than a few rows."""
+        """How many products are added at a time: making words of B pays for more than a few rows, bytes' for those."""
         words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
-        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
+        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS + (words == 2):
             return 1
         if static(self.left.strides[-1]) == 1:
             return words
