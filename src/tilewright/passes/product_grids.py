@@ -18,6 +18,7 @@ from tilewright.passes.fold_steps import FoldSteps, online_folds
 from tilewright.passes.inner_steps import InnerSteps, Steps
 from tilewright.passes.launches import hands_on, runs_side_by_side
 from tilewright.passes.spans import Span, span_of
+from tilewright.passes.split_folds import split_folds
 from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
 from tilewright.records import record
 
@@ -66,7 +67,7 @@ class ProductGrid:
         may_be_many: bool = True,
     ) -> None:
         self.loops, self.calls = loops, calls
-        self.functions = [program[each.op.name] for each in calls]
+        self.functions = [split_folds(program[each.op.name], wanted.keys) for each in calls]
         self.axes = [TileAxes(function.body) for function in self.functions]
         self.folds = [online_folds(axes) for axes in self.axes]
         """The loops of each kernel, where all that carry something are online folds."""
@@ -124,7 +125,7 @@ class ProductGrid:
         """Whether there is a product, and a better step for one of its loops."""
         if not all(axes.is_plain and inner.is_all for axes, inner in zip(self.axes, self.inner, strict=True)):
             return False
-        if self._is_folded and self.is_few:
+        if self._is_folded and self.is_few and not any(each.rewritten for each in self.inner):
             return False
         if not all(runs_side_by_side(loop) or loop.loop_var in self.spans for loop in self.loops):
             return False
