@@ -216,3 +216,28 @@ def test_parts_of_a_sum_are_products_if_each_surely_has_turns(by: int, is_wider:
     assert ("every tile" not in split.compile(a, b, out, by).stages["tiles"]) == is_wider
     split(a, b, out, by)
     np.testing.assert_array_equal(out.sum(0), a @ b)
+
+
+@pl.jit.incore
+def block_of(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):  # pyright: ignore[reportUnknownParameterType]
+    block = pl.tile.get_block_idx()
+    i, j = block // 4 * 16, block % 4 * 16
+    acc = pl.zeros([16, 16], dtype=pl.FP32)
+    for k in pl.range(0, a.shape[1], 8):
+        acc += pl.load(a, [i, k], [16, 8]) @ pl.load(b, [k, j], [8, 16])
+    return pl.store(acc, [i, j], out)
+
+
+@pl.jit
+def in_blocks(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):  # pyright: ignore[reportUnknownParameterType]
+    with pl.spmd(16):
+        out = block_of(a, b, out)
+    return out
+
+
+def test_blocks_that_each_call_a_kernel_are_a_grid() -> None:
+    a, b = (np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32) for shape in ((64, 96), (96, 64)))
+    out = np.zeros((64, 64), np.float32)
+    assert "block_row by 64 instead of 16" in in_blocks.compile(a, b, out).stages["tiles"]
+    in_blocks(a, b, out)
+    np.testing.assert_array_equal(out, a @ b)
