@@ -83,8 +83,10 @@ def grid(draw: Draw) -> str:
     weights = dtype
     if dtype == "FP32" and draw(0, 2) == 0:
         weights, right = "INT8", f"pl.cast({right}, pl.FP32)"
-    sums = _sum(choose("peeled", "zeros", "added", "begun", "either"), left, right, (tm, tn, tk), k, total)
-    after, bias, out = _after(choose("nothing", "bias", "doubled", "rounded", "row_sum", "itself"), (tm, tn), total)
+    how = choose("peeled", "zeros", "added", "adding", "begun", "either", "sometimes")
+    sums = _sum(how, left, right, (tm, tn, tk), k, total)
+    then = choose("nothing", "bias", "doubled", "rounded", "row_sum", "itself", "made first")
+    after, bias, out = _after(then, (tm, tn), total)
     loops = [f"for i in pl.parallel(0, {m}, {tm}):", f"for j in pl.parallel(0, {n}, {tn}):"]
     if m.isdigit() and draw(0, 3) == 0:  # a loop that counts tiles
         loops[0] = f"for i in pl.parallel({-(-int(m) // tm)}):"
@@ -130,9 +132,11 @@ def _sum(how: str, left: str, right: str, tile: tuple[int, int, int], k: str, to
         return [first, again, "    acc = pl.matmul_acc(acc, {left}, {right})".format(**at)]
     if how == "zeros":
         return [start, loop, "    acc = pl.matmul_acc(acc, {left}, {right})".format(**at)]
-    if how == "added":
-        pads = [f"    product = pl.matmul({at['left']}, {at['right']})", "    acc = product + acc"]
-        return [start, loop, *pads]
+    if how in ("added", "adding"):  # the first of two says how much is valid
+        product = f"    product = pl.matmul({at['left']}, {at['right']})"
+        return [start, loop, product, "    acc = product + acc" if how == "added" else "    acc = acc + product"]
+    if how == "sometimes":
+        return [start, loop, f"    if k != {tk}:", "        acc = pl.matmul_acc(acc, {left}, {right})".format(**at)]
     if how == "either":
         factors = [f"    x, y = {at['left']}, {at['right']}", "    if k == 0:", "        acc = pl.matmul(x, y)"]
         return [start, loop, *factors, "    else:", "        acc = pl.matmul_acc(acc, x, y)"]
@@ -153,6 +157,8 @@ def _after(how: str, tile: tuple[int, int], total: str) -> tuple[Sequence[str], 
         return ["pl.store(pl.cast(pl.relu(acc), pl.BF16, mode='rint'), [i, j], c)"], total, "BF16"
     if how == "row_sum" and total == "FP32":
         return ["acc = pl.row_expand_sub(acc, pl.row_max(acc))", store], total, total
+    if how == "made first":
+        return [f"acc = pl.tile.full([{tm}, {tn}], dtype=pl.{total}, value=1) - acc", store], total, total
     if how == "itself":
         return [f"acc = acc + pl.load(c, [i, j], [{tm}, {tn}])", store], total, total
     return [store], total, total

@@ -79,7 +79,9 @@ class InnerSteps(Steps):
         if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in self.axes.fixed:
             return None
         span = span_of(loop, cuts, [cut.extent for cut in cuts], 0 if begins_before else None)
-        return span if span is not None and all(c.sizes == {span.step} for c in classes) else None
+        if span is None or not all(c.sizes == {span.step} for c in classes):
+            return None
+        return span.as_whole if any(c.is_whole for c in classes) else span
 
     def _before(self, loop: ForStmt) -> list[Class]:
         """Return the axes over which the first products are summed, where they stand before the loop."""

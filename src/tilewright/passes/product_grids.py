@@ -170,7 +170,9 @@ class ProductGrid:
         every = [each for found in classes for each in found]
         if span is None or not all(each.sizes == {span.step} for each in every):
             return None
-        return span.as_even if self._is_folded else span  # rows that are carried begin whole
+        if self._is_folded:
+            return span.as_even  # rows that are carried begin whole
+        return span.as_whole if any(each.is_whole for each in every) else span
 
     def _leave_enough(self, turns: int, small: int) -> None:
         """Make steps smaller again, but not too small, where fewer turns would be left for threads to share."""

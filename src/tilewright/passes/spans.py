@@ -34,6 +34,11 @@ class Span:
         """The same, of which other steps leave a rest only if its own do; None where nobody knows whether they do."""
         return None if self.length is None else replace(self, exact=self.exact or self.length % self.step == 0)
 
+    @property
+    def as_whole(self) -> Span | None:
+        """The same, of which no step leaves a rest; None where its own do, or nobody knows."""
+        return replace(self, exact=True) if self.length is not None and self.length % self.step == 0 else None
+
     def steps(self, step: int) -> int:
         """Return how many steps there are at least."""
         return 1 if self.length is None else -(-self.length // step)

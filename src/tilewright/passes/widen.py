@@ -29,12 +29,13 @@ from tilewright.passes.chosen_tiles import Widened
 from tilewright.passes.disjoint_tensors import Apart
 from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.joined_products import joined_products
+from tilewright.passes.made_axes import MADE
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
 from tilewright.passes.strided_rows import taller_blocks
 from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
-from tilewright.passes.tile_axes import MADE, Axis, multiple_of
+from tilewright.passes.tile_axes import Axis, multiple_of
 from tilewright.passes.whole_sums import whole_sums
 
 SHAPED = ("load", "slice", *MADE)

@@ -104,6 +104,13 @@ def test_tiles_of_one_row_are_tiles_like_others(rows: str) -> None:
     assert "i by 48 instead of 1" in str(found) and "pl.tile.load(bias, [0, j], [1, 64])" in str(found.program)
 
 
+@pytest.mark.parametrize(("rows", "is_wider"), [("96", True), ("90", False), ("M", False)])
+def test_rows_that_a_tile_has_whatever_is_left_stay_where_some_may_be_missing(rows: str, is_wider: bool) -> None:
+    """The first operand says how many are valid: all of them here."""
+    changed = notes(SUM, "acc = pl.tile.full([12, 16], dtype=pl.FP32, value=1.0) - acc", STORE, rows=rows, stop=rows)
+    assert (" i by" in f" {changed}") == is_wider
+
+
 def test_kernels_that_do_more_than_multiply_stay_as_they_are() -> None:
     assert notes(SUM, "pl.system.print_value('i', i)", STORE) == "every tile is as it was written"
 
