@@ -84,16 +84,21 @@ def grid(draw: Draw) -> str:
     if dtype == "FP32" and draw(0, 2) == 0:
         weights, right = "INT8", f"pl.cast({right}, pl.FP32)"
     how = choose("peeled", "zeros", "added", "adding", "begun", "either", "sometimes")
-    sums = _sum(how, left, right, (tm, tn, tk), k, total)
+    sums, zeros = (_sum(each, left, right, (tm, tn, tk), k, total) for each in (how, "zeros"))
     then = choose("nothing", "bias", "doubled", "rounded", "row_sum", "itself", "made first")
     after, bias, out = _after(then, (tm, tn), total)
     loops = [f"for i in pl.parallel(0, {m}, {tm}):", f"for j in pl.parallel(0, {n}, {tn}):"]
+    if _divides(k, 2 * tk) and not pad and draw(0, 2) == 0:  # parts of sums that are added to memory
+        sums = [line.replace(f"pl.range(0, {k},", f"pl.range(s * {2 * tk}, s * {2 * tk} + {2 * tk},") for line in zeros]
+        loops.append(f"for s in pl.parallel({int(k) // (2 * tk)}):")
+        after, bias, out = ["pl.store(acc, [i, j], c, atomic=pl.AtomicType.Add)"], total, total
     if m.isdigit() and draw(0, 3) == 0:  # a loop that counts tiles
         loops[0] = f"for i in pl.parallel({-(-int(m) // tm)}):"
         sums, after = ([line.replace("[i, ", f"[i * {tm}, ") for line in lines] for lines in (sums, after))
-    first, second = loops if draw(0, 1) else loops[::-1]
+    nest = [*(loops if draw(0, 1) else loops[::-1]), "with pl.at(level=pl.Level.CORE_GROUP):"]
     b_shape = f"{columns}, {k}" if is_turned else f"{k}, {columns}"
-    body = "\n".join("                    " + line for line in [*sums, *after])
+    body = "\n".join([f"        {'    ' * at}{line}" for at, line in enumerate(nest)])
+    body += "".join(f"\n        {'    ' * len(nest)}{line}" for line in [*sums, *after])
     return f"""
 import tilewright.language as pl
 M, N = pl.dynamic("M"), pl.dynamic("N")
@@ -104,9 +109,6 @@ class P:
         self, a: pl.Tensor[[{rows}, {k}], pl.{dtype}], b: pl.Tensor[[{b_shape}], pl.{weights}],
         bias: pl.Tensor[[1, {columns}], pl.{bias}], c: pl.InOut[pl.Tensor[[{rows}, {columns}], pl.{out}]],
     ):
-        {first}
-            {second}
-                with pl.at(level=pl.Level.CORE_GROUP):
 {body}
 """
 

@@ -53,7 +53,7 @@ class InnerSteps(Steps):
         super().__init__(axes)
         self.may_shrink = may_shrink
         carrying = [loop for loop in axes.loops.values() if loop.iter_args]
-        self.is_all = all(_only_sums(loop, axes) for loop in carrying)
+        self.is_all = all(only_sums(loop, axes) for loop in carrying)
         for loop in carrying if self.is_all else ():
             self._widen(loop, wanted)
 
@@ -106,7 +106,7 @@ def _bytes(axis: Axis) -> int:
     return type_.dtype.get_byte()
 
 
-def _only_sums(loop: ForStmt, axes: TileAxes) -> bool:
+def only_sums(loop: ForStmt, axes: TileAxes) -> bool:
     """Return whether a loop adds products to what it carries, and does nothing else with that."""
     *stmts, last = loop.body.stmts or (None,)
     if not isinstance(last, YieldStmt) or not all(isinstance(stmt, AssignStmt) for stmt in stmts):

@@ -30,6 +30,7 @@ from tilewright.passes.disjoint_tensors import Apart
 from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.joined_products import joined_products
 from tilewright.passes.made_axes import MADE
+from tilewright.passes.merged_parts import merged_parts
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
 from tilewright.passes.strided_rows import taller_blocks
@@ -44,7 +45,7 @@ SHAPED = ("load", "slice", *MADE)
 
 def widened(program: Program, wanted: Wanted) -> Widened:
     """Return a lowered program with its products in tiles of about the wanted size."""
-    alike = in_one_form(program)
+    alike = merged_parts(in_one_form(program))
     begun = alike.with_functions([_longest(function, wanted.depth) for function in alike.function_list])
     walk = _Walk(begun, wanted)
     functions = [walk.rewritten(function) for function in begun.function_list]
