@@ -18,7 +18,7 @@ from property.mutations import TEXTS, mutated
 from property.narrow import narrow
 from property.native import check, check_errors, named, quietly
 from property.online_folds import check_fold, fold
-from property.product_grids import grid, in_small_tiles
+from property.product_grids import check_grid, grid
 from property.programs import program
 from property.survival import fates
 from property.surviving import fate
@@ -30,7 +30,6 @@ from property.ways import covered
 
 from tilewright.backends.cpu.compute import streaming
 from tilewright.errors import ExecutionError, KernelError
-from tilewright.passes import widen
 from tilewright.passes.pipeline import DEFAULT
 
 Campaign = Callable[[int], object]
@@ -42,9 +41,7 @@ def _about_an_op(number: int) -> None:
 
 
 def _product_grid(number: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(widen, "widened", in_small_tiles)
-        check(grid(Random(number).randint), f"grid {number}")
+    check_grid(grid(Random(number).randint), f"grid {number}")
 
 
 def _online_fold(number: int) -> None:

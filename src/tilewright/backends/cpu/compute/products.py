@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import starmap
+from math import prod
 
 from tilewright.backends.cpu.compute.computed_products import ComputedProduct, ComputedTerm, is_computed
 from tilewright.backends.cpu.compute.convert import to_elements
@@ -28,6 +29,9 @@ from tilewright.records import mutable
 
 SHORT = 256
 """Columns up to which whole rows of a tensor are read where they lie; longer ones meet in the same cache lines."""
+
+NEAR = 1 << 19
+"""Bytes of a matrix that a cache may still hold."""
 
 FEW_PLACES = 1024
 """Bytes from row to row that let rows begin at four places of the cache, or fewer."""
@@ -209,12 +213,18 @@ class Product:
     def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
         words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
-        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
+        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS or (words == 2 and self._streams):
             return 1
         if static(self.left.strides[-1]) == 1:
             return words
         is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0
         return words if words == 2 and is_whole and static(self.left.strides[-2]) == 1 else 1
+
+    @property
+    def _streams(self) -> bool:
+        """Whether a few rows, perhaps one, meet a matrix that comes from memory: that takes longer than to multiply."""
+        is_near = prod(self.rhs.type.shape) * self.rhs.type.dtype.get_byte() <= NEAR
+        return self._is_few and not (is_near and static(self.lhs.valid[-2]) == FEW_ROWS)
 
 
 def _are_alike(terms: Sequence[Product]) -> bool:
