@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
+from tilewright.dtypes import DataType
 from tilewright.errors import InternalError
 from tilewright.named_tuples import NamedTuple
 from tilewright.records import mutable
@@ -91,6 +92,8 @@ class Text:
         """Bytes as the small floats that they are, where blocks are loaded by descriptors, for the matrix units."""
         self.widened: dict[Value, Value] = {}
         """Floats that were bfloat16, and as what they were loaded."""
+        self.lengthened: dict[Value, tuple[Value, DataType]] = {}
+        """Integers that were shorter, and what they were."""
         self.quick: dict[Value, Value] = {}
         """Exponentials that are zero where they should be subnormal, and of what they are, for who sums them up."""
         self.is_folded = False
