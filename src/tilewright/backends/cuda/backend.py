@@ -77,6 +77,10 @@ class CUDA(Backend):
         """Return what the settings say now."""
         return Options.current()
 
+    def begin(self) -> None:
+        """Load LLVM, which host functions take."""
+        support.begin()
+
     def compile(
         self,
         program: Program,

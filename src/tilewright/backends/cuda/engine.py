@@ -84,6 +84,8 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
     with _quiet() as said:
         triton = _triton()
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is spent outside of Python
+            for capability in {job.capability for job in jobs}:
+                pool.submit(triton.assembler, capability)  # which Triton asks for its version before it writes PTX
             found = {job: pool.submit(_fitting, triton, job) for job in dict.fromkeys(jobs)}
         for job, future in found.items():
             try:
