@@ -70,7 +70,8 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     if dtype == FP64:
         a, b = _lengthened(k, a, -1), _lengthened(k, b, -2)
     shape, element = (*a.shape[:-1], b.shape[-1]), element_of(type_.dtype)
-    start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
+    is_apart = acc is not None and len(shape) < len(acc.shape)  # Triton loads no blocks ahead around such a sum
+    start = literal(k.t, 0, Value("", element, shape)) if acc is None or is_apart else under(k, acc, shape)
     together = ALL if call in k.facts.coarse else TOGETHER
     described = _of_small(left, right, start, together) if left and right else ""
 
@@ -88,7 +89,10 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     k.facts.is_large |= through_memory
     value = product(k.t, a, b, start, dot) if through_memory else dot(a, b, start)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
-    return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
+    value = under(k, value, padded(type_.shape))
+    if acc is not None and is_apart:
+        value = k.t.simple("arith.addf" if type_.dtype.is_float() else "arith.addi", acc, value)
+    return k.tile(value, type_, _valid(type_, lhs, rhs))
 
 
 def _is_large(k: Kernel, call: Call, a: Value, b: Value, start: Value) -> bool:
@@ -121,10 +125,10 @@ def _valid(type_: TileType, lhs: Tile, rhs: Tile) -> list[Extent]:
 
 
 def _batched(k: Kernel, value: Value, type_: TileType) -> Value:
-    """Return a factor with one axis for all batches of a product, where that has any."""
+    """Return a factor with one axis for all batches of a product, where that has more than one."""
     batch = padded(type_.shape)[:-2]
-    if not batch:
-        return value
+    if prod(batch) == 1:
+        return under(k, value, value.shape[-2:])
     whole = extents.spread(k.t, of_rank(k, value, len(batch) + 2), (*batch, *value.shape[-2:]))
     return under(k, whole, (prod(batch), *value.shape[-2:]))
 
