@@ -102,7 +102,7 @@ def _refused(text: str, error: _TooLarge) -> UnsupportedFeatureError:
     """Return what is said of a kernel whose tiles do not fit a block, by its name and first line."""
     name, place = re.search(r"@(\w+)\(", text), re.search(r'loc\("([^"]+)":([1-9]\d*):', text)
     kernel = f"kernel `{name[1]}`" if name else "a kernel"
-    where = f" ({place[1]}, line {place[2]})" if place else ""
+    where = f" ({Path(place[1]).name}, line {place[2]})" if place else ""
     help = "use smaller tiles, or fewer of them at a time: what is turned, sorted or multiplied lies in shared memory"
     return UnsupportedFeatureError(f"{kernel}{where} takes {error}", help=help)
 

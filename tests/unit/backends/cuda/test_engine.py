@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from ops.kernels import inout, kernel
 from ops.test_every_op import example, title
+from unit.backends.cuda import test_texts
 from unit.backends.cuda.test_numbers_of_texts import REPEATED
 from unit.backends.cuda.test_texts import add, matmul, ones
 from unit.backends.cuda.written import written
@@ -104,7 +105,7 @@ def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> No
     found = re.fullmatch(r"add_incore_0 +test_texts.py:\d+ +row in 0:64:16 +256 +(\d+) +0 +0 +x, y, out", row)
     assert found is not None and 10 < int(found[1]) < 256
     assert "LDG.E.128" in program.stages["sass"]
-    assert ".loc" in program.stages["ptx"] and '"test_texts.py"' in program.stages["ptx"]
+    assert ".loc" in program.stages["ptx"] and f'"{test_texts.__file__}"' in program.stages["ptx"]
     assert "Triton" in program.stages["profile"] and row in program.stages["profile"]
     program.save(tmp_path)
     loaded = CompiledProgram.load(tmp_path)

@@ -52,11 +52,12 @@ def descriptor_of(element: str, shape: Sequence[int]) -> str:
 
 
 def located(span: Span) -> str:
-    """Return where an operation comes from; a folder says nothing about a kernel, and would be part of its code."""
+    """Return where an operation comes from, by the file's whole path, so that profilers find it."""
     if not span.is_known:
         return 'loc("kernel":0:0)'
-    name = os.path.basename(span.filename).replace("\\", "").replace('"', "")
-    return f'loc("{name}":{span.line}:{span.column + 1})'
+    file = span.filename if span.filename.startswith("<") else os.path.abspath(span.filename)
+    path = file.replace("\\", "/").replace('"', "")
+    return f'loc("{path}":{span.line}:{span.column + 1})'
 
 
 @mutable
