@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 import tilewright.language as pl
+from tilewright.errors import ExecutionError
 from tilewright.programs.bench import benchmark
 from tilewright.programs.program import CompiledProgram
+from tilewright.runtime import RunConfig
 
 torch: Any = pytest.importorskip("torch")
 
@@ -178,6 +180,14 @@ def test_gradients_flow_through_pairs_of_kernels(is_compiled: bool) -> None:
         (run(ours) * 3).sum().backward()
         (torch.nn.functional.silu(theirs) * 3).sum().backward()
         torch.testing.assert_close(ours.grad, theirs.grad, rtol=2e-5, atol=2e-6)
+
+
+def test_code_for_another_gpu_is_refused_by_its_name() -> None:
+    x, have = uniform(64, 64), torch.cuda.get_device_capability()[0]
+    other = "sm_80" if have != 8 else "sm_90"
+    with pytest.raises(ExecutionError, match=f"kernels for {other} cannot run on this GPU, which is sm_{have}"):
+        swish(x, config=RunConfig(platform="cuda", target=other))
+    torch.testing.assert_close(swish(x), torch.nn.functional.silu(x))
 
 
 def test_a_program_is_an_operator_of_torch() -> None:

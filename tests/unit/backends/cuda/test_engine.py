@@ -216,6 +216,19 @@ def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
         compiled([Job(90, (("module { nonsense }", Schedule(4, 3)),))])
 
 
+def test_a_configuration_names_the_gpu_that_code_is_made_for() -> None:
+    given = [ones(64, 128), ones(64, 128)]
+    for name in ("sm_80", " SM_90", "sm_80"):
+        program = add.compile(*given, config=RunConfig(platform="cuda", target=name))
+        assert f".target {name.strip().lower()}" in program.stages["ptx"]
+    same, other = (add.compile(*given, config=RunConfig(platform="cuda", target=name)) for name in ("sm_80", "sm_90"))
+    assert same is not other and same is add.compile(*given, config=RunConfig(platform="cuda", target="sm_80"))
+    with pytest.raises(ValueError, match="no GPU is called 'sm_91'; one of sm_80"):
+        RunConfig(platform="cuda", target="sm_91")
+    with pytest.raises(ValueError, match="makes code for this machine alone, and for no target 'sm_90'"):
+        RunConfig(target="sm_90")
+
+
 def test_targets_go_by_name() -> None:
     assert named("sm_90").capability == 90
     with pytest.raises(ValueError, match="no GPU is called 'sm_1'; one of sm_80, "):
