@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.backends.cuda.maps import Box, boxes
+from tilewright.backends.cuda.nvidia_tools import assembler
 from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
 from tilewright.backends.cuda.target import shared_memory, triton_release, triton_version
@@ -93,9 +94,20 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
             except _TooLarge as error:
                 raise _refused(job.tries[-1][0], error) from None
             except _OBJECTIONS as error:
+                _check_assembler(error)
                 complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
                 raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.tries[-1][0]}") from None
     return [found[job].result() for job in jobs]
+
+
+def _check_assembler(error: Exception) -> None:
+    """Raise ImportError where no assembler runs, which is no mistake in a kernel."""
+    found = assembler()
+    if found.startswith("none"):
+        message = (
+            f"Triton {triton_version()} compiles kernels for GPUs with NVIDIA's assembler, of which there is {found}"
+        )
+        raise ImportError(f"{message} (pip install --force-reinstall triton)") from error
 
 
 def _refused(text: str, error: _TooLarge) -> UnsupportedFeatureError:
