@@ -34,6 +34,8 @@ WAITING = 90
 
 SPILLED = 256
 """Bytes that a thread has no registers for, from which on a block of more threads is tried."""
+LEFT = 0.6
+"""How much of those there may be where a block of twice the threads is worth it: about half."""
 
 _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 """What Triton raises for kernels that it does not take."""
@@ -129,7 +131,7 @@ def _fitting(triton: _Triton, job: Job) -> Binary:
             wider = _compiled(triton, job.capability, text, schedule)
         except _OBJECTIONS:
             break
-        if 2 * Usage.of(wider.cubin).spilled > spilled:
+        if Usage.of(wider.cubin).spilled > LEFT * spilled:
             break
         found, spilled = wider, Usage.of(wider.cubin).spilled
     return found
