@@ -203,8 +203,8 @@ def _lines(notes: Sequence[Note], lowered: Program) -> Iterator[ExplainedLine]:
     from tilewright.programs.explanation import ExplainedLine
 
     known = [f.span for f in lowered.function_list if f.span.source is not None]
-    short = {os.path.basename(span.filename): span.source for span in known}  # as PTX has it
-    sources = short | {span.filename: span.source for span in known}
+    whole = {os.path.abspath(span.filename): span.source for span in known}  # as PTX has it
+    sources = whole | {span.filename: span.source for span in known}
     by_line: dict[tuple[str, int], list[Note]] = {}
     for note in notes:
         if note.number:
