@@ -119,7 +119,7 @@ class DistributedCompiledProgram(CompiledProgram):
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{META} of {folder} is broken: {error}") from error
         assert isinstance(source, Program)
-        ranked = Ranked(source, _placed(config), target_of(name), partial(_loaded, folder))
+        ranked = Ranked(source, _placed(config), target_of(name), partial(_loaded, folder), spreads=False)
         return cls(source, name, ranked, _stages(ranked), output_dir=folder)
 
     def _files(self) -> dict[str, bytes]:
@@ -146,7 +146,7 @@ def _file(chip: str, is_distant: bool) -> str:
     return f"{'distant' if is_distant else 'chip'}_{chip}.twar"
 
 
-def _loaded(folder: Path, chip: str, is_distant: bool) -> CompiledProgram:
+def _loaded(folder: Path, program: Program, chip: str, is_distant: bool) -> CompiledProgram:
     file = folder / _file(chip, is_distant)
     if is_distant and not file.exists():
         message = f"{folder} was written where ranks share memory, and here they run on several machines"
@@ -180,7 +180,11 @@ def compile_distributed(
     target = target_of(platform)
     if target not in (INTERPRETER, target_of(DEFAULT)):
         raise ValueError(f"programs of many ranks run on the processor, and platform {platform!r} is none")
-    ranked = Ranked(source, _placed(config), target, lambda name, is_distant: compile(_chip(source, name, is_distant)))
+
+    def compiled(program: Program, name: str, is_distant: bool) -> CompiledProgram:
+        return compile(_chip(program, name, is_distant))
+
+    ranked = Ranked(source, _placed(config), target, compiled)
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chip(name)
     made = DistributedCompiledProgram(source, platform, ranked, _stages(ranked), output_dir=directory)

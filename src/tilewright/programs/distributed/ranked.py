@@ -29,6 +29,7 @@ from tilewright.programs.distributed.in_place import InPlace, in_place
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
 from tilewright.programs.distributed.rows import ROWS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
+from tilewright.programs.distributed.spread import spread
 from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
@@ -56,7 +57,9 @@ class Ranked:
         program: Program,
         config: DistributedConfig,
         platform: str,
-        compile: Callable[[str, bool], CompiledProgram],
+        compile: Callable[[Program, str, bool], CompiledProgram],
+        *,
+        spreads: bool = True,
     ) -> None:
         self.code = find(INTERPRETER).compile(program)
         self.program = program
@@ -66,6 +69,10 @@ class Ranked:
         self.distant: dict[str, CompiledProgram] = {}
         """The same functions for ranks that share no memory."""
         self._compile = compile
+        self._spreads = spreads
+        """Whether reductions of the host may become functions that ranks run, which then are compiled."""
+        self._extended = program
+        """The program, and what its ranks run besides."""
         self.keeps_windows = False
         """Whether windows keep what they hold from one run to the next."""
         self.bound: Mapping[str, Callable[[list[Any]], Any]] = {}
@@ -74,7 +81,8 @@ class Ranked:
 
     def again(self, *, keeps_windows: bool, bound: Mapping[str, Callable[[list[Any]], Any]]) -> Ranked:
         """Return this program with windows of its own, and perhaps other sub-workers."""
-        made = Ranked(self.program, self.config, self.platform, self.chip)
+        made = Ranked(self.program, self.config, self.platform, self._compile, spreads=self._spreads)
+        made.chips, made.distant = self.chips, self.distant
         made.keeps_windows, made.bound = keeps_windows, bound
         return made
 
@@ -103,7 +111,7 @@ class Ranked:
         """Return a function that is dispatched, to distant ranks perhaps, compiled when that is first asked for."""
         chips = self.distant if is_distant else self.chips
         if name not in chips:
-            chips[name] = self._compile(name, is_distant)
+            chips[name] = self._compile(self._extended, name, is_distant)
         return chips[name]
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
@@ -191,7 +199,8 @@ class Ranked:
         if group is not None:
             run = self._over_processes(group, machine.plan, given, written)
         else:
-            run = team_run(machine.plan, self._native, self._body, given, self._in_place(machine.plan))
+            plan, chosen = self._shared(machine.plan)
+            run = team_run(plan, self._native, self._body, given, chosen)
         run.steps.keeps_windows = self.keeps_windows
         looked_at = run.waits if isinstance(run, TeamRun) else run
         looked_at.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
@@ -206,19 +215,26 @@ class Ranked:
         """Return a plan made ready for this process of a group."""
         threads = max(1, thread_count() // group.beside)
         if group.shares_memory:
+            plan, chosen = self._shared(plan)
             sizes = {position: args[position].data.nbytes for position in written}
-            memory: ProcessMemory = SharedMemory(group, plan, sizes, self._in_place(plan))
+            memory: ProcessMemory = SharedMemory(group, plan, sizes, chosen)
             natives = self._native
         else:
             memory = DistantMemory(group, plan, args, written, Footprints(self.program))
             natives, threads = partial(self._native, is_distant=True), 1 if self._adds else threads
         return process_run(group, memory, plan, natives, self._body, args, threads)
 
-    def _in_place(self, plan: Plan) -> InPlace:
-        """Return which buffers of a plan need no memory of their own, its turns in an order that lets them."""
-        chosen = in_place(plan, self.program)
+    def _shared(self, plan: Plan) -> tuple[Plan, InPlace]:
+        """Return a plan for ranks that share memory, and which of its buffers need none of their own."""
+        if self._spreads:
+            made = spread(plan, self.program)
+            known = {
+                function.name: function for function in (*self._extended.function_list, *made.program.function_list)
+            }
+            plan, self._extended = made.plan, self.program.with_functions([*known.values()])
+        chosen = in_place(plan, self._extended)
         chosen.order(plan)
-        return chosen
+        return plan, chosen
 
     def _native(self, name: str, is_distant: bool = False) -> tuple[HostProgram, Function]:
         chip = self.chip(name, is_distant)
