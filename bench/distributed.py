@@ -280,10 +280,12 @@ def scatter(
 
 def scatters(config: RunConfig) -> None:
     """Show the product whose rows are summed as they are made beside the product followed by torch's reduce-scatter."""
-    torch.manual_seed(0)
     a, b, y = torch.rand(RANKS, RANKS * M, K), torch.rand(RANKS, K, COLUMNS), torch.zeros(RANKS, M, COLUMNS)
     rank = dist.get_rank() if dist.is_initialized() else 0
     made, own = torch.empty(RANKS * M, COLUMNS), torch.empty(M, COLUMNS)
+    if dist.is_initialized():
+        dist.broadcast(a, 0)
+        dist.broadcast(b, 0)
     given = _sharded(a, b, y) if dist.is_initialized() else (a, b, y)
     program = scatter.compile(config=config)
     ways: dict[str, Callable[[], object]] = {

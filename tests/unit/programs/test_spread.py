@@ -1,6 +1,8 @@
 """Reductions that ranks share in: who tells how far rows are made, and what happens where that goes wrong."""
 # annotations are evaluated: they name what encloses the functions
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,10 @@ from tilewright.runtime import RunConfig
 RANKS, ROWS, COLUMNS, STEP = 3, 384, 96, 32
 SHARE = ROWS // RANKS
 W = pld.DistributedTensor[[ROWS, COLUMNS], pl.FP32]
-X, Y = pl.Tensor[[ROWS, COLUMNS], pl.FP32], pl.Tensor[[SHARE, COLUMNS], pl.FP32]
-XS, YS = pl.Tensor[[RANKS, ROWS, COLUMNS], pl.FP32], pl.Tensor[[RANKS, SHARE, COLUMNS], pl.FP32]
+X = pl.Tensor[[ROWS, COLUMNS], pl.FP32]
+Y = pl.Tensor[[SHARE, COLUMNS], pl.FP32]
+XS = pl.Tensor[[RANKS, ROWS, COLUMNS], pl.FP32]
+YS = pl.Tensor[[RANKS, SHARE, COLUMNS], pl.FP32]
 
 
 @pl.jit
@@ -81,8 +85,7 @@ def test_a_rank_that_fails_while_others_sum_its_rows_ends_them_and_the_next_call
 
 
 def test_windows_that_are_kept_find_their_signals_as_they_were() -> None:
-    import torch
-
+    torch: Any = pytest.importorskip("torch")
     x, y, wanted = (torch.from_numpy(each).share_memory_() for each in given())
     with compiled().prepare(persistent=True, reset_persistent_windows=False) as worker:
         for _ in range(3):
