@@ -372,26 +372,40 @@ def messages() -> None:
 
 
 def starts() -> None:
-    """Show what the first call takes in each of four processes with a warm cache, and in one alone."""
+    """Show what the first call takes in each of four processes with a warm cache, and in one alone or four at once."""
     with tempfile.TemporaryDirectory() as cache:
-        for name, ranks in (("cold", 4), ("4 ranks", 4), ("1 rank", 1), ("4 ranks", 4), ("1 rank", 1)):
-            found = _started(ranks, cache)
+        for name, processes, ranks in (
+            ("cold", 4, 4),
+            *3 * (("4 ranks", 4, 4), ("4 times 1 rank", 4, 1), ("1 rank", 1, 1)),
+        ):
+            found = _started(processes, ranks, cache)
             wall, own = (max(each) for each in zip(*found, strict=True))
             show(f"the first call, {name}", f"{1e3 * wall:.0f} ms, {1e3 * own:.0f} ms of processor time")
 
 
-def _started(ranks: int, cache: str) -> list[tuple[float, float]]:
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = str(free.getsockname()[1])
-    told = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "localhost", "MASTER_PORT": port, "TILEWRIGHT_CACHE_DIR": cache}
-    command = [sys.executable, __file__, "--first"]
-    running = [
-        subprocess.Popen(command, env={**os.environ, **told, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
-        for rank in range(ranks)
-    ]
+def _started(processes: int, ranks: int, cache: str) -> list[tuple[float, float]]:
+    """Start processes at once, groups of so many ranks; return the seconds of their first calls, and of processors."""
+    running: list[subprocess.Popen[str]] = []
+    ports = [_port() for _ in range(processes // ranks)]
+    for process in range(processes):
+        port = ports[process // ranks]
+        told = {
+            "WORLD_SIZE": str(ranks),
+            "MASTER_ADDR": "localhost",
+            "MASTER_PORT": port,
+            "TILEWRIGHT_CACHE_DIR": cache,
+        }
+        env = {**os.environ, **told, "RANK": str(process % ranks)}
+        command = [sys.executable, __file__, "--first"]
+        running.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True))
     said = [process.communicate()[0].split() for process in running]
     return [(float(wall), float(own)) for wall, own in said]
+
+
+def _port() -> str:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return str(free.getsockname()[1])
 
 
 def first() -> None:
