@@ -66,14 +66,14 @@ def once(x: pl.Tensor[[NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 64], pl
     return y
 
 
-def reducing(size: int) -> pl.JITFunction:
+def reducing(size: int, dtype: pl.DataType) -> pl.JITFunction:
     """Return a host function that all-reduces a window of so many elements ten times."""
 
     @pl.jit.host
     def reduce(x: pl.Tensor[[NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 64], pl.FP32]]):
-        rows = pld.alloc_window_buffer(size * pl.FP32.get_byte())
+        rows = pld.alloc_window_buffer([1, size], dtype=dtype)
         cells = pld.alloc_window_buffer(pld.world_size() * pl.INT32.get_byte())
-        data = pld.window(rows, [1, size], dtype=pl.FP32)
+        data = pld.window(rows, [1, size], dtype=dtype)
         signal = pld.window(cells, [pld.world_size(), 1], dtype=pl.INT32)
         for _ in pl.range(10):
             data = pld.tensor.allreduce(data, signal)
@@ -121,15 +121,17 @@ def collectives(config: RunConfig) -> None:
     x, y = torch.rand(RANKS, 1, 64), torch.zeros(RANKS, 1, 64)
     base = once.compile(config=config)
     nothing = best(lambda: base(x, y), 30)
-    for size in SIZES:
-        program = reducing(size).compile(config=config)
+    kinds = [(size, pl.FP32, torch.float32) for size in SIZES]
+    kinds += [(SIZES[-1], pl.FP16, torch.float16), (SIZES[-1], pl.BF16, torch.bfloat16)]
+    for size, dtype, elements in kinds:
+        program = reducing(size, dtype).compile(config=config)
         ours = (best(lambda program=program: program(x, y)) - nothing) / 10
         text = f"{1e6 * ours:.0f} us"
         if dist.is_initialized():
-            data = torch.rand(size)
+            data = torch.rand(size).to(elements)
             theirs = best(lambda data=data: [dist.all_reduce(data) for _ in range(10)]) / 10
             text += f", torch.distributed {1e6 * theirs:.0f} us, {ours / theirs:.2f} times it"
-        show(f"all-reduce of {4 * size >> 10} KiB", text)
+        show(f"all-reduce of {dtype.get_byte() * size >> 10} KiB of {dtype}", text)
 
 
 @pl.jit
@@ -233,6 +235,74 @@ def gathering(spare: int) -> pl.JITFunction:
     return gather
 
 
+@pl.jit
+def multiply_rows(
+    a: pl.Tensor[[RANKS * M, K], pl.FP32],
+    b: pl.Tensor[[K, COLUMNS], pl.FP32],
+    partial: pl.InOut[pld.DistributedTensor[[RANKS * M, COLUMNS], pl.FP32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        right = pl.load(b, [0, 0], [K, COLUMNS])
+        for block in pl.range(RANKS * M // BLOCK):
+            pl.store(pl.matmul(pl.load(a, [block * BLOCK, 0], [BLOCK, K]), right), [block * BLOCK, 0], partial)
+
+
+@pl.jit
+def take_rows(
+    summed: pld.DistributedTensor[[RANKS * M, COLUMNS], pl.FP32],
+    rank: pl.Scalar[pl.INT32],
+    y: pl.Out[pl.Tensor[[M, COLUMNS], pl.FP32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for block in pl.range(M // BLOCK):
+            rows = pl.load(summed, [rank * M + block * BLOCK, 0], [BLOCK, COLUMNS])
+            y = pl.store(rows, [block * BLOCK, 0], y)
+    return y
+
+
+@pl.jit.host
+def scatter(
+    a: pl.Tensor[[RANKS, RANKS * M, K], pl.FP32],
+    b: pl.Tensor[[RANKS, K, COLUMNS], pl.FP32],
+    y: pl.Out[pl.Tensor[[RANKS, M, COLUMNS], pl.FP32]],
+):
+    blocks = pld.alloc_window_buffer([RANKS * M, COLUMNS], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer([RANKS, 1], dtype=pl.INT32)
+    partial = pld.window(blocks, [RANKS * M, COLUMNS], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        multiply_rows(a[r], b[r], partial, device=r)
+    rows = pld.window(blocks, [RANKS, M * COLUMNS], dtype=pl.FP32)
+    pld.tensor.reduce_scatter(rows, pld.window(cells, [RANKS, 1], dtype=pl.INT32))
+    for r in pl.range(pld.world_size()):
+        take_rows(partial, r, y[r], device=r)
+    return y
+
+
+def scatters(config: RunConfig) -> None:
+    """Show the product whose rows are summed as they are made beside the product followed by torch's reduce-scatter."""
+    a, b, y = torch.rand(RANKS, RANKS * M, K), torch.rand(RANKS, K, COLUMNS), torch.zeros(RANKS, M, COLUMNS)
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    made, own = torch.empty(RANKS * M, COLUMNS), torch.empty(M, COLUMNS)
+    if dist.is_initialized():
+        dist.broadcast(a, 0)
+        dist.broadcast(b, 0)
+    given = _sharded(a, b, y) if dist.is_initialized() else (a, b, y)
+    program = scatter.compile(config=config)
+    ways: dict[str, Callable[[], object]] = {
+        "matmul reduce-scatter": lambda: program(*given),
+        "product alone": lambda: product(a[rank], b[rank], made),
+    }
+    if dist.is_initialized():
+
+        def one_by_one() -> None:
+            product(a[rank], b[rank], made)
+            dist.reduce_scatter(own, [*made.view(RANKS, M, COLUMNS)])
+
+        ways["product, then torch's reduce-scatter"] = one_by_one
+    compared(ways)
+    torch.testing.assert_close(y[rank], (a @ b).sum(0).view(RANKS, M, COLUMNS)[rank], rtol=1e-4, atol=1e-2)
+
+
 def products(config: RunConfig) -> None:
     """Show the all-gather matmul beside the host's collective followed by the product, and beside torch's own."""
     a, b, y = torch.rand(RANKS, M, K), torch.rand(RANKS, K, COLUMNS), torch.zeros(RANKS, RANKS * M, COLUMNS)
@@ -259,8 +329,13 @@ def products(config: RunConfig) -> None:
             product(gathered, b[rank], made)
 
         ways |= {"torch's all-gather alone": gather, "torch's all-gather, then product": one_by_one}
-    rounds = [[best(run, 3) for run in ways.values()] for _ in range(15)]
+    compared(ways)
     torch.testing.assert_close(y[rank], a.reshape(RANKS * M, K) @ b[rank], rtol=1e-4, atol=1e-2)
+
+
+def compared(ways: dict[str, Callable[[], object]]) -> None:
+    """Show what each way takes, and beside the first."""
+    rounds = [[best(run, 3) for run in ways.values()] for _ in range(15)]
     for name, times in zip(ways, zip(*rounds, strict=True), strict=True):
         beside = sorted(other / first for first, other in zip((row[0] for row in rounds), times, strict=True))
         show(name, f"{1e3 * min(times):.2f} ms, {beside[len(beside) // 2]:.2f} times the first")
@@ -297,26 +372,40 @@ def messages() -> None:
 
 
 def starts() -> None:
-    """Show what the first call takes in each of four processes with a warm cache, and in one alone."""
+    """Show what the first call takes in each of four processes with a warm cache, and in one alone or four at once."""
     with tempfile.TemporaryDirectory() as cache:
-        for name, ranks in (("cold", 4), ("4 ranks", 4), ("1 rank", 1), ("4 ranks", 4), ("1 rank", 1)):
-            found = _started(ranks, cache)
+        for name, processes, ranks in (
+            ("cold", 4, 4),
+            *3 * (("4 ranks", 4, 4), ("4 times 1 rank", 4, 1), ("1 rank", 1, 1)),
+        ):
+            found = _started(processes, ranks, cache)
             wall, own = (max(each) for each in zip(*found, strict=True))
             show(f"the first call, {name}", f"{1e3 * wall:.0f} ms, {1e3 * own:.0f} ms of processor time")
 
 
-def _started(ranks: int, cache: str) -> list[tuple[float, float]]:
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = str(free.getsockname()[1])
-    told = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "localhost", "MASTER_PORT": port, "TILEWRIGHT_CACHE_DIR": cache}
-    command = [sys.executable, __file__, "--first"]
-    running = [
-        subprocess.Popen(command, env={**os.environ, **told, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
-        for rank in range(ranks)
-    ]
+def _started(processes: int, ranks: int, cache: str) -> list[tuple[float, float]]:
+    """Start processes at once, groups of so many ranks; return the seconds of their first calls, and of processors."""
+    running: list[subprocess.Popen[str]] = []
+    ports = [_port() for _ in range(processes // ranks)]
+    for process in range(processes):
+        port = ports[process // ranks]
+        told = {
+            "WORLD_SIZE": str(ranks),
+            "MASTER_ADDR": "localhost",
+            "MASTER_PORT": port,
+            "TILEWRIGHT_CACHE_DIR": cache,
+        }
+        env = {**os.environ, **told, "RANK": str(process % ranks)}
+        command = [sys.executable, __file__, "--first"]
+        running.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True))
     said = [process.communicate()[0].split() for process in running]
     return [(float(wall), float(own)) for wall, own in said]
+
+
+def _port() -> str:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return str(free.getsockname()[1])
 
 
 def first() -> None:
@@ -356,6 +445,7 @@ def main() -> None:
     dispatches(config)
     collectives(config)
     products(config)
+    scatters(config)
     if dist.is_initialized() and not group_of().shares_memory:
         messages()
 

@@ -201,7 +201,7 @@ _TEMPLATES: dict[str, InlineFunction] = {
     "all_to_all": _all_to_all, "all_to_all_v": _all_to_all_v, "allgather": _allgather, "allreduce": _allreduce,
     "barrier": _barrier, "broadcast": _broadcast, "reduce_scatter": _reduce_scatter,
 }  # fmt: skip
-_COMBINED = {ReduceOp.Sum: add, ReduceOp.Max: maximum, ReduceOp.Min: minimum, ReduceOp.Prod: mul}
+COMBINED = {ReduceOp.Sum: add, ReduceOp.Max: maximum, ReduceOp.Min: minimum, ReduceOp.Prod: mul}
 _HOST_OPTIONS = ("mode", "core_num")
 
 
@@ -217,7 +217,7 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
         raise t.error(AttributeValueError, node, "core_num is for allreduce in a host function", help="leave it out")
     options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
     if spec.name == "allreduce":
-        options["combine"] = _COMBINED[ReduceOp(bound["op"])]
+        options["combine"] = COMBINED[ReduceOp(bound["op"])]
     is_ring = bound.get("mode") == "ring"
     for name in (name for name in _ROWS if name in bound and (name != "target" or spec.name in _KEPT_BY_RANK)):
         _check_rows(t, spec, name, bound, is_ring, node)

@@ -15,7 +15,7 @@ from tilewright.core.op import Effect
 from tilewright.core.region import Array
 from tilewright.core.types import VOID, TensorType
 from tilewright.core.world import world
-from tilewright.dtypes import FP16, FP32, INT32
+from tilewright.dtypes import BF16, FP16, FP32, INT32
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, op
 from tilewright.ops.families import shaped
@@ -46,8 +46,8 @@ def _check_reduce(op: Any, allowed: Sequence[ReduceOp]) -> None:
 
 def _allreduce_type(target: Expr, signal: Expr | None, op: Any, mode: str, core_num: int) -> TensorType:
     type_ = window_type(target, "target")
-    if type_.dtype not in (FP16, FP32):
-        raise DTypeMismatchError(f"allreduce takes fp16 and fp32, got {type_}", blame=["target"])
+    if type_.dtype not in (BF16, FP16, FP32):
+        raise DTypeMismatchError(f"allreduce takes bf16, fp16 and fp32, got {type_}", blame=["target"])
     if signal is not None:
         check_signal(signal)
     _check_reduce(op, list(ReduceOp))
@@ -147,7 +147,7 @@ def _check_cells(windows: Mapping[str, Any], options: Mapping[str, Any], count: 
     """Raise where an all-reduce around a ring, or on several cores, has not the signals or elements for it."""
     is_ring, cores = options["mode"] == "ring", options["core_num"]
     if is_ring and (options["op"] != ReduceOp.Sum or windows["target"].dtype != FP32):
-        raise ExecutionError("allreduce in mode 'ring' sums fp32", help="mode='mesh' takes every op, and fp16")
+        raise ExecutionError("allreduce in mode 'ring' sums fp32", help="mode='mesh' takes every op, bf16 and fp16")
     needed = [2 * (count - 1) + 1, count] if is_ring else [count, cores]
     have = [*windows["signal"].shape, 1][:2] if "signal" in windows else needed
     if (is_ring or cores > 1) and any(held < wanted for held, wanted in zip(have, needed, strict=True)):

@@ -15,13 +15,13 @@ from tilewright.core.expr import ABSENT, Call, Expr, Invoke, MakeTuple, Submit, 
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, Stmt
-from tilewright.core.visitor import statements
+from tilewright.core.visitor import expressions, statements
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.registry import OPS
 from tilewright.passes import ssa
 from tilewright.passes.aliases import Aliases, Footprint, Footprints
 
-PART = "distributed.part"
+PART, NOTIFY = "distributed.part", "distributed.notify"
 _READ = {"tile.load": ("offsets", "shapes"), "tensor.read": ("indices",)}
 """Which operands say where ops read less than they are given, and how much."""
 _WRITTEN = {
@@ -35,6 +35,12 @@ def run(program: Program) -> Program:
     program = ssa.run(program)
     footprints = Footprints(program)
     return program.with_functions([_Bringing(function, footprints).made() for function in program.function_list])
+
+
+def reaches_peers(program: Program) -> bool:
+    """Return whether a program touches the parts of peers, or sends them signals."""
+    calls = (e for function in program.function_list for s in statements(function.body) for e in expressions(s))
+    return any(isinstance(call, Call) and call.op.name in (PART, NOTIFY) for call in calls)
 
 
 class _Parts(Aliases):

@@ -55,21 +55,24 @@ def machines() -> Iterator[list[list[str]]]:
         yield [["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", named, name] for name in NAMES]
 
 
-def test_ranks_on_two_machines_send_each_other_what_they_write(machines: list[list[str]], tmp_path: Path) -> None:
-    told = {"WORLD_SIZE": "2", "MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": "29500", "OMP_NUM_THREADS": "1"}
+@pytest.mark.parametrize("places", [(0, 1), (0, 0, 1)], ids=["one on each", "two on one of them"])
+def test_ranks_on_two_machines_send_each_other_what_they_write(
+    machines: list[list[str]], places: tuple[int, ...], tmp_path: Path
+) -> None:
+    told = {"WORLD_SIZE": str(len(places)), "MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": "29500", "OMP_NUM_THREADS": "1"}
     told["TILEWRIGHT_CACHE_DIR"] = str(tmp_path)
     processes = [
         subprocess.Popen(
-            [*machine, sys.executable, str(WORKER)],
-            env={**os.environ, **told, "RANK": str(rank), "GLOO_SOCKET_IFNAME": ENDS[rank]},
+            [*machines[place], sys.executable, str(WORKER)],
+            env={**os.environ, **told, "RANK": str(rank), "GLOO_SOCKET_IFNAME": ENDS[place]},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
-        for rank, machine in enumerate(machines)
+        for rank, place in enumerate(places)
     ]  # fmt: skip
-    for process in processes:
+    for place, process in zip(places, processes, strict=True):
         said, wrong = process.communicate(timeout=100)
         assert said.split("\n") == [
-            "shares memory: False",
+            f"shares memory: False, beside: {places.count(place)}",
             "ring_put: right",
             "all_reduce: right",
             "moe_dispatch: right",

@@ -24,6 +24,11 @@ _EITHER = {ReduceOp.Sum: "SUM", ReduceOp.Prod: "PRODUCT"}
 """What torch may reduce for two ranks: its order does not matter."""
 
 
+_NARROW = ("float16", "bfloat16")
+"""Elements that NumPy reduces ten to forty times as slowly as torch does, which gives the same bits."""
+_TORCH = {ReduceOp.Sum: "add", ReduceOp.Max: "maximum", ReduceOp.Min: "minimum", ReduceOp.Prod: "mul"}
+
+
 class Joint:
     """A collective as one rank of several calls it, on its own windows; `wait` ends once torch is done, or the run.
 
@@ -71,19 +76,19 @@ class Joint:
         if self.count * target.nbytes <= SMALL:
             held: Any = np.empty((self.count, *target.shape), target.dtype)
             self._gather(held, target)
-            target[...] = reduced([*held], self.options["op"])
+            target[...] = _reduced(held, self.options["op"])
             return
         share = -(-target.size // self.count)
         padded: Any = np.zeros((self.count, share), target.dtype)
         padded.reshape(-1)[: target.size] = target.reshape(-1)
-        total = reduced([*self._exchanged(padded)], self.options["op"])
+        total = _reduced(self._exchanged(padded), self.options["op"])
         self._gather(padded, total)
         target[...] = padded.reshape(-1)[: target.size].reshape(target.shape)
 
     def reduce_scatter(self) -> None:
         """Reduce the rows of all that are this rank's."""
         target = self.windows["target"]
-        target[self.me] = reduced([*self._exchanged(target[: self.count])], self.options["op"])
+        target[self.me] = _reduced(self._exchanged(target[: self.count]), self.options["op"])
 
     def all_to_all(self) -> None:
         """Take the rows that each has for this rank."""
@@ -110,6 +115,20 @@ class Joint:
         made = np.empty_like(given)
         self._wait(self._dist.all_to_all_single(_bytes(made), _bytes(given), group=self._group(), async_op=True))
         return made
+
+
+def _reduced(rows: Array, op: int) -> Array:
+    """Return what the rows of all ranks make in their order, rounded after each of them."""
+    name = str(rows.dtype)
+    if name not in _NARROW:
+        return reduced([*rows], op)
+    torch: Any = sys.modules["torch"]
+    packed: Any = np.ascontiguousarray(rows)
+    words = packed.view(np.int16)
+    total, *others = torch.from_numpy(words).view(getattr(torch, name)).unbind()
+    for each in others:
+        getattr(torch, _TORCH[ReduceOp(op)])(total, each, out=total)
+    return words[0].view(rows.dtype)
 
 
 def _bytes(array: Any) -> Any:

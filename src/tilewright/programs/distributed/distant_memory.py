@@ -24,13 +24,13 @@ from tilewright.programs.distributed.distant_collectives import Joint
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.replicated_writes import Changes
-from tilewright.programs.distributed.segments import PAGE, Control, Segment
+from tilewright.programs.distributed.segments import PAGE, TEXT, Control, Segment
 from tilewright.programs.distributed.steps import Joins
 
 TOLD, ENDED, CHANGED = SYNC + 1, SYNC + 2, SYNC + 3
 """Messages: what a process says of itself, that all waits are over, and what was changed of a tensor."""
-
-
+_SAID = slice(Control.ABORT + 1, max(Control) + 1)
+"""The words that a process tells: all but the one that ends its own waits."""
 PATIENCE = timedelta(seconds=0.05)
 """Between two looks of a rank that waits for what torch does."""
 
@@ -83,20 +83,22 @@ class DistantMemory:
         """Send all others what this process says of itself."""
         with self._telling:
             for peer in self._peers:
-                self.link.send(peer, self.number, [TOLD], self._page())
+                self.link.send(peer, self.number, *self._said())
 
     def beat(self) -> None:
         """Send it where nothing else is on its way: they learn that this process lives, and it that they do."""
         if self._telling.acquire(blocking=False):
             try:
                 for peer in self._peers:
-                    self.link.try_to_send(peer, self.number, [TOLD], self._page())
+                    self.link.try_to_send(peer, self.number, *self._said())
             finally:
                 self._telling.release()
 
-    def _page(self) -> Array:
+    def _said(self) -> tuple[list[int], Array | None]:
+        """Return the words of control as a message has them, and the text behind them once there is one."""
         self.own.words[Control.SENT], self.own.words[Control.HEARD] = self.copies.sent, self.copies.heard
-        return np.array(self.own.memory[:PAGE])
+        words: list[int] = self.own.words.tolist()  # before the text, which is there once they say so
+        return [TOLD, *words[_SAID]], np.array(self.own.memory[TEXT:PAGE]) if words[Control.ANSWER] else None
 
     def end(self, how: int) -> None:
         """End the waits of all."""
@@ -120,7 +122,9 @@ class DistantMemory:
     def _heard(self, source: int, numbers: Sequence[int], data: Array) -> Array | None:
         if numbers[0] == TOLD:
             segment = self.segments[source]
-            segment.memory[8 : len(data)] = data[8:]  # all but the word that ends the waits of its own process
+            if len(data):
+                segment.memory[TEXT:PAGE] = data
+            segment.words[_SAID] = numbers[1 : _SAID.stop]
             for word in (Control.EPOCH, Control.TURNS):
                 futexes.wake(segment.memory.ctypes.data + 8 * word)
         elif numbers[0] == ENDED:

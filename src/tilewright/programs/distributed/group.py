@@ -45,27 +45,31 @@ class Group:
         self.rank: int = _torch().get_rank(handle)
         self.size: int = _torch().get_world_size(handle)
         self._link: Link | None = None
+        self._known: list[tuple[object, bool, int]] = []
+        """Where the process of each rank runs, once all have said so."""
         self.is_told = False
         """Whether the others know that what they have begun together has failed."""
 
     def exchanged(self, value: object) -> list[Any]:
         """Return what every process has brought, in the order of ranks; all of them have to come.
 
-        ExecutionError where one of them brings that it has failed, which ends what all of them have begun.
+        The first time they say where they run, too. ExecutionError where one of them brings that it has failed, which
+        ends what all of them have begun.
         """
-        brought = self._brought((True, value))
-        for rank, (is_fine, told) in enumerate(brought):
+        brought = self._brought((True, value, None if self._known else (_machine(), _may_share(), os.getpid())))
+        for rank, (is_fine, told, _) in enumerate(brought):
             if not is_fine:
                 self.is_told = True
                 raise ExecutionError(f"rank {rank} failed: {told}")
-        return [told for _, told in brought]
+        self._known = self._known or [place for *_, place in brought]
+        return [told for _, told, _ in brought]
 
     def tell_failure(self, text: str) -> None:
         """Let the exchange that the others are in, or come to, fail on all of them; once, and not what they know."""
         if not self.is_told:
             self.is_told = True
             with suppress(ExecutionError):  # of others that have ended, too: the caller raises what happened here
-                self._brought((False, text))
+                self._brought((False, text, None))
 
     def _brought(self, value: object) -> list[Any]:
         data = pickle.dumps(value)
@@ -93,7 +97,7 @@ class Group:
 
     def _broken(self, error: RuntimeError, waited: float) -> ExecutionError:
         """Return what happened where processes could not tell each other something: who has ended, if anybody."""
-        can_look, is_late = "_places" in vars(self) and self.beside == self.size, "imed out" in str(error)
+        can_look, is_late = bool(self._known) and self.beside == self.size, "imed out" in str(error)
         until = time.monotonic() + (0 if is_late else ENDING)
         while can_look and not self.ended() and time.monotonic() < until:
             time.sleep(LOOK)
@@ -112,10 +116,12 @@ class Group:
             raise RuntimeError("the process group of this program was destroyed")
         return found
 
-    @computed_once
+    @property
     def _places(self) -> list[tuple[object, bool, int]]:
         """The machine of each rank, whether it may share memory there, and its process."""
-        return self.exchanged((_machine(), _may_share(), os.getpid()))
+        if not self._known:
+            self.exchanged(None)
+        return self._known
 
     @property
     def processes(self) -> list[int]:

@@ -8,6 +8,7 @@ from tilewright.core.region import Region, whole
 from tilewright.core.types import TensorType, is_static, static_shape
 from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, WindowBuffer
 from tilewright.programs.distributed.in_place import InPlace, in_place
+from tilewright.programs.distributed.spread import spread
 from tilewright.source import Span
 
 RING = ": around no ring, as one rank sees the windows of all; in a kernel it goes around"
@@ -23,7 +24,8 @@ def shown(program: Program, size: int) -> str:
             continue
         machine = HostMachine(program, size)
         machine.planned(host.name, args)
-        found.append(f"{host.name}, {size} ranks\n{_plan(machine.plan, in_place(machine.plan, program))}")
+        made = spread(machine.plan, program)
+        found.append(f"{host.name}, {size} ranks\n{_plan(made.plan, in_place(made.plan, made.program))}")
     return "\n\n".join(found)
 
 

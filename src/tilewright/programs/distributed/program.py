@@ -21,6 +21,7 @@ from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import chip_program, dispatched
 from tilewright.passes import chips, control_plane, distant
 from tilewright.passes.stages import walked
+from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.plan_text import shown
@@ -67,7 +68,7 @@ class DistributedCompiledProgram(CompiledProgram):
 
     def anatomy(self, lowered: Program) -> Anatomy:
         """Return what is made of all that it dispatches, one behind the other."""
-        chips = self.loaded.chips.items()
+        chips = self.loaded.chips.own.items()
         found = [chip.anatomy(walked(chip_program(self.source, name)).stages[-1].after) for name, chip in chips]
         stages = found[0].texts if found else ()
         texts = {stage: [line for each in found for line in each.texts[stage]] for stage in stages}
@@ -119,7 +120,8 @@ class DistributedCompiledProgram(CompiledProgram):
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{META} of {folder} is broken: {error}") from error
         assert isinstance(source, Program)
-        ranked = Ranked(source, _placed(config), target_of(name), partial(_loaded, folder))
+        chips = Chips(source, partial(_loaded, folder), spreads=False)
+        ranked = Ranked(source, _placed(config), target_of(name), chips)
         return cls(source, name, ranked, _stages(ranked), output_dir=folder)
 
     def _files(self) -> dict[str, bytes]:
@@ -128,8 +130,8 @@ class DistributedCompiledProgram(CompiledProgram):
         said = {"device_ids": list(config.device_ids), "timeout_s": config.timeout_s}
         meta = {"platform": self.platform, "distributed_config": said}
         found = {META: json.dumps(meta, indent=1).encode(), SOURCE: serialize(self.declared)}
-        natives = {_file(name, False): chip.artifact for name, chip in self.loaded.chips.items()}
-        natives |= {_file(name, True): chip.artifact for name, chip in self.loaded.distant.items()}
+        natives = {_file(name, False): chip.artifact for name, chip in self.loaded.chips.own.items()}
+        natives |= {_file(name, True): chip.artifact for name, chip in self.loaded.chips.distant.items()}
         found |= {file: artifact.to_bytes() for file, artifact in natives.items() if artifact is not None}
         return super()._files() | found
 
@@ -146,7 +148,7 @@ def _file(chip: str, is_distant: bool) -> str:
     return f"{'distant' if is_distant else 'chip'}_{chip}.twar"
 
 
-def _loaded(folder: Path, chip: str, is_distant: bool) -> CompiledProgram:
+def _loaded(folder: Path, program: Program, chip: str, is_distant: bool) -> CompiledProgram:
     file = folder / _file(chip, is_distant)
     if is_distant and not file.exists():
         message = f"{folder} was written where ranks share memory, and here they run on several machines"
@@ -180,9 +182,13 @@ def compile_distributed(
     target = target_of(platform)
     if target not in (INTERPRETER, target_of(DEFAULT)):
         raise ValueError(f"programs of many ranks run on the processor, and platform {platform!r} is none")
-    ranked = Ranked(source, _placed(config), target, lambda name, is_distant: compile(_chip(source, name, is_distant)))
+
+    def compiled(program: Program, name: str, is_distant: bool) -> CompiledProgram:
+        return compile(_chip(program, name, is_distant))
+
+    ranked = Ranked(source, _placed(config), target, Chips(source, compiled, spreads=True))
     for name in dispatched(source) if target != INTERPRETER else ():
-        ranked.chip(name)
+        ranked.chips.compiled(name)
     made = DistributedCompiledProgram(source, platform, ranked, _stages(ranked), output_dir=directory)
     if directory is not None:
         made.write()

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.enums import ForKind
@@ -22,16 +21,15 @@ from tilewright.frontend.sub_workers import as_tensors, body_of, told
 from tilewright.interpret.hosts import HostMachine, Plan
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
+from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import Group, group_of, group_size
-from tilewright.programs.distributed.in_place import InPlace, in_place
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
 from tilewright.programs.distributed.rows import ROWS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
 from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
 from tilewright.programs.platforms import INTERPRETER
-from tilewright.programs.program import CompiledProgram
 from tilewright.records import record
 
 KEPT = 64
@@ -56,16 +54,13 @@ class Ranked:
         program: Program,
         config: DistributedConfig,
         platform: str,
-        compile: Callable[[str, bool], CompiledProgram],
+        chips: Chips,
     ) -> None:
         self.code = find(INTERPRETER).compile(program)
         self.program = program
         self.config = config
         self.platform = platform
-        self.chips: dict[str, CompiledProgram] = {}
-        self.distant: dict[str, CompiledProgram] = {}
-        """The same functions for ranks that share no memory."""
-        self._compile = compile
+        self.chips = chips
         self.keeps_windows = False
         """Whether windows keep what they hold from one run to the next."""
         self.bound: Mapping[str, Callable[[list[Any]], Any]] = {}
@@ -74,7 +69,7 @@ class Ranked:
 
     def again(self, *, keeps_windows: bool, bound: Mapping[str, Callable[[list[Any]], Any]]) -> Ranked:
         """Return this program with windows of its own, and perhaps other sub-workers."""
-        made = Ranked(self.program, self.config, self.platform, self.chip)
+        made = Ranked(self.program, self.config, self.platform, self.chips)
         made.keeps_windows, made.bound = keeps_windows, bound
         return made
 
@@ -98,13 +93,6 @@ class Ranked:
     def size(self) -> int:
         """How many ranks there are."""
         return len(self.config.device_ids)
-
-    def chip(self, name: str, is_distant: bool = False) -> CompiledProgram:
-        """Return a function that is dispatched, to distant ranks perhaps, compiled when that is first asked for."""
-        chips = self.distant if is_distant else self.chips
-        if name not in chips:
-            chips[name] = self._compile(name, is_distant)
-        return chips[name]
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a host function returns; tensors are written in place."""
@@ -191,7 +179,8 @@ class Ranked:
         if group is not None:
             run = self._over_processes(group, machine.plan, given, written)
         else:
-            run = team_run(machine.plan, self._native, self._body, given, self._in_place(machine.plan))
+            plan, chosen = self.chips.shared(machine.plan)
+            run = team_run(plan, self.chips.native, self._body, given, chosen)
         run.steps.keeps_windows = self.keeps_windows
         looked_at = run.waits if isinstance(run, TeamRun) else run
         looked_at.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
@@ -206,24 +195,14 @@ class Ranked:
         """Return a plan made ready for this process of a group."""
         threads = max(1, thread_count() // group.beside)
         if group.shares_memory:
+            plan, chosen = self.chips.shared(plan)
             sizes = {position: args[position].data.nbytes for position in written}
-            memory: ProcessMemory = SharedMemory(group, plan, sizes, self._in_place(plan))
-            natives = self._native
+            memory: ProcessMemory = SharedMemory(group, plan, sizes, chosen)
+            natives = self.chips.native
         else:
             memory = DistantMemory(group, plan, args, written, Footprints(self.program))
-            natives, threads = partial(self._native, is_distant=True), 1 if self._adds else threads
+            natives, threads = partial(self.chips.native, is_distant=True), 1 if self._adds else threads
         return process_run(group, memory, plan, natives, self._body, args, threads)
-
-    def _in_place(self, plan: Plan) -> InPlace:
-        """Return which buffers of a plan need no memory of their own, its turns in an order that lets them."""
-        chosen = in_place(plan, self.program)
-        chosen.order(plan)
-        return chosen
-
-    def _native(self, name: str, is_distant: bool = False) -> tuple[HostProgram, Function]:
-        chip = self.chip(name, is_distant)
-        assert chip.native is not None
-        return chip.native, chip.declared[name]
 
     @computed_once
     def _runs_side_by_side(self) -> bool:

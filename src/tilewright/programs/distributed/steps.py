@@ -7,8 +7,9 @@ from typing import Any
 
 from tilewright.backends.host import HostProgram
 from tilewright.core.program import Function
-from tilewright.interpret.hosts import Collective, Dispatch, Plan, Turn, WindowBuffer
+from tilewright.interpret.hosts import Collective, Dispatch, Plan, Turn, Window, WindowBuffer
 from tilewright.ops.collectives import MEANINGS
+from tilewright.ops.window_buffers import nbytes
 from tilewright.programs.distributed.launches import Batch, Launch, Work, launched, worked
 from tilewright.programs.distributed.progress import Progress
 from tilewright.programs.distributed.windows import Parts
@@ -41,6 +42,8 @@ class Steps:
     parts: Mapping[WindowBuffer, Parts]
     ranks: Mapping[int, list[Step]]
     launches: list[Launch | Work]
+    cleared: Sequence[Parts] = ()
+    """What is zero when a run begins."""
     keeps_windows: bool = False
     """Whether windows keep what they hold from one run to the next."""
 
@@ -52,7 +55,7 @@ class Steps:
 
     def begin(self, bases: Sequence[int]) -> None:
         """Make ready for a run on arguments that start at some addresses."""
-        for parts in () if self.keeps_windows else self.parts.values():
+        for parts in () if self.keeps_windows else self.cleared:
             parts.clear()
         for step in self.launches if bases != self.bases else ():
             step.place(bases)
@@ -81,6 +84,7 @@ def steps_of(
 ) -> Steps:  # fmt: skip
     """Return what the ranks that run here do, on so many threads each; views of the host's `args` follow those."""
     made = Steps(parts, {rank: [] for rank in here}, [])
+    made.cleared = [parts[buffer] for buffer in parts if not _is_overwritten(buffer, plan)]
     awaited = {need for turns in plan.turns for turn in turns for need in _needs(turn, joins)}
     for rank in here:
         steps: list[Step] = []
@@ -90,6 +94,23 @@ def steps_of(
             steps.append(Step(run, _needs(turn, joins), (rank, number) in awaited))
         made.ranks[rank].extend(_batched(steps))
     return made
+
+
+def _is_overwritten(buffer: WindowBuffer, plan: Plan) -> bool:
+    """Return whether the first that is done with a buffer is to fill it with the rows of all its ranks."""
+    for action in plan.actions:
+        if isinstance(action, Dispatch):
+            if any(isinstance(arg, Window) and arg.buffer is buffer for arg in action.args):
+                return False
+        elif any(window.buffer is buffer for window in action.windows.values()):
+            return action.name == "allgather" and _fills(action.windows["target"], buffer, action.domain)
+    return False
+
+
+def _fills(target: Window, buffer: WindowBuffer, domain: Sequence[int]) -> bool:
+    """Return whether a window is all of a buffer, and has rows of the ranks of its domain alone."""
+    is_whole = target.buffer is buffer and nbytes(target.shape, target.dtype) == buffer.size
+    return is_whole and buffer.domain == domain and target.shape[0] == len(domain)
 
 
 def _needs(turn: Turn, joins: Joins | None) -> tuple[tuple[int, int], ...]:

@@ -1,0 +1,65 @@
+"""Chips: the functions that a program has its ranks run, compiled when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from tilewright.backends.host import HostProgram
+from tilewright.core.program import Function, Program
+from tilewright.interpret.hosts import Plan
+from tilewright.programs.distributed.in_place import InPlace, in_place
+from tilewright.programs.distributed.spread import spread
+
+if TYPE_CHECKING:
+    from tilewright.programs.program import CompiledProgram
+
+Compile = Callable[[Program, str, bool], "CompiledProgram"]
+"""What makes a function of a program that is dispatched, to distant ranks perhaps."""
+
+
+class Chips:
+    """What ranks run: what a program's hosts dispatch, and what they run besides where they share in reductions."""
+
+    def __init__(self, program: Program, compile: Compile, *, spreads: bool) -> None:
+        self.here: dict[str, CompiledProgram] = {}
+        self.distant: dict[str, CompiledProgram] = {}
+        """The same functions for ranks that share no memory."""
+        self._program = program
+        self._compile = compile
+        self._spreads = spreads
+        """Whether reductions of the host may become functions that ranks run, which then are compiled."""
+        self._besides: dict[str, Function] = {}
+
+    @property
+    def own(self) -> Mapping[str, CompiledProgram]:
+        """Those of the program's own functions that are compiled."""
+        return {name: chip for name, chip in self.here.items() if name not in self._besides}
+
+    def compiled(self, name: str, is_distant: bool = False) -> CompiledProgram:
+        """Return a function that is dispatched, compiled when that is first asked for."""
+        chips = self.distant if is_distant else self.here
+        if name not in chips:
+            chips[name] = self._compile(self._extended(), name, is_distant)
+        return chips[name]
+
+    def native(self, name: str, is_distant: bool = False) -> tuple[HostProgram, Function]:
+        """Return the code of a function that is dispatched, and the function."""
+        chip = self.compiled(name, is_distant)
+        assert chip.native is not None
+        return chip.native, chip.declared[name]
+
+    def shared(self, plan: Plan) -> tuple[Plan, InPlace]:
+        """Return a plan for ranks that share memory, and which of its buffers need none of their own."""
+        if self._spreads:
+            made = spread(plan, self._program)
+            plan = made.plan
+            own = self._program.function_names
+            self._besides |= {each.name: each for each in made.program.function_list if each.name not in own}
+        chosen = in_place(plan, self._extended())
+        chosen.order(plan)
+        return plan, chosen
+
+    def _extended(self) -> Program:
+        """Return the program, and what ranks run besides."""
+        return self._program.with_functions([*self._program.function_list, *self._besides.values()])
