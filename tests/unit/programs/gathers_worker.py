@@ -1,4 +1,4 @@
-"""What each of several processes runs: rows of every kind of element gathered and reduced, beside torch.distributed's."""
+"""What each of several processes runs: rows of every kind of element gathered, beside torch.distributed's."""
 
 from typing import Any
 
