@@ -20,15 +20,14 @@ KINDS: list[tuple[Any, torch.dtype, int]] = [
 
 def gathering(ranks: int, size: int, dtype: Any) -> pl.JITFunction:
     """Return a host function that gathers a row of each rank, twice in windows that are used again."""
-    Row, Rows = pl.Tensor[[1, size], dtype], pl.Tensor[[ranks, size], dtype]
 
     @pl.jit
-    def publish(x: Row, own: pl.InOut[pld.DistributedTensor[[1, size], dtype]]):
+    def publish(x: pl.Tensor[[1, size], dtype], own: pl.InOut[pld.DistributedTensor[[1, size], dtype]]):
         with pl.at(level=pl.Level.CORE_GROUP):
             pl.store(pl.load(x, [0, 0], [1, size]), [0, 0], own)
 
     @pl.jit
-    def take(held: pld.DistributedTensor[[ranks, size], dtype], y: pl.Out[Rows]):
+    def take(held: pld.DistributedTensor[[ranks, size], dtype], y: pl.Out[pl.Tensor[[ranks, size], dtype]]):
         with pl.at(level=pl.Level.CORE_GROUP):
             for r in pl.range(ranks):
                 y = pl.store(pl.load(held, [r, 0], [1, size]), [r, 0], y)
