@@ -115,7 +115,7 @@ class Joint:
             return
         rows = [own if rank == self.me else row for rank, row in enumerate(into)]
         works = [self._broadcast(row, rank) for rank, row in enumerate(rows)]
-        into[self.me] = own.reshape(into.shape[1:])
+        into[self.me] = own
         for work in works:
             self._wait(work)
 
