@@ -29,9 +29,16 @@ class Emission:
     symbols: Mapping[str, str]
     tiles: Widened
 
+    @property
+    def target(self) -> Target:
+        """What the code is for: without matrix tiles where no product came to run on them."""
+        target = self.emitter.target
+        return target if self.emitter.module.uses_tiles else target.without_amx
+
 
 def emitted(program: Program, entries: Sequence[str] | None, target: Target, options: Options) -> Emission:
     """Return a lowered program written for a target."""
+    target = _with_units(target, options)
     tiles = _tiled(program, target, options) if may_be_widened(program) else Widened(program)
     program = tiles.program
     emitter = ProgramEmitter(program, target, options)
@@ -39,8 +46,14 @@ def emitted(program: Program, entries: Sequence[str] | None, target: Target, opt
     return Emission(emitter, {function.name: emitter.entry(function) for function in functions}, tiles)
 
 
+def _with_units(target: Target, options: Options) -> Target:
+    """Return a target with the matrix tiles that the options grant it."""
+    return target if options.amx == "on" else replace(target.without_amx, emulates_tiles=options.amx == "emulated")
+
+
 def _tiled(program: Program, target: Target, options: Options) -> Widened:
     """Return a program with its products as the machine wants them."""
+    from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
     from tilewright.backends.cpu.compute.words import elements_of_word
     from tilewright.passes import added_products, chains, halves  # which programs without products do without
     from tilewright.passes.product_grids import Wanted
@@ -48,7 +61,8 @@ def _tiled(program: Program, target: Target, options: Options) -> Widened:
 
     program = added_products.run(program)
     tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
-    wide = [dtype for dtype in (BF16, FP16) if elements_of_word(target, dtype, dtype) == 1]
+    is_short = [(dtype, depth_of_tile(target, dtype, dtype)) for dtype in (BF16, FP16)]
+    wide = [dtype for dtype, depth in is_short if not depth and elements_of_word(target, dtype, dtype) == 1]
     return replace(tiles, program=halves.run(chains.run(tiles.program), wide))
 
 
@@ -61,7 +75,7 @@ def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> 
     emitter = made.emitter
     text, places = emitter.module.text(), emitter.module.places
     assert places is not None
-    lines = {"llvm": places.lines(text), "assembly": located(assembly(text, emitter.target).splitlines())}
+    lines = {"llvm": places.lines(text), "assembly": located(assembly(text, made.target).splitlines())}
     texts = {stage: [Line(*line) for line in found] for stage, found in lines.items()}
     memory = [_memory(name, arena, made.tiles.program) for name, arena in emitter.arenas if arena.size]
     return Anatomy(texts, memory, notes(emitter.plans, made.tiles.notes, texts["llvm"]))

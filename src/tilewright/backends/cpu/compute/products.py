@@ -11,6 +11,7 @@ from tilewright.backends.cpu.compute.copies import copy_elements, known_or, pack
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
 from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place
 from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
+from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
 from tilewright.backends.cpu.compute.words import elements_of_word
@@ -208,9 +209,12 @@ class Product:
     @property
     def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
-        words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        target, dtypes = self.e.program.target, (self.lhs.type.dtype, self.rhs.type.dtype)
+        words = elements_of_word(target, *dtypes)
         if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
             return 1
+        if 0 < depth_of_tile(target, *dtypes) <= self.lhs.type.shape[-1]:
+            return 4 // dtypes[0].get_byte()
         if static(self.left.strides[-1]) == 1:
             return words
         is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0

@@ -2,8 +2,9 @@
 
 Rows 2k and 2k + 1 of a bfloat16 matrix B, or rows 4k to 4k + 3 of one of bytes, become one row of words, the element of
 the first row in the lowest bits of each. Some columns at a time, a panel, lie one row after the other. Subnormal
-bfloat16 numbers are taken for zero, whatever the processor is set to. Four bytes are multiplied by four that
-have no sign: 128 is added to those of A, and a last row of words says what to add to each column for that.
+bfloat16 numbers are taken for zero, whatever the processor is set to. Vectors multiply four bytes by four that
+have no sign: 128 is added to those of A, and a last row of words says what to add to each column for that. Matrix tiles
+take both as they are.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def elements_of_word(target: Target, lhs: DataType, rhs: DataType) -> int:
     """Return how many elements of two matrices the processor multiplies at once in each lane: 1 where it does not."""
     if lhs != rhs or target.vector_bits != 512:
         return 1
-    pairs, bytes_ = lhs == BF16 and target.has_avx512bf16, lhs == INT8 and target.has("avx512vnni")
+    pairs, bytes_ = lhs == BF16 and target.is_quick_in_pairs, lhs == INT8 and target.has("avx512vnni")
     return 2 if pairs else 4 if bytes_ else 1
 
 
@@ -41,47 +42,53 @@ def room_of_words(elements: int, depth: int, columns: int) -> int:
 
 def panel_of(b: Builder, elements: int, steps: Value, column: Value) -> Value:
     """Return how many words from the first those of a column lie, in a matrix of so many rows of words."""
-    rows = b.op("add", steps, i64(1)) if elements == 4 else steps
+    return plain_panel_of(b, b.op("add", steps, i64(1)) if elements == 4 else steps, column)
+
+
+def plain_panel_of(b: Builder, rows: Value, column: Value) -> Value:
+    """Return the same where there are no other rows."""
     return b.op("add", b.op("mul", b.op("and", column, i64(-PANEL)), rows), b.op("and", column, i64(PANEL - 1)))
 
 
-def emit_words(module: Module, elements: int) -> str:
+def emit_words(module: Module, elements: int, *, for_tiles: bool = False) -> str:
     """Return the name of a function that makes words of a matrix, adding it to the module once.
 
-    Its parameters are `ptr src, i64 ld, ptr dst, i64 rows, i64 cols`; the rows are whole words.
+    Its parameters are `ptr src, i64 ld, ptr dst, i64 rows, i64 cols`; the rows are whole words. Those for tiles have no
+    last row that says what to add.
     """
-    name = f"words_of_{elements}"
+    is_signed = elements == 4 and not for_tiles
+    name = f"words_of_{elements}{'.signed' * is_signed}"
     if name not in module.defined:
         b = Builder(module, name, (_SRC, _LD, _DST, _ROWS, _COLS), attrs="noinline nounwind")
         panels, whole = (b.op("and", _COLS, i64(-size)) for size in (PANEL, LANES))
         mask = first_lanes(b, b.op("sub", _COLS, whole), LANES)
         with b.loop(i64(0), panels, i64(PANEL)) as col:
-            _columns(b, elements, col, PANEL // LANES, None)
+            _columns(b, elements, is_signed, col, PANEL // LANES, None)
         with b.loop(panels, whole, i64(LANES)) as col:
-            _columns(b, elements, col, 1, None)
+            _columns(b, elements, is_signed, col, 1, None)
         with b.loop(whole, _COLS, i64(LANES)) as col:
-            _columns(b, elements, col, 1, mask)
+            _columns(b, elements, is_signed, col, 1, mask)
         b.finish()
     return name
 
 
-def _columns(b: Builder, elements: int, col: Value, vectors: int, mask: Value | None) -> None:
+def _columns(b: Builder, elements: int, is_signed: bool, col: Value, vectors: int, mask: Value | None) -> None:
     """Emit the words of some vectors of columns."""
-    type_, none = f"i{32 // elements}", Value(WORD, "zeroinitializer")
-    start = panel_of(b, elements, b.op("udiv", _ROWS, i64(elements)), col)
+    type_, none, steps = f"i{32 // elements}", Value(WORD, "zeroinitializer"), b.op("udiv", _ROWS, i64(elements))
+    start = panel_of(b, elements, steps, col) if is_signed else plain_panel_of(b, steps, col)
     begins = b.offset(_SRC, col, type_), b.offset(_DST, start, I32)
-    loop = b.open_loop(i64(0), _ROWS, i64(elements), (*begins, *[none] * vectors))
+    loop = b.open_loop(i64(0), _ROWS, i64(elements), (*begins, *[none] * vectors * is_signed))
     source, made, *totals = loop.values
     rows = [b.offset(source, b.op("mul", _LD, i64(number)), type_) for number in range(elements)]
     words = [_word(b, [b.offset(row, i64(at * LANES), type_) for row in rows], mask) for at in range(vectors)]
     for at, word in enumerate(words):
         store(b, word, b.offset(made, i64(at * LANES), I32), 4, mask)
-    if elements == 4:
+    if is_signed:
         pairs = zip(words, totals, strict=True)
         totals = [multiply_bytes(b, splat(WORD, ONES), word, total) for word, total in pairs]
     following = b.offset(source, b.op("mul", _LD, i64(elements)), type_), b.offset(made, i64(PANEL), I32)
     _, made, *totals = b.close_loop(loop, (*following, *totals))
-    for at, total in enumerate(totals if elements == 4 else ()):
+    for at, total in enumerate(totals):
         store(b, b.op("mul", total, splat(WORD, -128)), b.offset(made, i64(at * LANES), I32), 4, mask)
 
 
