@@ -17,7 +17,7 @@ from property import undefined
 from property.mutations import TEXTS, mutated
 from property.native import check, check_errors, named, quietly
 from property.online_folds import check_fold, fold
-from property.product_grids import grid, in_small_tiles
+from property.product_grids import grid, in_deep_tiles, in_small_tiles
 from property.programs import program
 from property.survival import fates
 from property.surviving import fate
@@ -44,6 +44,14 @@ def _product_grid(number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(widen, "widened", in_small_tiles)
         check(grid(Random(number).randint), f"grid {number}")
+
+
+def _matrix_tiles(number: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_AMX", "emulated")
+        check_fold(fold(Random(number).randint, ("BF16",), widest=80), f"tiles {number}")
+        patch.setattr(widen, "widened", in_deep_tiles)
+        check(grid(Random(number).randint, ("BF16", "INT8", "UINT8"), deepest=200), f"tiles {number}")
 
 
 def _online_fold(number: int) -> None:
@@ -132,6 +140,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
     "streamed": _streamed,  # with all outputs taken for large ones, which are written past the caches
     "grid": _product_grid,  # grids of products in the machine's tiles
+    "tiles": _matrix_tiles,  # products and attention on matrix tiles that are emulated
     "fold": _online_fold,  # attention in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone

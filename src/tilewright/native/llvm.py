@@ -70,13 +70,14 @@ class Module:
 
     fused: bool = True  # multiply-add in one instruction; where it is missing `llvm.fma` would call libm
     converts_half: bool = True  # half to and from float; where it is missing `fpext` would call compiler-rt
-    uses_tiles: bool = False  # some product runs on matrix tiles, which a process asks for
     streams: bool = False  # some store bypasses the caches: other threads may see it only after a fence
     scales: bool = False  # a float by a power of two in one instruction, AVX-512's; elsewhere `llvm.ldexp` calls libm
     declarations: dict[str, None] = field(default_factory=dict[str, None])
     functions: list[str] = field(default_factory=list[str])
     defined: set[str] = field(default_factory=set[str])
     """The names of the functions written or being written, for helpers that are emitted once."""
+    on_tiles: dict[str, None] = field(default_factory=dict[str, None])
+    """What is multiplied on matrix tiles, which a process has to ask for."""
     places: Places | None = None
     """Where instructions were written, where somebody wants to know."""
 

@@ -19,13 +19,13 @@ from tilewright.native.libraries import library
 from tilewright.native.target import Target, cpu_flags, fingerprint, host, normalized
 
 _ARCH_PRCTL, _GET_SUPPORTED, _GET_PERMITTED, _ASK, _TILE_DATA = 158, 0x1021, 0x1022, 0x1023, 18
-_FEATURES = {"amx-tile": "amxtile", "amx-bf16": "amxbf16", "amx-int8": "amxint8"}
-"""What products use, by LLVM's names, and what the kernel calls it; all of them, or none."""
+_FEATURES = ("amx-tile", "amx-bf16", "amx-int8")
+"""What products use, all of it or nothing, as LLVM calls it."""
 
 
 def amx() -> tuple[str, ...]:
     """Return which kinds of AMX the processor has, nothing where it has none."""
-    return tuple(sorted(flag for flag in cpu_flags() if flag.startswith("amx")))
+    return tuple(sorted(f"amx_{flag.removeprefix('amx')}" for flag in cpu_flags() if flag.startswith("amx")))
 
 
 def is_permitted() -> bool:
@@ -42,7 +42,7 @@ def objection() -> str:
 
 @cache
 def _objection() -> str:
-    if not set(_FEATURES.values()) <= cpu_flags():
+    if not {feature.replace("-", "_") for feature in _FEATURES} <= {*amx()}:
         return "this processor has no AMX"
     if not _answers(_GET_SUPPORTED):
         return "this kernel does not let processes use AMX"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 from contextlib import suppress
 
@@ -83,6 +82,8 @@ def passed() -> bool:
 
 def tried() -> bool:
     """Return whether a child multiplies on matrix tiles and is right."""
+    import subprocess  # which takes longer to load than what was remembered
+
     try:
         command = [sys.executable, "-I", "-S", "-c", CHILD, CODE.hex()]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False)

@@ -15,9 +15,11 @@ class Widened:
 
     program: Program
     notes: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    """What runs on a machine's units for matrices, a line for each kind of product."""
 
     def __str__(self) -> str:
-        return "\n".join((*(self.notes or ["every tile is as it was written"]), ""))
+        return "\n".join((*(self.notes or ["every tile is as it was written"]), *self.units, ""))
 
 
 def may_be_widened(program: Program) -> bool:

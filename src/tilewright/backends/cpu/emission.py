@@ -33,7 +33,7 @@ class Emission:
     def target(self) -> Target:
         """What the code is for: without matrix tiles where no product came to run on them."""
         target = self.emitter.target
-        return target if self.emitter.module.uses_tiles else target.without_amx
+        return target if self.emitter.module.on_tiles else target.without_amx
 
 
 def emitted(program: Program, entries: Sequence[str] | None, target: Target, options: Options) -> Emission:
@@ -43,7 +43,8 @@ def emitted(program: Program, entries: Sequence[str] | None, target: Target, opt
     program = tiles.program
     emitter = ProgramEmitter(program, target, options)
     functions = program.entries if entries is None else [program[name] for name in entries]
-    return Emission(emitter, {function.name: emitter.entry(function) for function in functions}, tiles)
+    symbols = {function.name: emitter.entry(function) for function in functions}
+    return Emission(emitter, symbols, replace(tiles, units=tuple(emitter.module.on_tiles)))
 
 
 def _with_units(target: Target, options: Options) -> Target:
@@ -78,7 +79,7 @@ def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> 
     lines = {"llvm": places.lines(text), "assembly": located(assembly(text, made.target).splitlines())}
     texts = {stage: [Line(*line) for line in found] for stage, found in lines.items()}
     memory = [_memory(name, arena, made.tiles.program) for name, arena in emitter.arenas if arena.size]
-    return Anatomy(texts, memory, notes(emitter.plans, made.tiles.notes, texts["llvm"]))
+    return Anatomy(texts, memory, notes(emitter.plans, (*made.tiles.notes, *made.tiles.units), texts["llvm"]))
 
 
 def _memory(function: str, arena: Arena, program: Program) -> Memory:

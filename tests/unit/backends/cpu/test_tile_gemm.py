@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
-from unit.backends.cpu.test_gemm import Array, at, expected, loaded, numbers
+from unit.backends.cpu.test_gemm import at, expected, loaded, numbers
 
 from tilewright.backends.cpu.compute.tile_gemm import TileGemmSpec, TileOperands, emit_tile_gemm
 from tilewright.backends.cpu.compute.words import PANEL, emit_words
 from tilewright.dtypes import BF16, FP32, INT8, INT32, UINT8, DataType
-from tilewright.native.llvm import I64, PTR, Module, Value
-from tilewright.native.target import own_baseline
+from tilewright.native.assemble import assembly
+from tilewright.native.llvm import I64, PTR, Builder, Module, Value
+from tilewright.native.target import PRESETS, V4, normalized, own_baseline
 
 EDGES = (1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 70, 97)
 KINDS = [(BF16, BF16), *product((INT8, UINT8), (INT8, UINT8))]
@@ -59,3 +59,55 @@ def test_products_of_every_edge_shape(lhs: DataType, rhs: DataType) -> None:
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_no_steps_are_a_sum_of_nothing(accumulate: bool) -> None:
     check(BF16, BF16, 19, 35, 0, accumulate)
+
+
+# as AMX runs it
+
+
+def functions(lhs: DataType, rhs: DataType) -> dict[str, list[str]]:
+    """Return the instructions of each function of a gemm for AMX, by what its name ends with."""
+    features = normalized({**dict.fromkeys(V4, True), "amx-tile": True, "amx-bf16": True, "amx-int8": True})
+    target, module = replace(PRESETS["x86-64-v4"], cpu="sapphirerapids", features=features), Module()
+    spec = TileGemmSpec(target, lhs, rhs, polled=True)
+    params = *TileOperands(), Value(PTR, "%context")
+    entry = Builder(module, "entry", params, linkage="")
+    entry.invoke(emit_tile_gemm(module, spec), *params)
+    entry.finish()
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in assembly(module.text(), target).splitlines():
+        if re.fullmatch(r"[\w.]+:", line) and not line.startswith(".L"):
+            name = line[:-1].removeprefix(spec.family).lstrip(".")
+        elif line.startswith("\t") and not line.startswith("\t."):
+            found.setdefault(name, []).append(line.strip().split("#")[0].strip())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "instruction"),
+    [
+        (BF16, BF16, "tdpbf16ps"),
+        (INT8, INT8, "tdpbssd"),
+        (INT8, UINT8, "tdpbsud"),
+        (UINT8, INT8, "tdpbusd"),
+        (UINT8, UINT8, "tdpbuud"),
+    ],
+    ids=str,
+)
+def test_a_step_is_four_loads_and_four_products(lhs: DataType, rhs: DataType, instruction: str) -> None:
+    micro = functions(lhs, rhs)["micro32x32"]
+    assert [sum(line.startswith(name) for line in micro) for name in ("tileloadd", instruction)] == [4, 4]
+    assert not any("(%rsp" in line for line in micro), "nothing is spilled"
+
+
+def test_tiles_are_given_back_before_anybody_else_runs() -> None:
+    found = functions(BF16, BF16)
+    strip = found["strip"]
+    returns = [at for at, line in enumerate(strip) if line == "retq"]
+    assert sum(line.startswith("ldtilecfg") for line in strip) == 2
+    assert returns and all("tilerelease" in strip[at - 15 : at] for at in returns)
+    others = [
+        name for name, lines in found.items() if any("tmm" in line or "tile" in line.split()[0] for line in lines)
+    ]
+    assert sorted(others) == ["micro16x32", "micro32x32", "strip"]
+    assert any("poll" in line for line in found["polled"]) and not any("poll" in line for line in strip)

@@ -7,10 +7,7 @@ from dataclasses import replace
 
 from tilewright.backends.cpu.compute.double_products import Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
-from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
-from tilewright.backends.cpu.compute.tile_gemm import TileGemmSpec, emit_tile_gemm
-from tilewright.backends.cpu.compute.words import PANEL, elements_of_word, emit_words, room_of_words
+from tilewright.backends.cpu.compute.words import PANEL, emit_words, room_of_words
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
@@ -49,9 +46,7 @@ class MatrixProduct:
         """
         m, n, k = self.extents
         spec = GemmSpec(self.e.program.target, *self.dtypes, static(m), static(n), self.most[1], terms=terms)
-        if words > 1 and depth_of_tile(spec.target, *self.dtypes):
-            self._on_tiles(spec, ready)
-        elif words > 1:
+        if words > 1:
             self._in_words(spec, words, ready)
         elif self.most[0] <= FEW_ROWS and terms == 1:
             self._in_strips(replace(spec, streamed=True))
@@ -65,62 +60,15 @@ class MatrixProduct:
         places = *a, b.pointer, b.across, self.c.pointer, self.c.across
         run_gemm(e, spec, work, *places, m, n, k, accumulate, *distances)
 
-    def _is_long(self, depth: int) -> bool:
-        """Return whether a product ends with its program."""
-        rows, columns, _ = self.most
-        return self.e.program.polled and rows * columns * depth // ELEMENTS >= LONG
-
     def _in_strips(self, spec: GemmSpec) -> None:
         """Emit the product of a few rows, some rows of B at a time: those are read once, one after the other."""
         build, k = self.e.b, self.extents[2]
         some = k if static(k) else build.intrinsic("llvm.smax", k, i64(1))  # a sum of nothing is zero
         with build.loop(i64(0), some, i64(STRIP)) as first:
-            a, b = self._from(first)
+            a, b = self.after(first)
             depth = build.intrinsic("llvm.smin", i64(STRIP), build.op("sub", k, first))
             goes_on = build.op("or", self.accumulate, build.compare("icmp sgt", first, i64(0)))
             self._run(spec, a, b, depth, goes_on)
-
-    def _on_tiles(self, spec: GemmSpec, ready: Value | None) -> None:
-        """Emit the product on matrix tiles, and what is left of K beside them."""
-        e, (m, n, k), (lhs, _) = self.e, self.extents, self.dtypes
-        depth, words, parts = depth_of_tile(spec.target, *self.dtypes), 4 // lhs.get_byte(), list[Part]()
-        whole = e.b.op("and", k, i64(-depth)) if static(k) is None else i64((static(k) or 0) // depth * depth)
-        made = ready if whole == k else None
-        made = made or self._words(words, self.b.pointer, self.b.across, (whole, n), self.most[1], parts, True)
-        a = self.a if static(self.a.along) == 1 else self._in_rows(spec, whole, parts)
-        a_row, c_row = (e.b.op("mul", panel.across, i64(size)) for panel, size in ((a, lhs.get_byte()), (self.c, 4)))
-        places = a.pointer, a_row, made, self.c.pointer, c_row
-        steps = e.b.op("udiv", whole, i64(depth))
-        tiles = TileGemmSpec(spec.target, *self.dtypes, polled=self._is_long(self.most[2]))
-        e.b.invoke(emit_tile_gemm(e.b.module, tiles), *places, m, n, steps, self.accumulate, *[e.context] * tiles.polled)
-        if tiles.polled:
-            e.leave_after_an_error()
-        if whole != k:
-            left = e.b.op("sub", k, whole)
-            with e.b.when(e.b.compare("icmp sgt", left, i64(0))):
-                self._rest(spec, whole, left)
-        for part in parts:
-            e.arena.give_back(part)
-
-    def _rest(self, spec: GemmSpec, first: Value, left: Value) -> None:
-        """Emit what the last few products of each element add."""
-        a, b = self._from(first)
-        words = elements_of_word(spec.target, *self.dtypes) if static(self.a.along) == 1 else 1
-        if words == 1:
-            self._run(spec, a, b, left, TRUE)
-        else:
-            most = *self.most[:2], depth_of_tile(spec.target, *self.dtypes)
-            rest = replace(self, a=a, b=b, extents=(*self.extents[:2], left), most=most, accumulate=TRUE)
-            rest._in_words(spec, words, None)
-
-    def _in_rows(self, spec: GemmSpec, depth: Value, parts: list[Part]) -> Panel:
-        """Emit a copy of the first matrix in rows; return where they lie, in a part of their own."""
-        e, (lhs, _), (rows, _, columns) = self.e, self.dtypes, self.most
-        parts.append(e.arena.take(rows * columns * lhs.get_byte()))
-        made = e.address(parts[-1][0])
-        name = emit_pack(e.b.module, PackSpec(spec.target, lhs.get_byte(), transposed=True))
-        e.b.invoke(name, *self.a, made, i64(columns), self.extents[0], depth)
-        return Panel(made, i64(columns), i64(1))
 
     def _in_words(self, spec: GemmSpec, words: int, ready: Value | None) -> None:
         """Emit the product in words, and what is left of K beside them."""
@@ -139,24 +87,17 @@ class MatrixProduct:
         if whole != k:
             left = e.b.op("sub", k, whole)
             with e.b.when(e.b.compare("icmp sgt", left, i64(0))):
-                self._run(spec, *self._from(whole), left, TRUE)
+                self._run(spec, *self.after(whole), left, TRUE)
         for part in parts:
             e.arena.give_back(part)
 
     def _words(
-        self,
-        words: int,
-        rows: Value,
-        apart: Value,
-        extents: tuple[Value, Value],
-        most: int,
-        parts: list[Part],
-        for_tiles: bool = False,
+        self, words: int, rows: Value, apart: Value, extents: tuple[Value, Value], most: int, parts: list[Part]
     ) -> Value:
         """Emit the words of a matrix; return where they lie, in a part of their own."""
         parts.append(self.e.arena.take(room_of_words(words, self.most[2], most)))
         made = self.e.address(parts[-1][0])
-        self.e.b.invoke(emit_words(self.e.b.module, words, for_tiles=for_tiles), rows, apart, made, *extents)
+        self.e.b.invoke(emit_words(self.e.b.module, words), rows, apart, made, *extents)
         return made
 
     def _by_panels(self, spec: GemmSpec, turned: Value, b: Panel, steps: Value) -> None:
@@ -169,7 +110,7 @@ class MatrixProduct:
             some = replace(self, c=self.c._replace(pointer=c), extents=(i64(count), n, k), most=(count, *others))
             some._run(replace(spec, m=count), a, b, steps, self.accumulate)
 
-    def _from(self, first: Value) -> tuple[Panel, Panel]:
+    def after(self, first: Value) -> tuple[Panel, Panel]:
         """Return the matrices from a product of each element on."""
         build, (lhs, rhs) = self.e.b, self.dtypes
         a = build.offset(self.a.pointer, build.op("mul", first, self.a.along), memory_type(lhs))
@@ -177,9 +118,14 @@ class MatrixProduct:
         return self.a._replace(pointer=a), self.b._replace(pointer=b)
 
 
+def ends_early(e: FunctionEmitter, work: int) -> bool:
+    """Return whether a product that is so much work ends with its program."""
+    return e.program.polled and work >= LONG
+
+
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
-    polled = e.program.polled and work >= LONG
+    polled = ends_early(e, work)
     name = emit_gemm(e.b.module, replace(spec, polled=polled))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:

@@ -13,8 +13,9 @@ from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed,
 from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
 from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.nodes import mapped
+from tilewright.backends.cpu.compute.tile_products import TileProduct, are_turned_words
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.compute.words import elements_of_word
+from tilewright.backends.cpu.compute.words import elements_of_tile_word, elements_of_word
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
@@ -84,6 +85,9 @@ class Product:
 
     def _brought(self, is_ready: bool) -> Matrix:
         """Return where the right operand lies in rows that a product reads, brought there if it does not."""
+        depth = static(self.k)
+        if self.tile_depth and depth and depth % self.tile_depth == 0 and are_turned_words(self.e, self.rhs):
+            return placed(self.e, self.rhs)
         return placed(self.e, self.rhs if is_ready or _has_rows(self.e, self.rhs) else packed(self.e, self.rhs))
 
     def _near(self) -> Matrix | None:
@@ -189,7 +193,10 @@ class Product:
                 rows, depth = self.lhs.type.shape[-2:]
                 most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
                 sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
-                sums.emit(self.words, distances, terms, self.rhs.words)
+                if self.tile_depth:
+                    TileProduct(sums, self.tile_depth).emit(self.rhs.words)
+                else:
+                    sums.emit(self.words, distances, terms, self.rhs.words)
         return result
 
     def _compute(self, result: Tile, accumulate: Value, products: Sequence[Product]) -> Tile:
@@ -209,16 +216,22 @@ class Product:
     @property
     def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
-        target, dtypes = self.e.program.target, (self.lhs.type.dtype, self.rhs.type.dtype)
-        words = elements_of_word(target, *dtypes)
+        words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        if self.tile_depth:
+            return elements_of_tile_word(self.lhs.type.dtype)
         if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
             return 1
-        if 0 < depth_of_tile(target, *dtypes) <= self.lhs.type.shape[-1]:
-            return 4 // dtypes[0].get_byte()
         if static(self.left.strides[-1]) == 1:
             return words
         is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0
         return words if words == 2 and is_whole and static(self.left.strides[-2]) == 1 else 1
+
+    @property
+    def tile_depth(self) -> int:
+        """How many products a step on matrix tiles adds to each element, 0 where this does not run on them."""
+        depth = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        is_enough = len(self.type.shape) == 2 and self.type.shape[-2] >= FEW_ROWS and depth <= self.lhs.type.shape[-1]
+        return depth if is_enough else 0
 
 
 def _are_alike(terms: Sequence[Product]) -> bool:

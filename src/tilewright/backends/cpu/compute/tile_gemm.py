@@ -43,6 +43,11 @@ class TileGemmSpec:
     rhs: DataType
     polled: bool = False
 
+    def __str__(self) -> str:
+        units = "emulated tiles" if self.target.emulates_tiles else "AMX's tiles"
+        kinds = " by ".join(dict.fromkeys((str(self.lhs), str(self.rhs))))
+        return f"products of {kinds} on {units}: {BLOCK} x {BLOCK} sums in registers, {self.depth} steps at a time"
+
     @property
     def family(self) -> str:
         """What the names of its functions start with."""
@@ -88,7 +93,7 @@ def emit_tile_gemm(module: Module, spec: TileGemmSpec) -> str:
     Its parameters are those of `TileOperands`, and `ptr context` where it is polled.
     """
     if spec.name not in module.defined:
-        module.uses_tiles = True
+        module.on_tiles[str(spec)] = None
         o = TileOperands()
         b = Builder(module, spec.name, (*o, *[_CONTEXT] * spec.polled), attrs="noinline nounwind")
         size = room_of_tiles(spec.target.emulates_tiles) + BLOCK * BLOCK * 4
@@ -97,9 +102,7 @@ def emit_tile_gemm(module: Module, spec: TileGemmSpec) -> str:
         strip = _emit_strip(module, spec)
         with b.loop(i64(0), o.n, i64(BLOCK)) as column:
             words = plain_panel_of(b, b.op("mul", o.steps, i64(ROWS)), column)
-            here = o._replace(
-                b=b.offset(o.b, words, "i32"), c=b.offset(o.c, column, F32), n=b.op("sub", o.n, column)
-            )
+            here = o._replace(b=b.offset(o.b, words, "i32"), c=b.offset(o.c, column, F32), n=b.op("sub", o.n, column))
             b.invoke(strip, *here, room)
             if polls is not None:
                 polls.count(PIECE)

@@ -35,6 +35,11 @@ def elements_of_word(target: Target, lhs: DataType, rhs: DataType) -> int:
     return 2 if pairs else 4 if bytes_ else 1
 
 
+def elements_of_tile_word(dtype: DataType) -> int:
+    """Return how many elements matrix tiles take for one word."""
+    return 4 // dtype.get_byte()
+
+
 def room_of_words(elements: int, depth: int, columns: int) -> int:
     """Return how many bytes the words of a matrix take."""
     return (depth // elements + (elements == 4)) * -(-columns // PANEL) * PANEL * 4
