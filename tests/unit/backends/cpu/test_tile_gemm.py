@@ -13,7 +13,7 @@ import pytest
 from unit.backends.cpu.test_gemm import at, expected, loaded, numbers
 
 from tilewright.backends.cpu.compute.tile_gemm import TileGemmSpec, TileOperands, emit_tile_gemm
-from tilewright.backends.cpu.compute.words import PANEL, emit_words
+from tilewright.backends.cpu.compute.words import emit_words, tile_words
 from tilewright.dtypes import BF16, FP32, INT8, INT32, UINT8, DataType
 from tilewright.native.assemble import assembly
 from tilewright.native.llvm import I64, PTR, Builder, Module, Value
@@ -29,7 +29,7 @@ def gemm(lhs: DataType, rhs: DataType) -> tuple[TileGemmSpec, Callable[..., None
     """Return what multiplies on emulated tiles, and what makes words of its right matrix."""
     spec = TileGemmSpec(replace(own_baseline(), emulates_tiles=True), lhs, rhs)
     module, packing = Module(), Module()
-    words = emit_words(packing, 4 // rhs.get_byte(), for_tiles=True)
+    words = emit_words(packing, tile_words(rhs))
     multiply = loaded(module, emit_tile_gemm(module, spec), TileOperands(), spec.target)
     return spec, multiply, loaded(packing, words, MATRIX, spec.target)
 
@@ -39,7 +39,7 @@ def check(lhs: DataType, rhs: DataType, m: int, n: int, steps: int, accumulate: 
     spec, multiply, make_words = gemm(lhs, rhs)
     k = steps * spec.depth
     a, b = numbers(lhs, m, k + 3)[:, :k], numbers(rhs, k, n + 5)[:, :n]
-    words = np.full(max(k, 1) * -(-n // PANEL) * PANEL * rhs.get_byte() // 4, -1, np.int32)
+    words = np.full(tile_words(rhs).room(k, n) // 4 + 1, -1, np.int32)
     make_words(b.ctypes.data, at(b)[1], words.ctypes.data, k, n)
     around = numbers(FP32 if lhs.is_float() else INT32, m + 2, n + 23)
     before, c = np.array(around), around[1 : m + 1, 3 : n + 3]
@@ -102,12 +102,10 @@ def test_a_step_is_four_loads_and_four_products(lhs: DataType, rhs: DataType, in
 
 def test_tiles_are_given_back_before_anybody_else_runs() -> None:
     found = functions(BF16, BF16)
-    strip = found["strip"]
-    returns = [at for at, line in enumerate(strip) if line == "retq"]
-    assert sum(line.startswith("ldtilecfg") for line in strip) == 2
-    assert returns and all("tilerelease" in strip[at - 15 : at] for at in returns)
-    others = [
-        name for name, lines in found.items() if any("tmm" in line or "tile" in line.split()[0] for line in lines)
-    ]
-    assert sorted(others) == ["micro16x32", "micro32x32", "strip"]
-    assert any("poll" in line for line in found["polled"]) and not any("poll" in line for line in strip)
+    whole = found[""]
+    returns = [at for at, line in enumerate(whole) if line == "retq"]
+    assert sum(line.startswith("ldtilecfg") for line in whole) == 2
+    assert returns and all("tilerelease" in whole[at - 15 : at] for at in returns)
+    assert not any("poll" in line for line in whole) and any("poll" in line for line in found["polled"])
+    touched = (name for name, lines in found.items() if any("tile" in line.split()[0] for line in lines))
+    assert sorted(touched) == ["", "micro16x32", "micro32x32"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilewright.backends.cpu.compute.double_products import Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.compute.words import PANEL, emit_words, room_of_words
+from tilewright.backends.cpu.compute.words import PANEL, Words, emit_words
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
@@ -95,9 +95,9 @@ class MatrixProduct:
         self, words: int, rows: Value, apart: Value, extents: tuple[Value, Value], most: int, parts: list[Part]
     ) -> Value:
         """Emit the words of a matrix; return where they lie, in a part of their own."""
-        parts.append(self.e.arena.take(room_of_words(words, self.most[2], most)))
+        parts.append(self.e.arena.take(Words(words).room(self.most[2], most)))
         made = self.e.address(parts[-1][0])
-        self.e.b.invoke(emit_words(self.e.b.module, words), rows, apart, made, *extents)
+        self.e.b.invoke(emit_words(self.e.b.module, Words(words)), rows, apart, made, *extents)
         return made
 
     def _by_panels(self, spec: GemmSpec, turned: Value, b: Panel, steps: Value) -> None:

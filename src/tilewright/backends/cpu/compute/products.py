@@ -15,7 +15,7 @@ from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.tile_products import TileProduct, are_turned_words
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.compute.words import elements_of_tile_word, elements_of_word
+from tilewright.backends.cpu.compute.words import elements_of_word, tile_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
@@ -69,8 +69,7 @@ class Product:
         """Whether the right operand is computed as it is read."""
         near = not _is_turned(rhs) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
-        is_ready = rhs.words is not None and self.words == 2
-        self._right = right if right or self.is_computed else self._brought(is_ready)
+        self._right = right if right or self.is_computed else self._brought(self._ready is not None)
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
@@ -194,9 +193,9 @@ class Product:
                 most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
                 sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
                 if self.tile_depth:
-                    TileProduct(sums, self.tile_depth).emit(self.rhs.words)
+                    TileProduct(sums, self.tile_depth).emit(self._ready)
                 else:
-                    sums.emit(self.words, distances, terms, self.rhs.words)
+                    sums.emit(self.words, distances, terms, self._ready)
         return result
 
     def _compute(self, result: Tile, accumulate: Value, products: Sequence[Product]) -> Tile:
@@ -209,6 +208,12 @@ class Product:
         return result
 
     @property
+    def _ready(self) -> Value | None:
+        """Where the words of the right operand lie, if they were made in the layout that this product reads."""
+        is_for_tiles = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype) > 0
+        return self.rhs.words if self.words == 2 and is_for_tiles == bool(self.tile_depth) else None
+
+    @property
     def _is_few(self) -> bool:
         """Whether there are so few rows that each row of B had better be read once, one after the other."""
         return self.lhs.type.shape[-2] <= FEW_ROWS
@@ -218,7 +223,7 @@ class Product:
         """How many products are added at a time: making words of B pays for more than a few rows."""
         words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
         if self.tile_depth:
-            return elements_of_tile_word(self.lhs.type.dtype)
+            return tile_words(self.lhs.type.dtype).elements
         if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
             return 1
         if static(self.left.strides[-1]) == 1:
@@ -230,7 +235,7 @@ class Product:
     def tile_depth(self) -> int:
         """How many products a step on matrix tiles adds to each element, 0 where this does not run on them."""
         depth = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
-        is_enough = len(self.type.shape) == 2 and self.type.shape[-2] >= FEW_ROWS and depth <= self.lhs.type.shape[-1]
+        is_enough = len(self.type.shape) == 2 and self.type.shape[-2] > FEW_ROWS and depth <= self.lhs.type.shape[-1]
         return depth if is_enough else 0
 
 

@@ -13,13 +13,7 @@ from tilewright.backends.cpu.compute.double_products import Panel
 from tilewright.backends.cpu.compute.matrix_products import MatrixProduct, ends_early
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.tile_gemm import TileGemmSpec, emit_tile_gemm
-from tilewright.backends.cpu.compute.words import (
-    PANEL,
-    elements_of_tile_word,
-    elements_of_word,
-    emit_words,
-    room_of_words,
-)
+from tilewright.backends.cpu.compute.words import Words, elements_of_word, emit_words, tile_words
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.values import Tile, static
@@ -31,7 +25,7 @@ from tilewright.records import record
 def are_turned_words(e: FunctionEmitter, tile: Tile) -> bool:
     """Return whether a tile in memory lies on its side, and its neighbours along K in whole words."""
     strides = e.stored(tile).strides
-    return len(strides) == 2 and strides[0] == 1 and strides[1] % elements_of_tile_word(tile.type.dtype) == 0
+    return len(strides) == 2 and strides[0] == 1 and strides[1] % tile_words(tile.type.dtype).elements == 0
 
 
 @record
@@ -74,16 +68,16 @@ class TileProduct:
     def _words(self, depth: Value, parts: list[Part]) -> Value:
         """Emit the words of the second matrix; return where they lie."""
         (_, n, _), (_, columns, most), b = self.of.extents, self.of.most, self.of.b
-        made = self._room(room_of_words(self._elements, most, columns), parts)
+        made = self._room(self._kind.room(most, columns), parts)
         if static(b.along) == 1:
             self._make_words(b.pointer, b.across, made, depth, n)
             return made
         build, steps = self.of.e.b, self._in_words(depth)
         apart = self._in_words(b.along)
-        with build.loop(i64(0), n, i64(PANEL)) as first:
+        with build.loop(i64(0), n, i64(self._kind.panel)) as first:
             panel = build.offset(made, build.op("mul", first, steps), I32)
             source = build.offset(b.pointer, build.op("mul", first, apart), I32)
-            self._turn(source, apart, panel, i64(PANEL), steps, self._up_to(n, first))
+            self._turn(source, apart, panel, i64(self._kind.panel), steps, self._up_to(n, first))
         return made
 
     def _rows(self, depth: Value, parts: list[Part]) -> Panel:
@@ -91,40 +85,40 @@ class TileProduct:
         (m, _, _), (rows, _, most), a = self.of.extents, self.of.most, self.of.a
         if static(a.along) == 1:
             return a
-        elements = self._elements
+        elements = self._kind.elements
         made = self._room(rows * -(-most // elements) * 4, parts)
         packed = Panel(made, i64(-(-most // elements) * elements), i64(1))
         if static(a.across) != 1:
             self._pack(self.of.dtypes[0].get_byte(), *a, made, packed.across, m, depth)
             return packed
         build, steps = self.of.e.b, self._in_words(depth)
-        words = self._room(room_of_words(elements, most, rows), parts)
+        words = self._room(self._kind.room(most, rows), parts)
         self._make_words(a.pointer, a.along, words, depth, m)
-        with build.loop(i64(0), m, i64(PANEL)) as first:
+        with build.loop(i64(0), m, i64(self._kind.panel)) as first:
             panel = build.offset(words, build.op("mul", first, steps), I32)
             apart = self._in_words(packed.across)
             target = build.offset(made, build.op("mul", first, apart), I32)
-            self._turn(panel, i64(PANEL), target, apart, self._up_to(m, first), steps)
+            self._turn(panel, i64(self._kind.panel), target, apart, self._up_to(m, first), steps)
         return packed
 
     @property
-    def _elements(self) -> int:
-        return elements_of_tile_word(self.of.dtypes[0])
+    def _kind(self) -> Words:
+        return tile_words(self.of.dtypes[0])
 
     def _in_words(self, count: Value) -> Value:
-        known, elements = static(count), self._elements
+        known, elements = static(count), self._kind.elements
         return self.of.e.b.op("udiv", count, i64(elements)) if known is None else i64(known // elements)
 
     def _up_to(self, count: Value, first: Value) -> Value:
         """Return how many of a panel's columns there are from a first one on."""
-        return self.of.e.b.intrinsic("llvm.smin", self.of.e.b.op("sub", count, first), i64(PANEL))
+        return self.of.e.b.intrinsic("llvm.smin", self.of.e.b.op("sub", count, first), i64(self._kind.panel))
 
     def _room(self, size: int, parts: list[Part]) -> Value:
         parts.append(self.of.e.arena.take(size))
         return self.of.e.address(parts[-1][0])
 
     def _make_words(self, *args: Value) -> None:
-        self.of.e.b.invoke(emit_words(self.of.e.b.module, self._elements, for_tiles=True), *args)
+        self.of.e.b.invoke(emit_words(self.of.e.b.module, self._kind), *args)
 
     def _turn(self, source: Value, apart: Value, target: Value, ld: Value, rows: Value, columns: Value) -> None:
         """Emit a copy of words whose columns are adjacent, so that its rows are."""
