@@ -235,7 +235,7 @@ class Product:
     def tile_depth(self) -> int:
         """How many products a step on matrix tiles adds to each element, 0 where this does not run on them."""
         depth = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
-        is_enough = len(self.type.shape) == 2 and self.type.shape[-2] > FEW_ROWS and depth <= self.lhs.type.shape[-1]
+        is_enough = self.type.shape[-2] > FEW_ROWS and depth <= self.lhs.type.shape[-1]
         return depth if is_enough else 0
 
 
