@@ -1,7 +1,7 @@
 """Tile products: two matrices in memory multiplied into a third on matrix tiles, brought into the layout of those.
 
 Rows of A are read where they lie, as long as neighbours along K are adjacent; B is made words. A matrix that lies on
-its side is turned a word at a time: A after its columns are in words, B as it is.
+its side is turned: A with its columns joined to words on the way, B a word at a time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tilewright.backends.cpu.compute.double_products import Panel
 from tilewright.backends.cpu.compute.matrix_products import MatrixProduct, ends_early
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.tile_gemm import TileGemmSpec, emit_tile_gemm
+from tilewright.backends.cpu.compute.turned_rows import SIDE, emit_turned_rows
 from tilewright.backends.cpu.compute.words import Words, elements_of_word, emit_words, tile_words
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -77,7 +78,8 @@ class TileProduct:
         with build.loop(i64(0), n, i64(self._kind.panel)) as first:
             panel = build.offset(made, build.op("mul", first, steps), I32)
             source = build.offset(b.pointer, build.op("mul", first, apart), I32)
-            self._turn(source, apart, panel, i64(self._kind.panel), steps, self._up_to(n, first))
+            count = build.intrinsic("llvm.smin", build.op("sub", n, first), i64(self._kind.panel))
+            self._pack(4, source, i64(1), apart, panel, i64(self._kind.panel), steps, count)
         return made
 
     def _rows(self, depth: Value, parts: list[Part]) -> Panel:
@@ -85,21 +87,14 @@ class TileProduct:
         (m, _, _), (rows, _, most), a = self.of.extents, self.of.most, self.of.a
         if static(a.along) == 1:
             return a
-        elements = self._kind.elements
-        made = self._room(rows * -(-most // elements) * 4, parts)
-        packed = Panel(made, i64(-(-most // elements) * elements), i64(1))
-        if static(a.across) != 1:
-            self._pack(self.of.dtypes[0].get_byte(), *a, made, packed.across, m, depth)
-            return packed
-        build, steps = self.of.e.b, self._in_words(depth)
-        words = self._room(self._kind.room(most, rows), parts)
-        self._make_words(a.pointer, a.along, words, depth, m)
-        with build.loop(i64(0), m, i64(self._kind.panel)) as first:
-            panel = build.offset(words, build.op("mul", first, steps), I32)
-            apart = self._in_words(packed.across)
-            target = build.offset(made, build.op("mul", first, apart), I32)
-            self._turn(panel, i64(self._kind.panel), target, apart, self._up_to(m, first), steps)
-        return packed
+        build, size, length = self.of.e.b, self.of.dtypes[0].get_byte(), -(-most // self.depth) * self.depth
+        made = self._room(-(-rows // SIDE) * SIDE * length * size, parts)
+        if static(a.across) == 1:
+            name = emit_turned_rows(build.module, self._kind.elements)
+            build.invoke(name, a.pointer, a.along, made, i64(length * size), m, depth)
+        else:
+            self._pack(size, *a, made, i64(length), m, depth)
+        return Panel(made, i64(length), i64(1))
 
     @property
     def _kind(self) -> Words:
@@ -109,20 +104,12 @@ class TileProduct:
         known, elements = static(count), self._kind.elements
         return self.of.e.b.op("udiv", count, i64(elements)) if known is None else i64(known // elements)
 
-    def _up_to(self, count: Value, first: Value) -> Value:
-        """Return how many of a panel's columns there are from a first one on."""
-        return self.of.e.b.intrinsic("llvm.smin", self.of.e.b.op("sub", count, first), i64(self._kind.panel))
-
     def _room(self, size: int, parts: list[Part]) -> Value:
         parts.append(self.of.e.arena.take(size))
         return self.of.e.address(parts[-1][0])
 
     def _make_words(self, *args: Value) -> None:
         self.of.e.b.invoke(emit_words(self.of.e.b.module, self._kind), *args)
-
-    def _turn(self, source: Value, apart: Value, target: Value, ld: Value, rows: Value, columns: Value) -> None:
-        """Emit a copy of words whose columns are adjacent, so that its rows are."""
-        self._pack(4, source, i64(1), apart, target, ld, rows, columns)
 
     def _pack(self, nbytes: int, *args: Value) -> None:
         module, target = self.of.e.b.module, self.of.e.program.target

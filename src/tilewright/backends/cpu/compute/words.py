@@ -81,11 +81,11 @@ def emit_words(module: Module, words: Words) -> str:
     """
     if words.name not in module.defined:
         b = Builder(module, words.name, (_SRC, _LD, _DST, _ROWS, _COLS), attrs="noinline nounwind")
-        panels, whole = (b.op("and", _COLS, i64(-size)) for size in (words.panel, LANES))
+        wide, whole = (b.op("and", _COLS, i64(-size)) for size in (PANEL, LANES))
         mask = first_lanes(b, b.op("sub", _COLS, whole), LANES)
-        with b.loop(i64(0), panels, i64(words.panel)) as col:
-            _columns(b, words, col, words.panel // LANES, None)
-        with b.loop(panels, whole, i64(LANES)) as col:
+        with b.loop(i64(0), wide, i64(PANEL)) as col:  # rows of a tensor come from memory: more of each at a time
+            _columns(b, words, col, PANEL // LANES, None)
+        with b.loop(wide, whole, i64(LANES)) as col:
             _columns(b, words, col, 1, None)
         with b.loop(whole, _COLS, i64(LANES)) as col:
             _columns(b, words, col, 1, mask)
@@ -96,21 +96,27 @@ def emit_words(module: Module, words: Words) -> str:
 def _columns(b: Builder, words: Words, col: Value, vectors: int, mask: Value | None) -> None:
     """Emit the words of some vectors of columns."""
     elements, type_, none = words.elements, f"i{32 // words.elements}", Value(WORD, "zeroinitializer")
-    start = words.place(b, b.op("udiv", _ROWS, i64(elements)), col)
-    begins = b.offset(_SRC, col, type_), b.offset(_DST, start, I32)
+    steps = b.op("udiv", _ROWS, i64(elements))
+    begins = b.offset(_SRC, col, type_), b.offset(_DST, words.place(b, steps, col), I32)
+    places = [_place(b, words, steps, at * LANES) for at in range(vectors)]
     loop = b.open_loop(i64(0), _ROWS, i64(elements), (*begins, *[none] * vectors * words.is_offset))
     source, made, *totals = loop.values
     rows = [b.offset(source, b.op("mul", _LD, i64(number)), type_) for number in range(elements)]
     joined = [_word(b, [b.offset(row, i64(at * LANES), type_) for row in rows], mask) for at in range(vectors)]
     for at, word in enumerate(joined):
-        store(b, word, b.offset(made, i64(at * LANES), I32), 4, mask)
+        store(b, word, b.offset(made, places[at], I32), 4, mask)
     if words.is_offset:
         pairs = zip(joined, totals, strict=True)
         totals = [multiply_bytes(b, splat(WORD, ONES), word, total) for word, total in pairs]
     following = b.offset(source, b.op("mul", _LD, i64(elements)), type_), b.offset(made, i64(words.panel), I32)
     _, made, *totals = b.close_loop(loop, (*following, *totals))
     for at, total in enumerate(totals):
-        store(b, b.op("mul", total, splat(WORD, -128)), b.offset(made, i64(at * LANES), I32), 4, mask)
+        store(b, b.op("mul", total, splat(WORD, -128)), b.offset(made, places[at], I32), 4, mask)
+
+
+def _place(b: Builder, words: Words, steps: Value, column: int) -> Value:
+    """Return how far the words of a column are from those of a panel's first."""
+    return words.place(b, steps, i64(column)) if column >= words.panel else i64(column)
 
 
 def _word(b: Builder, places: Sequence[Value], mask: Value | None) -> Value:
