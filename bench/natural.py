@@ -1,7 +1,7 @@
 """Measure kernels written the obvious way, at several tile sizes, beside torch and others: the worst size counts.
 
-Memory-bound work is also held to a copy in C that streams as many bytes in and out, which nothing can beat. All is
-compiled afresh, and what that takes is shown.
+Memory-bound work is also held to C with AVX-512 intrinsics and streaming stores, beside a copy that streams as many
+bytes in and out. All is compiled afresh, and what that takes is shown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import torch.nn.functional as F
 from contest import use_threads
 from harness import Report, Timing, interleaved, save, timed
 from memory import keep_pages
-from natural_peers import COMPILE, COPY, JAX, NUMBA, peers, streamed
+from natural_c import InC
+from natural_peers import COMPILE, JAX, NUMBA, peers
 
 TILES = (32, 64, 128, 48)
 """Rows at a time, or rows and columns; the last leaves a rest everywhere."""
@@ -37,12 +38,14 @@ ROUNDS = {"attention 32 x 4096 x 128": 1}
 CALLS = {"128 x 768": 20, "8 x 64": 200}
 EAGER = "torch eager"
 OTHERS = (COMPILE, NUMBA, JAX)
+C, COPY = "C", "C copy"
 NOTES = (
     "Milliseconds, the best of the rounds, outputs allocated beforehand where a contender takes them. `in 48` leaves a "
     "rest everywhere. Ratios are those of the worst tile size: to the best of the others, wanted 1.2 for matrices from "
-    "memory, 1.5 for small ones and 1 for attention; and to a copy in C that streams as many bytes in and out, wanted "
-    "0.95. A cold compile is what the first call takes beside the work, the slowest tile size, wanted 150 ms. "
-    "torch.compile takes part on one thread, and torch runs with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16."
+    "memory, 1.5 for small ones and 1 for attention; and to C, wanted 0.95, which is AVX-512 intrinsics, streaming "
+    "stores and hints to fetch (`bench/natural.cpp`). The copy moves as many bytes. A cold compile is what "
+    "the first call takes beside the work, the slowest tile size, wanted 150 ms. torch.compile takes part on one "
+    "thread, and torch runs with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16."
 )
 COLD = 150.0
 """Milliseconds that a cold compile may take."""
@@ -59,7 +62,9 @@ class Work:
     expected: torch.Tensor
     close: float = 2e-5
     name: str = ""
-    """What peers call the kernel, where there are some."""
+    """What C and peers call the kernel, where they have it."""
+    is_large: bool = False
+    """Whether what it reads comes from memory: only then are there peers but torch and C."""
     target: float = 1.0
     """How many times as fast as the best of the others it should be."""
 
@@ -94,8 +99,8 @@ def rows_of_a_matrix(m: int, n: int) -> dict[str, Work]:
 
     def work(kernel: Any, eager: Any, out: torch.Tensor, *inputs: Any, close: float = 2e-5) -> Work:
         is_large = m * n >= LARGE
-        name, target = (kernel.__name__, 1.2) if is_large else ("", 1.5)
-        return Work(kernel, inputs, eager, out, eager().clone().to(out.dtype), close, name, target)
+        expected = eager().clone().to(out.dtype)
+        return Work(kernel, inputs, eager, out, expected, close, kernel.__name__, is_large, 1.2 if is_large else 1.5)
 
     k = kernels
     return {
@@ -136,27 +141,28 @@ def attentions(heads: int, length: int, dim: int) -> dict[str, Work]:
     return found
 
 
-def measured(work: Work, copy: Any, rounds: int, calls: int, threads: int) -> list[str]:
+def measured(work: Work, in_c: InC | None, rounds: int, calls: int, threads: int) -> list[str]:
     """Return the cells of a row: milliseconds of each, how many times as fast the worst tile size is, the compile."""
     clock = "cpu" if threads == 1 else "wall"
     gc.freeze()
     cold = [_cold(work, rows) for rows in TILES]
     cases: dict[str, Callable[[], object]] = {str(rows): partial(_ours, work, rows) for rows in TILES}
-    others = {EAGER: work.eager, **(peers(work.name, work.inputs, work.out, threads) if work.name else {})}
-    for who, run in others.items():
+    others = {EAGER: work.eager, **(peers(work.name, work.inputs, work.out, threads) if work.is_large else {})}
+    c = {C: in_c.run(work.name, work.inputs, work.out, threads)} if in_c is not None and work.name else {}
+    for who, run in (others | c).items():
         _check(work, torch.as_tensor(_array(run())), who)
     assert torch.get_num_threads() == threads, "somebody has changed on how many threads torch runs"
-    cases |= others
+    cases |= others | c
     gc.freeze()  # torch.compile and jax leave much behind, and each sample starts with a collection
-    if copy is not None and work.name:
-        cases[COPY] = copy(*work.moved, threads)
+    if in_c is not None and work.is_large:
+        cases[COPY] = in_c.copy(*work.moved, threads)
     found = interleaved({name: partial(timed, case, calls) for name, case in cases.items()}, rounds, min(rounds, 2) - 1)
     best = {name: _best(timings, clock) for name, timings in found.items()}
     worst, fastest = max(best[str(rows)] for rows in TILES), min(best[who] for who in others)
     verdicts = [f"{fastest / worst:.2f}x {'✓' if fastest >= work.target * worst else '✗'}"]
-    if COPY in best:
-        verdicts.append(f"{best[COPY] / worst:.2f} {'✓' if best[COPY] >= 0.95 * worst else '✗'}")
-    shown = [*map(str, TILES), EAGER, *([*OTHERS, COPY] if work.name else [])]
+    if work.name:
+        verdicts.append(f"{best[C] / worst:.2f} {'✓' if best[C] >= 0.95 * worst else '✗'}" if C in best else "")
+    shown = [*map(str, TILES), EAGER, *([*OTHERS, COPY] if work.is_large else []), *([C] if work.name else [])]
     took = [f"{max(cold):.0f} ms {'✓' if max(cold) <= COLD else '✗'}"] if threads == 1 else []
     return [*(_cell(best.get(each)) for each in shown), *verdicts, *took]
 
@@ -215,13 +221,13 @@ def main() -> None:
     chosen = options()
     keep_pages()
     with tempfile.TemporaryDirectory() as folder:
-        copy = streamed(folder)
-        reports = [report for threads in chosen.threads for report in measure(chosen, threads, copy)]
+        in_c = InC.compiled(folder)
+        reports = [report for threads in chosen.threads for report in measure(chosen, threads, in_c)]
     if not (chosen.names or chosen.shapes or chosen.dry_run):
         save("natural kernels", NOTES, reports)
 
 
-def measure(chosen: argparse.Namespace, threads: int, copy: Any) -> list[Report]:
+def measure(chosen: argparse.Namespace, threads: int, in_c: InC | None) -> list[Report]:
     """Return a table for each shape."""
     use_threads(threads)
     found: list[Report] = []
@@ -237,10 +243,10 @@ def measure(chosen: argparse.Namespace, threads: int, copy: Any) -> list[Report]
         every: dict[str, Work] = make()
         works = {name: w for name, w in every.items() if not chosen.names or any(x in name for x in chosen.names)}
         rounds = ROUNDS.get(shape, chosen.rounds)
-        cells = [[name, *measured(w, copy, rounds, CALLS.get(shape, 1), threads)] for name, w in works.items()]
-        has_peers = shape in SHAPES and any(w.name for w in works.values())
-        beside = [EAGER, *([*OTHERS, COPY] if has_peers else [])]
-        against = ["best / worst", *(["C / worst"] if has_peers else []), *(["cold compile"] if threads == 1 else [])]
+        cells = [[name, *measured(w, in_c, rounds, CALLS.get(shape, 1), threads)] for name, w in works.items()]
+        has_peers, has_c = (any(getattr(w, what) for w in works.values()) for what in ("is_large", "name"))
+        beside = [EAGER, *([*OTHERS, COPY] if has_peers else []), *([C] if has_c else [])]
+        against = ["best / worst", *(["C / worst"] if has_c else []), *(["cold compile"] if threads == 1 else [])]
         columns = [shape, *(f"in {rows}" for rows in TILES), *beside, *against]
         clock = "CPU time" if threads == 1 else "wall clock"
         found += [Report(f"{shape}, {threads} thread{'s' * (threads > 1)}, ms of {clock}", columns, cells)]

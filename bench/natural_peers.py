@@ -1,15 +1,11 @@
-"""Peers of natural kernels: the same work by torch.compile, numba, jax and C, where they are there."""
+"""Peers of natural kernels: the same work by torch.compile, numba and jax, where they are there."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import natural_kernels as kernels
@@ -17,29 +13,7 @@ import torch
 import torch.nn.functional as F
 
 Run = Callable[[], Any]
-COMPILE, NUMBA, JAX, COPY = "torch.compile", "numba", "jax", "C copy"
-
-STREAM = r"""
-#include <immintrin.h>
-#include <stddef.h>
-void stream(const char *in, size_t nin, char *out, size_t nout) {
-    __m256i all = _mm256_setzero_si256();
-    size_t most = nin > nout ? nin : nout, i = 0, o = 0;
-    for (size_t done = 0; done < most; done += 4096) {
-        double part = done + 4096 < most ? (double)(done + 4096) / most : 1.0;
-        for (size_t end = part * nin; i + 64 <= end; i += 64) {
-            _mm_prefetch(in + i + 2048, _MM_HINT_T1);
-            all = _mm256_xor_si256(all, _mm256_loadu_si256((const __m256i *)(in + i)));
-            all = _mm256_xor_si256(all, _mm256_loadu_si256((const __m256i *)(in + i + 32)));
-        }
-        for (size_t end = part * nout; o + 64 <= end; o += 64) {
-            _mm256_stream_si256((__m256i *)(out + o), all);
-            _mm256_stream_si256((__m256i *)(out + o + 32), all);
-        }
-    }
-    _mm_sfence();
-}
-"""
+COMPILE, NUMBA, JAX = "torch.compile", "numba", "jax"
 
 
 def _rope(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -142,31 +116,3 @@ def _jax(name: str, inputs: Sequence[torch.Tensor]) -> dict[str, Run]:
 
     function, arrays = jax.jit(_in_jax()[name]), [jax.numpy.asarray(each.numpy()) for each in inputs]
     return {JAX: lambda: function(*arrays).block_until_ready()}
-
-
-def streamed(folder: str) -> Callable[[int, int, int], Run] | None:
-    """Return a copy in C on so many threads, compiled in a folder; None where there is no compiler."""
-    if shutil.which("gcc") is None:
-        return None
-    source = Path(folder) / "stream.c"
-    source.write_text(STREAM)
-    subprocess.run(["gcc", "-O2", "-mavx2", "-shared", "-fPIC", "-o", f"{folder}/stream.so", str(source)], check=True)
-    function = ctypes.CDLL(f"{folder}/stream.so").stream
-    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t] * 2
-    pool = ThreadPoolExecutor()
-
-    def copy(nin: int, nout: int, threads: int) -> Run:
-        come = torch.rand(nin // 4 + 1024).view(torch.uint8)  # a Zen 5 streams lines of zeros twice as fast as others
-        go = torch.ones(nout + 64, dtype=torch.uint8)
-        begin, end = come.data_ptr(), go.data_ptr() + -go.data_ptr() % 64
-        parts = [(nin * at // threads // 64 * 64, nout * at // threads // 64 * 64) for at in range(threads + 1)]
-        calls = [(begin + i, j - i, end + o, p - o) for (i, o), (j, p) in zip(parts, parts[1:], strict=False)]
-
-        def run() -> object:
-            if threads == 1:
-                return function(*calls[0]), come, go
-            return [each.result() for each in [pool.submit(function, *call) for call in calls]], come, go
-
-        return run
-
-    return copy

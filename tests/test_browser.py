@@ -275,6 +275,31 @@ def test_a_refused_kernel_says_which_stage_refused_it(browser: Browser, tmp_path
     assert browser.lines("#source .ln.bad code") == ["    t = pl.load(x, [0, 0], [8, 8])"]
 
 
+FAR = """
+import tilewright.language as pl
+
+@pl.jit
+def far(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        a = pl.load(x, [0, 0], [8, 8])
+        b = pl.exp(a)
+        c = pl.abs(b)
+        d = pl.neg(c)
+        e = pl.reshape(d, [7, 7])
+        pl.store(e, [0, 0], out)
+    return out
+"""
+
+
+def test_a_kernel_that_the_front_end_refuses_is_shown_from_its_first_line(browser: Browser, tmp_path: Path) -> None:
+    kernel = tmp_path / "far.py"
+    kernel.write_text(FAR, encoding="utf-8")
+    assert cli.main(["explore", str(kernel), "-o", str(tmp_path / "far.html")]) == 1
+    browser.open(tmp_path / "far.html")
+    assert browser.lines(".refusal h2") == ["Refused by the front end"]
+    assert browser.lines("#source .ln code")[3] == "@pl.jit"
+
+
 def test_a_thousand_ops_take_less_than_three_megabytes_and_a_second(browser: Browser, tmp_path: Path) -> None:
     ops = "\n".join(f"        t{n + 1} = pl.{'abs' if n % 2 else 'neg'}(t{n})" for n in range(1000))
     text = f"""import tilewright.language as pl
@@ -363,6 +388,9 @@ def test_the_site_is_searched_and_fits_a_phone(browser: Browser, site: Path) -> 
         for name in "index", "ops/gather", "errors/ShapeMismatchError", "coming-from", "gallery":
             browser.driver.get((site / f"{name}.html").as_uri())
             assert browser.run("return document.documentElement.scrollWidth <= innerWidth"), (name, width)
+    browser.driver.get((site / "coming-from.html").as_uri())
+    names = "[...document.querySelectorAll('td code')].filter((e) => !e.textContent.includes(' '))"
+    assert browser.run(f"return {names}.every((e) => e.getClientRects().length === 1)"), "names stay whole"
     browser.driver.get((site / "index.html").as_uri())
     ends = """
       const box = document.querySelector('.code'), text = document.createRange();

@@ -25,6 +25,7 @@ FEW = "Products of few rows, by the tiles they are written in"
 QUANTIZED = "Products with quantized weights"
 TILES = {"32": (32, 32, 32), "64": (64, 64, 64), "128": (128, 128, 128), "48x80x56": (48, 80, 56)}
 ROUNDS = 21
+M = pl.dynamic("M")
 
 
 def matmul(tm: int, tn: int, tk: int) -> Any:
@@ -44,7 +45,26 @@ def matmul(tm: int, tn: int, tk: int) -> Any:
     return product
 
 
-def enter(m: int, k: int, n: int, dtype: torch.dtype) -> Field:
+def of_any_rows(tm: int, tn: int, tk: int) -> Any:
+    """Return a kernel that is told by each call how many rows there are."""
+
+    @pl.jit
+    def product(a: pl.Tensor, b: pl.Tensor, c: pl.Out[pl.Tensor]):
+        a.bind_dynamic(0, M)
+        c.bind_dynamic(0, M)
+        for i in pl.parallel(0, a.shape[0], tm):
+            for j in pl.parallel(0, b.shape[1], tn):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    acc = pl.zeros([tm, tn], dtype=pl.FP32)
+                    for k in pl.range(0, a.shape[1], tk):
+                        acc += pl.load(a, [i, k], [tm, tk]) @ pl.load(b, [k, j], [tk, tn])
+                    pl.store(acc, [i, j], c)
+        return c
+
+    return product
+
+
+def enter(m: int, k: int, n: int, dtype: torch.dtype, kernel: Callable[..., Any] = matmul) -> Field:
     if dtype == torch.int8:
         a, b = (torch.randint(-128, 128, shape, dtype=dtype) for shape in ((m, k), (k, n)))
         expected, theirs = torch._int_mm(a, b), partial(torch._int_mm, a, b)  # pyright: ignore
@@ -52,8 +72,8 @@ def enter(m: int, k: int, n: int, dtype: torch.dtype) -> Field:
         a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
         wide, out = (a.float(), b.float()), torch.empty(m, n)
         expected, theirs = (a.double() @ b.double()).float(), partial(torch.matmul, *wide, out=out)
-    tiles = {f"in {name}": (min(tm, m), tn, tk) for name, (tm, tn, tk) in TILES.items()}
-    ours = {name: _run(matmul(*tile), a, b, expected) for name, tile in tiles.items()}
+    tiles = {f"in {name}": (min(tm, m) if kernel is matmul else tm, tn, tk) for name, (tm, tn, tk) in TILES.items()}
+    ours = {name: _run(kernel(*tile), a, b, expected) for name, tile in tiles.items()}
     return Field(expected, {**ours, EAGER: theirs}, rtol=1e-3, atol=2e-3)
 
 
@@ -83,8 +103,10 @@ def enter_quantized(name: str, rows: int, size: int = 4096) -> Field:
     return Field(x @ weights, {OURS: ours, EAGER: theirs}, rtol=2e-2, atol=1e-1)
 
 
-def _contest(what: str, m: int, k: int, n: int, dtype: torch.dtype, target: float, group: str = GROUP) -> Contest:
-    row, work = partial(enter, m, k, n, dtype), Work(flops=2 * m * k * n)
+def _contest(
+    what: str, m: int, k: int, n: int, dtype: torch.dtype, target: float, group: str = GROUP, kernel: Any = matmul
+) -> Contest:
+    row, work = partial(enter, m, k, n, dtype, kernel), Work(flops=2 * m * k * n)
     return Contest(what, row, work, target, group=group, subject="in 32", most_rounds=ROUNDS)
 
 
@@ -99,6 +121,11 @@ ROWS = (
     *(_contest(f"int8 {n}³", n, n, n, torch.int8, 1.0) for n in (1024, 2048)),
     *(_contest(f"fp32 {m}x4096x4096", m, 4096, 4096, torch.float32, 1.0, FEW) for m in (1, 8)),
     *(_contest(f"bf16 {m}x4096x4096, torch in fp32", m, 4096, 4096, torch.bfloat16, 1.8, FEW) for m in (1, 8)),
+    *(
+        _contest(f"{name} {m}x4096x4096, rows told by calls", m, 4096, 4096, dtype, target, FEW, of_any_rows)
+        for name, dtype, target in (("fp32", torch.float32, 1.0), ("bf16", torch.bfloat16, 1.8))
+        for m in (1, 8)
+    ),
     *(
         Contest(
             f"{name} {rows}x4096x4096", partial(enter_quantized, name, rows), Work(flops=2 * rows * 4096**2),

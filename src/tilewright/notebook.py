@@ -1,4 +1,4 @@
-"""Notebooks: kernels, programs, tiles and errors as HTML beside the cell that gave them."""
+"""Notebooks: kernels, programs, tiles, measurements and errors as HTML beside the cell that gave them."""
 
 from __future__ import annotations
 
@@ -46,6 +46,14 @@ def grid(title: str, rows: Iterable[Sequence[str | None]]) -> str:
         f'<div style="{BOX};padding:10px 14px;overflow:auto"><div style="opacity:.65">{escaped(title)}</div>'
         f'<table style="{MONO};border-collapse:collapse">{body}</table></div>'
     )
+
+
+class Sheet:
+    """Something whose text is what a notebook shows."""
+
+    def _repr_html_(self) -> str:
+        """Return the text, as a notebook shows it."""
+        return sheet(type(self).__name__, str(self))
 
 
 class Shown:

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 import tilewright.language as pl
+from tilewright.errors import ExecutionError
 from tilewright.programs.bench import benchmark
 from tilewright.programs.program import CompiledProgram
+from tilewright.runtime import RunConfig
 
 torch: Any = pytest.importorskip("torch")
 
@@ -149,7 +151,13 @@ def test_a_returned_output_is_new_each_time_and_on_its_stream() -> None:
     torch.testing.assert_close(made, torch.nn.functional.silu(y))
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+INDUCTOR = pytest.param(
+    "inductor",  # which torch 2.11 cannot import without warning of itself
+    marks=pytest.mark.filterwarnings(r"ignore:`torch\.jit\.script_method` is deprecated:DeprecationWarning"),
+)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", INDUCTOR])
 def test_torchs_compiler_keeps_kernels_whole(backend: str) -> None:
     compiled = torch.compile(lambda x: swish(x + 1) * 2, fullgraph=True, backend=backend)
     for _ in range(3):
@@ -172,6 +180,14 @@ def test_gradients_flow_through_pairs_of_kernels(is_compiled: bool) -> None:
         (run(ours) * 3).sum().backward()
         (torch.nn.functional.silu(theirs) * 3).sum().backward()
         torch.testing.assert_close(ours.grad, theirs.grad, rtol=2e-5, atol=2e-6)
+
+
+def test_code_for_another_gpu_is_refused_by_its_name() -> None:
+    x, have = uniform(64, 64), torch.cuda.get_device_capability()[0]
+    other = "sm_80" if have != 8 else "sm_90"
+    with pytest.raises(ExecutionError, match=f"kernels for {other} cannot run on this GPU, which is sm_{have}"):
+        swish(x, config=RunConfig(platform="cuda", target=other))
+    torch.testing.assert_close(swish(x), torch.nn.functional.silu(x))
 
 
 def test_a_program_is_an_operator_of_torch() -> None:

@@ -179,6 +179,39 @@ def test_matmul(dtype: str) -> None:
         torch.testing.assert_close(out.double(), a.double() @ b.double(), rtol=1e-5, atol=1e-5)
 
 
+@pl.jit
+def multiplied(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for i in pl.parallel(0, a.shape[0], 128):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.tile.full([128, 128], dtype=pl.INT32, value=0)
+            for step in pl.range(0, a.shape[1], 64):
+                left, right = pl.load(a, [i, step], [128, 64]), pl.load(b, [step, 0], [64, 128])
+                acc = pl.matmul_acc(acc, pl.cast(left, pl.INT32), pl.cast(right, pl.INT32))
+            pl.store(acc, [i, 0], out)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs"),
+    [
+        ("int8", "int8"),
+        ("uint8", "uint8"),
+        ("uint8", "int8"),
+        ("int8", "uint8"),
+        ("int16", "int16"),
+        ("int32", "int32"),
+    ],
+)
+def test_products_of_integers_are_exact_to_32_bits(lhs: str, rhs: str) -> None:
+    a, b = (
+        torch.randint(torch.iinfo(kind).min, torch.iinfo(kind).max, shape, dtype=kind)
+        for kind, shape in ((getattr(torch, lhs), (256, 192)), (getattr(torch, rhs), (192, 128)))
+    )
+    out = torch.zeros((256, 128), device="cuda", dtype=torch.int32)
+    multiplied(a.cuda(), b.cuda(), out)
+    assert torch.equal(out.cpu(), (a.long() @ b.long()).int())
+
+
 def test_temporaries_are_memory_of_the_device() -> None:
     x = uniform(32, 64)
     for _ in range(3):

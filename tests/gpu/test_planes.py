@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from unit.backends.cuda.test_inner_reads import by_the_largest, scaled
-from unit.backends.cuda.test_planes import attention, batched, of_any_count
+from unit.backends.cuda.test_planes import attention, batched, of_any_count, of_batches, of_tiles
 
 torch: Any = pytest.importorskip("torch")
 
@@ -22,7 +22,7 @@ def is_right(kernel: Any, a: Any, b: Any) -> bool:
     return torch.equal(out.double(), a.double() @ b.double())
 
 
-@pytest.mark.parametrize("kernel", [batched, of_any_count], ids=["known", "any"])
+@pytest.mark.parametrize("kernel", [batched, of_any_count, of_tiles, of_batches])
 def test_products_of_planes_are_right_however_they_lie(kernel: Any) -> None:
     a, b = whole(5, 256, 192), whole(5, 192, 128)
     turned, apart = a.transpose(0, 1).contiguous().transpose(0, 1), whole(5, 300, 192)[:, :256]
@@ -33,7 +33,8 @@ def test_products_of_planes_are_right_however_they_lie(kernel: Any) -> None:
 
 def test_rows_that_end_inside_a_tile_are_not_those_of_the_next_plane() -> None:
     a, b = whole(3, 250, 200), whole(3, 200, 128)
-    assert is_right(batched, a, b)
+    for kernel in (batched, of_tiles, of_batches):
+        assert is_right(kernel, a, b)
 
 
 def test_attention_to_planes_is_that_of_each_head() -> None:

@@ -15,9 +15,10 @@ from ops.test_uses import SHAPED, check_uses
 from property import test_parser_survives as kernels
 from property import undefined
 from property.mutations import TEXTS, mutated
+from property.narrow import narrow
 from property.native import check, check_errors, named, quietly
 from property.online_folds import check_fold, fold
-from property.product_grids import grid, in_deep_tiles, in_small_tiles
+from property.product_grids import check_grid, grid, in_deep_tiles
 from property.programs import program
 from property.survival import fates
 from property.surviving import fate
@@ -29,7 +30,6 @@ from property.ways import covered
 
 from tilewright.backends.cpu.compute import streaming
 from tilewright.errors import ExecutionError, KernelError
-from tilewright.passes import widen
 from tilewright.passes.pipeline import DEFAULT
 
 Campaign = Callable[[int], object]
@@ -41,21 +41,23 @@ def _about_an_op(number: int) -> None:
 
 
 def _product_grid(number: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(widen, "widened", in_small_tiles)
-        check(grid(Random(number).randint), f"grid {number}")
+    check_grid(grid(Random(number).randint), f"grid {number}")
 
 
 def _matrix_tiles(number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_AMX", "emulated")
         check_fold(fold(Random(number).randint, ("BF16",), widest=80), f"tiles {number}")
-        patch.setattr(widen, "widened", in_deep_tiles)
-        check(grid(Random(number).randint, ("BF16", "INT8", "UINT8"), deepest=200), f"tiles {number}")
+        text = grid(Random(number).randint, ("BF16", "INT8", "UINT8"), deepest=200)
+        check_grid(text, f"tiles {number}", in_deep_tiles)
 
 
 def _online_fold(number: int) -> None:
     check_fold(fold(Random(number).randint), f"fold {number}")
+
+
+def _narrow(number: int) -> None:
+    check(narrow(Random(number).randint), f"narrow {number}")
 
 
 def _streamed(number: int) -> None:
@@ -141,6 +143,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "streamed": _streamed,  # with all outputs taken for large ones, which are written past the caches
     "grid": _product_grid,  # grids of products in the machine's tiles
     "tiles": _matrix_tiles,  # products and attention on matrix tiles that are emulated
+    "narrow": _narrow,  # rows of a few columns, taken together
     "fold": _online_fold,  # attention in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone

@@ -109,8 +109,10 @@ def load(w: Writer) -> None:
     assert isinstance(source.type, TensorType)
     windows = [_window(w, extent) for extent in source.type.shape]
     offsets, shapes, valid = (", ".join(part) for part in zip(*windows, strict=True))
-    options = f", valid_shape=[{valid}]" if valid != shapes else ""
-    options += w.pick(["", "", "", ", clamp=True", ", target_memory=pl.Mem.Mat"])
+    options = w.pick(["", "", "", ", clamp=True", ", target_memory=pl.Mem.Mat"])
+    if valid != shapes:
+        is_open = not all(isinstance(extent, int) for extent in source.type.shape)
+        options = f", valid_shape=[{valid}]{', clamp=True' if is_open else options}"
     w.make(f"pl.load({source.name}, [{offsets}], [{shapes}]{options})", "t")
 
 

@@ -53,7 +53,7 @@ def fold(draw: Draw, dtypes: Sequence[str] = ("FP32", "FP32", "BF16"), widest: i
     def choose(*options: str) -> str:
         return options[draw(0, len(options) - 1)]
 
-    rows, keys, dim = draw(2, 20), draw(2, 20), draw(2, widest)
+    rows, keys, dim = draw(1, 20), draw(1, 8 if draw(0, 2) == 0 else 20), draw(2, widest)
     length = rows * draw(1, 70 // rows)  # what is carried has as many rows as somebody said
     others = length if length >= keys and draw(0, 1) else draw(keys, 70)
     is_causal = draw(0, 1) == 1

@@ -192,6 +192,7 @@ def _sum_of_products(w: Writer, op: Op) -> Value | None:
     more = (w.pick([1, 2]),) if batch and w.chance(30) else ()
     acc = operand(w, op.kind, (*more, *shape), _summed(lhs, rhs))
     acc = cut_short(w, acc) if op.kind is Kind.TILE and w.chance(25) else acc
+    w.added_to |= {tile.name for tile in w.tiles() if dtype_of(tile) == dtype_of(acc)}
     start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and not batch and w.chance(40) else []
     return called(w, op, acc.name, lhs.name, rhs.name, *start, *_phase(w, op))
 

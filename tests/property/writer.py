@@ -67,6 +67,8 @@ class Writer:
     """How many `break`s, `continue`s and early returns were written."""
     returns: str | None = None
     """What an early return returns, where one may stand."""
+    added_to: set[str] = field(default_factory=set[str])
+    """Tiles that may have a slice which is added to in place: they are not bound to another tile."""
     _names: int = 0
 
     def number(self, low: int, high: int) -> int:
@@ -160,9 +162,8 @@ class Writer:
 
     def _takes(self, value: Value, type_: Type) -> bool:
         """Return whether a name may be bound to another value of the same type."""
-        return (
-            not value.fixed and value.type == type_ and value.depth == self.depth and not isinstance(type_, TensorType)
-        )
+        is_free = not value.fixed and value.name not in self.added_to
+        return is_free and value.type == type_ and value.depth == self.depth and not isinstance(type_, TensorType)
 
     def all(self, *claims: Callable[[Value], bool]) -> list[Value]:
         """Return the visible values of which every claim holds."""

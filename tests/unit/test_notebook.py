@@ -15,6 +15,7 @@ from tilewright.core.types import TileType
 from tilewright.errors import ShapeMismatchError
 from tilewright.explore.writer import unpacked
 from tilewright.interpret.held_values import Held
+from tilewright.runtime import benchmark
 
 
 @pl.jit
@@ -75,3 +76,11 @@ def test_a_tile_shows_its_elements_and_leaves_out_those_that_nobody_wrote() -> N
     text = shown(Held(TileType((2, 2), pl.FP32, (2, 1)), Region(data, (2, 1))))
     assert "tile[2, 2] of fp32, valid [2, 1]" in text
     assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["0", "", "2", ""]
+
+
+def test_measurements_show_their_text() -> None:
+    program = double.compile(X)
+    for found in (program.explain(X), benchmark(program, [X], rounds=2)):
+        (first, *_) = str(found).splitlines()
+        assert html.escape(first) in shown(found)
+    assert repr(program.explain(X)).startswith("double on cpu: ")

@@ -106,8 +106,8 @@ class Memory:
     """How many bytes the tiles take that the function names, all at once."""
 
 
-CALLED = "called"
-"""The kind of note about functions of the machine's mathematical library."""
+CALLED, COLUMN, SCALAR = "called", "column", "scalar"
+"""The kinds of notes about single elements: of the machine's mathematical library, tiles of one column, and numbers."""
 
 
 class Note(NamedTuple):

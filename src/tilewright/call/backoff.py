@@ -78,10 +78,7 @@ class Backoff:
             self._warm, self._calls, self._wait = None, 0, 0
 
     def _learn(
-        self,
-        warm: Callable[[], Warm],
-        learned: Callable[[], Learned | None],
-        reads: ReadSet | UnchangedFile | None,
+        self, warm: Callable[[], Warm], learned: Callable[[], Learned | None], reads: ReadSet | UnchangedFile | None
     ) -> bool:
         """Return whether calls like one go without Python from now on, and have not before."""
         from tilewright.call.warm import is_native

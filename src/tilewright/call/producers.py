@@ -42,7 +42,7 @@ class Producers:
         """Return a new zero-filled array of a GPU; ValueError where neither CuPy nor torch is here to make it."""
         cupy: Any = sys.modules.get("cupy")
         if cupy is not None:
-            with cupy.cuda.Device(_number(device)):
+            with cupy.cuda.Device(int(device.partition(":")[2] or 0)):
                 return cupy.zeros(shape, dtype.numpy)
         torch: Any = sys.modules.get("torch")
         if torch is None:
@@ -80,12 +80,8 @@ class Producers:
         torch.from_dlpack(target).copy_(torch.from_dlpack(source))
 
 
+PRODUCERS = Producers()
+
+
 def _current_stream(cupy: Any) -> int:
     return int(cupy.cuda.get_current_stream().ptr)
-
-
-def _number(device: str) -> int:
-    return int(device.partition(":")[2] or 0)
-
-
-PRODUCERS = Producers()

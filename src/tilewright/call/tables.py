@@ -160,7 +160,7 @@ class Target:
         if kind is Probe.FILE:
             path, known = ctypes.create_string_buffer(expected), words(owner.words)
             self.keep += [path, known]
-            return kind, address(path), _function(key), address(known)
+            return kind, address(path), ctypes.cast(key, ctypes.c_void_p).value or 0, address(known)
         return kind, id(owner), id(key), expected if isinstance(expected, int) and key is None else id(expected)
 
     def _code(self) -> dict[Entry, int]:
@@ -188,11 +188,6 @@ def field_words(guards: Guards) -> list[tuple[int, int]]:
 
 NULL = ("__defaults__", "__kwdefaults__")
 """What a function refers to by nothing at all where Python says None."""
-
-
-def _function(function: Any) -> int:
-    """Return where the code of a C function lies."""
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @mutable

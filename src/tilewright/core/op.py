@@ -129,7 +129,7 @@ class OpSpec:
     parameters: tuple[Parameter, ...]
     infer: Callable[..., Any]
     evaluate: Callable[..., Any]
-    family: str
+    family: str = "structured"
     reference: Callable[..., Any] | None = None
     """The meaning of one element, in NumPy functions; back ends apply it to their own values."""
     elements: ElementTypes | None = None

@@ -128,10 +128,7 @@ def tensor(shape: Sequence[Extent], dtype: DataType, valid: Sequence[Extent] | N
 
 
 def tile(
-    shape: Sequence[int],
-    dtype: DataType,
-    valid: Sequence[Extent] | None = None,
-    memory: MemorySpace = MemorySpace.Vec,
+    shape: Sequence[int], dtype: DataType, valid: Sequence[Extent] | None = None, memory: MemorySpace = MemorySpace.Vec
 ) -> TileType:
     """Return a tile type, wholly valid unless `valid` says otherwise."""
     return TileType(tuple(shape), dtype, tuple(shape if valid is None else valid), memory)

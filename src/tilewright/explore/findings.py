@@ -10,6 +10,8 @@ from tilewright.arrays import np
 from tilewright.explore.page import Argument, Finding, Touch, Turn
 
 READS, WRITES, ADDS = "reads", "writes", "adds to"
+GAP = "gap"
+"""The kind of finding about elements that nobody touches."""
 NARROW = 16
 """Bytes: pieces of a row that are shorter waste most of what memory brings."""
 
@@ -46,7 +48,7 @@ def _gaps(argument: Argument, read: Any, written: Any) -> Iterator[Finding]:
         return
     what = "written" if is_output and written.any() else "touched"
     first = _index(argument, int(missing[0]))
-    yield Finding("gap", argument.name, f"{len(missing)} of {len(touched)} elements are never {what}, {first} first")
+    yield Finding(GAP, argument.name, f"{len(missing)} of {len(touched)} elements are never {what}, {first} first")
 
 
 def _repeats(argument: Argument, read: Any, written: Any) -> Iterator[Finding]:

@@ -33,8 +33,8 @@ from tilewright.passes.pipeline import DEFAULT
 from tilewright.passes.stages import summary
 from tilewright.source import Source, Span
 
-AROUND = 4
-"""How many lines of a file are shown before the first and after the last that a program has to do with."""
+AROUND, AROUND_ERROR = 4, 40
+"""How many lines of a file are shown around those that a program, or an error, has to do with."""
 
 
 class Gatherer:
@@ -73,7 +73,7 @@ class Gatherer:
             passes=passes,
             code=code,
             memory=memory,
-            launches=list(self._launches(programs[-1][2])) if programs and subject.error is None else [],
+            launches=list(self._launches(programs[-1][2])) if len(subject.stages) == len(DEFAULT) else [],
             fusion=[self._fusion(subject.fusion, texts[-1])] if subject.fusion else [],
             facts=facts,
             profile=list(_profile(subject.profile)),
@@ -119,7 +119,8 @@ class Gatherer:
 
     def _source(self, file: str, source: Source) -> SourceText:
         used = self.lines.get(file) or [1]
-        first, last = max(1, min(used) - AROUND), min(len(source.lines), max(used) + AROUND)
+        around = AROUND if self.subject.stages else AROUND_ERROR
+        first, last = max(1, min(used) - around), min(len(source.lines), max(used) + around)
         lines = [self._string(source.line(number) or "") for number in range(first, last + 1)]
         return SourceText(os.path.basename(file), file, first, lines)
 

@@ -9,7 +9,7 @@ from tilewright.arrays import np
 from tilewright.core.access import Access as Kind
 from tilewright.core.region import Array
 from tilewright.errors import RaceError
-from tilewright.explore.findings import found_in
+from tilewright.explore.findings import GAP, found_in
 from tilewright.explore.page import Access, Argument, Finding, Touch, Turn
 from tilewright.source import Span
 
@@ -65,7 +65,7 @@ class Notes:
                 yield number, _flat(elements, argument)
 
     def shown(self, failed: Sequence[Finding], place: Callable[[Span], int]) -> Access:
-        """Return all of it, and what there is to know about it."""
+        """Return all of it, and what there is to know about it; a call that failed has gaps that mean nothing."""
         turns = [
             Turn(
                 ", ".join(loops),
@@ -78,7 +78,8 @@ class Notes:
             _runs(np.unique(np.concatenate(self.racing[number]))) if number in self.racing else []
             for number in range(len(self.arguments))
         ]
-        return Access(self.arguments, turns, [*failed, *races, *found_in(self.arguments, turns)], racing)
+        found = [each for each in found_in(self.arguments, turns) if each.kind != GAP or not failed]
+        return Access(self.arguments, turns, [*failed, *races, *found], racing)
 
 
 def _distinct(races: Sequence[RaceError]) -> list[RaceError]:

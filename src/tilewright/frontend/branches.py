@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial, reduce
 
 from tilewright.core.build import scalar
-from tilewright.core.expr import Const, Expr, Var, constant
+from tilewright.core.expr import Call, Const, Expr, Var, constant
+from tilewright.core.extents import bounds
 from tilewright.core.stmt import (
     SCOPES,
     BreakStmt,
@@ -77,7 +78,14 @@ def is_true(value: Expr) -> Expr | None:
 
 
 def branch(t: Translator, condition: Expr, node: ast.If) -> None:
-    """Translate both sides of an `if`, and let the names after it stand for what they yield."""
+    """Translate both sides of an `if`, and let the names after it stand for what they yield.
+
+    A side that surely never runs, as its numbers show, is not looked at in a jit kernel: what it does may fit other
+    arguments only.
+    """
+    if t.frame is not None and (known := _decided(condition)) is not None:
+        taken(t, node.body if known else node.orelse)
+        return
     then_body, then_frame, then_bound = _branch(t, node.body, {})
     else_body, else_frame, else_bound = _branch(t, node.orelse, then_bound)
     if ends(then_body):
@@ -87,6 +95,22 @@ def branch(t: Translator, condition: Expr, node: ast.If) -> None:
     t.emit(IfStmt(condition, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
     for name, var in zip(names, return_vars, strict=True):
         t.define(name, var)
+
+
+def _decided(condition: Expr) -> bool | None:
+    """Return what comparing two integers surely gives, however large they may be; None where it could be either."""
+    if not isinstance(condition, Call) or condition.op.spec.symbol not in _ORDERINGS:
+        return None
+    lhs, rhs = (bounds(arg) for arg in condition.args)
+    meaning = condition.op.spec.evaluate
+    if lhs is None or rhs is None or meaning is None:
+        return None
+    found = {meaning(condition.type, low, high) for low in lhs for high in rhs}
+    return found.pop() if len(found) == 1 else None
+
+
+_ORDERINGS = ("<", "<=", ">", ">=")
+"""The comparisons that are the same in between where they are the same at both ends."""
 
 
 def taken(t: Translator, body: Sequence[ast.stmt]) -> None:

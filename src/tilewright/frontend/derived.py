@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.core.build import locate
-from tilewright.core.expr import Const, Expr, TupleGetItem
+from tilewright.core.expr import Const, Expr
 from tilewright.core.op import OPS, OpSpec, Role
 from tilewright.core.operands import is_shaped
-from tilewright.core.types import ScalarType, TupleType
+from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, INDEX, INT64
 from tilewright.errors import KernelError, OperandError
 from tilewright.frontend.state import is_action
@@ -77,12 +77,6 @@ class Writer(Statements):
     def do(self, name: str, /, **given: Any) -> Expr:
         """Return an op applied to operands and options, those left out at their defaults."""
         return self.op(name, **{key: self._operand(value) for key, value in given.items()})
-
-    def parts(self, value: Expr) -> tuple[Expr, ...]:
-        """Return the values that an op gives at once."""
-        whole = self.named(value)
-        assert isinstance(whole.type, TupleType)
-        return tuple(TupleGetItem(whole, i, each, self.span) for i, each in enumerate(whole.type.elements))
 
     def named(self, value: Expr) -> Expr:
         """Return a value as something that ops take: a call gets a name."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
+from tilewright import errors
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
 from tilewright.core.numbers import TypedNumber
@@ -14,14 +15,6 @@ from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, unplaced
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType
-from tilewright.errors import (
-    ConditionError,
-    DirectiveError,
-    MisplacedDirectiveError,
-    OperandError,
-    ParserSyntaxError,
-    YieldMismatchError,
-)
 from tilewright.frontend import directives, grids
 from tilewright.frontend.arguments import Arguments, arguments, parameters_of
 from tilewright.frontend.bodies import loop_body
@@ -106,10 +99,10 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
     for value, where in zip(values, given.nodes, strict=True):
         if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
             help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
-            raise t.error(OperandError, where, f"a loop bound is an integer, got {value.type}", help=help)
+            raise t.error(errors.OperandError, where, f"a loop bound is an integer, got {value.type}", help=help)
         if value.type.dtype == UINT64 and not isinstance(value, Const):
             help = f"pl.cast({value}, pl.INDEX) counts as far as an index does"
-            raise t.error(OperandError, where, "a loop counts in index, which does not hold uint64", help=help)
+            raise t.error(errors.OperandError, where, "a loop counts in index, which does not hold uint64", help=help)
     match values:
         case [stop]:
             return integer(0), stop, integer(1)
@@ -118,12 +111,12 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
         case [start, stop, step]:
             if isinstance(step, Const) and step.value == 0:
                 help = "a step of 1 visits every index"
-                raise t.error(DirectiveError, given.nodes[2], "a loop's step cannot be zero", help=help)
+                raise t.error(errors.DirectiveError, given.nodes[2], "a loop's step cannot be zero", help=help)
             return start, stop, step
         case _:
             message = f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds"
             help = "pl.range(stop), pl.range(start, stop) or pl.range(start, stop, step)"
-            raise t.error(DirectiveError, node, message, help=help)
+            raise t.error(errors.DirectiveError, node, message, help=help)
 
 
 def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, Any]:
@@ -132,26 +125,26 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
         if name not in allowed and name != "attrs":
             message = f"Unknown keyword argument '{name}' in pl.{word}()"
             help = f"it takes bounds and {', '.join(sorted(allowed))}"
-            raise t.error(DirectiveError, given.keyword_nodes[name], message, help=help)
+            raise t.error(errors.DirectiveError, given.keyword_nodes[name], message, help=help)
     if word == "unroll" and not all(isinstance(limit, Const) for limit in limits):
         unknown = [
             w for w, v in zip(given.nodes, given.args, strict=True) if isinstance(v, Expr) and v.__class__ is not Const
         ]
         help = "use pl.range, or a constant bound"
         spans = [t.span(where) for where in unknown or [node]]
-        raise DirectiveError("pl.unroll() needs bounds the compiler knows", spans=spans, help=help)
+        raise errors.DirectiveError("pl.unroll() needs bounds the compiler knows", spans=spans, help=help)
     if word == "unroll" and (turns := _turns(limits)) > UNROLL_LIMIT:
         message = f"pl.unroll would write this body out {turns} times, more than {UNROLL_LIMIT}"
-        raise t.error(DirectiveError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
+        raise t.error(errors.DirectiveError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
     if word != "pipeline":
         return {}
     help = "stage=2 loads one iteration ahead"
     if "stage" not in given.kwargs:
-        raise t.error(DirectiveError, node, "pl.pipeline() requires stage=, its depth", help=help)
+        raise t.error(errors.DirectiveError, node, "pl.pipeline() requires stage=, its depth", help=help)
     stage = given.kwargs["stage"]
     if not isinstance(stage, int) or isinstance(stage, bool) or stage < 1:
         message = f"stage= of pl.pipeline() must be >= 1, and a constant, got {t.describe(stage)}"
-        raise t.error(DirectiveError, given.keyword_nodes["stage"], message, help=help)
+        raise t.error(errors.DirectiveError, given.keyword_nodes["stage"], message, help=help)
     return {"stage": stage}
 
 
@@ -187,7 +180,7 @@ def _targets(
         case _:
             message = "a loop binds its variable, and carried values in a tuple"
             help = "for i, (a, b) in pl.range(n, init_values=(a0, b0)):"
-            raise t.error(ParserSyntaxError, node.target, message, help=help)
+            raise t.error(errors.ParserSyntaxError, node.target, message, help=help)
     _check_carried(t, names[1:], inits, iterable)
     return names, inits
 
@@ -197,7 +190,7 @@ def _check_carried(t: Translator, names: Sequence[str], inits: Value, node: ast.
         count = len(inits) if isinstance(inits, tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
         message = f"Mismatch: {len(names)} carried name(s) for {count} initial value(s)"
         help = "give each carried name one entry of init_values=(...)"
-        raise t.error(YieldMismatchError, node, message, help=help)
+        raise t.error(errors.YieldMismatchError, node, message, help=help)
 
 
 def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: ast.For) -> tuple[IterArg, ...]:
@@ -252,7 +245,7 @@ def _results(
             message = f"'{arg.var.name_hint}' is carried as one type and yielded as another"
             notes = [f"carried: {arg.var.type}", f"yielded: {type_}"]
             help = "start with a value of the type the body yields, for example with pl.cast"
-            raise YieldMismatchError(message, spans=[frame.span or t.span(node)], notes=notes, help=help)
+            raise errors.YieldMismatchError(message, spans=[frame.span or t.span(node)], notes=notes, help=help)
         if wider != arg.var.type:
             raise Widened(_carried_key(arg.var.name_hint, arg.var.span), wider)
         results[name] = Var(name, arg.var.type, frame.span or t.span(node))
@@ -313,7 +306,7 @@ def _test(t: Translator, node: ast.expr, where: ast.AST) -> Expr:
     test = condition(t, node)
     if len(t.stmts) != before:
         help = "bind what it reads to a name before the loop, and again at the end of the body"
-        raise t.error(ConditionError, where, "the condition of a loop is scalar arithmetic", help=help)
+        raise t.error(errors.ConditionError, where, "the condition of a loop is scalar arithmetic", help=help)
     return constant(test) if isinstance(test, bool) else test
 
 
@@ -324,7 +317,7 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     inits = given.kwargs.get("init_values", ())
     if len(names) != len(elements) or given.args:
         help = "for (x,) in pl.while_(init_values=(x0,)):"
-        raise t.error(ParserSyntaxError, node.target, "pl.while_ binds its carried values", help=help)
+        raise t.error(errors.ParserSyntaxError, node.target, "pl.while_ binds its carried values", help=help)
     _check_carried(t, names, inits, iterable)
     t.scope.forget(node.body)
     t.scope.enter()
@@ -347,7 +340,7 @@ def _leading_condition(t: Translator, node: ast.For) -> Expr:
         and isinstance(first.value, ast.Call)
     ):
         help = "write `pl.cond(condition)` above this line"
-        raise t.error(MisplacedDirectiveError, first, "a pl.while_ body starts with pl.cond(...)", help=help)
+        raise t.error(errors.MisplacedDirectiveError, first, "a pl.while_ body starts with pl.cond(...)", help=help)
     if len(first.value.args) != 1:
-        raise t.error(DirectiveError, first, "pl.cond() takes one condition", help="join several with `and`")
+        raise t.error(errors.DirectiveError, first, "pl.cond() takes one condition", help="join several with `and`")
     return _test(t, first.value.args[0], first)

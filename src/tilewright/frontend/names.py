@@ -121,18 +121,14 @@ class Read:
             case Access.ATTRIBUTE:
                 return getattr(holder, self.key, MISSING)
             case Access.ITEM:
-                return _item(holder, self.key)
+                try:
+                    return holder[self.key]
+                except (LookupError, TypeError):
+                    return MISSING
 
 
 def _shown(step: Step) -> str:
     return f"[{step.key!r}]" if isinstance(step, Item) else f".{step}"
-
-
-def _item(holder: Any, key: Any) -> Any:
-    try:
-        return holder[key]
-    except (LookupError, TypeError):
-        return MISSING
 
 
 class Changed(DriftError):

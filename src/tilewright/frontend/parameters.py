@@ -91,7 +91,9 @@ def _types(
             like = found[spec.alike] if spec.alike is not None else None
             type_ = like or _parameter_type(parameter.name, position, spec, says, frame)
             found[parameter.name] = _renamed(type_, position, frame)
-            _note_stated_axes(frame, position, says, parameter.span)
+            for axis, extent in enumerate(says.type.shape if isinstance(says.type, TensorType) else ()):
+                if isinstance(extent, Symbol):
+                    frame.state((position, axis), extent.name, parameter.span)
         except KernelError as error:
             _locate(error, kernel, parameter, site)
             raise
@@ -130,12 +132,6 @@ def _renamed(type_: Type | None, position: int, frame: Frame) -> Type | None:
     own = {axis: dynamic for (at, axis), dynamic in frame.dynamic.items() if at == position}
     shape = tuple(Symbol(own[axis].symbol) if axis in own else extent for axis, extent in enumerate(type_.shape))
     return type_ if shape == type_.shape else TensorType(shape, type_.dtype, shape, type_.layout)
-
-
-def _note_stated_axes(frame: Frame, position: int, says: Declared, span: Span) -> None:
-    for axis, extent in enumerate(says.type.shape if isinstance(says.type, TensorType) else ()):
-        if isinstance(extent, Symbol):
-            frame.state((position, axis), extent.name, span)
 
 
 def _bounds(spec: Spec, says: Declared, type_: Type) -> tuple[int, int] | None:

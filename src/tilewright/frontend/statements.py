@@ -7,13 +7,7 @@ import ast
 from tilewright.core.annotations import Tile
 from tilewright.core.expr import Call, Expr, Submit, TupleGetItem, Var
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
-from tilewright.core.types import (
-    ScalarType,
-    TensorType,
-    TileType,
-    TupleType,
-    Type,
-)
+from tilewright.core.types import ScalarType, TensorType, TileType, TupleType, Type
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationMismatchError,

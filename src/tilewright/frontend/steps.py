@@ -105,7 +105,7 @@ class StepBuilder(KernelBuilder):
 
     def emit(self, stmt: Stmt) -> None:
         """Write the next statement, at this site."""
-        if _last_site(self.stmts) is not self.site:
+        if next((stmt.site for stmt in reversed(self.stmts) if isinstance(stmt, Step)), None) is not self.site:
             self.stmts.append(Step(integer(0), stmt.span, cast(Site, self.site)))
         super().emit(stmt)
 
@@ -163,10 +163,6 @@ class StepBuilder(KernelBuilder):
         for name, binding in names.items():
             if name.isidentifier() and not binding.problem and not isinstance(binding.value, ProgramSelf):
                 yield name, binding.value
-
-
-def _last_site(stmts: Sequence[Stmt]) -> Site | None:
-    return next((stmt.site for stmt in reversed(stmts) if isinstance(stmt, Step)), None)
 
 
 @contextmanager

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.core.expr import Expr, TupleGetItem, Var
+from tilewright.core.expr import Expr, Var
 from tilewright.core.op import EAGER, OpSpec
 from tilewright.core.operands import bind, called_op
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
-from tilewright.core.types import TupleType, tile
+from tilewright.core.types import tile
 from tilewright.dtypes import from_numpy
 from tilewright.errors import KernelError
 from tilewright.interpret.evaluator import Frame
@@ -52,12 +52,6 @@ class _Writer(Statements):
     def do(self, name: str, /, **given: Any) -> Expr:
         """Return an op applied to operands and options, those left out at their defaults."""
         return self.named(self.op(name, **given))
-
-    def parts(self, value: Expr) -> tuple[Expr, ...]:
-        """Return the values that an op gives at once."""
-        whole = self.named(value)
-        assert isinstance(whole.type, TupleType)
-        return tuple(TupleGetItem(whole, i, each, self.span) for i, each in enumerate(whole.type.elements))
 
 
 def _tile_of(array: Any) -> Held | None:

@@ -23,10 +23,7 @@ class Skipped:
     """A body that is passed over; `bind` learns what its variables stand for."""
 
     def __init__(
-        self,
-        functions: Mapping[str, Function],
-        values: Mapping[Var, Value],
-        bind: Callable[[Var, Value], None],
+        self, functions: Mapping[str, Function], values: Mapping[Var, Value], bind: Callable[[Var, Value], None]
     ) -> None:
         self.functions = functions
         self.values = values
@@ -71,13 +68,10 @@ class Skipped:
                 whole = self._kept(expr.value)
                 return NOTHING if whole is NOTHING else whole[expr.index]
             case Invoke() | Submit():
-                return self._given_back(expr)
+                results = results_of(self.functions, expr, [self._kept(arg) for arg in expr.args])
+                return results[0] if isinstance(expr, Invoke) and len(results) == 1 else (*results, NOTHING)
             case _:
                 return NOTHING
-
-    def _given_back(self, call: Invoke | Submit) -> Value:
-        results = results_of(self.functions, call, [self._kept(arg) for arg in call.args])
-        return results[0] if isinstance(call, Invoke) and len(results) == 1 else (*results, NOTHING)
 
 
 def results_of(functions: Mapping[str, Function], call: Invoke | Submit, args: list[Value]) -> tuple[Value, ...]:

@@ -37,11 +37,7 @@ class SteppingMachine(Machine):
     """
 
     def __init__(
-        self,
-        program: Program,
-        seed: int | None = None,
-        at: Mapping[str, int] | None = None,
-        lines: Lines | None = None,
+        self, program: Program, seed: int | None = None, at: Mapping[str, int] | None = None, lines: Lines | None = None
     ) -> None:
         super().__init__(program)
         self.order = None if seed is None else random.Random(seed)

@@ -87,7 +87,8 @@ class WindowRaces:
 
     def touched(self, access: Access, elements: Array) -> None:
         """Hold an access of the running rank against what others did to the same elements, and remember it."""
-        shadow = self._shadow(elements)
+        at = elements.ctypes.data
+        shadow = next((s for s in self.shadows if s.low <= at < s.low + s.part.size), None)
         if shadow is None or not elements.size:
             return
         when, clock = shadow.beside(elements), self.clocks[self.rank]
@@ -101,10 +102,6 @@ class WindowRaces:
         places = self.spans.setdefault((self.rank, _KINDS.index(access), now), [])
         if self.at not in places:
             places.append(self.at)
-
-    def _shadow(self, elements: Array) -> _Shadow | None:
-        at = elements.ctypes.data
-        return next((s for s in self.shadows if s.low <= at < s.low + s.part.size), None)
 
     def _race(self, access: Access, other: Access, rank: int, times: Array, known: int) -> RaceError:
         self.racing = (times > known).any(axis=-1)

@@ -1,12 +1,6 @@
 """`tilewright.ir.passes`: what is watched and checked while passes run."""
 
-from tilewright.passes.choices import (
-    DiagnosticCheck,
-    DiagnosticCheckSet,
-    DiagnosticPhase,
-    MemoryPlanner,
-    RuntimeKind,
-)
+from tilewright.passes.choices import DiagnosticCheck, DiagnosticCheckSet, DiagnosticPhase, MemoryPlanner, RuntimeKind
 from tilewright.passes.context import (
     CallbackInstrument,
     Instrument,

@@ -91,14 +91,10 @@ class Decorator:
         return f"<decorator @{self.word}>"
 
 
-def _is_kernel(function: object) -> bool:
-    return isinstance(function, JITFunction)
-
-
 def _problem(function: Any) -> str:
     """Return what something is that no kernel can be made of, or nothing."""
     if not isinstance(function, PythonFunction):
-        return repr(function) if _is_kernel(function) else type(function).__name__
+        return repr(function) if isinstance(function, JITFunction) else type(function).__name__
     if function.__code__.co_name == "<lambda>":
         return "a lambda, which has no statements"
     is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)

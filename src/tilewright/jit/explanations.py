@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from tilewright.jit.arguments import Described
 from tilewright.jit.variants import Store
 from tilewright.keep.reads import ReadSet
+from tilewright.programs.code_options import CodeOptions
 
 Condition: TypeAlias = tuple[str, str, str]
 KEY, GUARD = "found by", "looked at before each call"
@@ -36,7 +37,7 @@ def conditions(described: Mapping[str, Described], kinds: Sequence[Any], reads: 
     """Yield what calls find a program by, and what is looked at before each: groups, names and values."""
     yield from ((KEY, name, shown(one)) for name, one in described.items())
     _, options, said, device, _ = kinds
-    yield KEY, "configuration", ", ".join(map(str, options))
+    yield KEY, "configuration", _configuration(options)
     yield from ((KEY, name, _said(value)) for name, value in zip(SETTINGS, said, strict=True))
     yield KEY, "device", str(device)
     for leaf in reads.leaves:
@@ -65,7 +66,7 @@ def _differences(
         if one.kind != theirs
     ]
     if kinds[1] != known[1]:
-        found.append(f"the configuration is {', '.join(kinds[1])}, and was {', '.join(known[1])}")
+        found.append(f"the configuration is {_configuration(kinds[1])}, and was {_configuration(known[1])}")
     for name, now, before in zip(SETTINGS, kinds[2], known[2], strict=True):
         if now != before:
             found.append(f"{name} is {_said(now)}, and was {_said(before)}")
@@ -122,6 +123,12 @@ def _value(key: Any) -> Any:
         return tuple(parts) if kind is tuple else parts
     is_signature = hasattr(kind, "__cache_signature__")
     return _value(inner) if is_signature else inner
+
+
+def _configuration(options: CodeOptions) -> str:
+    """Return what code is made for, as a configuration says it."""
+    target, strategy, is_checked = options
+    return f"platform {target}, strategy {strategy}{', checked' * is_checked}"
 
 
 def _said(value: bool | str) -> str:

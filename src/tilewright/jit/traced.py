@@ -94,11 +94,7 @@ def traced(kernel: Kernel, session: Session, gradient: Kernel | None = None) -> 
 
 
 def _form(
-    kernel: Kernel,
-    session: Session,
-    taken: Sequence[KernelParameter],
-    gives: Sequence[str] | None,
-    unfollowed: str,
+    kernel: Kernel, session: Session, taken: Sequence[KernelParameter], gives: Sequence[str] | None, unfollowed: str
 ) -> Form:
     operator = torch_op(kernel, session, operator_name(kernel), writes=gives is not None)
     defaults = {p.name: p.default for p in taken if p.is_optional}

@@ -59,10 +59,13 @@ def announce(found: Object, addresses: Mapping[str, int], wanted: Container[str]
 
 
 def begin() -> None:
-    """Make the files that settings ask for, which takes several times as long as to write a kernel into them."""
+    """Make the files that settings ask for, which takes several times as long as to write a kernel into them.
+
+    An empty line, which perf passes over, has the file system find room for the first kernel's.
+    """
     if "map" in settings.perf():
         with _lock:
-            _map()
+            os.write(_map(), b"\n")
 
 
 def shown(symbol: str) -> str:

@@ -104,7 +104,7 @@ def _clamp(result: ShapedType, x: Any, min: Any, max: Any) -> Region:
 @called("torch triton", numpy="clip")
 @op(
     kinds=UNIFIED, infer=_clamp_type, evaluate=_clamp, fold=_one_bound, family="mapped", reference=_bounded,
-    undefined=Undefined.SPREADS, forms=[("min", "max"), ("min",), ("max",)],
+    undefined=Undefined.SPREADS, forms=(("min", "max"), ("min",), ("max",)),
     example="out = pl.store(pl.clamp(a, 0.75, pl.row_max(b)), [0, 0], out)",
 )  # fmt: skip
 def clamp(x: X, min: X | Number | None = None, max: X | Number | None = None) -> X:

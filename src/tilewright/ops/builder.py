@@ -8,10 +8,10 @@ from typing import Any
 
 from tilewright.core import build
 from tilewright.core.enums import ForKind
-from tilewright.core.expr import Call, Const, Expr, Var, constant, integer
+from tilewright.core.expr import Call, Const, Expr, TupleGetItem, Var, constant, integer
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
-from tilewright.core.types import ScalarType, TileType, Type
+from tilewright.core.types import ScalarType, TileType, TupleType, Type
 from tilewright.dtypes import INDEX, DataType, round_scalar
 from tilewright.errors import KernelError
 from tilewright.ops.registry import OPS
@@ -39,6 +39,16 @@ class Statements:
         except KernelError as error:
             build.locate(error, {}, self.span, {})
             raise
+
+    def named(self, value: Expr) -> Expr:
+        """Return a value as something that ops take."""
+        return value
+
+    def parts(self, value: Expr) -> tuple[Expr, ...]:
+        """Return the values that an op gives at once."""
+        whole = self.named(value)
+        assert isinstance(whole.type, TupleType)
+        return tuple(TupleGetItem(whole, i, each, self.span) for i, each in enumerate(whole.type.elements))
 
     def act(self, name: str, /, **given: Any) -> None:
         """Write an op for its effect."""

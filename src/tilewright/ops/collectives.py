@@ -239,12 +239,7 @@ def _collective(infer: Callable[..., Any], meaning: Callable[..., None], result:
 
 @_collective(_allreduce_type, _all_reduced, "target")
 def allreduce(
-    target: Tensor,
-    signal: Tensor | None = None,
-    *,
-    op: ReduceOp = ReduceOp.Sum,
-    mode: str = "mesh",
-    core_num: int = 1,
+    target: Tensor, signal: Tensor | None = None, *, op: ReduceOp = ReduceOp.Sum, mode: str = "mesh", core_num: int = 1
 ) -> Tensor:
     """Let the window of every rank be the sum, or another reduction, of those of all of them; return it."""
     ...

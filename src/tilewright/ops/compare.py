@@ -88,17 +88,16 @@ def _unpack(mask: Region, like: tuple[int, ...]) -> Array:
 
 
 def _sel_type(mask: Expr, lhs: Expr, rhs: Expr, tmp: Expr | None) -> ShapedType:
-    values = {"lhs": lhs, "rhs": rhs}
-    result = elementwise_type(values, elementwise_dtype(values))
-    _check_mask(shaped(mask), result)
-    return result
+    return _selected(mask, {"lhs": lhs, "rhs": rhs})
 
 
 CARRIERS = frozenset((BOOL, *(t for t in INTEGERS if t.bits <= 32)))
 """The element types whose bits can be a mask, one for each element."""
 
 
-def _check_mask(mask: ShapedType, result: ShapedType) -> None:
+def _selected(by: Expr, values: dict[str, Expr]) -> ShapedType:
+    """Return the type of what a mask selects from values; ShapeMismatchError where it does not fit them."""
+    mask, result = shaped(by), elementwise_type(values, elementwise_dtype(values))
     if mask.dtype == BOOL and mask.shape != result.shape:
         message = f"selecting {result} needs a mask of {show_shape(result.shape)} bools, got {mask}"
         raise ShapeMismatchError(message, blame=["mask"], help="pl.where(mask, x, y) takes masks that broadcast")
@@ -118,6 +117,7 @@ def _check_mask(mask: ShapedType, result: ShapedType) -> None:
     ):
         message = f"selecting {result} needs {show_shape(wanted)} valid words of {bits} bits, got {mask}"
         raise ShapeMismatchError(message, blame=["mask"])
+    return result
 
 
 def _sel(result: TileType, mask: Region, lhs: Region, rhs: Region, tmp: Region | None) -> Region:
@@ -130,10 +130,7 @@ def _sel(result: TileType, mask: Region, lhs: Region, rhs: Region, tmp: Region |
 
 
 def _sels_type(mask: Expr, src: Expr, tmp: Expr | None, scalar: Expr) -> ShapedType:
-    values = {"src": src, "scalar": scalar}
-    result = elementwise_type(values, elementwise_dtype(values))
-    _check_mask(shaped(mask), result)
-    return result
+    return _selected(mask, {"src": src, "scalar": scalar})
 
 
 def _sels(result: TileType, mask: Region, src: Region, tmp: Region | None, scalar: Any) -> Region:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.core.annotations import outside_kernel
@@ -26,6 +26,45 @@ from tilewright.core.op import (
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class Facts(TypedDict, total=False):
+        """What a declaration may say of an op besides, as `OpSpec` keeps it."""
+
+        family: str
+        reference: Callable[..., Any] | None
+        elements: ElementTypes | None
+        combine: str
+        start: Callable[[DataType], Any] | None
+        chained: bool
+        effect: Effect
+        alias: str | None
+        writes: str | None
+        turns: bool
+        takes_permuted: bool
+        is_barrier: bool
+        is_fence: bool
+        undefined: Undefined
+        scratch: Callable[..., TileType | None] | None
+        takes_numbers: bool
+        updates: str | None
+        orders: tuple[tuple[str, ...], ...]
+        forms: tuple[tuple[str, ...], ...]
+        listed: Callable[..., Any] | None
+        annotated: bool
+        control_plane: bool
+        symbol: str
+        neutral: int | None
+        commutative: bool
+        fold: Callable[..., Any] | None
+        interval: Callable[[Interval, Interval], Interval] | None
+        ulp: float
+        domain: tuple[float, float]
+        example: str
+        expand: Callable[..., Any] | None
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 FLOATS = frozenset((dt.FP16, dt.BF16, dt.FP32, dt.FP64))
@@ -37,8 +76,7 @@ TILE = (Kind.TILE,)
 TENSOR = (Kind.TENSOR,)
 UNIFIED = (Kind.TILE, Kind.TENSOR)
 
-_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "prefetch."}
-_NAMESPACES[Kind.DISTRIBUTED] = "distributed."
+_NAMESPACES = {kind: f"{kind.value}." for kind in (Kind.ARRAY, Kind.SYSTEM, Kind.PREFETCH, Kind.DISTRIBUTED)}
 """The kinds whose ops are not also names of `pl` itself."""
 
 
@@ -48,47 +86,17 @@ def op(
     infer: Callable[..., Any],
     evaluate: Callable[..., Any],
     name: str = "",
-    family: str = "structured",
-    reference: Callable[..., Any] | None = None,
-    elements: ElementTypes | None = None,
-    combine: str = "",
-    start: Callable[[DataType], Any] | None = None,
-    chained: bool = False,
     stepwise: Collection[DataType] = (),
-    effect: Effect = Effect.PURE,
-    alias: str | None = None,
-    writes: str | None = None,
-    turns: bool = False,
-    takes_permuted: bool = False,
-    is_barrier: bool = False,
-    is_fence: bool = False,
-    undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
-    scratch: Callable[..., TileType | None] | None = None,
-    takes_numbers: bool = False,
-    updates: str | None = None,
     touches: Collection[str] = (),
-    orders: Collection[tuple[str, ...]] = (),
-    forms: Collection[tuple[str, ...]] = (),
-    listed: Callable[..., Any] | None = None,
-    annotated: bool = False,
-    control_plane: bool = False,
-    symbol: str = "",
-    neutral: int | None = None,
-    commutative: bool = False,
-    fold: Callable[..., Any] | None = None,
-    interval: Callable[[Interval, Interval], Interval] | None = None,
     accepts: Collection[DataType] = NUMBERS,
-    ulp: float = 0,
-    domain: tuple[float, float] = (-8.0, 8.0),
-    example: str = "",
-    expand: Callable[..., Any] | None = None,
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
     unheld: Collection[str] = (),
     codes: Mapping[str, tuple[str, ...]] | None = None,
     hints: Mapping[str, str] | None = None,
     follows: Collection[str] = (),
+    **facts: Unpack[Facts],
 ) -> Callable[[F], F]:
     """Declare an op from its type rule `infer` and its meaning `evaluate`.
 
@@ -125,41 +133,11 @@ def op(
                 parameters=tuple(changed(p) for p in parameters_of(function)),
                 infer=infer,
                 evaluate=evaluate,
-                family=family,
-                reference=reference,
-                elements=elements,
-                combine=combine,
-                start=start,
-                chained=chained,
                 stepwise=frozenset(stepwise),
-                effect=effect,
-                alias=alias,
-                writes=writes,
-                turns=turns,
-                takes_permuted=takes_permuted,
-                is_barrier=is_barrier,
-                is_fence=is_fence,
-                undefined=undefined,
                 unread=frozenset((*unread, *SCRATCH)),
-                scratch=scratch,
-                takes_numbers=takes_numbers,
-                updates=updates,
                 touches=frozenset(touches),
-                orders=tuple(orders),
-                forms=tuple(forms),
-                listed=listed,
-                annotated=annotated,
-                control_plane=control_plane,
-                symbol=symbol,
-                neutral=neutral,
-                commutative=commutative,
-                fold=fold,
-                interval=interval,
                 accepts=frozenset(accepts),
-                ulp=ulp,
-                domain=domain,
-                example=example,
-                expand=expand,
+                **facts,
             )
         )
         return public  # pyright: ignore[reportReturnType]

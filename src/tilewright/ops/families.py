@@ -185,13 +185,13 @@ def apply(
     regions = [value for value in values if isinstance(value, Region)]
     shape = common_shape(*(region.data.shape for region in regions))
     valid = broadcast_valid(regions)
-    arrays = [_window(value, valid) if isinstance(value, Region) else np.asarray(value) for value in values]
+    arrays = [value.data[_met(value, valid)] if isinstance(value, Region) else np.asarray(value) for value in values]
     meaning: Callable[..., Array] = reference
     with np.errstate(all="ignore"):
         live = meaning(*(exact(round_to(array, type_)) for array, type_ in zip(arrays, types, strict=True)))
     computed = embed(np.broadcast_to(live, valid), shape, result)
     read = [region for region in regions if not any(region is other for other in unread)]
-    return shaded(computed, [_shade(region, valid) for region in read], origin_of(read))
+    return shaded(computed, [region.shade(_met(region, valid)) for region in read], origin_of(read))
 
 
 def origin_of(regions: Sequence[Region]) -> Span:
@@ -226,14 +226,6 @@ def _met(region: Region, valid: tuple[int, ...]) -> tuple[slice, ...]:
     """Return the window of a region that a broadcast whose result is `valid` reads."""
     own = valid[len(valid) - region.data.ndim :]
     return tuple(slice(0, 1) if size == 1 else slice(0, v) for size, v in zip(region.data.shape, own, strict=True))
-
-
-def _window(region: Region, valid: tuple[int, ...]) -> Array:
-    return region.data[_met(region, valid)]
-
-
-def _shade(region: Region, valid: tuple[int, ...]) -> Array:
-    return region.shade(_met(region, valid))
 
 
 def look(regions: Sequence[Region]) -> None:

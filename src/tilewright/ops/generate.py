@@ -150,11 +150,7 @@ def tile_ci(start: Number, shape: Extents, dtype: DataType = INT32, descending: 
     example="out = pl.store(pl.tri(0, [16, 32], dtype=pl.FP32), [0, 0], out)",
 )  # fmt: skip
 def tri(
-    diagonal: Index,
-    shape: Extents,
-    valid_shape: Extents | None = None,
-    dtype: DataType = INT32,
-    upper: bool = False,
+    diagonal: Index, shape: Extents, valid_shape: Extents | None = None, dtype: DataType = INT32, upper: bool = False
 ) -> Tile:
     """Return ones up to a diagonal of each row, or with `upper` from there on, and zeros elsewhere.
 

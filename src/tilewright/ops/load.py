@@ -5,7 +5,7 @@ With padding all of the tile is valid, and a number stands for what is not there
 """
 
 import math
-from collections.abc import Sequence
+from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch, touch_each
@@ -127,7 +127,7 @@ def _load(
         tensor = tensor.moved(lambda array: in_order(array, tensor.layout), tensor.valid)
     if pad is not None:
         return _padded(result, tensor, offsets, valid_shape or shapes, padding(pad, result.dtype))
-    _check_asked(shapes, valid_shape or shapes)
+    check_part(valid_shape or shapes, shapes)
     window: list[slice[int, int, None]] = []
     for axis, (start, want, have) in enumerate(zip(offsets, valid_shape or shapes, tensor.valid, strict=True)):
         is_past = start > have or (start == have > 0 and want > 0)  # at zero even an axis without elements begins
@@ -144,8 +144,7 @@ def _load(
 
 def _padded(result: TileType, tensor: Region, offsets: tuple[int, ...], wanted: tuple[int, ...], pad: float) -> Region:
     """Return what a tensor holds from `offsets` on, which may lie outside it, and `pad` where it holds nothing."""
-    _check_asked(result.shape, wanted)
-    tile = whole(filled(result.shape, result.dtype, pad))
+    check_part(wanted, result.shape)
     first = [min(max(start, 0), have) for start, have in zip(offsets, tensor.valid, strict=True)]
     last = [
         max(low, min(start + want, have))
@@ -156,12 +155,7 @@ def _padded(result: TileType, tensor: Region, offsets: tuple[int, ...], wanted: 
     place = tuple(slice(low - start, high - start) if high > low else slice(0, 0) for low, high, start in spans)
     if all(high > low for low, high in zip(first, last, strict=True)):
         touch(Access.READ, tensor.data[window])
-        tile.data[place] = tensor.data[window]
-    if tensor.shadow is None or not tensor.shadow[window].any():
-        return tile
-    shadow = np.zeros(result.shape, np.uint8)
-    shadow[place] = tensor.shadow[window]
-    return Region(tile.data, tile.valid, shadow, tensor.origin)
+    return _put(result, tensor, window, place, pad)
 
 
 def _masked(result: TileType, tensor: Region, offsets: tuple[int, ...], mask: Region, pad: float) -> Region:
@@ -169,6 +163,11 @@ def _masked(result: TileType, tensor: Region, offsets: tuple[int, ...], mask: Re
     own = np.nonzero(np.broadcast_to(mask.seen(), result.shape))
     places = places_of(own, offsets, tensor.valid)
     touch_each(Access.READ, tensor.data, places)
+    return _put(result, tensor, places, own, pad)
+
+
+def _put(result: TileType, tensor: Region, places: Any, own: Any, pad: float) -> Region:
+    """Return a tile of `pad` that holds at its `own` places what a tensor holds at others."""
     tile = whole(filled(result.shape, result.dtype, pad))
     tile.data[own] = tensor.data[places]
     if tensor.shadow is None or not tensor.shadow[places].any():
@@ -176,10 +175,6 @@ def _masked(result: TileType, tensor: Region, offsets: tuple[int, ...], mask: Re
     shadow = np.zeros(result.shape, np.uint8)
     shadow[own] = tensor.shadow[places]
     return Region(tile.data, tile.valid, shadow, tensor.origin)
-
-
-def _check_asked(shape: Sequence[int], wanted: Sequence[int]) -> None:
-    check_part(wanted, shape)
 
 
 @called("triton")

@@ -16,24 +16,9 @@ from tilewright.core.extents import as_scalar, as_shape, dtype_of, fits
 from tilewright.core.foreign_names import called
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Region, exact, overlaps_itself, unwritten, whole
-from tilewright.core.types import (
-    ScalarType,
-    ShapedType,
-    TensorType,
-    TileType,
-    show_shape,
-    static_shape,
-    tensor,
-    tile,
-)
+from tilewright.core.types import ScalarType, ShapedType, TensorType, TileType, show_shape, static_shape, tensor, tile
 from tilewright.dtypes import BF16, FP16, FP32, FP64, INDEX, INT8, INT16, INT32, DataType, round_scalar, round_to
-from tilewright.errors import (
-    DTypeMismatchError,
-    ExecutionError,
-    OperandError,
-    OutOfBoundsError,
-    ShapeMismatchError,
-)
+from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, OutOfBoundsError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TENSOR, TILE, UNIFIED, op
 from tilewright.ops.families import shaped
 from tilewright.ops.masked import MASKS, check_alone, check_mask, write_masked
@@ -140,11 +125,7 @@ def _add(into: Any, live: Any, dtype: DataType) -> None:
 
 
 def created_type(
-    shape: tuple[Expr, ...],
-    dtype: DataType,
-    value: Expr | None = None,
-    init_value: float | int | None = None,
-    **_: Any,
+    shape: tuple[Expr, ...], dtype: DataType, value: Expr | None = None, init_value: float | int | None = None, **_: Any
 ) -> TensorType:
     check_number(value if value is not None else init_value, dtype)
     extents = as_shape(shape)

@@ -12,14 +12,7 @@ from tilewright.core.types import ShapedType, TensorType, TileType
 from tilewright.dtypes import round_to
 from tilewright.errors import ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
-from tilewright.ops.families import (
-    apply,
-    broadcast_valid,
-    check_dtype,
-    elementwise_dtype,
-    elementwise_type,
-    origin_of,
-)
+from tilewright.ops.families import apply, broadcast_valid, check_dtype, elementwise_dtype, elementwise_type, origin_of
 
 __all__ = ["part_add", "part_max", "part_min", "part_mul"]
 

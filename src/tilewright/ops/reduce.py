@@ -26,11 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def reduction(
-    axis: int,
-    combine: str,
-    start: Callable[[DataType], Any],
-    ulp: float = 0,
-    stepwise: Collection[DataType] = (),
+    axis: int, combine: str, start: Callable[[DataType], Any], ulp: float = 0, stepwise: Collection[DataType] = ()
 ) -> Callable[[F], F]:
     """Declare an op that folds `axis` with the NumPy function `combine`; `start` is what folding nothing gives.
 

@@ -16,16 +16,7 @@ from tilewright.core.expr import Expr
 from tilewright.core.extents import as_shape
 from tilewright.core.foreign_names import called
 from tilewright.core.region import Region
-from tilewright.core.types import (
-    Extent,
-    Shape,
-    ShapedType,
-    TileType,
-    is_static,
-    reshaped,
-    show_shape,
-    static_shape,
-)
+from tilewright.core.types import Extent, Shape, ShapedType, TileType, is_static, reshaped, show_shape, static_shape
 from tilewright.errors import ExecutionError, ShapeMismatchError
 from tilewright.ops.declare import ANY, UNIFIED, op
 from tilewright.ops.families import shaped

@@ -64,23 +64,19 @@ def _scatter_type(
         check_pattern(source, target, pattern_of(mask_pattern), ("input", "dst"))
         return tensor(target.shape, target.dtype)
     assert dim is not None and index is not None and src is not None
-    return _indexed_type(source, dim, index, src)
-
-
-def _indexed_type(target: ShapedType, dim: int, index: Expr, src: Expr) -> TensorType:
     places, given = check_whole(index, "index"), check_whole(src, "src")
-    check_rank(target, 2, "input")
-    check_dtype(target.dtype, PUT, ["input"])
-    check_index(index, index_dtypes(target.dtype), "index")
-    check_elements(given, target, "src", "input")
+    check_rank(source, 2, "input")
+    check_dtype(source.dtype, PUT, ["input"])
+    check_index(index, index_dtypes(source.dtype), "index")
+    check_elements(given, source, "src", "input")
     check_same(places.shape, given.shape, ("index", "src"))
     if axis_of(dim, 2) != 1:
         raise AttributeValueError(f"scatter works along the last axis, not {dim}", help="dim=-1; transpose for others")
-    for axis, (want, have) in enumerate(zip(places.shape, target.shape, strict=True)):
+    for axis, (want, have) in enumerate(zip(places.shape, source.shape, strict=True)):
         if exceeds(want, have):
             message = f"axis {axis}: an index of {want} is larger than an input of {have}"
             raise ShapeMismatchError(message, blame=["input", "index"], help=SMALLER)
-    return tensor(target.shape, target.dtype)
+    return tensor(source.shape, source.dtype)
 
 
 def _scatter(

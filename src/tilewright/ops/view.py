@@ -128,10 +128,7 @@ def _reshaped(x: Region, shape: tuple[int, ...], layout: TensorLayout) -> Region
     example="flat = pl.tensor.view(x, [1, 512])\nout = pl.store(pl.load(flat, [0, 32], [1, 32]), [0, 0], out)",
 )  # fmt: skip
 def view(
-    tensor: Tensor,
-    shape: Extents | None = None,
-    valid_shape: Extents | None = None,
-    layout: TensorLayout | None = None,
+    tensor: Tensor, shape: Extents | None = None, valid_shape: Extents | None = None, layout: TensorLayout | None = None
 ) -> Tensor:
     """Return a tensor's memory under another `shape`, or with its last two axes swapped by another `layout`.
 

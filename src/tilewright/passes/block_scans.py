@@ -8,7 +8,7 @@ from tilewright.core.build import scalar
 from tilewright.core.expr import Call, Expr, Var, integer
 from tilewright.core.operands import Argument
 from tilewright.dtypes import FP32
-from tilewright.passes.blocks import COMBINED, ZERO, Blocks, Offsets, sizes_of, tensor_type
+from tilewright.passes.blocks import COMBINED, FOLDED, ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 FOLDS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 """What the blocks before one are folded by."""
@@ -31,7 +31,7 @@ def _scan(b: Blocks, value: Call, x: Var, axis: int, is_reverse: bool) -> Var:
     rounds = spec.combine in ("add", "multiply") and dtype.is_float() and dtype.bits < 32
     wide, fold = FP32 if rounds else dtype, f"tile.{'row' if axis == -1 else 'col'}_{FOLDS[spec.combine]}"
     shape, valid = b.extents(x), b.extents(x, valid=True)
-    sizes = sizes_of(valid, 64, 256) if axis == -2 else sizes_of(valid, 16, 2048)
+    sizes = sizes_of(valid, 64, 256) if axis == -2 else sizes_of(valid, *FOLDED)
     depth, size = valid[axis], sizes[axis]
     made, first = b.create(shape, dtype), _last_block(depth, size) if is_reverse else ZERO
 

@@ -29,7 +29,7 @@ from tilewright.ops.masks import compared_in
 from tilewright.ops.matmul import accumulator
 from tilewright.ops.position import NOTHING
 from tilewright.passes import block_scans, block_sorts
-from tilewright.passes.blocks import COMBINED, ZERO, Blocks, Offsets, sizes_of, tensor_type
+from tilewright.passes.blocks import COMBINED, FOLDED, ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 Given = Mapping[str, Argument]
 Rule = Callable[[Blocks, Call, Given], Var]
@@ -191,7 +191,7 @@ def _reduction(b: Blocks, value: Call, given: Given) -> Var:
     rounds = spec.combine in ("add", "multiply") and dtype.is_float() and dtype.bits < 32
     wide = FP32 if rounds and dtype not in spec.stepwise else dtype
     shape, valid = b.extents(x), b.extents(x, valid=True)
-    sizes = sizes_of(valid, 1 if dtype in spec.stepwise else 64, 256) if axis == -2 else sizes_of(valid, 64, 2048)
+    sizes = sizes_of(valid, 1 if dtype in spec.stepwise else 64, 256) if axis == -2 else sizes_of(valid, *FOLDED)
     depth, size = valid[axis], sizes[axis]
     shape[axis] = valid[axis] = integer(1)
     made, fold = b.create(shape, dtype), f"tile.{spec.name}"
@@ -218,7 +218,7 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
     x, spec, dtype = _operand(given, "x"), value.op.spec, tensor_type(value).dtype
     axis = -1 if spec.name.startswith("row") else -2
     shape, valid = b.extents(x), b.extents(x, valid=True)
-    sizes = sizes_of(valid, 64, 256) if axis == -2 else sizes_of(valid, 64, 2048)
+    sizes = sizes_of(valid, 64, 256) if axis == -2 else sizes_of(valid, *FOLDED)
     depth, size = valid[axis], sizes[axis]
     if not isinstance(depth, ConstInt):
         b.check(scalar("gt", depth, ZERO), NOTHING)

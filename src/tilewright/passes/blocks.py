@@ -24,6 +24,8 @@ Make = Callable[["Blocks", Offsets], None]
 
 ROWS, COLUMNS = 16, 1024
 """The block of what is computed element by element."""
+FOLDED = 8, 2048
+"""The block of which rows are folded or scanned: as many elements, which the threads of a GPU's block can hold."""
 
 ZERO, ONE = integer(0), integer(1)
 

@@ -12,13 +12,7 @@ from typing import Protocol, TypeAlias
 from tilewright import settings
 from tilewright.core.program import Program
 from tilewright.core.verify import verify
-from tilewright.passes.choices import (
-    DiagnosticCheck,
-    DiagnosticCheckSet,
-    DiagnosticPhase,
-    MemoryPlanner,
-    RuntimeKind,
-)
+from tilewright.passes.choices import DiagnosticCheck, DiagnosticCheckSet, DiagnosticPhase, MemoryPlanner, RuntimeKind
 
 
 class VerificationLevel(Enum):

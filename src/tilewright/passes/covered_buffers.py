@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from tilewright.core.build import arguments
-from tilewright.core.expr import Absent, Call, Const, ConstInt, Expr, MakeTuple, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, Var
 from tilewright.core.extents import as_extent
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType, is_fully_valid
 from tilewright.core.visitor import statements, used, variables
-from tilewright.passes.strided_steps import Moves
+from tilewright.passes.strided_steps import Moves, numbers_of
 
 
 def is_covered(stmts: Sequence[Stmt], buffer: Var, nbytes: int | None = None) -> bool:
@@ -68,9 +68,9 @@ def dense_bytes(stmt: Stmt, views: Mapping[Var, Call]) -> int | None:
         return None
     given = arguments(stmt.expr)
     tile = given["tile"]
-    shape, strides = (_numbers(arguments(view)[name]) for name in ("shape", "strides"))
+    shape, strides = (numbers_of(arguments(view)[name]) for name in ("shape", "strides"))
     plain = all(isinstance(given.get(name) or Absent(), Absent) for name in ("mask", "shapes"))
-    if shape is None or strides is None or not plain or any(_numbers(given["offsets"]) or (1,)):
+    if shape is None or strides is None or not plain or any(numbers_of(given["offsets"]) or (1,)):
         return None
     if not isinstance(tile, Var) or not isinstance(tile.type, TileType) or not is_fully_valid(tile.type):
         return None
@@ -79,12 +79,6 @@ def dense_bytes(stmt: Stmt, views: Mapping[Var, Call]) -> int | None:
     )
     assert isinstance(view.type, TensorType)
     return prod(shape) * view.type.dtype.get_byte() if dense and tile.type.shape == shape else None
-
-
-def _numbers(value: object) -> tuple[int, ...] | None:
-    if not isinstance(value, MakeTuple) or not all(isinstance(each, ConstInt) for each in value.elements):
-        return None
-    return tuple(int(each.value) for each in value.elements if isinstance(each, ConstInt))
 
 
 def place(view: Call | None, made: Mapping[Var, Expr]) -> int | None:

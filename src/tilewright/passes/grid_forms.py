@@ -41,8 +41,9 @@ def in_one_form(program: Program) -> Program:
         return program
     written = program.with_functions([f.with_body(_WrittenOut().body(f.body)) for f in program.function_list])
     forms = _Forms(written)
-    for function in written.function_list:
-        forms.rewrite(function)
+    for name in written.function_names:
+        if (function := forms.functions.get(name)) is not None:  # as it has become, if it is still there
+            forms.rewrite(function)
     return written.with_functions([*forms.functions.values()])
 
 
@@ -95,11 +96,13 @@ class _Forms(Rewriter):
 
     def _blocks(self, launch: Submit) -> ForStmt | None:
         """Return a loop over the blocks of a launch; its kernel is told the block's number."""
-        kernel = self.functions[launch.op.name]
+        call = self._launched(launch)
+        kernel = self.functions[call.op.name]
         told = [stmt for stmt in kernel.body if _asks(stmt, "get_block_idx")]
         others = [stmt for stmt in statements(kernel.body) if _asks(stmt, "get_block")]
         plain = launch.predicate is None and not launch.dumps and self.calls[kernel.name] == 1
-        if not plain or launch.core_num is None or len(told) != 1 or len(others) != 1 or kernel.return_types:
+        hands_back = kernel.return_types and call.op is launch.op
+        if not plain or launch.core_num is None or len(told) != 1 or len(others) != 1 or hands_back:
             return None
         (first,) = told
         if not isinstance(first, AssignStmt) or has_barrier(self.functions, kernel.body):
@@ -110,7 +113,20 @@ class _Forms(Rewriter):
         self.functions[kernel.name] = replace(
             kernel, params=params, param_directions=used, body=rest, func_type=FunctionType.InCore
         )
-        return _loop(block, launch.core_num, _called(kernel.name, (block, *launch.args), launch))
+        if launch.op.name != kernel.name:
+            del self.functions[launch.op.name]
+        stmt = EvalStmt(replace(call, args=(block, *call.args)), launch.span)
+        return _loop(block, launch.core_num, stmt)
+
+    def _launched(self, launch: Submit) -> Invoke:
+        """Return the call that each block of a launch is: of the function that it names, or what that only calls."""
+        named = self.functions[launch.op.name]
+        inner = _sole_call(named.body)
+        if inner is None or self.calls[named.name] != 1:
+            return Invoke(launch.op, launch.args, TupleType(()), launch.span)
+        made = Rewriter(dict(zip(named.params, launch.args, strict=True))).expr(inner)
+        assert isinstance(made, Invoke)
+        return made
 
     def _taken_apart(self, loop: ForStmt) -> ForStmt | None:
         """Return loops over rows and columns for one over all tiles, where a kernel wants to know just those."""

@@ -53,7 +53,7 @@ class InnerSteps(Steps):
         super().__init__(axes)
         self.may_shrink = may_shrink
         carrying = [loop for loop in axes.loops.values() if loop.iter_args]
-        self.is_all = all(_only_sums(loop, axes) for loop in carrying)
+        self.is_all = all(only_sums(loop, axes) for loop in carrying)
         for loop in carrying if self.is_all else ():
             self._widen(loop, wanted)
 
@@ -79,7 +79,9 @@ class InnerSteps(Steps):
         if not (sound and alike and len(own) == len(cuts)) or loop.loop_var in self.axes.fixed:
             return None
         span = span_of(loop, cuts, [cut.extent for cut in cuts], 0 if begins_before else None)
-        return span if span is not None and all(c.sizes == {span.step} for c in classes) else None
+        if span is None or not all(c.sizes == {span.step} for c in classes):
+            return None
+        return span.as_whole if any(c.is_whole for c in classes) else span
 
     def _before(self, loop: ForStmt) -> list[Class]:
         """Return the axes over which the first products are summed, where they stand before the loop."""
@@ -104,7 +106,7 @@ def _bytes(axis: Axis) -> int:
     return type_.dtype.get_byte()
 
 
-def _only_sums(loop: ForStmt, axes: TileAxes) -> bool:
+def only_sums(loop: ForStmt, axes: TileAxes) -> bool:
     """Return whether a loop adds products to what it carries, and does nothing else with that."""
     *stmts, last = loop.body.stmts or (None,)
     if not isinstance(last, YieldStmt) or not all(isinstance(stmt, AssignStmt) for stmt in stmts):

@@ -39,10 +39,7 @@ class PassManager:
         return self.pass_names
 
     def run_passes(
-        self,
-        program: Program | Function,
-        dump_ir: bool | PassDumpLevel = False,
-        output_dir: str | Path | None = None,
+        self, program: Program | Function, dump_ir: bool | PassDumpLevel = False, output_dir: str | Path | None = None
     ) -> Program:
         """Return the program after every pass; dumps go to `passes_dump` below `output_dir`."""
         try:

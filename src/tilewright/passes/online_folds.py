@@ -163,10 +163,21 @@ class OnlineFold:
         """Return whether a maximum begins with a number: less than all is less than nothing, which is no number."""
         piece = self._pieces[value] if isinstance(value, Var) else FREE
         made = self.axes.made.get(init) if isinstance(init, Var) else None
-        if piece.part is not P.LARGEST:
+        if piece.part is not P.LARGEST or self._goes_on_from_another(init):
             return True
         first = arguments(made).get("value") if made is not None and made.op.spec.name == "full" else None
         return isinstance(first, Const) and math.isfinite(first.value)
+
+    def _goes_on_from_another(self, init: Expr) -> bool:
+        """Return whether a maximum begins with that of another such loop."""
+        before = [loop for loop in self.axes.loops.values() if init in loop.return_vars]
+        return any(OnlineFold(loop, self.axes).keeps_largest(loop.return_vars.index(init)) for loop in before)
+
+    def keeps_largest(self, position: int) -> bool:
+        """Return whether it is a fold, and what it carries at a position is a maximum."""
+        last = self.loop.body.stmts[-1]
+        value = last.values[position] if isinstance(last, YieldStmt) else None
+        return self.is_one and isinstance(value, Var) and self._pieces[value].part is P.LARGEST
 
 
 def _operands(call: Call) -> Sequence[Expr]:

@@ -34,7 +34,7 @@ from tilewright.core.visitor import evaluated, statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.boxes import Box
-from tilewright.passes.covered_buffers import is_covered
+from tilewright.passes.covered_buffers import is_covered, named
 from tilewright.passes.defined import Defined
 from tilewright.passes.exits import returns_early
 from tilewright.records import record
@@ -48,17 +48,13 @@ def is_overwritten(made: Call, body: SeqStmts, program: Program, defined: Define
         if isinstance(stmt, AssignStmt) and stmt.value is made:
             if is_covered(body.stmts[number + 1 :], stmt.var):
                 return True
-            naming = (each for each in body.stmts[number + 1 :] if stmt.var in _named(each))
+            naming = (each for each in body.stmts[number + 1 :] if stmt.var in named(each))
             first = next(naming, None)
             if first is None or _is_read(first, stmt.var, Footprints(program)):
                 return False
             stores = _Walk(program).stores(first, _Here(defined, {}, {}, ()))
             return any(store.fills(stmt.var) for store in stores)
     return False
-
-
-def _named(stmt: Stmt) -> set[Var]:
-    return {var for each in statements(SeqStmts((stmt,))) for var in variables(used(each))}
 
 
 def _is_read(stmt: Stmt, buffer: Var, footprints: Footprints) -> bool:

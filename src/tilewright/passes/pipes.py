@@ -42,7 +42,7 @@ def _check_freed(function: Function) -> None:
     taken = {
         stmt.var: number_of(_id(stmt.value))
         for stmt in statements(function.body)
-        if isinstance(stmt, AssignStmt) and _is_one(stmt.value, POPS)
+        if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call) and stmt.value.op.spec.name in POPS
     }
     for call in _calls(function, FREES):
         tile = arguments(call)["tile"]
@@ -56,10 +56,6 @@ def _id(call: Expr) -> int | None:
     assert isinstance(call, Call)
     id = arguments(call)["id"]
     return id if isinstance(id, int) else None
-
-
-def _is_one(value: Expr, names: tuple[str, ...]) -> bool:
-    return isinstance(value, Call) and value.op.spec.name in names
 
 
 def _calls(function: Function, names: tuple[str, ...]) -> Iterator[Call]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from tilewright.core.expr import Invoke, Var, integer
+from tilewright.core.build import scalar
+from tilewright.core.expr import Expr, Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
 from tilewright.core.rewrite import loop_bounds
@@ -17,6 +18,7 @@ from tilewright.passes.fold_steps import FoldSteps, online_folds
 from tilewright.passes.inner_steps import InnerSteps, Steps
 from tilewright.passes.launches import hands_on, runs_side_by_side
 from tilewright.passes.spans import Span, span_of
+from tilewright.passes.split_folds import split_folds
 from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
 from tilewright.records import record
 
@@ -59,9 +61,16 @@ class Wanted:
 class ProductGrid:
     """Loops over tiles of a product, and the kernels that compute one tile of it."""
 
-    def __init__(self, program: Program, loops: Sequence[ForStmt], calls: Sequence[Invoke], wanted: Wanted) -> None:
+    def __init__(
+        self,
+        program: Program,
+        loops: Sequence[ForStmt],
+        calls: Sequence[Invoke],
+        wanted: Wanted,
+        may_be_many: bool = True,
+    ) -> None:
         self.loops, self.calls = loops, calls
-        self.functions = [program[each.op.name] for each in calls]
+        self.functions = [split_folds(program[each.op.name], wanted.keys) for each in calls]
         self.axes = [TileAxes(function.body) for function in self.functions]
         self.folds = [online_folds(axes) for axes in self.axes]
         """The loops of each kernel, where all that carry something are online folds."""
@@ -69,6 +78,10 @@ class ProductGrid:
         self.steps: dict[Var, int] = {}
         roles = {loop.loop_var: self._role_of(loop) for loop in loops}
         self._widen(roles, 0, self._wanted_rows(wanted))
+        self._open = [self.spans[var] for var, role in roles.items() if role == 0 and self.spans[var].length is None]
+        """What loops over rows cover whose number only calls know."""
+        if not may_be_many:
+            self.steps |= {var: FEW for var, span in self.spans.items() if span in self._open}
         self.is_few, in_place = self._rows(roles) <= FEW, all(axes.reads_in_place for axes in self.axes)
         wanted = wanted.for_few(in_place) if self.is_few else wanted
         self._widen(roles, 1, wanted.columns)
@@ -115,12 +128,20 @@ class ProductGrid:
         """Whether there is a product, and a better step for one of its loops."""
         if not all(axes.is_plain and inner.is_all for axes, inner in zip(self.axes, self.inner, strict=True)):
             return False
-        if self._is_folded and self.is_few:
+        if self._is_folded and self.is_few and not any(each.rewritten for each in self.inner):
             return False
         if not all(runs_side_by_side(loop) or loop.loop_var in self.spans for loop in self.loops):
             return False
         wider = any(step != self.spans[var].step for var, step in self.steps.items())
         return wider or any(each.rewritten for each in self.inner)
+
+    @property
+    def few_if(self) -> Expr | None:
+        """The condition under which its rows are few, where only calls know how many there are."""
+        if self._is_folded or self.is_few or len(self._open) != 1:
+            return None
+        (span,) = self._open
+        return scalar("le", span.stop, integer(span.start + FEW))
 
     @property
     def in_order(self) -> bool:
@@ -152,7 +173,9 @@ class ProductGrid:
         every = [each for found in classes for each in found]
         if span is None or not all(each.sizes == {span.step} for each in every):
             return None
-        return span.as_even if self._is_folded else span  # rows that are carried begin whole
+        if self._is_folded:
+            return span.as_even  # rows that are carried begin whole
+        return span.as_whole if any(each.is_whole for each in every) else span
 
     def _leave_enough(self, turns: int, small: int) -> None:
         """Make steps smaller again, but not too small, where fewer turns would be left for threads to share."""

@@ -10,14 +10,7 @@ from collections.abc import Sequence
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, Var
 from tilewright.core.program import Program
 from tilewright.core.rewrite import is_trivial
-from tilewright.core.stmt import (
-    AssignStmt,
-    EvalStmt,
-    ForStmt,
-    IfStmt,
-    Stmt,
-    WhileStmt,
-)
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, Stmt, WhileStmt
 from tilewright.core.visitor import bodies
 from tilewright.passes.identity import Identities, identities
 from tilewright.passes.narrow import Narrower
@@ -66,20 +59,19 @@ class _Simplifier(Narrower):
         start, stop, step = self.expr(stmt.start), self.expr(stmt.stop), self.expr(stmt.step)
         if isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const) and step.value != 0:
             if not range(int(start.value), int(stop.value), int(step.value)) and _starts(stmt):
-                self.replaced.update(
-                    {v: self.expr(arg.init) for v, arg in zip(stmt.return_vars, stmt.iter_args, strict=True)}
-                )
-                return ()
+                return self._skipped(stmt)
         return super().for_loop(stmt)
 
     def while_loop(self, stmt: WhileStmt) -> Sequence[Stmt]:
         """Drop a loop whose condition never holds."""
         if isinstance(stmt.condition, Const) and not stmt.condition.value and _starts(stmt):
-            self.replaced.update(
-                {v: self.expr(arg.init) for v, arg in zip(stmt.return_vars, stmt.iter_args, strict=True)}
-            )
-            return ()
+            return self._skipped(stmt)
         return super().while_loop(stmt)
+
+    def _skipped(self, stmt: ForStmt | WhileStmt) -> Sequence[Stmt]:
+        """Return nothing for a loop, which gives what it starts with."""
+        self.replaced |= {v: self.expr(arg.init) for v, arg in zip(stmt.return_vars, stmt.iter_args, strict=True)}
+        return ()
 
 
 def _starts(stmt: ForStmt | WhileStmt) -> bool:

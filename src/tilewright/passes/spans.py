@@ -34,6 +34,11 @@ class Span:
         """The same, of which other steps leave a rest only if its own do; None where nobody knows whether they do."""
         return None if self.length is None else replace(self, exact=self.exact or self.length % self.step == 0)
 
+    @property
+    def as_whole(self) -> Span | None:
+        """The same, of which no step leaves a rest; None where its own do, or nobody knows."""
+        return replace(self, exact=True) if self.length is not None and self.length % self.step == 0 else None
+
     def steps(self, step: int) -> int:
         """Return how many steps there are at least."""
         return 1 if self.length is None else -(-self.length // step)
@@ -79,7 +84,7 @@ def span_of(loop: ForStmt, cuts: Sequence[Cut], extents: Sequence[Extent], first
 def _known(turns: range, extents: Sequence[Extent], is_padded: bool, first: int | None) -> Span | None:
     """Return what turns cover that begin where somebody has said."""
     known = {extent for extent in extents if isinstance(extent, int)}
-    if not turns or turns.step < 2 or len(known) < len(set(extents)):
+    if not turns or len(known) < len(set(extents)):
         return None
     begin, covered = turns[0] if first is None else first, turns[-1] + turns.step
     if min(known) >= covered:

@@ -2,17 +2,17 @@
 
 A block is a tile of a product. Where the one below it reads the same right matrix, and its left one and its result lie
 behind this block's, both are one block of twice the rows: what is made of the right matrix is made once for them. How
-many blocks a launch has is known when it runs: those that fill no taller one run as they were written, and so do all of
-a launch that has few.
+many blocks a launch has is known when it runs: those that fill none of the tallest blocks run two by two, and those
+that fill none of these as they were written, as do all of a launch that has few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.core.build import arguments, call, scalar
-from tilewright.core.expr import Call, ConstInt, Expr, GlobalVar, Invoke, MakeTuple, Var, integer
+from tilewright.core.build import arguments, scalar
+from tilewright.core.expr import Call, ConstInt, Expr, GlobalVar, Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
@@ -22,7 +22,7 @@ from tilewright.core.visitor import evaluated, expressions, statements, variable
 from tilewright.dtypes import INDEX
 from tilewright.passes.launches import hands_on, runs_side_by_side
 from tilewright.passes.product_grids import FEWEST
-from tilewright.passes.strided_steps import Moves, is_harmless, numbers_of, sum_of, window_of
+from tilewright.passes.strided_steps import Moves, is_harmless, numbers_of, resized, sum_of, window_of
 from tilewright.records import record
 
 PARTS = ("scalar.div", "scalar.floordiv", "scalar.mod")
@@ -60,15 +60,29 @@ class _Walk(Rewriter):
         """Let a launch of blocks run taller ones."""
         made = _sole_call(stmt)
         block = _block(self.program[made.op.name], made.args.index(stmt.loop_var)) if made is not None else None
-        times = self.rows // block.rows if block is not None else 1
-        if made is None or block is None or times < 2:
+        if made is None or block is None or self.rows // block.rows < 2:
             return super().for_loop(stmt)
-        kernel = self.program[made.op.name]
-        tall = replace(kernel, name=f"{kernel.name}_tall", body=_Taller(block, times).body(kernel.body))
+        loops: list[Stmt] = []
+        done: Expr = stmt.start
+        for times in sorted({self.rows // block.rows, 2}, reverse=True):
+            tall = self._taller(self.program[made.op.name], block, times)
+            rows, below = (Var(hint, ScalarType(INDEX)) for hint in ("rows", "below"))
+            count = _tall_rows(scalar("sub", stmt.stop, done), block.width, times)
+            called = replace(made, op=GlobalVar(tall.name))
+            loops += [
+                AssignStmt(rows, count, stmt.span),
+                _tall_loop(stmt, called, (done, rows), (block.width, times)),
+                AssignStmt(below, scalar("add", done, scalar("mul", rows, integer(block.width * times))), stmt.span),
+            ]
+            done = below
+        return *loops, replace(stmt, start=done)
+
+    def _taller(self, kernel: Function, block: _Block, times: int) -> Function:
+        """Return a kernel with so many times the rows."""
+        tall = replace(kernel, name=f"{kernel.name}_tall{times}", body=_Taller(block, times).body(kernel.body))
         self.made.append(tall)
         self.notes.append(f"{kernel.name}: {times * block.rows} rows instead of {block.rows}")
-        tall_rows = _tall_rows(stmt.stop, block.width, times)
-        return _tall_loop(stmt, made, tall.name, tall_rows, (block.width, times)), _rest(stmt, tall_rows, block, times)
+        return tall
 
 
 def _tall_rows(blocks: Expr, width: int, times: int) -> Expr:
@@ -88,22 +102,20 @@ def _sole_call(loop: ForStmt) -> Invoke | None:
     return made if loop.loop_var in made.args else None
 
 
-def _tall_loop(stmt: ForStmt, made: Invoke, name: str, rows: Expr, sizes: tuple[int, int]) -> ForStmt:
-    """Return the loop over taller blocks, each called by the number of the uppermost one in it."""
+def _tall_loop(stmt: ForStmt, made: Invoke, below: tuple[Expr, Expr], sizes: tuple[int, int]) -> ForStmt:
+    """Return the loop over so many rows of taller blocks below others, called by the number of the uppermost in each.
+
+    Others are told by how many blocks as they were written they are.
+    """
     turn, block = Var("tall", ScalarType(INDEX)), Var(stmt.loop_var.name_hint, ScalarType(INDEX))
     turn.bounds = block.bounds = stmt.loop_var.bounds
-    width, times = sizes
+    (done, rows), (width, times) = below, sizes
     row, column = scalar("mod", turn, rows), scalar("floordiv", turn, rows)
-    number = scalar("add", scalar("mul", row, integer(width * times)), column)
+    number = scalar("add", scalar("add", done, scalar("mul", row, integer(width * times))), column)
     args = tuple(block if arg is stmt.loop_var else arg for arg in made.args)
-    called = EvalStmt(replace(made, op=GlobalVar(name), args=args), stmt.span)
+    called = EvalStmt(replace(made, args=args), stmt.span)
     body = SeqStmts((AssignStmt(block, number, stmt.span), called))
     return replace(stmt, loop_var=turn, stop=scalar("mul", rows, integer(width)), body=body)
-
-
-def _rest(stmt: ForStmt, rows: Expr, block: _Block, times: int) -> ForStmt:
-    """Return the loop over the blocks that fill no taller one."""
-    return replace(stmt, start=scalar("mul", rows, integer(block.width * times)))
 
 
 def _block(kernel: Function, at: int) -> _Block | None:
@@ -192,11 +204,5 @@ class _Taller(Rewriter):
         """See, load or make more rows."""
         if stmt.var not in self.block.taller or not isinstance(stmt.value, Call):
             return super().assign(stmt)
-        given: Mapping[str, object] = arguments(stmt.value)
-        name = "shape" if "shape" in given else "shapes"
-        shape = given[name]
-        assert isinstance(shape, MakeTuple)
-        rows = integer(self.block.rows * self.times), *shape.elements[1:]
-        bound = {each: self.expr(value) if isinstance(value, Expr) else value for each, value in given.items()}
-        made = call(stmt.value.op.spec, {**bound, name: MakeTuple(rows)}, stmt.value.span)
+        made = resized(self, stmt.value, 0, self.block.rows * self.times)
         return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)

@@ -79,15 +79,19 @@ class _Stretched(Rewriter):
         """See or load a longer window."""
         if stmt.var not in self.axes or not isinstance(stmt.value, Call):
             return super().assign(stmt)
-        given = arguments(stmt.value)
-        name = "shape" if "shape" in given else "shapes"
-        shape = given[name]
-        assert isinstance(shape, MakeTuple)
-        extents = list(shape.elements)
-        extents[self.axes[stmt.var]] = integer(self.length)
-        bound = {each: self.expr(value) if isinstance(value, Expr) else value for each, value in given.items()}
-        made = call(stmt.value.op.spec, {**bound, name: MakeTuple(tuple(extents))}, stmt.value.span)
+        made = resized(self, stmt.value, self.axes[stmt.var], self.length)
         return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)
+
+
+def resized(rewriter: Rewriter, window: Call, axis: int, extent: int) -> Expr:
+    """Return a window, or what is made or loaded, rewritten with another extent along an axis."""
+    given = arguments(window)
+    name = "shape" if "shape" in given else "shapes"
+    shape = given[name]
+    assert isinstance(shape, MakeTuple)
+    extents = (*shape.elements[:axis], integer(extent), *shape.elements[axis + 1 :])
+    bound = {each: rewriter.expr(value) if isinstance(value, Expr) else value for each, value in given.items()}
+    return call(window.op.spec, {**bound, name: MakeTuple(extents)}, window.span)
 
 
 def sum_of(loop: ForStmt) -> _Sum | None:

@@ -16,11 +16,15 @@ from tilewright.passes.tile_axes import TileAxes
 
 
 def surely_running(grid: ProductGrid) -> list[Expr] | None:
-    """Return conditions under which every loop that sums products has a turn; None where only the kernels can tell."""
+    """Return conditions under which every loop that sums products has a turn; None where only the kernels can tell.
+
+    Online folds may have none: what they carry is whole.
+    """
     found: list[Expr] = []
     counted = {loop.loop_var for loop in grid.loops}
-    for axes, function, call in zip(grid.axes, grid.functions, grid.calls, strict=True):
-        for loop in (loop for loop in axes.loops.values() if not _runs(loop) and _holds_numbers(loop, axes)):
+    for axes, folds, function, call in zip(grid.axes, grid.folds, grid.functions, grid.calls, strict=True):
+        sums = [loop for loop in axes.loops.values() if not any(fold.loop is loop for fold in folds)]
+        for loop in (loop for loop in sums if not _runs(loop) and _holds_numbers(loop, axes)):
             known = _given(function, call)
             inside = [e for x in (loop.start, loop.stop) for e in subexpressions(x) if isinstance(e, (Var, Symbol))]
             if any(_key(each) not in known for each in inside):

@@ -7,7 +7,7 @@ tells the elements of an axis apart, says that its tiles mean what they are and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeGuard
 
@@ -18,6 +18,7 @@ from tilewright.core.operands import Bound
 from tilewright.core.stmt import AssignStmt, ForStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import Extent, ScalarType, TensorType, TileType
 from tilewright.core.visitor import bodies, defined, evaluated, used, variables
+from tilewright.passes.made_axes import MADE, MadeAxes
 from tilewright.passes.products import BIASED, PRODUCTS, SUMS, read_from
 from tilewright.records import mutable, record
 
@@ -26,7 +27,6 @@ Axis = tuple[Var, int]
 
 SAME = ("elementwise", "expansion", "mapped", "cast", "move")
 """Ops, by family or name, that make each element from those at its place, broadcast along axes of one element."""
-MADE = ("full", "create", "iota")
 FOLDS = ("row_max", "row_sum")
 """Folds that several tiles can share."""
 
@@ -57,6 +57,8 @@ class Class:
     """Whether the rest of a row is folded along it."""
     is_summed: bool = False
     """Whether products sum over it."""
+    is_whole: bool = False
+    """Whether all that it has of a tile is taken to be there, whatever a tensor has left."""
     counted: set[Var] = field(default_factory=set[Var])
     """Variables that numbers of its elements begin at."""
     roles: set[int] = field(default_factory=set[int])
@@ -69,9 +71,15 @@ class Class:
         self.axes += other.axes
         self.is_fixed |= other.is_fixed
         self.is_folded |= other.is_folded
+        self.is_whole |= other.is_whole
         self.counted |= other.counted
         self.is_summed |= other.is_summed
         self.roles |= other.roles
+
+    @property
+    def is_sole(self) -> bool:
+        """Whether all of it is the one element that an axis of a tensor has."""
+        return bool(self.cuts) and all(cut.extent == 1 and is_number(cut.offset, 0) for cut in self.cuts)
 
     def begins_at(self, var: Var) -> bool:
         """Return whether all that says where tiles begin says that they begin at a variable."""
@@ -94,6 +102,7 @@ class TileAxes:
         """Whether the right operands of products are tiles as they were loaded, or casts of such."""
         self.is_plain = True
         """Whether the statements only load, compute and store, as often as there are tiles."""
+        self._made = MadeAxes()
         self._unplaced: dict[Expr, int] = {}
         """Tiles of numbers that count from zero along an axis, wherever they begin."""
         self._body(body)
@@ -146,12 +155,14 @@ class TileAxes:
         """Note a loop: what it carries keeps its axes."""
         self.loops[loop.loop_var] = loop
         self._fix([loop.start, loop.stop, loop.step])
+        self._made.enter(loop)
         *stmts, last = loop.body.stmts or (YieldStmt(()),)
         handed = last.values if isinstance(last, YieldStmt) else ()
         self._body(SeqStmts((*stmts,) if isinstance(last, YieldStmt) else loop.body.stmts))
         for arg, value, result in zip(loop.iter_args, handed, loop.return_vars, strict=True) if handed else ():
             self._fix({arg.init, value} & self._unplaced.keys())
             self._same([arg.var, arg.init, value, result])
+        self._made.leave(loop)
         if len(handed) != len(loop.iter_args):
             self._fix([*(var for var in defined(loop) if var is not loop.loop_var), *used(loop)])
 
@@ -167,8 +178,11 @@ class TileAxes:
         self.is_plain &= spec.effect is not Effect.WRITE
         begin = self._count(var, call) if var is not None else None
         self._fix(v for v in variables(_scalars(call)) if v is not begin and not _starts(call, v))
-        if spec.family in SAME or spec.name in SAME:
-            self._same(whole)
+        is_mapped = spec.family in SAME or spec.name in SAME
+        for axis in self._made.meet(var, call, tiles, is_mapped) if var is not None else ():
+            self.of(*axis).is_whole = True
+        if is_mapped:
+            self._same(whole, operands=tiles)
         elif spec.name in PRODUCTS + SUMS + BIASED and var is not None:
             self._product(var, given.get("acc", given.get("bias")), given["lhs"], given["rhs"])
         elif _turns(call) and var is not None:
@@ -243,16 +257,23 @@ class TileAxes:
         )
         for axis, cut in enumerate(cuts):
             self.of(tile, axis).cuts.append(cut)
+            self.of(tile, axis).is_whole |= self._made.is_made((tile, axis - len(shape)))
         if is_stored:
             self.stores.append(cuts)
 
-    def _same(self, tiles: Iterable[Expr]) -> None:
-        """Join the axes of tiles, counted from the last; those of one element are repeated along the others."""
-        first: dict[tuple[int, int], Axis] = {}
-        for tile in filter(_is_tile, tiles):
-            for number, size in enumerate(reversed(_shape(tile))):
-                axis = tile, -1 - number
-                self._join(first.setdefault((number, size), axis), axis)
+    def _same(self, tiles: Iterable[Expr], operands: Sequence[Expr] = ()) -> None:
+        """Join the axes of tiles, counted from the last; those of one element are repeated along the others.
+
+        So is the only row of a tensor beside operands of one row, whatever becomes of those.
+        """
+        found = list(filter(_is_tile, tiles))
+        for number in range(max((len(_shape(tile)) for tile in found), default=0)):
+            axes = [(tile, -1 - number) for tile in found if number < len(_shape(tile))]
+            others = [axis for axis in axes if axis[0] not in operands or not self.of(*axis).is_sole]
+            is_repeated = any(tile in operands for tile, _ in others)
+            first: dict[int, Axis] = {}
+            for axis in others if is_repeated else axes:
+                self._join(first.setdefault(_shape(axis[0])[axis[1]], axis), axis)
 
     def _fix(self, exprs: Iterable[Expr]) -> None:
         """Note that expressions are used in ways that nobody here understands."""

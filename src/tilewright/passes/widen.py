@@ -29,12 +29,14 @@ from tilewright.passes.chosen_tiles import Widened
 from tilewright.passes.disjoint_tensors import Apart
 from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.joined_products import joined_products
+from tilewright.passes.made_axes import MADE
+from tilewright.passes.merged_parts import merged_parts
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
 from tilewright.passes.strided_rows import taller_blocks
 from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
-from tilewright.passes.tile_axes import MADE, Axis, multiple_of
+from tilewright.passes.tile_axes import Axis, multiple_of
 from tilewright.passes.whole_sums import whole_sums
 
 SHAPED = ("load", "slice", *MADE)
@@ -43,7 +45,7 @@ SHAPED = ("load", "slice", *MADE)
 
 def widened(program: Program, wanted: Wanted) -> Widened:
     """Return a lowered program with its products in tiles of about the wanted size."""
-    alike = in_one_form(program)
+    alike = merged_parts(in_one_form(program))
     begun = alike.with_functions([_longest(function, wanted.depth) for function in alike.function_list])
     walk = _Walk(begun, wanted)
     functions = [walk.rewritten(function) for function in begun.function_list]
@@ -111,18 +113,34 @@ class _Walk(Rewriter):
         grid, body = found
         if grid.in_order and not self._are_apart(grid):
             return super().for_loop(stmt)
+        runs = surely_running(grid)
+        wide = self._wide(grid, body) if runs is not None else None
+        if runs is None or wide is None:
+            return (stmt,)
+        wide = self._unless_few(grid, body, wide)
+        return (wide if not runs else _either(reduce(_both, runs), wide, stmt),)
+
+    def _wide(self, grid: ProductGrid, body: SeqStmts) -> Stmt | None:
+        """Return the loops of a grid with other kernels inside, None where an op wants its operands as they were."""
         try:
             kernels = {f.name: _kernel(grid, number, len(self.notes)) for number, f in enumerate(grid.functions)}
-        except KernelError:  # an op that wants its operands as they were
-            return (stmt,)
-        runs = surely_running(grid)
-        if runs is None:
-            return (stmt,)
+        except KernelError:
+            return None
         self.made += kernels.values()
         self.few |= {kernel.name for kernel in kernels.values() if grid.is_few}
         self.notes.append(str(grid))
-        wide = _rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()})
-        return (wide if not runs else IfStmt(reduce(_both, runs), SeqStmts((wide,)), SeqStmts((stmt,)), (), stmt.span),)
+        return _rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()})
+
+    def _unless_few(self, grid: ProductGrid, body: SeqStmts, wide: Stmt) -> Stmt:
+        """Return a grid that takes other tiles where a call has few rows."""
+        if (few := grid.few_if) is None:
+            return wide
+        narrow = self._wide(ProductGrid(self.program, grid.loops, grid.calls, self.wanted, may_be_many=False), body)
+        return wide if narrow is None else _either(few, narrow, wide)
+
+
+def _either(condition: Expr, then: Stmt, otherwise: Stmt) -> IfStmt:
+    return IfStmt(condition, SeqStmts((then,)), SeqStmts((otherwise,)), (), otherwise.span)
 
 
 def _both(first: Expr, second: Expr) -> Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.backends.interface import CALLED, RANKS, Note, Reach
+from tilewright.backends.interface import CALLED, COLUMN, RANKS, SCALAR, Note, Reach
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Invoke, Submit
 from tilewright.core.program import Program
@@ -116,11 +116,20 @@ def _library(notes: Sequence[Note]) -> Iterator[Advice]:
         return
 
 
+SINGLE = {
+    COLUMN: (
+        4.0,
+        "tiles of several columns, as in [16, 16], are computed in vectors and read whole lines of the cache",
+    ),
+    SCALAR: (1.2, "fewer, longer rows, or one op for several, do more at once"),
+}
+"""What lines that compute single elements gain by something else, and what that is."""
+
+
 def _scalars(notes: Sequence[Note]) -> Iterator[Advice]:
-    for note in (note for note in notes if note.kind == "scalar"):
-        text = f"line {note.number} is computed {note.text}; fewer, longer rows, or one op for several, do more at once"
-        yield Advice(1.2, text, note.number)
-        return
+    for kind, (gain, instead) in SINGLE.items():
+        if note := next((note for note in notes if note.kind == kind), None):
+            yield Advice(gain, f"line {note.number} is computed {note.text}; {instead}", note.number)
 
 
 def _calls(seconds: float, call_seconds: float) -> Iterator[Advice]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from tilewright.forks import computed_once
+from tilewright.notebook import Sheet
 from tilewright.programs.timings import Timings
 from tilewright.programs.trace import DEVICE, HOST, TraceInvocation, TraceSpan, mean_invocation
 
@@ -20,7 +21,7 @@ METRICS = ("device", "host", "effective", "union")
 
 
 @dataclass(frozen=True)
-class BenchmarkStats(Timings):
+class BenchmarkStats(Timings, Sheet):
     """How long calls took, in microseconds; `device` is the program alone, on arguments that have been checked.
 
     Timing either adds about 0.2 us to every run. The program is timed after the calls, so round `i` of both was not one

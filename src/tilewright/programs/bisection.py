@@ -140,15 +140,21 @@ class _Cut:
 
     def shrink(self) -> None:
         """Take away what does not matter, the largest pieces first, until nothing more can go."""
-        again = True
-        while again and monotonic() < self.until:
-            again = False
-            for text in smaller(self.text):
-                if monotonic() > self.until:
-                    return
-                if self._is_wrong(text, self.given):
-                    self.text, again = text, True
-                    break
+        first = 0
+        while monotonic() < self.until:
+            found = self._smaller(first)
+            if found is None and first == 0:
+                return
+            first, self.text = (0, self.text) if found is None else found
+
+    def _smaller(self, first: int) -> tuple[int, str] | None:
+        """Return the first smaller text that is wrong, and which one it is; those before were tried on a larger one."""
+        for number, text in enumerate(smaller(self.text)):
+            if monotonic() > self.until:
+                return None
+            if number >= first and self._is_wrong(text, self.given):
+                return number, text
+        return None
 
     def simplify_arguments(self) -> None:
         """Let each tensor hold simpler numbers where that shows the same."""
@@ -176,8 +182,4 @@ def _simpler(value: Any) -> Iterator[Any]:
     yield np.zeros_like(value)
     yield np.ones_like(value)
     if value.dtype.kind not in "biu":
-        yield _rounded(value.astype(np.float64)).astype(value.dtype)
-
-
-def _rounded(value: Any) -> Any:
-    return np.rint(4 * value)
+        yield np.rint(4 * value.astype(np.float64)).astype(value.dtype)

@@ -7,10 +7,10 @@ from typing import TypeAlias, cast
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.platforms import DEFAULT
 
-CodeOptions: TypeAlias = tuple[str, str, bool]
-"""Target and strategy, by name, and whether it is checked."""
+CodeOptions: TypeAlias = tuple[str, str, bool, str | None]
+"""Back end and strategy, by name, whether it is checked, and the target where that is not this machine."""
 
-DEFAULT_OPTIONS: CodeOptions = (DEFAULT, OptimizationStrategy.Default.name, False)
+DEFAULT_OPTIONS: CodeOptions = (DEFAULT, OptimizationStrategy.Default.name, False, None)
 """The code options of a call without a configuration."""
 
 

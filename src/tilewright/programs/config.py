@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cache
+from sys import intern
 from typing import Any
 
 from tilewright.call.written_calls import Configured
@@ -22,6 +23,7 @@ from tilewright.programs.platforms import (
     NPUS,
     BackendType,
     Unsaid,
+    backend_for,
     backend_of,
     checked_platform,
     target_of,
@@ -30,7 +32,7 @@ from tilewright.programs.platforms import (
 RULE = "rule"
 
 OPTIONS = (
-    *("platform", "strategy", "checked", "distributed_config", "trace"),
+    *("platform", "target", "strategy", "checked", "distributed_config", "trace"),
     *("dump_passes", "compile_profiling", "save_kernels_dir"),
 )
 """The fields that a call depends on: all that anybody looks at on its way."""
@@ -51,15 +53,17 @@ class RunConfig:
 
     Fields can be assigned; what uses them looks at them then.
 
-    Two configurations share compiled programs when their `code_options` are equal. `platform` and `strategy` choose
-    the code, and `checked` has the interpreter run it and report turns that race; `dump_passes`, `compile_profiling`
-    and `save_kernels_dir` have a program's folder written; `codegen_only` keeps `run` from running it; `rtol` and
-    `atol` are for comparing results; `trace` is the file of a timeline. The rest speaks of an NPU: it is checked and
-    carried along, and changes nothing here.
+    Two configurations share compiled programs when their `code_options` are equal. `platform`, `target` and `strategy`
+    choose the code, and `checked` has the interpreter run it and report turns that race; `dump_passes`,
+    `compile_profiling` and `save_kernels_dir` have a program's folder written; `codegen_only` keeps `run` from running
+    it; `rtol` and `atol` are for comparing results; `trace` is the file of a timeline. The rest speaks of an NPU: it is
+    checked and carried along, and changes nothing here.
     """
 
     platform: str = _kept(Unsaid(DEFAULT), _platform)
     """Where programs run: by default where their tensors are."""
+    target: str | None = field(default=None, kw_only=True)
+    """What code is made for where that is not this machine, as in `sm_90` on platform `cuda`."""
     device_id: int = _kept(0, fields.natural)
     rtol: float = _kept(1e-5, fields.tolerance)
     atol: float = _kept(1e-5, fields.tolerance)
@@ -109,7 +113,10 @@ class RunConfig:
                 raise ValueError("device_ids belongs to distributed_config: give one of them")
             self.distributed_config = DistributedConfig(self.device_ids)
         if self.checked:
-            self.platform = INTERPRETER
+            self.platform, self.target = INTERPRETER, None
+        if self.target is not None:
+            backend_for(self.platform).named(self.target)
+            self.target = intern(self.target.strip().lower())  # one object for each, which calls are told apart by
         if self.platform in NPUS or self.backend_type is None:
             self.backend_type = backend_of(self.platform)
         if self.any_dfx_enabled() or self.save_kernels_dir is not None:
@@ -123,14 +130,14 @@ class RunConfig:
         self.enable_chip_swimlane = given
 
     @property
-    def target(self) -> str:
+    def runs_on(self) -> str:
         """What really runs the program: `cpu`, `interpret` or `cuda`."""
         return target_of(self.platform)
 
     @property
     def code_options(self) -> CodeOptions:
         """What of this the code depends on: equal options, equal code."""
-        return self.target, self.strategy.name, self.checked
+        return self.runs_on, self.strategy.name, self.checked, self.target
 
     @property
     def told(self) -> Configured | None:
@@ -149,6 +156,7 @@ class RunConfig:
         kwargs = {"platform": self.platform, "strategy": self.strategy, "dump_passes": self.dump_passes}
         kwargs |= {"backend_type": self.backend_type, "profiling": self.compile_profiling}
         kwargs |= {"checked": True} if self.checked else {}
+        kwargs |= {} if self.target is None else {"target": self.target}
         kwargs |= {} if self.distributed_config is None else {"distributed_config": self.distributed_config}
         return kwargs if self.save_kernels_dir is None else {**kwargs, "output_dir": self.save_kernels_dir}
 

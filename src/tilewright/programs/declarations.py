@@ -1,6 +1,7 @@
-"""Declarations: the entries of a program without their bodies, as plain data and back.
+"""Declarations: the entries of a program as callers see them, as plain data and back.
 
     entry  := {"name": "main", "kind": "Orchestration", "params": [param ...], "returns": [type ...]}
+              and "gives": [1] where what it returns are parameters, which is all that is left of its body
     param  := {"name": "x", "direction": "In", "type": type}      and "bounds": [0, 9] where a scalar has some
     type   := {"dtype": "fp32"} | {"dtype": "fp32", "shape": [extent ...], "valid": [extent ...], "layout": "ND"}
     extent := 64 | "M" | ["scalar.mul", extent, extent] | null
@@ -17,6 +18,7 @@ from tilewright.core.enums import FunctionType, ParamDirection, TensorLayout
 from tilewright.core.expr import Call, ConstInt, Expr, Symbol, Var
 from tilewright.core.extents import as_scalar
 from tilewright.core.program import Function, Program
+from tilewright.core.stmt import ReturnStmt, SeqStmts
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, Type
 from tilewright.dtypes import BY_NAME, INDEX
 from tilewright.errors import UnsupportedFeatureError
@@ -29,25 +31,38 @@ def plain_entries(program: Program) -> list[dict[str, Any]]:
 
 
 def read_entries(name: str, entries: list[dict[str, Any]]) -> Program:
-    """Return the bodiless program whose `plain_entries` these are; LookupError, TypeError or ValueError for others."""
+    """Return the declared program whose `plain_entries` these are; LookupError, TypeError or ValueError for others."""
     return Program(name, tuple(map(_read_entry, entries)))
 
 
+def is_declaration(program: Program) -> bool:
+    """Return whether a program says no more than what it takes and gives."""
+    return all(isinstance(stmt, ReturnStmt) for function in program.function_list for stmt in function.body)
+
+
 def _plain_entry(entry: Function, directions: Sequence[ParamDirection]) -> dict[str, Any]:
+    from tilewright.frontend.outputs import returned_parameters  # which who reads does without
+
+    given_back = returned_parameters(entry) if entry.return_types and entry.body else None
     return {
         "name": entry.name,
         "kind": entry.func_type.name,
         "params": [_plain_param(*each) for each in zip(entry.params, directions, strict=True)],
         "returns": [_plain_type(type_) for type_ in entry.return_types],
+        **({} if given_back is None else {"gives": list(given_back)}),
     }
 
 
 def _read_entry(entry: dict[str, Any]) -> Function:
     params: list[dict[str, Any]] = entry["params"]
+    read = tuple(map(_read_param, params))
+    positions: list[int] = entry.get("gives", [])
+    given_back = tuple([read[position] for position in positions])
     return Function(
         entry["name"],
-        tuple(map(_read_param, params)),
+        read,
         tuple(map(_read_type, entry["returns"])),
+        SeqStmts((ReturnStmt(given_back),) if given_back else ()),
         func_type=FunctionType[entry["kind"]],
         param_directions=tuple(ParamDirection[param["direction"]] for param in params),
     )

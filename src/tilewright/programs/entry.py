@@ -177,7 +177,7 @@ class Entry:
         from tilewright.frontend.outputs import returned_parameters
 
         if self.function.return_types and not self.function.body:
-            return None  # of a loaded program only the declaration is there
+            return None  # a declaration that does not say so
         found = returned_parameters(self.function)
         return None if found is None else tuple(self.param_names[k] for k in found)
 

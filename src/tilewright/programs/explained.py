@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +104,7 @@ class Explained(Explored):
 
         hurry()
         program: Any = self
+        named = {sys.intern(name): value for name, value in named.items()}  # as names in source text are
         called = timed(lambda: program(*args, **named), ROUNDS, wall, longest=LONGEST)
         native: Any = getattr(self, "native", None)
         if native is None:
@@ -201,8 +203,8 @@ def _lines(notes: Sequence[Note], lowered: Program) -> Iterator[ExplainedLine]:
     from tilewright.programs.explanation import ExplainedLine
 
     known = [f.span for f in lowered.function_list if f.span.source is not None]
-    short = {os.path.basename(span.filename): span.source for span in known}  # as PTX has it
-    sources = short | {span.filename: span.source for span in known}
+    whole = {os.path.abspath(span.filename): span.source for span in known}  # as PTX has it
+    sources = whole | {span.filename: span.source for span in known}
     by_line: dict[tuple[str, int], list[Note]] = {}
     for note in notes:
         if note.number:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tilewright.backends.interface import Note
+from tilewright.notebook import Sheet
 from tilewright.records import record
 
 PASSED = 1.1
@@ -64,7 +65,7 @@ class ExplainedLine:
 
 
 @record
-class Explanation:
+class Explanation(Sheet):
     """One call of a program: how long it took, what it had to do, what the machine can do, and what was made of it."""
 
     name: str
@@ -123,6 +124,10 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self._texts()) + "\n"
+
+    def __repr__(self) -> str:
+        """Return all of it as text, for whoever asks at a prompt."""
+        return str(self).rstrip()
 
     def _texts(self) -> Iterator[str]:
         yield f"{self.name} on {self.platform}: {_time(self.seconds)}, {_time(self.call_seconds)} called from Python"

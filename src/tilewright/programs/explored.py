@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.abi import Number
 from tilewright.backends.interface import Anatomy, Entries
 from tilewright.core.program import Program
+from tilewright.errors import ExecutionError
+from tilewright.programs.declarations import is_declaration
 from tilewright.programs.folder import Folder
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.profile import Profile
@@ -52,7 +54,7 @@ class Explored:
         """The program before any pass, read again for one that was kept; ValueError where only its code was saved."""
         if self.stages.remade is not None:
             return self.stages.remade.source
-        if not any(function.body.stmts for function in self.declared.function_list):
+        if is_declaration(self.declared):
             name = self.declared.name
             raise ValueError(
                 f"of {name} only the code was saved, not what it does: ask its kernel, or compile it again"
@@ -73,7 +75,7 @@ class Explored:
 
         It is one file that needs no server and no network, `explore.html` in the program's folder unless `output`
         names another. With arguments the call is made and measured, and where it is small the page shows, too, which
-        elements each turn reads and writes.
+        elements each turn reads and writes. Of a call that fails it shows why.
         """
         from tilewright.explore.writer import write
 
@@ -92,6 +94,7 @@ class Explored:
         walk = walked(source)
         lowered = walk.stages[-1].after
         called = self.entry.bound(args, named).values if args or named else None
+        speed, failure = (None, None) if called is None else self._tried(args, named)
         return gathered(
             Subject(
                 source.name,
@@ -103,10 +106,21 @@ class Explored:
                 self.stages["fusion"] if "fusion" in self.stages else "",
                 [(record.name, record.start, record.end) for record in self.profile.records],
                 [*self._facts()],
-                speed=None if called is None or self.platform == INTERPRETER else self.speed(*args, **named),
+                refused_by="the call" if failure is not None else "",
+                error=failure,
+                speed=speed,
                 watch=None if called is None else partial(self._watched, [*map(on_host, called)]),
             )
         )
+
+    def _tried(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Speed | None, ExecutionError | None]:
+        """Return how fast a call is, or what was wrong with it; neither on the interpreter, which is never fast."""
+        if self.platform == INTERPRETER:
+            return None, None
+        try:
+            return self.speed(*args, **named), None
+        except ExecutionError as error:
+            return None, error
 
     def _watched(self, values: Sequence[Any], place: Callable[[Span], int]) -> Access:
         """Return what a call touches, on its ranks where it is one of a host function."""

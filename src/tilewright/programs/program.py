@@ -200,11 +200,7 @@ class CompiledProgram(ChipProgram, Exported, Explained, Located, Uncopied):
 
     @classmethod
     def from_dir(
-        cls,
-        directory: str | os.PathLike[str],
-        *,
-        platform: str | None = None,
-        backend_type: BackendType | None = None,
+        cls, directory: str | os.PathLike[str], *, platform: str | None = None, backend_type: BackendType | None = None
     ) -> CompiledProgram:
         """Return what `load` does, under another platform's name if one is given; it must mean the same back end.
 

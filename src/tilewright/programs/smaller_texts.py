@@ -16,7 +16,7 @@ def smaller(text: str) -> Iterator[str]:
     Whether what is left makes sense is for the front end to say.
     """
     tree = ast.parse(text)
-    places = sorted(_places(tree), key=lambda place: -_size(_at(tree, place)))
+    places = sorted(_places(tree), key=lambda place: -sum(1 for _ in ast.walk(_at(tree, place))))
     for place in places:
         if _has_others(tree, place):
             yield _changed(tree, place)
@@ -51,10 +51,6 @@ def _at(tree: Any, place: _Place) -> Any:
     for name, position in place:
         tree = getattr(tree, name)[position]
     return tree
-
-
-def _size(node: ast.AST) -> int:
-    return sum(1 for _ in ast.walk(node))
 
 
 def _changed(tree: ast.Module, place: _Place, *instead: ast.stmt) -> str:

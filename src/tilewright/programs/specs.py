@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 from tilewright.arrays import np
 from tilewright.call.device_tensor import element_type, is_torch_dtype
-from tilewright.call.frameworks import NUMPY, TORCH, Framework, array_of, is_tensor
-from tilewright.dtypes import DataType
+from tilewright.call.frameworks import NUMPY, TORCH, array_of, is_tensor
 
 Initial: TypeAlias = int | float | Callable[..., Any] | Any
 """A number for every element, an array, or something that gives one when it is called."""
@@ -36,7 +35,7 @@ class TensorSpec:
 
     def create_tensor(self) -> Any:
         """Return a new tensor; ValueError when the initial value has another shape, TypeError when it is none."""
-        framework, dtype = _home(self.dtype)
+        framework, dtype = TORCH if is_torch_dtype(self.dtype) else NUMPY, element_type(self.dtype)
         made = framework.zeros(tuple(self.shape), dtype)
         if self.init_value is not None and not self.is_output:
             view = array_of(made)
@@ -84,11 +83,6 @@ class RunResult:
         name = f" {self.test_name}" if self.test_name else ""
         time = f" in {self.execution_time:.3f} s" if self.execution_time is not None else ""
         return f"{'PASS' if self.passed else 'FAIL'}{name}{time}" + (f": {self.error}" if self.error else "")
-
-
-def _home(dtype: Any) -> tuple[Framework, DataType]:
-    """Return whose arrays have an element type, and which one it is to us."""
-    return TORCH if is_torch_dtype(dtype) else NUMPY, element_type(dtype)
 
 
 def _is_factory(value: Any) -> bool:

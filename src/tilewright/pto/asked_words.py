@@ -26,11 +26,7 @@ CONVERSION: Words = {
 COMPARISON: Words = dict.fromkeys(("cmpMode", "cmp_mode", "cmp"), "eq ne lt le gt ge")
 RECTIFYING: Words = {"reluPreMode": "no_relu norelu normal_relu normalrelu"}
 STORING: Words = {**RECTIFYING, "atomicType": "atomic_none atomic_add"}
-MOVING: Words = {
-    **RECTIFYING,
-    "accToVecMode": "single_mode_vec0 single_mode_vec1 dual_mode_split_m dual_mode_split_n",
-}
-PRECISION: Words = dict.fromkeys(("precision_mode", "precisionType"), "DEFAULT HIGH_PRECISION")
+MOVING: Words = {**RECTIFYING, "accToVecMode": "single_mode_vec0 single_mode_vec1 dual_mode_split_m dual_mode_split_n"}
 
 
 def refuse_words(op: Op, words: Words) -> None:

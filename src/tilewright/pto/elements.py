@@ -99,8 +99,7 @@ _SCALED = Leaving(
 LEAVING = {
     "tstore": Leaving(_PLAIN, _PLAIN),
     "tstore_fp": Leaving(
-        {"f32": ("i8",), "i32": ("i8", "f16")},
-        {"f32": ("i8", "f16", "bf16", "f32"), "i32": ("i8", "f16", "bf16")},
+        {"f32": ("i8",), "i32": ("i8", "f16")}, {"f32": ("i8", "f16", "bf16", "f32"), "i32": ("i8", "f16", "bf16")}
     ),
     "tinsert": Leaving({"f32": ("f16", "bf16")}, {"f32": ("f16", "bf16", "f32"), "i32": ("i32",)}),
     **dict.fromkeys(("tmov.fp", "textract_fp", "tinsert_fp"), _SCALED),

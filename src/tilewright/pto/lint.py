@@ -5,16 +5,78 @@ Each check is a function over one function of a module; its docstring is what `t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 
-from tilewright.pto import lint_machine as lint_machine
 from tilewright.pto.architectures import architectures
+from tilewright.pto.elements import A5
 from tilewright.pto.entries import callees
-from tilewright.pto.lint_checks import CHECKS, SEEN, Finding, Subject, check
-from tilewright.pto.module import Module, Op, Value
+from tilewright.pto.module import Func, Module, Op, Value, word_of
 from tilewright.pto.ops.registry import OPS
-from tilewright.pto.types import TileBuf
+from tilewright.pto.text.suggestions import nearest
+from tilewright.pto.types import Ptr, TileBuf
+from tilewright.records import record
 from tilewright.source import Span
+
+SEEN = ("pto.subview", "pto.subset", "pto.treshape", "pto.bitcast")
+"""The ops that give the bytes of a tile another shape or type."""
+
+
+@record
+class Finding:
+    """One remark: which check made it, where, and what to do."""
+
+    check: str
+    span: Span
+    message: str
+    help: str
+
+
+class Subject:
+    """One function as checks look at it: its ops in order, and who uses what."""
+
+    def __init__(self, func: Func, called: Collection[str], said: str) -> None:
+        self.func = func
+        self.said = said
+        """The machine that the text says it is for; empty where it says none."""
+        self.called = called
+        """The names of the functions that some function of the module calls."""
+        self.ops = list(_ops(func))
+        """Every op, those inside others too, in the order of the text."""
+        self.uses = Counter(value for op in self.ops for value in op.uses)
+        """How often each value is an operand."""
+        self.constants = {op.results[0]: op.attributes["value"] for op in self.ops if op.name == "arith.constant"}
+        """What constants define values to be."""
+        self.seen_as = {op.results[0]: op.operands[0] for op in self.ops if op.name in SEEN}
+        """What windows and other views of tiles are views of."""
+
+    def tile(self, value: Value) -> Value:
+        """Return the tile whose bytes a value is, or the value."""
+        while value in self.seen_as:
+            value = self.seen_as[value]
+        return value
+
+
+Check = Callable[[Subject], Iterator[Finding]]
+CHECKS: dict[str, Check] = {}
+"""Every check by its name."""
+
+
+def check(function: Callable[[Subject], Iterator[tuple[Span, str, str]]]) -> Check:
+    """Sign a check in under the name of its function; it yields places, messages and helps."""
+    name = function.__name__.strip("_").replace("_", "-")
+
+    def findings(subject: Subject) -> Iterator[Finding]:
+        return (Finding(name, *found) for found in function(subject))
+
+    findings.__doc__ = function.__doc__
+    CHECKS[name] = findings
+    return findings
+
+
+def _ops(func: Func) -> Iterator[Op]:
+    for op in func.body.ops if func.body else ():
+        yield from op.walk()
 
 
 def lint(module: Module) -> list[Finding]:
@@ -23,6 +85,93 @@ def lint(module: Module) -> list[Finding]:
     subjects = [Subject(func, called, said) for func, (_, said) in architectures(module, "")]
     found = [finding for subject in subjects for each in CHECKS.values() for finding in each(subject)]
     return sorted(found, key=lambda finding: (finding.span.line, finding.span.column))
+
+
+# what a text says to the machine: which one it is, where products find their operands, and events
+
+
+_MACHINES = ("a2", "a3", "a2a3", A5)
+
+
+@check
+def _unknown_machine(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A function for a machine that there is not."""
+    if subject.said and subject.said not in _MACHINES:
+        message = f"`{subject.said}` is no machine: `@{subject.func.name}` is held to the rules of A2/A3"
+        help = nearest(subject.said.lower(), _MACHINES) or f"`pto.target_arch` is {', '.join(_MACHINES)}"
+        yield subject.func.span, message, help
+
+
+@check
+def _misfitting_load(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """A product that looks for its operands elsewhere than they were loaded to."""
+    loaded: dict[Value, int | None] = {}
+    for op in subject.ops:
+        if op.name in _LOADS:
+            extent = subject.constants.get(op.operands[_LOADS[op.name]])
+            loaded[op.operands[1]] = _blocks(extent, _lane(op.operands[1]) if op.attributes.get("transpose") else 16)
+        if not op.name.startswith("pto.mad") or len(op.operands) < 6:
+            continue
+        rows, cols, depth = (subject.constants.get(value) for value in op.operands[-3:])
+        for value, extent in zip(op.operands[:2], (rows, cols), strict=True):
+            found, wanted = loaded.get(value), _blocks(extent, 16)
+            is_deep = isinstance(depth, int) and depth > _lane(value)
+            if found and wanted and found != wanted and is_deep:
+                yield (
+                    op.span,
+                    f"`%{value.name}` was loaded {found} blocks of 16 wide, and this takes it for {wanted}",
+                    f"multiply {16 * found}, and bring out those you need",
+                )
+
+
+_LOADS = {"pto.mte_l1_l0a": 2, "pto.mte_l1_l0b": 3}
+"""What loads operands of products, and which operand says how many rows or columns."""
+
+
+def _lane(pointer: Value) -> int:
+    """Return how many elements 32 bytes hold."""
+    return 32 // pointer.type.element.nbytes if isinstance(pointer.type, Ptr) else 16
+
+
+def _blocks(extent: object, lane: int) -> int | None:
+    """Return how many blocks of 16 a number of rows or columns takes that comes in whole lanes."""
+    whole = max(16, lane)
+    return -(-extent // whole) * whole // 16 if isinstance(extent, int) else None
+
+
+@check
+def _early_wait(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """An event that is waited for before anything sets it."""
+    known: set[tuple[object, ...]] = set()
+    later = {_event(op) for op in subject.ops if op.name == "pto.set_flag"}
+    for op in subject.ops:
+        if op.name == "pto.set_flag":
+            known.add(_event(op))
+        elif op.name == "pto.wait_flag" and _event(op) in later - known:
+            yield op.span, "this event is waited for before anything sets it", "move the `pto.set_flag` up"
+
+
+@check
+def _lone_flag(subject: Subject) -> Iterator[tuple[Span, str, str]]:
+    """An event that is set and never waited for, or waited for and never set."""
+    sides = {"pto.set_flag": "pto.wait_flag", "pto.wait_flag": "pto.set_flag"}
+    known = {(op.name, _event(op)) for op in subject.ops if op.name in sides}
+    for op in subject.ops:
+        other = sides.get(op.name)
+        if other is not None and (other, _event(op)) not in known:
+            has = (
+                "is set and nothing waits for it"
+                if other.endswith("wait_flag")
+                else "is waited for and nothing sets it"
+            )
+            yield op.span, f"this event {has}", f"add the `{other}` it belongs with"
+
+
+def _event(op: Op) -> tuple[object, ...]:
+    return (*((name, word_of(value)) for name, value in sorted(op.attributes.items())), *op.uses)
+
+
+# values, tiles, loops and branches
 
 
 _DOING = ("func.call", "pto.atomic_", "pto.tpop", "pto.talloc", "pto.comm.")

@@ -138,6 +138,13 @@ class Op:
                 yield from op.walk()
 
 
+def cases_of(op: Op) -> tuple[int, ...]:
+    """Return the numbers that the regions of an `scf.index_switch` are for, the last of which is for all others."""
+    cases = op.attributes["cases"]
+    assert isinstance(cases, tuple)
+    return tuple(case for case in cases if isinstance(case, int))
+
+
 @dataclass(eq=False, slots=True)
 class Func:
     """A function; one without a body is a declaration."""

@@ -169,6 +169,10 @@ class _Checker:
     def _if(self, op: Op) -> None:
         if op.results and len(op.regions) == 1:
             raise PtoReturnError("`scf.if` with results needs `else`", spans=(op.span,))
+        self._sides(op)
+
+    def _sides(self, op: Op) -> None:
+        """Check regions of which one runs, and hands on the results of its op."""
         types = [value.type for value in op.results]
         for region in op.regions:
             self._region(region, "scf.yield", types, op)
@@ -255,5 +259,7 @@ _STRUCTURED = {
     Syntax.IF: _Checker._if,  # pyright: ignore[reportPrivateUsage]
     Syntax.WHILE: _Checker._while,  # pyright: ignore[reportPrivateUsage]
     Syntax.CALL: _Checker._call,  # pyright: ignore[reportPrivateUsage]
+    Syntax.SWITCH: _Checker._sides,  # pyright: ignore[reportPrivateUsage]
+    Syntax.EXECUTE: _Checker._sides,  # pyright: ignore[reportPrivateUsage]
     Syntax.REGION: _Checker._scope,  # pyright: ignore[reportPrivateUsage]
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from math import prod
 from typing import Any
 
 from tilewright.arrays import np
@@ -16,9 +16,10 @@ from tilewright.core.signature import substituted
 from tilewright.core.types import Extent, ScalarType, TensorType, Type
 from tilewright.dtypes import ALL, BY_NAME, FP32, DataType
 from tilewright.programs.platforms import platforms
-from tilewright.tools.completion import offer
+from tilewright.tools.command import Takes, option
 from tilewright.tools.naming import CommandError, check_known
 
+HOLDS = "a file of @pl.jit kernels and host functions, or of one @pl.program or @pl.function, or of PTO text"
 HELP = "a tensor as x=64x128 or x=fp16:64x128, a number as n=4, an axis with a name as M=100"
 USUAL = 24
 """The extent of an axis that nobody names."""
@@ -27,20 +28,22 @@ RANKS = 2
 """On how many ranks a host function runs unless somebody says so."""
 
 
-def add_to(parser: argparse.ArgumentParser) -> None:
-    """Let a parser take arguments."""
-    parser.add_argument("arguments", metavar="NAME=VALUE", nargs="*", default=[], help=HELP)
+ARGUMENTS = option("arguments", metavar="NAME=VALUE", nargs="*", default=[], help=HELP)
+KERNEL = (option("file", metavar="FILE[:KERNEL]", help=HOLDS), ARGUMENTS)
+"""What names a kernel of a file, and what it is called with."""
+CALL = (
+    *KERNEL,
+    option(
+        "--ranks", type=int, default=RANKS, metavar="N",
+        help=f"on how many ranks a host function runs (default: {RANKS})",
+    ),
+)  # fmt: skip
+"""The same, and on how many ranks."""
 
 
-def add_ranks(parser: argparse.ArgumentParser) -> None:
-    """Let a parser take on how many ranks a host function runs."""
-    text = f"on how many ranks a host function runs (default: {RANKS})"
-    parser.add_argument("--ranks", type=int, default=RANKS, metavar="N", help=text)
-
-
-def add_platform(parser: argparse.ArgumentParser, what: str) -> None:
-    """Let a parser take a platform."""
-    offer(parser.add_argument("--platform", metavar="NAME", help=f"{what}: {_USUALLY}"), platforms)
+def platform(what: str) -> Takes:
+    """Return the option that names a platform."""
+    return option("--platform", metavar="NAME", help=f"{what}: {_USUALLY}", offers=platforms)
 
 
 def given(texts: Sequence[str]) -> dict[str, str]:
@@ -50,6 +53,15 @@ def given(texts: Sequence[str]) -> dict[str, str]:
         if not (name.isidentifier() and separator and value):
             raise CommandError(f"{text!r} is not NAME=VALUE\n    help: {HELP}")
     return {name: value for name, _, value in pairs}
+
+
+def flat(said: Mapping[str, str]) -> dict[str, str]:
+    """Return values by name, those that say a shape as one axis of so many elements."""
+    found = {name: text.rpartition(":") for name, text in said.items()}
+    return {
+        name: f"{kind}{colon}{prod(shape_of(shape))}" if "x" in shape.lower() else said[name]
+        for name, (kind, colon, shape) in found.items()
+    }
 
 
 def shape_of(text: str) -> tuple[int, ...]:

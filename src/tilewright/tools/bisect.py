@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from tilewright.core.enums import ParamDirection
 from tilewright.programs.bisection import SECONDS, Bisection, bisected
 from tilewright.programs.validate import WrongPassError
 from tilewright.tools import arguments, screen
-from tilewright.tools.calls import refuse_hosts
-from tilewright.tools.exploring import HOLDS
+from tilewright.tools.calls import asked, refuse_hosts
+from tilewright.tools.command import Command, option, switch
 from tilewright.tools.files import named, program_in
 from tilewright.tools.naming import CommandError, checked_output
 
@@ -31,27 +30,15 @@ class NothingToCompareError(CommandError):
     status = 2
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes to its parser."""
-    parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
-    arguments.add_to(parser)
-    parser.add_argument("-o", "--output", default="bisected.py", metavar="FILE", help="what to write (bisected.py)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which random numbers the arguments hold")
-    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help="how long to cut it down for (20)")
-    parser.add_argument("--passes-only", action="store_true", help="leave native code out")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=_bisect)
-
-
 def _bisect(options: argparse.Namespace) -> None:
-    said = arguments.given(options.arguments)
-    with screen.working(f"reading {options.file}"):
-        program = program_in(*named(options.file), said)
+    about = asked(options)
+    with screen.working(f"reading {about.file}"):
+        program = program_in(*about)
     refuse_hosts(program, "bisect", "runs one kernel after every pass")
     (entry,) = program.entries
     if not entry.return_types and all(direction is ParamDirection.In for direction in entry.param_directions):
         raise NothingToCompareError(f"{program.name} has no outputs, so no stage can change them")
-    called = arguments.inputs(entry, said, options.seed)
+    called = arguments.inputs(entry, about.said, options.seed)
     with screen.working(f"bisecting {program.name}"):
         try:
             found = bisected(program, called, is_native=not options.passes_only, seconds=options.seconds)
@@ -60,7 +47,7 @@ def _bisect(options: argparse.Namespace) -> None:
     if isinstance(found, Bisection):
         _wrong(found, options)
     elif options.json:
-        screen.json_text(json.dumps({"name": program.name, "wrong": None, "stages": found}))
+        screen.as_json({"name": program.name, "wrong": None, "stages": found})
     else:
         print(f"{program.name}: {len(found)} stages give the same answer, from {found[0]} to {found[-1]}")
 
@@ -69,7 +56,17 @@ def _wrong(found: Bisection, options: argparse.Namespace) -> None:
     path = found.write(checked_output(options.output, named(options.file)[0]))
     if options.json:
         facts = {"name": found.name, "wrong": found.stage, "message": found.message, "file": str(path)}
-        screen.json_text(json.dumps({**facts, "statements": found.statements}))
+        screen.as_json({**facts, "statements": found.statements})
     before, after = found.statements
     cut = f"cut down from {before} to {after} statements, in {path}: `python {path}` shows it"
     raise WrongPassError(f"{found.message}\n    {cut}", found.stage)
+
+
+TAKES = (
+    *arguments.KERNEL,
+    option("-o", "--output", default="bisected.py", metavar="FILE", help="what to write (bisected.py)"),
+    option("--seed", type=int, default=0, metavar="N", help="which random numbers the arguments hold"),
+    option("--seconds", type=float, default=SECONDS, metavar="S", help="how long to cut it down for (20)"),
+    switch("--passes-only", "leave native code out"),
+)
+COMMAND = Command("bisect", "find the pass that is wrong", ABOUT, _bisect, TAKES, EPILOG)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from time import time
 
@@ -18,6 +17,7 @@ from tilewright.keep.payload import Label
 from tilewright.keep.sweep import is_fresh
 from tilewright.named_tuples import NamedTuple
 from tilewright.tools import screen
+from tilewright.tools.command import Command, option, switch
 
 ABOUT = "Look at the compiled code that is kept on disk, check it, or throw it away."
 EPILOG = """settings:
@@ -43,9 +43,6 @@ command says what it would do and ends with status 1, on a terminal and in a scr
 
 VERIFY = """Check every entry as a lookup would: its owner, its permissions, its checksum, its name. Ends with status 1
 if one is damaged. Entries of other versions of tilewright are left alone."""
-
-
-Command = Callable[[argparse.Namespace], None]
 
 
 class CacheCommandError(TilewrightError):
@@ -81,29 +78,6 @@ class Row(NamedTuple):
         return {**self._asdict(), "problem": self.problem and self.problem.name.lower()}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add what `tilewright cache` takes to its parser."""
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def add(name: str, command: Command, help: str, more: str = "", json: bool = True) -> argparse.ArgumentParser:
-        raw = argparse.RawDescriptionHelpFormatter
-        about = more or f"{help[0].upper()}{help[1:]}."
-        added = commands.add_parser(name, help=help, description=about, formatter_class=raw)
-        added.set_defaults(command=command)
-        if json:
-            added.add_argument("--json", action="store_true", help="print JSON")
-        return added
-
-    add("ls", _ls, "list the entries, the newest first")
-    show = add("show", _show, "check one entry and print what is known about it")
-    show.add_argument("key", metavar="KEY", help="the first digits of its key, as `ls` prints them")
-    verify = add("verify", _verify, "check every entry", VERIFY)
-    verify.add_argument("--delete", action="store_true", help="remove the damaged ones")
-    clear = add("clear", _clear, "remove everything that was cached", CLEAR, json=False)
-    clear.add_argument("--yes", action="store_true", help="really remove it")
-    add("path", _path, "print the directory, or fail if the cache is off or cannot be one", json=False)
-
-
 def _directory() -> Directory:
     path = settings.cache_dir()
     if path is None:
@@ -122,7 +96,7 @@ def _ls(options: argparse.Namespace) -> None:
     rows = [_row(directory, file, _label(directory, file)) for file in _entries(directory)]
     rows.sort(key=lambda row: (-row.since, row.path))
     if options.json:
-        _print_json([row.plain() for row in rows])
+        screen.as_json([row.plain() for row in rows])
     else:
         lines = [(row.key[:12], row.kind, _bytes(row.size), _age(row.since), row.title) for row in rows]
         _print_table(("key", "kind", "size", "age", "name"), lines)
@@ -134,7 +108,7 @@ def _show(options: argparse.Namespace) -> None:
     files = _starting_with(directory, options.key.lower())
     rows = [_row(directory, file, _checked(directory, file)) for file in files]
     if options.json:
-        _print_json([row.plain() for row in rows])
+        screen.as_json([row.plain() for row in rows])
         return
     print("\n\n".join("\n".join(f"{name:<10} {_printable(value)}" for name, value in _details(row)) for row in rows))
 
@@ -171,7 +145,7 @@ def _verify(options: argparse.Namespace) -> None:
     removed = sum(map(directory.remove, damaged)) if options.delete else 0
     rows = [_row(directory, file, why) for file, why in damaged.items()]
     if options.json:
-        _print_json({"checked": len(ours), "removed": removed, "damaged": [row.plain() for row in rows]})
+        screen.as_json({"checked": len(ours), "removed": removed, "damaged": [row.plain() for row in rows]})
     else:
         _print_table(("file", "problem"), [(row.path, row.problem.value) for row in rows if row.problem])
         print(f"{_counted(ours)} checked, {len(damaged)} damaged, {removed} removed")
@@ -244,10 +218,6 @@ def _counted(found: Sequence[object]) -> str:
     return f"{len(found)} {'entry' if len(found) == 1 else 'entries'}"
 
 
-def _print_json(value: object) -> None:
-    screen.json_text(json.dumps(value, indent=2))
-
-
 def _print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     """Print rows below their headings, if there are any: with rich on a terminal, else aligned with spaces."""
     if not rows:
@@ -300,3 +270,17 @@ def _moment(seconds: int) -> str:
         return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")
     except (OverflowError, ValueError, OSError):  # no year that anybody knows
         return "unknown"
+
+
+KEY = option("key", metavar="KEY", help="the first digits of its key, as `ls` prints them")
+SHOW = "check one entry and print what is known about it"
+PATH = "print the directory, or fail if the cache is off or cannot be one"
+DELETE, YES = switch("--delete", "remove the damaged ones"), switch("--yes", "really remove it")
+COMMANDS = (
+    Command("ls", "list the entries, the newest first", "List the entries, the newest first.", _ls),
+    Command("show", SHOW, f"{SHOW.capitalize()}.", _show, [KEY]),
+    Command("verify", "check every entry", VERIFY, _verify, [DELETE]),
+    Command("clear", "remove everything that was cached", CLEAR, _clear, [YES], json=""),
+    Command("path", PATH, f"{PATH.capitalize()}.", _path, json=""),
+)
+COMMAND = Command("cache", "look at the cache on disk", ABOUT, epilog=EPILOG, inner=COMMANDS)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from tilewright.named_tuples import NamedTuple
+from tilewright.tools.command import Command, option
 
 ABOUT = """Print a script that completes commands, options, their values and files in a shell."""
 EPILOG = """examples:
@@ -41,24 +42,19 @@ class Word(NamedTuple):
     """Whether a file may follow an option."""
 
 
-def offer(action: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
-    """Have shells complete an argument to names, which are asked for when the script is written."""
-    vars(action)["completer"] = names
-
-
 def _offered(action: argparse.Action) -> tuple[str, ...]:
     names: Callable[[], Iterable[str]] | None = vars(action).get("completer")
     return tuple(names()) if names is not None else tuple(map(str, action.choices or ()))
 
 
-def configure(parser: argparse.ArgumentParser, whole: argparse.ArgumentParser) -> None:
-    """Let a parser take the command, for all that another one takes."""
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+def command(whole: argparse.ArgumentParser) -> Command:
+    """Return the command, for all that a parser takes."""
 
     def _print(options: argparse.Namespace) -> None:
         print(script(whole, str(options.shell)), end="")
 
-    parser.set_defaults(command=_print)
+    shells = option("shell", choices=("bash", "zsh", "fish"))
+    return Command("completion", "complete commands in a shell", ABOUT, _print, [shells], EPILOG, json="")
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
@@ -100,8 +96,8 @@ def _words(parser: argparse.ArgumentParser) -> Iterator[Word]:
             yield from (Word(path, choice.dest, choice.help or "") for choice in choices)
             if not choices and not action.option_strings and (values := _offered(action)):
                 yield Word(path, " ".join(values), action.help or "")
-            for option in action.option_strings:
-                yield Word(path, option, action.help or "", _offered(action), _is_file(action))
+            for name in action.option_strings:
+                yield Word(path, name, action.help or "", _offered(action), _is_file(action))
 
 
 def _case(path: tuple[str, ...], words: Sequence[Word], takes_files: bool) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from itertools import groupby
 
 from tilewright.backends.interface import find
 from tilewright.tools import screen
+from tilewright.tools.command import Command
 from tilewright.tools.findings import Finding, findings
 
 ABOUT = """Say which Python, packages, processor, GPU and compilers there are, where compiled code is kept and whether
@@ -15,17 +15,11 @@ that is in order, how many threads kernels run on, and which settings there are:
 to do where something can be done."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Let a parser take the command."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(command=_report)
-
-
 def _report(options: argparse.Namespace) -> None:
     with screen.working("looking around"):
         every = list(findings())
     if options.json:
-        screen.json_text(json.dumps([finding._asdict() for finding in every]))
+        screen.as_json([finding._asdict() for finding in every])
         return
     for group, found in groupby(every, lambda finding: finding.group):
         screen.heading(group, _ABOUT.get(group) or f"takes memory of {' and '.join(find(group).devices)}")
@@ -45,3 +39,5 @@ _ABOUT = {
     "tools": "what looks at kernels from outside",
     "settings": "what the environment says",
 }
+
+COMMAND = Command("doctor", "say what this machine has", ABOUT, _report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,17 +13,17 @@ from tilewright.errors import InternalError, ResultCountError, TilewrightError
 from tilewright.explore.gather import gathered
 from tilewright.explore.notes import TOO_LARGE
 from tilewright.explore.subject import Subject
-from tilewright.explore.writer import html_of, unpacked, write
+from tilewright.explore.writer import write
 from tilewright.passes.stages import Walk, walked
+from tilewright.programs.platforms import INTERPRETER
 from tilewright.programs.program import CompiledProgram
 from tilewright.tools import arguments, screen
-from tilewright.tools.calls import checked_ranks, inputs_of
-from tilewright.tools.files import UntoldError, as_command, called_in, compiled_in, named, program_in
+from tilewright.tools.calls import Asked, asked, compiled, inputs_of
+from tilewright.tools.command import Command, option, switch
+from tilewright.tools.files import UntoldError, as_command, called_in, named, program_in
 from tilewright.tools.naming import CommandError, checked_output
 
 if TYPE_CHECKING:
-    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
-
     from tilewright.explore.page import Page
 
 EXPLORE = """Write one HTML page that shows a program at every stage, each line beside the one it came from: the source,
@@ -32,8 +31,6 @@ the IR after each pass, LLVM or Triton IR and PTX, machine code, memory, launche
 no server and no network. A kernel that is refused gets a page too, with the stage that refused it."""
 ACCESS = """Run a small call in the interpreter and say which elements of each argument its turns read and write: gaps,
 overlaps, repeated and strided reads, races, elements that nobody wrote. -o writes a page that plays it, too."""
-HOLDS = "a file of @pl.jit kernels and host functions, or of one @pl.program or @pl.function, or of PTO text"
-
 
 EXPLORE_EXAMPLES = """examples:
   tilewright explore kernel.py                       writes KERNEL.html beside you
@@ -62,84 +59,48 @@ findings:
 """
 
 
-def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the commands to those of a parser."""
-    raw = argparse.RawDescriptionHelpFormatter
-    _configure_explore(
-        commands.add_parser(
-            "explore", help="write a page of every stage", description=EXPLORE, epilog=EXPLORE_EXAMPLES,
-            formatter_class=raw,
-        )
-    )  # fmt: skip
-    _configure_access(
-        commands.add_parser(
-            "access", help="say what each turn touches", description=ACCESS, epilog=ACCESS_EXAMPLES,
-            formatter_class=raw,
-        )
-    )  # fmt: skip
-
-
-def _configure_explore(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
-    arguments.add_to(parser)
-    arguments.add_ranks(parser)
-    parser.add_argument("-o", "--output", metavar="PAGE", help="where to write it (default: KERNEL.html)")
-    arguments.add_platform(parser, "what to compile for")
-    parser.add_argument("--run", action="store_true", help="run the file, and show the program of its first call")
-    parser.add_argument("--access", action="store_true", help="call it with random arguments, and show what it touches")
-    parser.add_argument("--json", action="store_true", help="print the page's data; -o writes the page, too")
-    parser.set_defaults(command=_explore)
-
-
-def _configure_access(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE[:KERNEL]", help=HOLDS)
-    arguments.add_to(parser)
-    arguments.add_ranks(parser)
-    parser.add_argument("-o", "--output", metavar="PAGE", help="write a page with the pictures, too")
-    parser.add_argument("--json", action="store_true", help="print every touch of every turn as JSON")
-    parser.set_defaults(command=_access)
-
-
 def _explore(options: argparse.Namespace) -> None:
-    file, kernel = named(options.file)
-    said = arguments.given(options.arguments)
+    about = asked(options)
     try:
-        with screen.working(f"compiling {file}"):
-            compiled = _compiled(options, file, kernel, said)
-        called = inputs_of(compiled, said, options.ranks) if options.access else {}
+        made = _called(options, about) if options.run else compiled(options, about, options.platform)
+        called = inputs_of(made, about, options.ranks) if options.access else {}
     except (InternalError, CommandError, ResultCountError, UntoldError):
         raise
     except TilewrightError as error:
-        page = gathered(_refused(file, kernel, said, error))
+        page = gathered(_refused(about, error))
         _shown(page, options, page.title, ": why it was refused")
         raise
     with screen.working("drawing"), as_command():
-        page = compiled.page(**called)
-    _shown(page, options, compiled.declared.name)
+        page = made.page(**called)
+    _shown(page, options, made.declared.name, ": why the call failed" * (page.refusal is not None))
+    if page.refusal is not None:
+        raise CommandError(page.refusal.message)
+    if options.access and page.access is None:
+        print(f"without a picture of what it touches: {TOO_LARGE}", file=sys.stderr)
 
 
 def _shown(page: Page, options: argparse.Namespace, name: str, said: str = "") -> None:
     """Write a page, or print its data."""
     if options.json:
-        screen.json_text(json.dumps(unpacked(html_of(page))))
+        screen.as_json(page.plain())
     if options.output or not options.json:
         target = write(page, checked_output(options.output or f"{name}.html", named(options.file)[0]))
         print(f"{target}{said}", file=sys.stderr if options.json else sys.stdout)
 
 
-def _compiled(options: argparse.Namespace, file: str, kernel: str | None, said: Mapping[str, str]) -> CompiledProgram:
-    if not options.run:
-        return compiled_in(file, kernel, said, options.platform, checked_ranks(options.ranks))
-    if said or options.platform:
+def _called(options: argparse.Namespace, about: Asked) -> CompiledProgram:
+    """Return the program of a script's first call."""
+    if about.said or options.platform:
         raise CommandError("--run takes the calls as the file makes them: leave out arguments and --platform")
-    return called_in(file, kernel)
+    with screen.working(f"running {about.file}"):
+        return called_in(about.file, about.kernel)
 
 
-def _refused(file: str, kernel: str | None, said: Mapping[str, str], error: TilewrightError) -> Subject:
+def _refused(about: Asked, error: TilewrightError) -> Subject:
     """Return what there is of a program that was refused: the stages before the one that did it."""
-    name = kernel or getattr(error, "function", "") or Path(file).stem
+    name = about.kernel or getattr(error, "function", "") or Path(about.file).stem
     try:
-        program = program_in(file, kernel, said)
+        program = program_in(*about)
     except TilewrightError as refusal:
         return Subject(name, None, refused_by="the front end", error=refusal)
     walk: Walk = walked(program)
@@ -148,21 +109,19 @@ def _refused(file: str, kernel: str | None, said: Mapping[str, str], error: Tile
 
 
 def _access(options: argparse.Namespace) -> None:
-    file, kernel = named(options.file)
-    said = arguments.given(options.arguments)
-    with screen.working(f"reading {file}"):
-        compiled = compiled_in(file, kernel, said, "interpret", checked_ranks(options.ranks))
-    called = inputs_of(compiled, said, options.ranks)
+    about = asked(options)
+    made = compiled(options, about, INTERPRETER)
+    called = inputs_of(made, about, options.ranks)
     with screen.working("watching"), as_command():
-        page = compiled.page(**called)
+        page = made.page(**called)
     if page.access is None:
         raise CommandError(f"{TOO_LARGE}\n    help: call it with smaller ones")
     if options.json:
-        screen.json_text(json.dumps(asdict(page.access)))
+        screen.as_json(asdict(page.access))
     else:
         _report(asdict(page.access))
     if options.output:
-        print(f"{write(page, checked_output(options.output, file))}#tab=access")
+        print(f"{write(page, checked_output(options.output, about.file))}#tab=access")
 
 
 def _report(access: Mapping[str, Any]) -> None:
@@ -186,3 +145,25 @@ def _touched(touched: list[dict[str, Any]], kind: str) -> str:
 
 def _kinds(touched: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(each["access"] for each in touched))
+
+
+EXPLORE_COMMAND = Command(
+    "explore",
+    "write a page of every stage",
+    EXPLORE,
+    _explore,
+    (
+        *arguments.CALL,
+        option("-o", "--output", metavar="PAGE", help="where to write it (default: KERNEL.html)"),
+        arguments.platform("what to compile for"),
+        switch("--run", "run the file, and show the program of its first call"),
+        switch("--access", "call it with random arguments, and show what it touches"),
+    ),
+    EXPLORE_EXAMPLES,
+    json="print the page's data; -o writes the page, too",
+)
+PICTURES = option("-o", "--output", metavar="PAGE", help="write a page with the pictures, too")
+ACCESS_COMMAND = Command(
+    "access", "say what each turn touches", ACCESS, _access, (*arguments.CALL, PICTURES), ACCESS_EXAMPLES,
+    json="print every touch of every turn as JSON",
+)  # fmt: skip

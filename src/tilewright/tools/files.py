@@ -28,7 +28,7 @@ from tilewright.programs.config import RunConfig
 from tilewright.programs.platforms import DEFAULT
 from tilewright.programs.program import CompiledProgram
 from tilewright.source import Source
-from tilewright.tools.arguments import RANKS, check_fits, check_names, is_number, number_of, tensor_of
+from tilewright.tools.arguments import RANKS, USUAL, check_fits, check_names, is_number, number_of, tensor_of
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.pto import entry_of, lowered
 from tilewright.tools.pto_texts import module_in
@@ -263,7 +263,7 @@ def _argument(
         raise _untold(kernel, parameter, says)
     if is_called and isinstance(says.type, TensorType):
         extents = [
-            str(extent) if isinstance(extent, int) else said.get(str(extent), "24") for extent in says.type.shape
+            str(extent) if isinstance(extent, int) else said.get(str(extent), str(USUAL)) for extent in says.type.shape
         ]
         return tensor_of("x".join(extents), says.type.dtype)
     return None

@@ -140,18 +140,23 @@ def _backend(backend: Backend) -> Iterator[Finding]:
     for name, value in backend.facts().items():
         there, missing = _FOLLOWS.get(name, ("programs run there", "programs do not run there"))
         is_missing = value.startswith(("none", "no:"))
-        yield Finding(backend.name, name, value, missing if is_missing else there)
+        yield Finding(
+            backend.name, name, value, missing if is_missing else there, _HELP.get(name, "") if is_missing else ""
+        )
 
 
 _FOLLOWS = {
     "processor": ("code is made for it", ""),
     "LLVM": ("it makes the code", ""),
     "Triton": ("it makes code for GPUs", "no code for GPUs is made"),
+    "assembler": ("it makes machine code for GPUs", "kernels for GPUs cannot be compiled, those that are kept run"),
     "disassembler": ("machine code of GPUs is shown", "machine code of GPUs is not shown"),
     "GPU": ("tensors there are taken as they are", "kernels for GPUs do not run here"),
     "driver": ("it loads and starts kernels", "nothing loads kernels"),
 }
 """What follows from there being something for a back end, and from there being nothing."""
+_HELP = {"assembler": "pip install --force-reinstall triton, or set TRITON_PTXAS_PATH to the ptxas of CUDA's toolkit"}
+"""What to do where something is missing."""
 
 
 def _cache() -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from tilewright.errors import TilewrightError
@@ -20,8 +20,15 @@ def check_known(name: str, names: Iterable[str], noun: str, otherwise: str, is_b
     """Raise CommandError unless `name` is one of `names`, with the nearest of them or else another help."""
     found = list(names)
     if name not in found:
-        near = [] if is_better else get_close_matches(name, found, 1)
-        raise CommandError(f"no {noun} is called {name}\n    help: {f'did you mean {near[0]}?' if near else otherwise}")
+        near = [] if is_better else _near(name, found)
+        help = f"did you mean {' or '.join(near)}?" if near else otherwise
+        raise CommandError(f"no {noun} is called {name}\n    help: {help}")
+
+
+def _near(name: str, names: Sequence[str]) -> list[str]:
+    """Return the name that one is nearly, or else some that begin so, or else one that is a little like it."""
+    begin = [each for each in names if name and each.startswith(name)][:3]
+    return get_close_matches(name, names, 1, cutoff=0.85) or begin or get_close_matches(name, names, 1)
 
 
 def checked_output(path: str, source: str) -> str:

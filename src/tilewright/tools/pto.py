@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, prod
 from pathlib import Path
@@ -16,8 +15,9 @@ from tilewright.pto.module import Func, Module, Value
 from tilewright.pto.types import I1, Ptr, Scalar
 from tilewright.tools import pto_texts, screen
 from tilewright.tools.arguments import shape_of
+from tilewright.tools.command import Command, option, switch
 from tilewright.tools.naming import CommandError, check_known
-from tilewright.tools.pto_texts import module_in
+from tilewright.tools.pto_texts import files, module_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,41 +54,10 @@ INTEGER_RANGE = 100
 """Random integers lie between its negative, or zero, and this."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the commands to a parser."""
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    check = commands.add_parser("check", help="parse, verify and lower", description="Check files of PTO text.")
-    check.add_argument("files", metavar="FILE", nargs="+", type=Path)
-    check.add_argument(
-        "--target", default="a5", choices=("a5", "a3"), help="the machine of text that names none (default: a5)"
-    )
-    check.add_argument("--show", action="store_true", help="print the tile IR each function becomes")
-    check.set_defaults(command=_check)
-    run = commands.add_parser(
-        "run", help="run a function", description="Run a function.", epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    run.add_argument("file", metavar="FILE", type=Path)
-    run.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help="one for each parameter")
-    run.add_argument("--entry", metavar="NAME", help="which function, where the file has several")
-    run.add_argument("--grid", type=int, default=1, metavar="N", help="how many blocks (default: 1)")
-    run.add_argument(
-        "--target", default="a5", choices=("a5", "a3"), help="the machine of text that names none (default: a5)"
-    )
-    run.add_argument("--platform", default="cpu", choices=("cpu", "interpret"), help="who runs it (default: cpu)")
-    run.add_argument("--compare", action="store_true", help="run the interpreter too; differences end with status 1")
-    run.add_argument("--seed", type=int, default=0, help="of random buffers (default: 0)")
-    run.add_argument("--save", metavar="DIR", type=Path, help="write every buffer as it is afterwards to NAME.npy")
-    run.set_defaults(command=_run)
-    for each in (check, run):
-        screen.can_print_json(each)
-    pto_texts.configure(commands)
-
-
 def _check(options: argparse.Namespace) -> None:
     found = {str(path): _checked(path, options) for path in options.files}
     if options.json:
-        screen.json_text(json.dumps([{"file": path, "launchable": names} for path, names in found.items()]))
+        screen.as_json([{"file": path, "launchable": names} for path, names in found.items()])
         return
     for path, names in found.items():
         listed = ", ".join(f"@{name}" for name in names)
@@ -286,7 +255,7 @@ def _report(before: Mapping[str, Array], after: Mapping[str, Array], *, is_json:
             {"name": name, "shape": new.shape, "dtype": str(new.dtype), "holds": _spread(new), "written": written[name]}
             for name, new in after.items()
         ]
-        screen.json_text(json.dumps(facts))
+        screen.as_json(facts)
         return
     shapes = {name: "x".join(map(str, new.shape)) for name, new in after.items()}
     screen.columns(
@@ -320,3 +289,26 @@ def _agree(native: Mapping[str, Array], interpreted: Mapping[str, Array]) -> Non
                 f"{name}[{at}] is {a[worst]:.9g}, and {b[worst]:.9g} in the interpreter\n"
                 "    help: this is a bug in Tilewright, not in your kernel: please report it"
             )
+
+
+TARGET = option(
+    "--target", default="a5", choices=("a5", "a3"), help="the machine of text that names none (default: a5)"
+)
+CHECK = (files("+"), TARGET, switch("--show", "print the tile IR each function becomes"))
+RUN = (
+    option("file", metavar="FILE", type=Path),
+    option("arguments", metavar="NAME=VALUE", nargs="*", help="one for each parameter"),
+    option("--entry", metavar="NAME", help="which function, where the file has several"),
+    option("--grid", type=int, default=1, metavar="N", help="how many blocks (default: 1)"),
+    TARGET,
+    option("--platform", default="cpu", choices=("cpu", "interpret"), help="who runs it (default: cpu)"),
+    switch("--compare", "run the interpreter too; differences end with status 1"),
+    option("--seed", type=int, default=0, help="of random buffers (default: 0)"),
+    option("--save", metavar="DIR", type=Path, help="write every buffer as it is afterwards to NAME.npy"),
+)
+COMMANDS = (
+    Command("check", "parse, verify and lower", "Check files of PTO text.", _check, CHECK),
+    Command("run", "run a function", "Run a function.", _run, RUN, EPILOG),
+    *pto_texts.COMMANDS,
+)
+COMMAND = Command("pto", "check and run PTO text", ABOUT, epilog=EPILOG, inner=COMMANDS)

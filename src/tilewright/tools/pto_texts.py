@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.source import shown
-from tilewright.tools import completion, screen
+from tilewright.tools import screen
+from tilewright.tools.command import Command, Takes, option, switch
 from tilewright.tools.naming import CommandError
 
 if TYPE_CHECKING:
-    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
-
     from tilewright.pto.module import Module
-
-
-def configure(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the commands to those of `tilewright pto`."""
-    about = "Put the blanks of PTO text in order. Tokens, comments and line breaks stay as they are."
-    fmt = commands.add_parser("fmt", help="lay files out", description=about)
-    fmt.add_argument("files", metavar="FILE", nargs="+", type=Path)
-    fmt.add_argument("--check", action="store_true", help="write nothing; files that would change end with status 1")
-    fmt.set_defaults(command=_fmt)
-    about = "Point out what is legal and can hardly be meant; findings end with status 1."
-    lint = commands.add_parser("lint", help="point out what can hardly be meant", description=about)
-    lint.add_argument("files", metavar="FILE", nargs="*", type=Path)
-    lint.add_argument("--list", action="store_true", help="name the checks")
-    lint.set_defaults(command=_lint)
-    about = "Show what two files say differently, whatever their values are called; differences end with status 1."
-    diff = commands.add_parser("diff", help="compare two files", description=about)
-    diff.add_argument("files", metavar="FILE", nargs=2, type=Path)
-    diff.add_argument("--context", type=int, default=2, metavar="N", help="lines around a difference (default: 2)")
-    diff.set_defaults(command=_diff)
-    about = "Say how an op is written, what it does and refuses, with a kernel that runs it."
-    explain = commands.add_parser("explain", help="explain an op", description=about)
-    completion.offer(explain.add_argument("name", metavar="OP", help="as in tadd or pto.tadd"), _op_names)
-    explain.set_defaults(command=_explain)
-    for each in (fmt, lint, diff, explain):
-        screen.can_print_json(each)
 
 
 def _op_names() -> Iterable[str]:
@@ -84,7 +57,7 @@ def _fmt(options: argparse.Namespace) -> None:
         for path, text in changed.items():
             path.write_text(text, encoding="utf-8", newline=_line_end(path))
     if options.json:
-        screen.json_text(json.dumps({"changed": list(map(str, changed))}))
+        screen.as_json({"changed": list(map(str, changed))})
     else:
         said = "would be laid out anew" if options.check else "laid out anew"
         print("".join(f"{path}: {said}\n" for path in changed), end="")
@@ -93,11 +66,10 @@ def _fmt(options: argparse.Namespace) -> None:
 
 
 def _lint(options: argparse.Namespace) -> None:
-    from tilewright.pto.lint import lint
-    from tilewright.pto.lint_checks import CHECKS
+    from tilewright.pto.lint import CHECKS, lint
 
     if options.list and options.json:
-        screen.json_text(json.dumps({name: check.__doc__ for name, check in CHECKS.items()}))
+        screen.as_json({name: check.__doc__ for name, check in CHECKS.items()})
         return
     if options.list:
         screen.columns((name, check.__doc__ or "") for name, check in CHECKS.items())
@@ -125,14 +97,14 @@ def _explain(options: argparse.Namespace) -> None:
     from tilewright.tools.pto_reference import entry, explained
 
     if options.json:
-        screen.json_text(json.dumps(entry(options.name)._asdict()))
+        screen.as_json(entry(options.name)._asdict())
     else:
         screen.markdown(explained(options.name))
 
 
 def _end_with_json(found: list[Any]) -> None:
     """Print what was found as JSON, and leave with status 1 where that is something."""
-    screen.json_text(json.dumps(found))
+    screen.as_json(found)
     if found:
         sys.exit(1)
 
@@ -141,3 +113,28 @@ def _end_with(answer: Iterable[str]) -> NoReturn:
     """Print what was found, which is no mistake of the command, and leave with status 1."""
     print("\n".join(answer))
     sys.exit(1)
+
+
+FMT = "Put the blanks of PTO text in order. Tokens, comments and line breaks stay as they are."
+LINT = "Point out what is legal and can hardly be meant; findings end with status 1."
+DIFF = "Show what two files say differently, whatever their values are called; differences end with status 1."
+EXPLAIN = "Say how an op is written, what it does and refuses, with a kernel that runs it."
+CHECK = switch("--check", "write nothing; files that would change end with status 1")
+LIST = switch("--list", "name the checks")
+CONTEXT = option("--context", type=int, default=2, metavar="N", help="lines around a difference (default: 2)")
+OP = option("name", metavar="OP", help="as in tadd or pto.tadd", offers=_op_names)
+
+
+def files(count: str | int) -> Takes:
+    """Return the argument that is so many files."""
+    return option("files", metavar="FILE", nargs=count, type=Path)
+
+
+COMMANDS = (
+    Command("fmt", "lay files out", FMT, _fmt, [files("+"), CHECK]),
+    Command(
+        "lint", "point out what can hardly be meant", LINT, _lint, [files("*"), switch("--list", "name the checks")]
+    ),
+    Command("diff", "compare two files", DIFF, _diff, [files(2), CONTEXT]),
+    Command("explain", "explain an op", EXPLAIN, _explain, [OP]),
+)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import sys
+import warnings
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
@@ -79,18 +80,17 @@ def heading(title: str, subtitle: str) -> None:
         console.print(_title(title, subtitle))
 
 
-def can_print_json(parser: argparse.ArgumentParser) -> None:
-    """Let a command print JSON."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def json_text(text: str) -> None:
-    """Print JSON: laid out for whoever looks, on one line for scripts."""
+def as_json(value: object) -> None:
+    """Print something as JSON: laid out for whoever looks, on one line for scripts."""
     IS_TOLD.set(True)
-    waiting = _WAITING.get()
-    if waiting is not None:
+    waiting, text = _WAITING.get(), json.dumps(value)
+    if waiting is None:
+        _print_json(text)
+    else:
         waiting.append(text)
-        return
+
+
+def _print_json(text: str) -> None:
     console = _console()
     if console is None:
         print(text)
@@ -109,7 +109,7 @@ def for_scripts() -> Generator[None]:
     finally:
         _WAITING.reset(token)
         for text in texts:
-            json_text(text)
+            _print_json(text)
 
 
 @contextmanager
@@ -126,6 +126,22 @@ def _native_output_to_stderr() -> Generator[None]:
     finally:
         os.dup2(saved, 1)
         os.close(saved)
+
+
+@contextmanager
+def warned_once() -> Generator[None]:
+    """Show each warning as errors are shown, by its own text, and no text twice."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+        text = f"{category.__name__}: {message}"
+        if text not in told:
+            told.add(text)
+            print(text, file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager
@@ -158,7 +174,7 @@ def columns(rows: Iterable[tuple[str, str]]) -> None:
     """Show names and what they mean, one pair a line."""
     console = _console()
     if console is None:
-        print("\n".join(f"  {name:<32} {meaning}" for name, meaning in rows))
+        print("\n".join(f"  {name:<32} {meaning}".replace("\n", "\n    ") for name, meaning in rows))
         return
     from rich.table import Table
     from rich.text import Text

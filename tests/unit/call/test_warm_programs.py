@@ -133,6 +133,33 @@ def test_a_subclass_that_looks_at_its_calls_sees_them_all() -> None:
     assert program.calls == 8
 
 
+UPDATED = """
+import tilewright.language as pl
+
+@pl.program
+class Updated:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.InOut[pl.Tensor[[4, 8], pl.FP32]]) -> pl.Tensor[[4, 8], pl.FP32]:
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, 0], [4, 8]) * 2.0, [0, 0], x)
+        return x
+"""
+
+GIVING = [(HALVES, (X, 0)), (UPDATED, (np.zeros((4, 8), np.float32),))]
+
+
+@native_only
+@pytest.mark.parametrize(("text", "args"), GIVING, ids=["an output", "what it updates"])
+def test_a_loaded_program_is_warm_where_it_gives_back(text: str, args: tuple[Any, ...], tmp_path: Path) -> None:
+    made = ir.compile(program_of(text))
+    made.save(tmp_path / "saved")
+    program = CompiledProgram.load(tmp_path / "saved")
+    np.testing.assert_array_equal(program(*args), made(*args))
+    for _ in range(6):
+        program(*args)
+    assert frames(program, *args) == 0
+
+
 WITHOUT_LLVM = """
 import os, sys
 import numpy as np

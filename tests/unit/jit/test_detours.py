@@ -228,3 +228,10 @@ def test_calls_are_counted_by_how_they_went() -> None:
     kernel.cache_clear()
     assert kernel.call_info() == info
     assert kernel.explain_miss(ones(), ones()) == "`double` has not been compiled yet"
+
+
+def test_a_miss_names_the_configuration_that_differs() -> None:
+    kernel = fresh(double)
+    kernel(ones(), ones(), config=RunConfig(checked=True))
+    said = "the configuration is platform cpu, strategy Default, and was platform interpret, strategy Default, checked"
+    assert kernel.explain_miss(ones(), ones()) == said

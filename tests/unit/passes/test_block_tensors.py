@@ -32,11 +32,11 @@ def test_a_folding_goes_on_from_block_to_block() -> None:
     after = kernel(
         """
     z = pl.create_tensor([M, 1], dtype=pl.FP32)
-    for i in pl.parallel(0, M, 64):
-        t = pl.load(x, [i, 0], [64, 2048], clamp=True)
+    for i in pl.parallel(0, M, 8):
+        t = pl.load(x, [i, 0], [8, 2048], clamp=True)
         s = pl.row_sum(t)
         for j, (acc,) in pl.range(2048, N, 2048, init_values=(s,)):
-            u = pl.load(x, [i, j], [64, 2048], clamp=True)
+            u = pl.load(x, [i, j], [8, 2048], clamp=True)
             v = pl.row_sum(u)
             w = pl.add(acc, v)
             r = pl.yield_(w)

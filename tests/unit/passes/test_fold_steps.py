@@ -58,6 +58,13 @@ def test_a_loop_that_ends_with_its_rows_keeps_them_though_a_mask_hides_the_rest(
     assert notes(HIDDEN, stop=stop).startswith("every tile")
 
 
+@pytest.mark.parametrize(("rows", "pieces"), [(2, 64), (5, 60), (8, 64)])
+def test_a_loop_in_small_steps_that_ends_with_its_rows_takes_large_ones_first(rows: int, pieces: int) -> None:
+    q, out = np.zeros((2, 2, 120, 16), np.float32)
+    compiled = attention.compile(q, q, q, out, True, rows)
+    assert f"first by {pieces} instead of {rows}" in compiled.stages["tiles"]
+
+
 @pytest.mark.parametrize(
     "stmt",
     [
@@ -107,7 +114,7 @@ def attention(  # pyright: ignore[reportUnknownParameterType]
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("length", "rows"), [(150, 48), (128, 32), (96, 8), (100, 30)])
+@pytest.mark.parametrize(("length", "rows"), [(150, 48), (128, 32), (96, 8), (84, 4), (150, 5), (67, 1), (100, 30)])
 def test_attention_is_what_it_was_in_tiles_that_leave_a_rest(length: int, rows: int, causal: bool) -> None:
     q, k, v = np.random.default_rng(0).standard_normal((3, 2, length, 16), np.float32)
     ours, meant = np.zeros((2, 2, length, 16), np.float32)
@@ -118,7 +125,7 @@ def test_attention_is_what_it_was_in_tiles_that_leave_a_rest(length: int, rows: 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-@pytest.mark.parametrize("rows", [16, 32, 48, 128])
+@pytest.mark.parametrize("rows", [4, 8, 16, 32, 48, 128])
 def test_what_is_no_number_reaches_the_rows_that_the_kernel_multiplies_it_with(
     rows: int, value: float, causal: bool
 ) -> None:

@@ -55,7 +55,7 @@ def notes(places: dict[str, str] = PLACES, row: str = "block // 3", after: str =
     return str(widened(lowered(places, row, after), WANTED)).strip().splitlines()
 
 
-@pytest.mark.parametrize("rows", [1, 4, 11, 64])
+@pytest.mark.parametrize("rows", [1, 4, 7, 11, 64])
 @pytest.mark.parametrize("native", [False, True])
 def test_blocks_below_each_other_are_one_and_compute_the_same(rows: int, native: bool) -> None:
     program = lowered(PLACES)
@@ -73,7 +73,21 @@ def test_blocks_below_each_other_are_one_and_compute_the_same(rows: int, native:
 
 
 def test_notes_say_how_many_rows_there_are() -> None:
-    assert notes()[0].endswith("64 rows instead of 16")
+    assert [note.rpartition(": ")[2] for note in notes()[:2]] == ["64 rows instead of 16", "32 rows instead of 16"]
+
+
+@pytest.mark.parametrize(("blocks", "turns"), [(5, [0, 0, 5]), (20, [0, 9, 2]), (35, [6, 0, 11]), (36, [9, 0, 0])])
+def test_blocks_that_fill_no_tall_one_run_two_by_two_unless_they_are_few(blocks: int, turns: list[int]) -> None:
+    main = str(widened(lowered(PLACES), WANTED).program).partition("def main")[2]
+    scope: dict[str, int] = {"n": blocks}
+    found: list[int] = []
+    for line in main.replace("pl.min", "min").splitlines():
+        if "pl.parallel(" in line:
+            found.append(len(eval(f"range({line.partition('pl.parallel(')[2][:-2]})", {}, scope)))
+        elif line.startswith(" " * 8) and line[8] != " " and " = " in line:
+            name, value = line.split(" = ")
+            scope[name.partition(":")[0].strip()] = eval(value, {}, scope)
+    assert found == turns
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ M = pl.dynamic("M")
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)
     def main(self, a: pl.Tensor[[{rows}, 100], pl.FP32], b: pl.Tensor[[100, 200], pl.FP32],
-             c: pl.InOut[pl.Tensor[[{rows}, 200], pl.FP32]]):
+             bias: pl.Tensor[[1, 200], pl.FP32], c: pl.InOut[pl.Tensor[[{rows}, 200], pl.FP32]]):
         for i in pl.parallel(0, {stop}, {by}):
             for j in pl.parallel(0, 200, 16):
                 with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
@@ -87,6 +87,28 @@ def test_loops_that_count_tiles_count_elements() -> None:
 
 def test_a_grid_over_extents_that_only_calls_know_is_cut_by_them() -> None:
     assert "i by 48" in notes(SUM, STORE, rows="M", stop="M")
+
+
+def test_a_grid_over_rows_that_only_calls_know_has_tiles_for_few_of_them() -> None:
+    found = widened(lowered(SUM, STORE, rows="M", stop="M"), WANTED)
+    many, few = found.notes
+    assert many.startswith("tile: i by 48 instead of 12") and few.startswith("tile of few rows: i by 8 instead of 12")
+    assert "if M <= 8:" in str(found.program)
+
+
+@pytest.mark.parametrize("rows", ["96", "M"])
+def test_tiles_of_one_row_are_tiles_like_others(rows: str) -> None:
+    """Beside them, too, the only row of a tensor stays one that is repeated."""
+    single = SUM.replace("[12, 16]", "[1, 16]"), "acc = acc + pl.load(bias, [0, j], [1, 16])", STORE
+    found = widened(lowered(*single, rows=rows, stop=rows, by="1"), WANTED)
+    assert "i by 48 instead of 1" in str(found) and "pl.tile.load(bias, [0, j], [1, 64])" in str(found.program)
+
+
+@pytest.mark.parametrize(("rows", "is_wider"), [("96", True), ("90", False), ("M", False)])
+def test_rows_that_a_tile_has_whatever_is_left_stay_where_some_may_be_missing(rows: str, is_wider: bool) -> None:
+    """The first operand says how many are valid: all of them here."""
+    changed = notes(SUM, "acc = pl.tile.full([12, 16], dtype=pl.FP32, value=1.0) - acc", STORE, rows=rows, stop=rows)
+    assert (" i by" in f" {changed}") == is_wider
 
 
 def test_kernels_that_do_more_than_multiply_stay_as_they_are() -> None:
@@ -201,3 +223,28 @@ def test_parts_of_a_sum_are_products_if_each_surely_has_turns(by: int, is_wider:
     assert ("every tile" not in split.compile(a, b, out, by).stages["tiles"]) == is_wider
     split(a, b, out, by)
     np.testing.assert_array_equal(out.sum(0), a @ b)
+
+
+@pl.jit.incore
+def block_of(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):  # pyright: ignore[reportUnknownParameterType]
+    block = pl.tile.get_block_idx()
+    i, j = block // 4 * 16, block % 4 * 16
+    acc = pl.zeros([16, 16], dtype=pl.FP32)
+    for k in pl.range(0, a.shape[1], 8):
+        acc += pl.load(a, [i, k], [16, 8]) @ pl.load(b, [k, j], [8, 16])
+    return pl.store(acc, [i, j], out)
+
+
+@pl.jit
+def in_blocks(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):  # pyright: ignore[reportUnknownParameterType]
+    with pl.spmd(16):
+        out = block_of(a, b, out)
+    return out
+
+
+def test_blocks_that_each_call_a_kernel_are_a_grid() -> None:
+    a, b = (np.random.default_rng(0).integers(-4, 5, shape).astype(np.float32) for shape in ((64, 96), (96, 64)))
+    out = np.zeros((64, 64), np.float32)
+    assert "block_row by 64 instead of 16" in in_blocks.compile(a, b, out).stages["tiles"]
+    in_blocks(a, b, out)
+    np.testing.assert_array_equal(out, a @ b)

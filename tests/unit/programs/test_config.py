@@ -58,7 +58,7 @@ def test_a_field_of_the_pto_family_is_accepted_with_its_default(name: str) -> No
 @pytest.mark.parametrize("platform", platforms())
 def test_a_platform_names_a_target_and_an_npu(platform: str) -> None:
     config = RunConfig(platform=platform)
-    assert config.target == (platform if platform in ("interpret", "cuda") else "cpu")
+    assert config.runs_on == (platform if platform in ("interpret", "cuda") else "cpu")
     assert config.backend_type is (BackendType.Ascend950 if "a5" in platform else BackendType.Ascend910B)
 
 

@@ -14,6 +14,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.types import Extent, ScalarType, TileType, tensor
 from tilewright.dtypes import ALL, FP32, DataType
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.frontend.outputs import returned_parameters
 from tilewright.passes.manager import PassManager
 from tilewright.programs.declarations import plain_entries, read_entries
 
@@ -24,7 +25,8 @@ def there_and_back(program: Program) -> Program:
 
 def facts(function: Function) -> list[Any]:
     params = [(p.name_hint, p.type, p.bounds) for p in function.params]
-    return [function.name, function.func_type, params, function.param_directions, function.return_types]
+    given_back = returned_parameters(function) if function.body else None
+    return [function.name, function.func_type, params, function.param_directions, function.return_types, given_back]
 
 
 @pytest.mark.parametrize("text", [HALVES, SEVERAL])

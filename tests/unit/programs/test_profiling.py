@@ -82,9 +82,10 @@ def test_a_perf_map_has_a_line_per_function(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TILEWRIGHT_PERF", "map")
     path = Path(profilers.map_path())
     try:
+        profilers.begin()
         program = softmax.compile(X)
         native: Any = program.native
-        lines = [line.split() for line in path.read_text().splitlines()]
+        lines = [line.split() for line in path.read_text().splitlines() if line]
     finally:
         path.unlink(missing_ok=True)
     names = {name: (int(start, 16), int(size, 16)) for start, size, name in lines}
@@ -142,6 +143,16 @@ def test_perf_shows_kernels_by_name_and_line(script: Path, tmp_path: Path, monke
     listings = [subprocess.check_output(["readelf", "-wL", path], text=True) for path in tmp_path.glob("jitted-*.so")]
     found = [line.split() for listing in listings for line in listing.splitlines() if "script.py " in line]
     assert str(line_of("e = pl.exp", script)) in {line[1] for line in found}
+
+
+@pytest.mark.skipif(not shutil.which("perf"), reason="needs perf")
+def test_perf_reads_the_map(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["env", "TILEWRIGHT_NUM_THREADS=2", sys.executable, str(script)]  # one of them makes the file ahead
+    said = run(["perf", "record", "-q", "-o", "plain.data", *command], tmp_path, monkeypatch, "map")
+    if not (tmp_path / "plain.data").exists():
+        pytest.skip(f"perf may not record here: {said[:200]}")
+    report = run(["perf", "report", "-i", "plain.data", "--stdio", "-s", "sym"], tmp_path, monkeypatch, "")
+    assert "tilewright.some_rows.fn2" in report
 
 
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="needs gdb")

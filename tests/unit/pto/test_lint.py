@@ -6,8 +6,7 @@ from pathlib import Path
 
 from unit.pto.cube.writing import kernel
 
-from tilewright.pto.lint import lint
-from tilewright.pto.lint_checks import CHECKS
+from tilewright.pto.lint import CHECKS, lint
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
 

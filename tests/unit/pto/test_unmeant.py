@@ -15,7 +15,7 @@ from tilewright.pto.verify import verify
 TEXT = """
 module {
   func.func @lanes(%p: !pto.ptr<i32, gm>) {
-    %m, %n = pto.vintlvv2 -> !pto.vreg<64xf32>, !pto.vreg<64xf32>
+    %m = pto.vmulconv -> !pto.vreg<64xf32>
     return
   }
   func.func @plain(%p: !pto.ptr<i32, gm>) {
@@ -37,10 +37,10 @@ def read() -> Module:
 def test_a_kernel_with_one_is_refused_by_its_name_and_line() -> None:
     module = read()
     with pytest.raises(
-        PtoUnsupportedOpError, match=r"4:14: .*`pto\.vintlvv2` cannot be run here \(machine ops"
+        PtoUnsupportedOpError, match=r"4:10: .*`pto\.vmulconv` cannot be run here \(machine ops"
     ) as caught:
         lower(module, next(module.funcs()), target="a5")
-    assert "help: what it computes is written down nowhere" in str(caught.value)
+    assert "help: how it rounds, and which lanes" in str(caught.value)
 
 
 def test_another_kernel_of_the_text_is_compiled() -> None:

@@ -113,15 +113,16 @@ x = np.ones((16, 64), np.float32)
 program, out = copied.compile(x), np.empty_like(x)
 program(x, out)
 was_loaded = "llvmlite" in sys.modules
-benchmark(program, (x, out), rounds=1)
+benchmark(program, (x, out)[:int(sys.argv[1])], rounds=1)
 print(was_loaded, type(program).__call__ is CompiledProgram.__call__)
 """
 
 
-def test_calls_are_measured_as_they_will_be_also_of_a_program_that_was_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", ["1", "2"], ids=["returning", "in place"])
+def test_calls_are_measured_as_they_will_be_also_of_a_program_that_was_kept(given: str, tmp_path: Path) -> None:
     script, environment = tmp_path / "measured.py", {**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
     script.write_text(MEASURED)
-    command = [sys.executable, str(script)]
+    command = [sys.executable, str(script), given]
     said = [subprocess.run(command, env=environment, capture_output=True, text=True).stdout for _ in range(2)]
     assert said == ["True False\n", "False False\n"], "LLVM is loaded, and calls go without Python"
 
@@ -215,6 +216,21 @@ def test_numbers_count_as_elements_of_tiles_do(measured: None) -> None:
     found = by_elements.compile(x).explain(x)
     assert (found.flops, found.moved) == (x.size, 2 * x.nbytes)
     assert "1 operation:" in str(found)
+
+
+@pl.jit
+def by_columns(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for c in pl.parallel(x.shape[1]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, c], [64, 1]) * 2.0 + 1.0, [0, c], out)
+    return out
+
+
+def test_columns_one_by_one_are_the_first_thing_to_change(measured: None) -> None:
+    x = np.ones((64, 64), np.float32)
+    found = by_columns.compile(x).explain(x)
+    assert "its tiles have one column" in {note.kind: note.text for note in found.lines[-1].notes}["column"]
+    assert "tiles of several columns" in found.advice[0].text and found.advice[0].line == found.lines[-1].number
 
 
 @pl.jit

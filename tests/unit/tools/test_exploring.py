@@ -131,6 +131,13 @@ def unwritten(x: pl.Tensor[[M, 16], pl.FP32], out: pl.Out[pl.Tensor[[M, 16], pl.
         with pl.at(level=pl.Level.CORE_GROUP):
             pl.store(pl.load(s, [i, 0], [1, 16]) * 2.0, [i, 0], out)
     return out
+
+@pl.jit
+def failing(x: pl.Tensor[[M, 16], pl.FP32], out: pl.Out[pl.Tensor[[M, 16], pl.FP32]]):
+    for i in pl.parallel(0, M):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [i, 0], [1, 16]) + pl.create_tile([1, 16], dtype=pl.FP32), [i, 0], out)
+    return out
 """
 
 
@@ -153,6 +160,29 @@ def test_what_nobody_wrote_is_a_finding_on_a_page_without_speed(
     assert "undefined" in capsys.readouterr().out
     data = unpacked(page.read_text(encoding="utf-8"))
     assert "undefined" in [each["kind"] for each in data["access"]["findings"]] and data["speed"] is None
+
+
+def test_a_call_that_fails_gets_a_page_that_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page = tmp_path / "touched.py", tmp_path / "page.html"
+    path.write_text(TOUCHED)
+    assert cli.main(["explore", f"{path}:failing", "M=8", "--access", "-o", str(page)]) == 1
+    said = capsys.readouterr()
+    assert said.out == f"{page}: why the call failed\n" and "nobody wrote" in said.err
+    data = unpacked(page.read_text(encoding="utf-8"))
+    assert data["refusal"]["stage"] == "the call" and data["refusal"]["message"] in said.err
+    assert data["launches"] and data["code"]
+    assert [each["kind"] for each in data["access"]["findings"]] == ["undefined"], "what it never came to is no gap"
+
+
+def test_a_page_says_why_it_has_no_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page = tmp_path / "touched.py", tmp_path / "page.html"
+    path.write_text(TOUCHED)
+    assert cli.main(["explore", f"{path}:added", "M=5000", "--access", "-o", str(page)]) == 0
+    assert (
+        "without a picture of what it touches: a picture shows arguments of 65536 elements" in capsys.readouterr().err
+    )
+    data = unpacked(page.read_text(encoding="utf-8"))
+    assert data["access"] is None and data["speed"] is not None
 
 
 def test_a_page_of_a_refused_kernel_is_called_after_it(

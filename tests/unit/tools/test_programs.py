@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from pages import ROOT
 
 from tilewright.tools import cli
 
@@ -62,3 +64,37 @@ def test_one_of_several_programs_is_picked_by_its_name(programs: str, capsys: py
     assert cli.main(["bench", f"{programs}:thrice", "--rounds", "2"]) == 0
     assert cli.main(["show", f"{programs}:thrise"]) == 1
     assert "no kernel or program is called thrise\n    help: did you mean thrice?" in capsys.readouterr().err
+
+
+SOFTMAX = str(ROOT / "examples/pto/softmax.pto")
+ROWS = ("x=32x128", "out=fp32:32x128", "rows=32")
+
+
+@pytest.mark.parametrize(
+    "command", [["bench", "--rounds", "2"], ["access"], ["explain"], ["bisect"]], ids=lambda c: c[0]
+)
+def test_pointers_of_pto_text_take_any_shape(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    name, *rest = command
+    assert cli.main([name, SOFTMAX, *ROWS, *rest]) == 0
+    assert "softmax" in capsys.readouterr().out or name == "access"
+
+
+def test_pointers_of_pto_text_that_nobody_describes_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", SOFTMAX, "x=32x128", "rows=32"]) == 1
+    assert "only a call tells how far `out` reaches\n    help: say out=16x128" in capsys.readouterr().err
+
+
+def test_a_call_of_pto_text_is_explained_as_it_will_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", SOFTMAX, *ROWS, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["call_seconds"] < 2 * found["seconds"] + 1e-5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("fp8:4x4", "did you mean fp8e4m3fn or fp8e5m2 or fp8e8m0?"), ("fb32:4x4", "did you mean fp32?")]
+)
+def test_names_that_begin_so_are_the_nearest(
+    text: str, said: str, programs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["bench", f"{programs}:thrice", f"x={text}"]) == 1
+    assert said in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -43,3 +44,11 @@ def test_a_narrow_terminal_loses_no_word(capsys: pytest.CaptureFixture[str], mon
     monkeypatch.setenv("TERM", "dumb")
     screen.columns([("processors", "this process may use them, of so many there are")])
     assert capsys.readouterr().out.split() == "processors this process may use them, of so many there are".split()
+
+
+def test_a_warning_is_shown_once_and_by_its_own_text(capsys: pytest.CaptureFixture[str]) -> None:
+    with screen.warned_once():
+        for line in (1, 2, 2):
+            warnings.simplefilter("always", UserWarning)  # packages that are loaded late change filters, too
+            warnings.warn_explicit("turns race", UserWarning, "kernel.py", line)
+    assert capsys.readouterr().err == "UserWarning: turns race\n"

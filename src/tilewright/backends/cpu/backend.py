@@ -64,9 +64,9 @@ class CPU(Backend):
     ) -> Code:
         """Return a lowered program as native code with a host function for each entry.
 
-        The steps are `compiler`, which loads it and takes long only once in a process, `emission` and `LLVM`.
+        The steps are `loading the compiler`, which takes long only once in a process, `emission` and `LLVM`.
         """
-        with timed("compiler"):
+        with timed("loading the compiler"):
             from tilewright.backends.cpu.emission import emitted  # 0.2 s that loading code does without
 
             support.begin_code()

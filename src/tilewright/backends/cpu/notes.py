@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.backends.cpu.compute.library import NAMES
-from tilewright.backends.interface import CALLED, Line, Note
+from tilewright.backends.interface import CALLED, COLUMN, SCALAR, Line, Note
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
 from tilewright.passes.fusion import FusedGroup, Fusion, Step
 from tilewright.source import Span
 
-_STEPS: Mapping[str, str] = {
-    "in_place": "read where it lies: a product takes it from its tensor",
-    "packed": "packed once for all products of the loop that follows",
-    "floats": "one row, read by every loop that needs it",
-    "is_done": "written by what it stores, in one go",
+_STEPS: Mapping[str, tuple[str, str]] = {
+    "in_place": ("in place", "read where it lies in its tensor, by what needs it"),
+    "packed": ("packed", "once for all products of the loop that follows"),
+    "floats": ("shared", "one row, read by every loop that needs it"),
+    "is_done": ("done", "written by what it stores, in one go"),
 }
+"""What a step of a plan is called, and what it means."""
 _VECTOR = re.compile(r"<(\d+) x (?:float|double|half|bfloat|i(?:8|16|32|64))>")
 _CALLED = re.compile(r"= (?:tail )?call (?:[a-z]+ )*double @(\w+)\(")
 _LIBRARY = "by the mathematical library, one element at a time"
@@ -59,7 +60,7 @@ def _bytes(stmts: Sequence[Stmt], name: str) -> int:
     """Return how large the tile is that one of the statements gives under a name."""
     for stmt in stmts:
         if isinstance(stmt, AssignStmt) and stmt.var.name_hint == name and isinstance(stmt.var.type, TileType):
-            return _size(stmt.var.type)
+            return stmt.var.type.nbytes
     return 0
 
 
@@ -67,19 +68,12 @@ def _at(span: Span) -> tuple[str, int]:
     return span.filename, span.line
 
 
-def _size(type_: TileType) -> int:
-    size = type_.dtype.get_byte()
-    for extent in type_.shape:
-        size *= extent
-    return size
-
-
 def _of_step(step: Step, span: Span) -> Iterator[Note]:
     if not span.is_known:
         return
-    for name, text in _STEPS.items():
+    for name, (kind, text) in _STEPS.items():
         if getattr(step, name):
-            yield Note(name.replace("_", " "), text, *_at(span))
+            yield Note(kind, text, *_at(span))
     if step.target is not None:
         yield Note("straight", "gathered straight into the tensor that it is stored to", *_at(span))
 
@@ -111,9 +105,9 @@ def _of_text(llvm: Sequence[Line], columns: set[tuple[str, int]]) -> Iterator[No
         elif lanes:
             yield Note("vectorized", f"vectors of {max(lanes)} elements", file, number)
         elif scalars := sum(bool(_SCALAR.search(text)) for text in texts):
-            why = "its tiles have one column" if (file, number) in columns else "numbers, no rows of them"
-            yield Note(
-                "scalar", f"one element at a time, {scalars} operation{'s' * (scalars > 1)}: {why}", file, number
-            )
+            kind = COLUMN if (file, number) in columns else SCALAR
+            why = "its tiles have one column" if kind == COLUMN else "numbers, no rows of them"
+            text = f"one element at a time, {scalars} operation{'s' * (scalars > 1)}: {why}"
+            yield Note(kind, text, file, number)
         if any("!nontemporal" in text for text in texts):
             yield Note("streamed", "written past the caches where the output is large and aligned", file, number)

@@ -13,7 +13,8 @@ from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cuda import target as targets
 from tilewright.backends.cuda.driver import current_stream, driver, is_there, number_of
 from tilewright.backends.cuda.loaded import LaunchedProgram
-from tilewright.backends.cuda.reports import KERNELS, TEXTS, disassembler, packed, texts
+from tilewright.backends.cuda.nvidia_tools import assembler, disassembler
+from tilewright.backends.cuda.reports import KERNELS, TEXTS, packed, texts
 from tilewright.backends.cuda.target import Target, shared_memory
 from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Errors, Peak, Reach, Texts, Timed
 from tilewright.core.program import Program
@@ -44,7 +45,8 @@ class CUDA(Backend):
 
     def facts(self) -> dict[str, str]:
         """Return which GPUs, driver and Triton there are."""
-        found = {"Triton": targets.triton_version() or "none", "disassembler": disassembler() or "none"}
+        found = {"Triton": targets.triton_version() or "none", "assembler": assembler()}
+        found["disassembler"] = disassembler() or "none"
         try:
             gpus = [f"{driver().device_name(n)}, sm_{driver().capability(n)}" for n in range(driver().count)]
         except ExecutionError as error:
@@ -77,6 +79,10 @@ class CUDA(Backend):
         """Return what the settings say now."""
         return Options.current()
 
+    def begin(self) -> None:
+        """Load LLVM, which host functions take."""
+        support.begin()
+
     def compile(
         self,
         program: Program,
@@ -87,9 +93,9 @@ class CUDA(Backend):
     ) -> Code:
         """Return a lowered program as kernels, and a host function for each entry.
 
-        The steps are `compiler`, which loads it, `emission`, `Triton` and what is left of `LLVM`, which runs beside it.
+        The steps are `loading the compiler`, `emission`, `Triton` and what is left of `LLVM`, which runs beside it.
         """
-        with timed("compiler"):
+        with timed("loading the compiler"):
             from tilewright.backends.cuda.engine import Job, compiled
             from tilewright.backends.cuda.host.program import LaunchingProgram
 

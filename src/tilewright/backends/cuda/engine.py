@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.backends.cuda.maps import Box, boxes
+from tilewright.backends.cuda.nvidia_tools import assembler
 from tilewright.backends.cuda.reports import Usage
 from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
 from tilewright.backends.cuda.target import shared_memory, triton_release, triton_version
@@ -33,6 +34,8 @@ WAITING = 90
 
 SPILLED = 256
 """Bytes that a thread has no registers for, from which on a block of more threads is tried."""
+LEFT = 0.6
+"""How much of those there may be where a block of twice the threads is worth it: about half."""
 
 _OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
 """What Triton raises for kernels that it does not take."""
@@ -84,6 +87,8 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
     with _quiet() as said:
         triton = _triton()
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is spent outside of Python
+            for capability in {job.capability for job in jobs}:
+                pool.submit(triton.assembler, capability)  # which Triton asks for its version before it writes PTX
             found = {job: pool.submit(_fitting, triton, job) for job in dict.fromkeys(jobs)}
         for job, future in found.items():
             try:
@@ -91,16 +96,27 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
             except _TooLarge as error:
                 raise _refused(job.tries[-1][0], error) from None
             except _OBJECTIONS as error:
+                _check_assembler(error)
                 complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
                 raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.tries[-1][0]}") from None
     return [found[job].result() for job in jobs]
+
+
+def _check_assembler(error: Exception) -> None:
+    """Raise ImportError where no assembler runs, which is no mistake in a kernel."""
+    found = assembler()
+    if found.startswith("none"):
+        message = (
+            f"Triton {triton_version()} compiles kernels for GPUs with NVIDIA's assembler, of which there is {found}"
+        )
+        raise ImportError(f"{message} (pip install --force-reinstall triton)") from error
 
 
 def _refused(text: str, error: _TooLarge) -> UnsupportedFeatureError:
     """Return what is said of a kernel whose tiles do not fit a block, by its name and first line."""
     name, place = re.search(r"@(\w+)\(", text), re.search(r'loc\("([^"]+)":([1-9]\d*):', text)
     kernel = f"kernel `{name[1]}`" if name else "a kernel"
-    where = f" ({place[1]}, line {place[2]})" if place else ""
+    where = f" ({Path(place[1]).name}, line {place[2]})" if place else ""
     help = "use smaller tiles, or fewer of them at a time: what is turned, sorted or multiplied lies in shared memory"
     return UnsupportedFeatureError(f"{kernel}{where} takes {error}", help=help)
 
@@ -115,7 +131,7 @@ def _fitting(triton: _Triton, job: Job) -> Binary:
             wider = _compiled(triton, job.capability, text, schedule)
         except _OBJECTIONS:
             break
-        if 2 * Usage.of(wider.cubin).spilled > spilled:
+        if Usage.of(wider.cubin).spilled > LEFT * spilled:
             break
         found, spilled = wider, Usage.of(wider.cubin).spilled
     return found

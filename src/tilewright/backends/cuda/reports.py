@@ -6,18 +6,16 @@ All of it is in the objects that are kept with a program, so that one that was l
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from zlib import compress, decompress
 
+from tilewright.backends.cuda.nvidia_tools import DISASSEMBLER, disassembler
 from tilewright.backends.interface import Texts
 from tilewright.native.elf import content_of
 from tilewright.records import record
@@ -27,7 +25,6 @@ KERNELS = "kernels"
 TEXTS, KEPT = "texts", ("ttir", "ptx")
 """The object that has texts of the kernels, and which: a program that was loaded shows these."""
 
-_TOOL = "cuobjdump"
 _REGISTERS, _FRAME = 0x2F, 0x11
 """Which attributes of a kernel's machine code say how many registers, and how many bytes of a stack, a thread has."""
 WAITS = "the host waits"
@@ -102,21 +99,11 @@ def _row(kernel: Mapping[str, Any], objects: Mapping[str, bytes], launch: Sequen
     return (kernel["name"], line, grid, *map(str, numbers), ", ".join(arguments))
 
 
-def disassembler() -> str:
-    """Return where NVIDIA's disassembler is: Triton brings one along, CUDA's toolkit another; nothing without one."""
-    found = find_spec("triton")
-    if found is not None and found.origin is not None:
-        own = Path(found.origin).parent / "backends" / "nvidia" / "bin" / _TOOL
-        if os.access(own, os.X_OK):
-            return str(own)
-    return shutil.which(_TOOL) or ""
-
-
 def _sass(objects: Mapping[str, bytes]) -> str:
     """Return the machine code of the kernels for aligned parameters, or that nobody here can read it."""
     tool = disassembler()
     if not tool:
-        return f"// no {_TOOL} is here to disassemble kernels: install triton, or CUDA's toolkit\n"
+        return f"// no {DISASSEMBLER} is here to disassemble kernels: install triton, or CUDA's toolkit\n"
     kernels = json.loads(objects[KERNELS])["kernels"][::2]
     return "\n".join(_disassembled(tool, objects[kernel["object"]]) for kernel in kernels)
 
@@ -126,4 +113,4 @@ def _disassembled(tool: str, cubin: bytes) -> str:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(cubin)
         done = subprocess.run([tool, "--dump-sass", str(file)], capture_output=True, text=True, check=False)
-    return done.stdout if done.returncode == 0 else f"// {_TOOL}: {done.stderr.strip()}\n"
+    return done.stdout if done.returncode == 0 else f"// {DISASSEMBLER}: {done.stderr.strip()}\n"

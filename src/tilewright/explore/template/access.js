@@ -21,7 +21,7 @@ class AccessView {
       element("div", { class: "player" }, this.play, this.slider, this.label),
       element("div", { class: "legend" }, ...[["read", "read"], ["write", "written"], ["both", "read and written"], ["add-color", "added to"], ["del-ink", "raced for, or written by several turns"], ["line", "untouched"]].map(([color, text]) => element("span", { style: `--color:var(--${color})` }, text))),
       element("div", { class: "arguments" }, ...this.figures.map((figure) => figure.node)),
-      ...(access.findings.length ? [element("h2", {}, "What there is to know"), ...access.findings.map(finding)] : []));
+      element("h2", {}, access.findings.length ? "What there is to know" : "Nothing remarkable: no gaps, overlaps, repeated or strided reads, races"), ...access.findings.map(finding));
     this.node.addEventListener("click", (event) => { const place = placeOf(event); if (place) links.pin(place); });
     this.go(-1);
   }
@@ -60,7 +60,7 @@ class AccessView {
     this.turn = Math.max(-1, Math.min(turn, this.access.turns.length - 1));
     this.slider.value = this.turn;
     const shown = this.turn < 0 ? this.access.turns : [this.access.turns[this.turn]];
-    this.label.textContent = this.turn < 0 ? `all ${this.access.turns.length} turns` : `${this.turn + 1}/${this.access.turns.length}  ${shown[0].name || "outside of turns"}`;
+    this.label.textContent = this.turn < 0 ? (this.access.turns.length === 1 ? "1 turn" : `all ${this.access.turns.length} turns`) : `${this.turn + 1}/${this.access.turns.length}  ${shown[0].name || "outside of turns"}`;
     this.figures.forEach((figure, number) => this.paint(figure, number, shown));
     if (this.turn >= 0 && shown[0].touches.length) this.links.hover(shown[0].touches[0].place);
   }

@@ -210,8 +210,9 @@ function drawCode(view) {
 
 function drawRefusal(view) {
   const { stage, kind, message } = view.page.refusal;
-  return padded(element("div", { class: "card refusal" }, element("h2", {}, `Refused by ${stage}`), element("strong", {}, kind), messageOf(message)),
-    view.page.passes.length ? element("p", { class: "soft" }, "The passes before it are under Passes: the last one is what it was given.") : "");
+  const before = stage === "the call" ? "" : "The passes before it are under Passes: the last one is what it was given.";
+  return padded(element("div", { class: "card refusal" }, element("h2", {}, before ? `Refused by ${stage}` : "The call failed"), element("strong", {}, kind), messageOf(message)),
+    before && view.page.passes.length ? element("p", { class: "soft" }, before) : "");
 }
 
 function drawLaunches(view) {

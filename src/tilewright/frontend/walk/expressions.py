@@ -5,18 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from tilewright.errors import (
-    DriftError,
-    KernelError,
-    OperandError,
-    OutOfBoundsError,
-    OutOfScopeError,
-    StaticEvaluationError,
-    UndefinedNameError,
-    UnknownAttributeError,
-    UnknownOpError,
-    UnsupportedFeatureError,
-)
+from tilewright import errors
 from tilewright.frontend.containers import OddContainer
 from tilewright.frontend.names import nearest
 from tilewright.frontend.walk.known import BINARY, COMPARE, UNARY, check_plain, known, sequence
@@ -26,7 +15,7 @@ from tilewright.frontend.walk.walker import Handler, Listed, Value, Walker
 def _constant(t: Walker, node: ast.Constant) -> Value:
     if isinstance(node.value, (bytes, complex, type(...))):
         help = "kernels know numbers, bools, text and None"
-        raise t.error(UnsupportedFeatureError, node, f"a kernel has no use for {node.value!r}", help=help)
+        raise t.error(errors.UnsupportedFeatureError, node, f"a kernel has no use for {node.value!r}", help=help)
     return node.value
 
 
@@ -34,7 +23,7 @@ def _name(t: Walker, node: ast.Name) -> Value:
     binding = t.find(node.id)
     if binding is not None:
         if binding.problem:
-            raise t.error(OutOfScopeError, node, binding.problem, help=binding.help)
+            raise t.error(errors.OutOfScopeError, node, binding.problem, help=binding.help)
         return t.read(node, binding)
     try:
         return t.met(node, t.resolver.lookup(node.id))
@@ -43,7 +32,7 @@ def _name(t: Walker, node: ast.Name) -> Value:
     except KeyError:
         help = nearest(node.id, [*t.bound_names(), *t.resolver.visible()])
         help = help or "bind it before this line, or define it outside the kernel"
-        raise t.error(UndefinedNameError, node, f"Undefined variable '{node.id}'", help=help) from None
+        raise t.error(errors.UndefinedNameError, node, f"Undefined variable '{node.id}'", help=help) from None
 
 
 def _attribute(t: Walker, node: ast.Attribute) -> Value:
@@ -65,18 +54,18 @@ def _taken_from(t: Walker, node: ast.expr) -> Value:
     return value if t.resolver.knows(value) else t.placed(value, node)
 
 
-def _odd(t: Walker, node: ast.expr, error: OddContainer) -> KernelError:
-    return t.error(StaticEvaluationError, node, f"`{ast.unparse(node)}`: {error}", help=error.help)
+def _odd(t: Walker, node: ast.expr, error: OddContainer) -> errors.KernelError:
+    return t.error(errors.StaticEvaluationError, node, f"`{ast.unparse(node)}`: {error}", help=error.help)
 
 
-def _missing(t: Walker, owner: Value, node: ast.Attribute) -> KernelError:
+def _missing(t: Walker, owner: Value, node: ast.Attribute) -> errors.KernelError:
     name, spans = ast.unparse(node.value), [t.span(node)]
     if node.attr in _GROWING and issubclass(type(owner), (tuple, list)):
         message = f"`{name}` cannot grow in place: a kernel's lists are fixed"
-        return UnknownAttributeError(message, spans=spans, help=grown(name, owner))
+        return errors.UnknownAttributeError(message, spans=spans, help=grown(name, owner))
     if issubclass(type(owner), dict) and node.attr in owner:
         help = f"a kernel reads a dict by its keys: {name}[{node.attr!r}]"
-        return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)
+        return errors.UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)
     help = t.missing(owner, node) or nearest(node.attr, dir(owner), f"{name}.")
     if isinstance(owner, t.namespaces):
         help = help or f"dir({name}) lists what there is"
@@ -84,8 +73,8 @@ def _missing(t: Walker, owner: Value, node: ast.Attribute) -> KernelError:
         message = f"Unknown {name} operation: {node.attr}" if is_space else f"Unknown operation '{name}.{node.attr}'"
         if ".distributed" in getattr(owner, "__name__", ""):
             message = f"Unknown distributed operation '{name}.{node.attr}'"
-        return UnknownOpError(message, spans=spans, help=help)
-    return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)
+        return errors.UnknownOpError(message, spans=spans, help=help)
+    return errors.UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)
 
 
 _GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
@@ -110,13 +99,13 @@ def _subscript(t: Walker, node: ast.Subscript) -> Value:
         return Listed(found) if isinstance(owner, Listed) and isinstance(index, slice) else found
     except IndexError as error:
         help = f"it holds {len(owner)} value(s), counted from 0"
-        raise t.error(OutOfBoundsError, node.slice, f"`{ast.unparse(node)}`: {error}", help=help) from None
-    except DriftError:
+        raise t.error(errors.OutOfBoundsError, node.slice, f"`{ast.unparse(node)}`: {error}", help=help) from None
+    except errors.DriftError:
         raise
     except OddContainer as error:
         raise _odd(t, node, error) from None
     except Exception as error:
-        raise t.error(StaticEvaluationError, node, f"cannot evaluate `{ast.unparse(node)}`: {error}") from None
+        raise t.error(errors.StaticEvaluationError, node, f"cannot evaluate `{ast.unparse(node)}`: {error}") from None
 
 
 def _index(t: Walker, node: ast.expr | None) -> Value:
@@ -147,7 +136,9 @@ def spread(t: Walker, node: ast.expr) -> Sequence[Value]:
     value = t.operand(node.value)
     if not isinstance(value, (tuple, list)):
         help = "a star is for a tuple or list that is known while the kernel is read, as x.shape is"
-        raise t.error(OperandError, node, f"only several values can be spread, got {t.describe(value)}", help=help)
+        raise t.error(
+            errors.OperandError, node, f"only several values can be spread, got {t.describe(value)}", help=help
+        )
     return sequence(value)  # pyright: ignore[reportUnknownArgumentType]
 
 

@@ -10,17 +10,7 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, Var
 from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
-from tilewright.core.stmt import (
-    AssignStmt,
-    EvalStmt,
-    ForStmt,
-    IfStmt,
-    ReturnStmt,
-    SeqStmts,
-    Stmt,
-    WhileStmt,
-    YieldStmt,
-)
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType
 from tilewright.ops.convert import round_mode
 from tilewright.programs.pto_text import memory, ops, shapes

@@ -1,10 +1,11 @@
-"""Carrying: what branches and loops hand on, in variables."""
+"""Carrying: what branches and loops hand on, in variables, from turn to turn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tilewright.core.expr import Expr, Var
+from tilewright.core.extents import bounds
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.values import Lowered, Pointer, Tile
@@ -54,3 +55,11 @@ def hand_on(m: Machine, into: Sequence[Carried], values: Sequence[Lowered]) -> N
     for var, part in copies:
         if part is not var:
             m.b.assign(var, part)
+
+
+def check_step(m: Machine, step: Expr) -> None:
+    """Stop the program where a step is not positive; nothing is left of it where that cannot be."""
+    reach = bounds(step)
+    if reach is None or reach[0] < 1:
+        is_up = m.b.scalar("ge", step, m.b.index(1))
+        m.b.act("system.device_assert", condition=is_up, message="a loop counts up: its step must be positive")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from tilewright.core.expr import Const, Expr, Var
+from tilewright.core.expr import Const, Expr, Var, constant
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, INDEX, INT64, UINT8, DataType
 from tilewright.errors import UnsupportedFeatureError
@@ -135,6 +135,23 @@ class Crew:
             return
         with self.m.b.when(condition):
             yield
+
+    def flags(self, holds: Callable[[Expr], Expr]) -> Array:
+        """Return an array of who takes part here and of whom a condition holds."""
+        flags = self.array(BOOL)
+        with self.everyone() as index:
+            self.set(flags, constant(False, BOOL), index)
+            with self.among(index):
+                self.set(flags, holds(index), index)
+        return flags
+
+    @contextmanager
+    def narrowed(self, holds: Callable[[Expr], Expr]) -> Generator[None]:
+        """Let only those take part of whom a condition holds."""
+        flags = self.flags(holds)
+        outer, self.mask = self.mask, flags
+        yield
+        self.mask = outer
 
     @contextmanager
     def warps(self) -> Generator[tuple[Expr, Expr]]:

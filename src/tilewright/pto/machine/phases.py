@@ -15,16 +15,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 from tilewright.core.expr import Expr, Var, constant
 from tilewright.dtypes import BOOL
 from tilewright.ops.builder import known
+from tilewright.pto.machine.carrying import check_step
+from tilewright.pto.machine.cores import CUBE
 from tilewright.pto.machine.crews import Array, Crew, Kept
 from tilewright.pto.machine.machine import Machine, Place
-from tilewright.pto.machine.steps import check_step
-from tilewright.pto.machine.threads import numbered, running
+from tilewright.pto.machine.threads import MOST_THREADS, WARP, each_of, numbered, running, total
+from tilewright.pto.machine.tiles import check_range
 from tilewright.pto.machine.values import Lowered, Number
-from tilewright.pto.module import Func, Op, Region, SymbolRef, Value
+from tilewright.pto.module import Func, Op, Region, SymbolRef, Value, cases_of
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.types import Scalar
 
@@ -133,22 +136,37 @@ class Phases(Crew):
         return self._region(func.body)
 
     def _if(self, op: Op) -> None:
-        fixed = known(self.m.expr(op.operands[0])) if op.operands[0] not in self.kept else None
+        self._choose(op, (1,))
+
+    def _switch(self, op: Op) -> None:
+        self._choose(op, cases_of(op))
+
+    def _choose(self, op: Op, cases: Sequence[int]) -> None:
+        """Run the regions of some numbers, each by those who have that one, and the last region by the others."""
+        chooser = op.operands[0]
+        fixed = known(self.m.expr(chooser)) if chooser not in self.kept else None
         if fixed is not None:
-            taken = op.regions[0 if fixed else 1 :][:1]
+            taken = op.regions[cases.index(fixed) if fixed in cases else len(cases) :][:1]
             self._alias(op.results, self._region(taken[0]) if taken else ())
             return
         results: list[Kept] = []
-        for region, is_then in zip(op.regions, (True, False), strict=False):
-            with self._narrowed(lambda index, is_then=is_then: self._holds(op.operands[0], index, is_then)):
+        for number, region in enumerate(op.regions):
+            with self.narrowed(lambda index, number=number: self._has(chooser, index, cases, number)):
                 handed = self._region(region)
                 results = results or self._arrays(handed)
                 self._hand_on(results, handed)
         self.kept.update(zip(op.results, results, strict=True))
 
-    def _holds(self, condition: Value, index: Expr, is_then: bool) -> Expr:
-        found = self.at(condition, index)
-        return found if is_then else self.m.b.scalar("not_", found)
+    def _has(self, chooser: Value, index: Expr, cases: Sequence[int], number: int) -> Expr:
+        """Return whether a work item has the number of a region, or none of them."""
+        b, found, dtype = self.m.b, self.at(chooser, index), chooser.of(Scalar).dtype
+        each = [found if dtype == BOOL else b.scalar("eq", found, constant(case, dtype)) for case in cases]
+        if number < len(cases):
+            return each[number]
+        return b.scalar("not_", reduce(lambda one, other: b.scalar("or_", one, other), each))
+
+    def _execute(self, op: Op) -> None:
+        self._alias(op.results, self._region(op.regions[0]))
 
     def _for(self, op: Op) -> None:
         region, inits = op.regions[0], op.clause("iter_args") or ()
@@ -174,7 +192,7 @@ class Phases(Crew):
         with self.each() as index:
             check_step(m, m.b.index(self.at(step, index)))
             self.put(self.kept[counter], [self.at(start, index)], index)
-        going = self._flags(lambda index: m.b.scalar("lt", self.at(start, index), self.at(stop, index)))
+        going = self.flags(lambda index: m.b.scalar("lt", self.at(start, index), self.at(stop, index)))
         with self._while_any(going):
             body()
             with self.each() as index:
@@ -187,7 +205,7 @@ class Phases(Crew):
         carried = self._arrays(op.operands)
         self._hand_on(carried, op.operands)
         self.kept.update(zip(before.arguments, carried, strict=True))
-        going = self._flags(lambda index: constant(True, BOOL))
+        going = self.flags(lambda index: constant(True, BOOL))
         with self._while_any(going):
             condition, *handed = self._region(before)
             results = self._arrays(handed)
@@ -211,23 +229,6 @@ class Phases(Crew):
             parts = [self.m.parts(self.fetch(value, index)) for value in values]
             for kept, each in zip(arrays, parts, strict=True):
                 self.put(kept, each, index)
-
-    def _flags(self, holds: Callable[[Expr], Expr]) -> Array:
-        """Return an array of who takes part here and of whom a condition holds."""
-        flags = self.array(BOOL)
-        with self.everyone() as index:
-            self.set(flags, constant(False, BOOL), index)
-            with self.among(index):
-                self.set(flags, holds(index), index)
-        return flags
-
-    @contextmanager
-    def _narrowed(self, holds: Callable[[Expr], Expr]) -> Generator[None]:
-        """Let only those take part of whom a condition holds."""
-        flags = self._flags(holds)
-        outer, self.mask = self.mask, flags
-        yield
-        self.mask = outer
 
     @contextmanager
     def _while_any(self, going: Array) -> Generator[None]:
@@ -254,5 +255,29 @@ _STRUCTURED = {
     Syntax.FOR: Phases._for,  # pyright: ignore[reportPrivateUsage]
     Syntax.IF: Phases._if,  # pyright: ignore[reportPrivateUsage]
     Syntax.WHILE: Phases._while,  # pyright: ignore[reportPrivateUsage]
+    Syntax.SWITCH: Phases._switch,  # pyright: ignore[reportPrivateUsage]
+    Syntax.EXECUTE: Phases._execute,  # pyright: ignore[reportPrivateUsage]
     Syntax.CALL: Phases._call,  # pyright: ignore[reportPrivateUsage]
 }
+
+
+def launch(m: Machine, site: Op, name: str, extents: Place, arguments: Sequence[Lowered]) -> None:
+    """Let every work item run the function of a name: one after the other, or in step where they meet."""
+    if m.core is not None and m.core.kind == CUBE:
+        return  # work items are the vector cores'
+    for extent, axis in zip(extents, "xyz", strict=True):
+        check_range(m, extent, MOST_THREADS, f"a launch has 0 to {MOST_THREADS} work items along {axis}")
+    count = total(m, extents)
+    check_range(m, count, MOST_THREADS, f"a launch has at most {MOST_THREADS} work items")
+    with m.calling(site, name) as func:
+        size = meeting_size(m, func)
+        if size == 1:
+            with each_of(m, extents):
+                m.function(func, arguments)
+        elif size <= WARP:
+            with m.b.loop(0, count, WARP, hint="warp") as first:
+                left = m.b.scalar("sub", count, first)
+                Phases(m, extents, WARP, first, m.b.least(m.b.index(WARP), left)).function(func, arguments)
+        else:
+            room = -(-(known(count) or MOST_THREADS) // WARP) * WARP
+            Phases(m, extents, room, m.b.index(0), count).function(func, arguments)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL
 from tilewright.ops.builder import known
 from tilewright.pto.entries import is_entry
-from tilewright.pto.machine.carrying import carried, hand_on
+from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.machine.carrying import carried, check_step, hand_on
 from tilewright.pto.machine.cores import within
-from tilewright.pto.machine.launches import launch
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.phases import launch
 from tilewright.pto.machine.registers import regrained
-from tilewright.pto.machine.steps import check_step
 from tilewright.pto.machine.threads import alone
 from tilewright.pto.machine.values import Lowered, Number, Predicate
-from tilewright.pto.module import Op, SymbolRef, Value
+from tilewright.pto.module import Constants, Op, Region, SymbolRef, Value, cases_of
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import Form, Layout, Syntax, Word
-from tilewright.pto.types import Scalar
+from tilewright.pto.types import INDEX, Scalar
 
 _FOR = Form("iii", "x*", words={"iter_args": Word(Layout.PLAIN, "x*")}, syntax=Syntax.FOR)
 
@@ -31,6 +34,11 @@ _BRANCH = """
 (%n: f32, %is: i1); %r = scf.if %is -> (f32) {
 ; %b = arith.addf %n, %n : f32; scf.yield %b : f32; } else {; scf.yield %n : f32; }
 """
+_SWITCH = """
+(%k: index, %n: f32); %r = scf.index_switch %k -> (f32) case 3 {
+; %b = arith.addf %n, %n : f32; scf.yield %b : f32; } default {; scf.yield %n : f32; }
+"""
+_EXECUTE = "(%n: f32); %r = scf.execute_region -> (f32) {; %b = arith.addf %n, %n : f32; scf.yield %b : f32; }"
 _WHILE = """
 (%n: i32); %r = scf.while (%a = %n) : (i32) -> (i32) {
 ; %is = arith.cmpi slt, %a, %i100 : i32; scf.condition(%is) %a : i32; } do {
@@ -127,22 +135,59 @@ def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
     return tuple(c.value for c in kept)
 
 
+def _refuse_cases(op: Op, _: Constants) -> None:
+    """Raise unless an index chooses, and each number has one region."""
+    (index,) = op.operands
+    if index.type != INDEX:
+        help = "cast it with `arith.index_cast`"
+        raise PtoTypeMismatchError(f"`{op.name}` takes an index, `%{index.name}` is {index.type}", help=help)
+    twice = next((case for case, count in Counter(cases_of(op)).items() if count > 1), None)
+    if twice is not None:
+        raise PtoOperandError(f"`{op.name}` has two regions for {twice}", help="join them, or drop one")
+
+
 @declare("scf.if", Form("b", "x*", syntax=Syntax.IF), example=_BRANCH, means="r = 2 * n if is_ else n")
 def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
     """One of two regions, as a condition says."""
+    return _chosen(m, [condition], op.regions)
+
+
+@declare(
+    "scf.index_switch",
+    Form("i", "x*", syntax=Syntax.SWITCH),
+    rule=_refuse_cases,
+    example=_SWITCH,
+    means="r = 2 * n if k == 3 else n",
+)
+def _switch(m: Machine, op: Op, index: Expr) -> tuple[Lowered, ...]:
+    """The region of a number, or the last one."""
+    return _chosen(m, [m.b.scalar("eq", index, m.b.index(case)) for case in cases_of(op)], op.regions)
+
+
+@declare("scf.execute_region", Form("", "x*", syntax=Syntax.EXECUTE), example=_EXECUTE, means="r = 2 * n")
+def _execute(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """A region that runs once, where it stands, and hands values on."""
+    return m.region(op.regions[0])
+
+
+def _chosen(m: Machine, conditions: Sequence[Expr], regions: Sequence[Region]) -> tuple[Lowered, ...]:
+    """Return what the region of the first condition that holds hands on; one more stands for none of them."""
+    if not regions:
+        return ()
+    if not conditions:
+        return m.region(regions[0])
+    condition, *rest = conditions
     fixed = known(condition)
     if fixed is not None:
-        taken = op.regions[0 if fixed else 1 :][:1]
-        return m.region(taken[0]) if taken else ()
+        return m.region(regions[0]) if fixed else _chosen(m, rest, regions[1:])
     before = set(m.written)
     with m.b.block() as then:
-        values = m.region(op.regions[0])
+        values = m.region(regions[0])
         results = carried(m, values, "result")
         hand_on(m, results, values)
     after_then, m.written = m.written, set(before)
     with m.b.block() as other:
-        if len(op.regions) > 1:
-            hand_on(m, results, m.region(op.regions[1]))
+        hand_on(m, results, _chosen(m, rest, regions[1:]))
     m.written &= after_then
     m.b.either(condition, then, other)
     return tuple(r.value for r in results)

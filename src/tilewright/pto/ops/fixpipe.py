@@ -233,14 +233,7 @@ def _out(
     return Out(source, target, rows, cols, pitch, stride, _taken(m, words, cols), "nz2dn" in words, combine)
 
 
-@declare(
-    "pto.mte_l0c_l1",
-    _form("ppiiiix*"),
-    rule=_leaves(Space.MAT),
-    counts=I64,
-    knows_packed=True,
-    example=LEAVING,
-)
+@declare("pto.mte_l0c_l1", _form("ppiiiix*"), rule=_leaves(Space.MAT), counts=I64, knows_packed=True, example=LEAVING)
 @declare(
     "pto.mte_l0c_gm",
     _form("ppiiiiiix*", ", %sid=0, %l2_cache_ctrl=0"),

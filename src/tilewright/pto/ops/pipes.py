@@ -269,11 +269,7 @@ def _free_one(m: Machine, op: Op, type_: TensorView) -> View:
     return _slot(m, op, towards, id, slots, type_)
 
 
-@declare(
-    "pto.tfree_from_aic tfree_from_aiv",
-    free("x?x?", phrase="[(%entry : #entry)] {id, split}"),
-    rule=_in_range,
-)
+@declare("pto.tfree_from_aic tfree_from_aiv", free("x?x?", phrase="[(%entry : #entry)] {id, split}"), rule=_in_range)
 @declare("pto.tfree", free("x?x?", phrase="([%entry, ]%pipe : #) {split}"), rule=_in_range)
 def _free(m: Machine, op: Op, *entry: Tile | View) -> None:
     """A slot that may be used again; on A2/A3 those of tiles may be as soon as these are taken."""

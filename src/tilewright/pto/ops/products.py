@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import tile_type
@@ -13,10 +13,11 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare
+from tilewright.pto.op import Constants, Lowering, Rule, declare
 from tilewright.pto.product_laws import multiplied
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
+from tilewright.records import record
 
 
 def _factors(m: Machine, a: Tile, b: Tile) -> tuple[Expr, Expr]:
@@ -39,16 +40,30 @@ LEFT, ACCUMULATOR = f"!pto.tile_buf<left, {_BOXES}>", f"!pto.tile_buf<acc, {_BOX
 """Tiles of which some rows are valid."""
 
 
-PRODUCT = "np.matmul(a, b, dtype=np.float32)"
+@record
+class Products:
+    """Products that are declared alike, of matrices (`tmatmul`) and of a row with a matrix (`tgemv`)."""
 
+    rule: Rule
+    operands: Callable[[int], Mapping[str, str]]
+    """What examples take by name, where so many rows of the left matrix are valid."""
 
-def _example(line: str, rows: int = 16) -> str:
-    """Return a line with those of the operands that it names: so many rows of the left matrix are valid."""
-    operands = {
-        "c": ACCUMULATOR.format("16x16xf32", f"{rows}x16"), "a": LEFT.format("16x32xf16", f"{rows}x32"),
-        "b": "right32x16xf16", "x": "bias1x16xf32", "out": ACCUMULATOR.format("16x16xf32", f"{rows}x16"),
-    }  # fmt: skip
-    return with_operands(operands, line)
+    def declared(self, suffix: str, ins: str, means: str) -> Callable[[Lowering], Lowering]:
+        """Declare the two products of a suffix, on operands that are named as in examples."""
+
+        def signed_in(lowering: Lowering) -> Lowering:
+            for name, rows in (("tmatmul", 16), ("tgemv", 1)):
+                declare(
+                    f"pto.{name}{suffix}",
+                    tile("z" * ins.count("%"), "z"),
+                    rule=self.rule,
+                    law=multiplied,
+                    example=with_operands(self.operands(rows), f"{{op}} ins({ins}) outs(%out)"),
+                    means=means,
+                )(lowering)
+            return lowering
+
+        return signed_in
 
 
 def with_operands(operands: Mapping[str, str], lines: str) -> str:
@@ -57,73 +72,38 @@ def with_operands(operands: Mapping[str, str], lines: str) -> str:
     return f"({given}); {lines}"
 
 
-@declare(
-    "pto.tmatmul",
-    tile("zz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%a, %b) outs(%out)"),
-    means=PRODUCT,
-)
-@declare(
-    "pto.tgemv",
-    tile("zz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%a, %b) outs(%out)", 1),
-    means=PRODUCT,
-)
+def _operands(rows: int) -> dict[str, str]:
+    sums, left = ACCUMULATOR.format("16x16xf32", f"{rows}x16"), LEFT.format("16x32xf16", f"{rows}x32")
+    return {"c": sums, "a": left, "b": "right32x16xf16", "x": "bias1x16xf32", "out": sums}
+
+
+_PLAIN = Products(_fits, _operands)
+_PRODUCT = "np.matmul(a, b, dtype=np.float32)"
+
+
+@_PLAIN.declared("", "%a, %b", _PRODUCT)
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices."""
-    _write(m, target, a, b, m.b.tile("matmul", *_factors(m, a, b)))
+    write_product(m, target, a, b, m.b.tile("matmul", *_factors(m, a, b)))
 
 
-@declare(
-    "pto.tmatmul.acc",
-    tile("zzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%c, %a, %b) outs(%out)"),
-    means=f"c + {PRODUCT}",
-)
-@declare(
-    "pto.tgemv.acc",
-    tile("zzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%c, %a, %b) outs(%out)", 1),
-    means=f"c + {PRODUCT}",
-)
+@_PLAIN.declared(".acc", "%c, %a, %b", f"c + {_PRODUCT}")
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
     """The product of two matrices added to a third."""
     lhs, rhs = _factors(m, a, b)
     acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
-    _write(m, target, a, b, m.b.tile("matmul_acc", acc, lhs, rhs))
+    write_product(m, target, a, b, m.b.tile("matmul_acc", acc, lhs, rhs))
 
 
-@declare(
-    "pto.tmatmul.bias",
-    tile("zzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%a, %b, %x) outs(%out)"),
-    means=f"{PRODUCT} + x",
-)
-@declare(
-    "pto.tgemv.bias",
-    tile("zzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%a, %b, %x) outs(%out)", 1),
-    means=f"{PRODUCT} + x",
-)
+@_PLAIN.declared(".bias", "%a, %b, %x", f"{_PRODUCT} + x")
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:
     """The product of two matrices, and a row added to each of its rows."""
     lhs, rhs = _factors(m, a, b)
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
     product = m.b.tile("matmul", lhs, rhs)
-    _write(m, target, a, b, m.b.tile("col_expand_add", product, cast(m, row, tile_type(product).dtype)))
+    write_product(m, target, a, b, m.b.tile("col_expand_add", product, cast(m, row, tile_type(product).dtype)))
 
 
-def _write(m: Machine, target: Tile, a: Tile, b: Tile, product: Expr) -> None:
+def write_product(m: Machine, target: Tile, a: Tile, b: Tile, product: Expr) -> None:
+    """Write as many rows as the left matrix has and as many columns as the right one."""
     write(m, target, cast(m, product, target.type.element.dtype), covers=(a.valid[0], b.valid[1]))

@@ -166,8 +166,7 @@ def _load_halves(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers:
 
 
 _LOADED = free(
-    "ppiiiiii",
-    phrase="%src, %dst, %m_start, %k_start, %m_step, %k_step, %src_stride, %dst_stride {transpose} : #",
+    "ppiiiiii", phrase="%src, %dst, %m_start, %k_start, %m_step, %k_step, %src_stride, %dst_stride {transpose} : #"
 )
 
 
@@ -309,8 +308,14 @@ def _leaving(m: Machine, op: Op, way: Expr, cols: int) -> Leaving:
 
 
 unmeant(
-    "pto.vselrv2 vintlvv2 vdintlvv2 vaddreluconv vmulconv",
+    "pto.vselrv2",
     free("x*", "x*"),
     "machine ops that nobody describes",
-    "what it computes is written down nowhere, and no text uses it: say it in ops that are described",
+    "documents disagree: it looks lanes up, or chooses by a mask that it is not given: say `pto.vselr` or `pto.vsel`",
+)
+unmeant(
+    "pto.vaddreluconv vmulconv",
+    free("x*", "x*"),
+    "machine ops that nobody describes",
+    "how it rounds, and which lanes of the result it writes, is written down nowhere: say it with `pto.vcvt`",
 )

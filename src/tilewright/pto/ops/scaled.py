@@ -13,12 +13,12 @@ from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.scales import GROUP, by_columns, by_rows, powers_of
-from tilewright.pto.machine.tiles import read, write
+from tilewright.pto.machine.tiles import read
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.products import ACCUMULATOR, LEFT, with_operands
-from tilewright.pto.product_laws import EXPONENTS, multiplied
+from tilewright.pto.ops.products import ACCUMULATOR, LEFT, Products, with_operands, write_product
+from tilewright.pto.product_laws import EXPONENTS
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
@@ -57,99 +57,51 @@ _SCALES = "!pto.tile_buf<{}xf8E8M0FNU, slayout=row_major, fractal=32>"
 _PRODUCT = "(a * np.repeat(i[:len(a)], 32, 1)) @ (b * np.repeat(j, 32, 0))"
 
 
-def _example(lines: str, rows: int = 16) -> str:
-    """Return lines with those of the operands that they name: so many rows of the left matrix are valid."""
-    operands = {
-        "c": ACCUMULATOR.format("16x32xf32", f"{rows}x32"), "a": LEFT.format("16x64xf8E4M3FN", f"{rows}x64"),
-        "b": "right64x32xf8E4M3FN",
+def _operands(rows: int) -> dict[str, str]:
+    sums, left = ACCUMULATOR.format("16x32xf32", f"{rows}x32"), LEFT.format("16x64xf8E4M3FN", f"{rows}x64")
+    return {
+        "c": sums, "a": left, "b": "right64x32xf8E4M3FN",
         "i": f"{_SCALES.format('scaling, 16x2')} = 2", "j": f"{_SCALES.format('scaling, 2x32')} = 1",
-        "m": f"{_SCALES.format('mat, 16x2')} = 2", "x": "bias1x32xf32",
-        "out": ACCUMULATOR.format("16x32xf32", f"{rows}x32"),
+        "m": f"{_SCALES.format('mat, 16x2')} = 2", "x": "bias1x32xf32", "out": sums,
     }  # fmt: skip
-    return with_operands(operands, lines)
 
 
-@declare(
-    "pto.tmatmul.mx",
-    tile("zzzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%a, %i, %b, %j) outs(%out)"),
-    means=_PRODUCT,
-)
-@declare(
-    "pto.tgemv.mx",
-    tile("zzzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%a, %i, %b, %j) outs(%out)", 1),
-    means=_PRODUCT,
-)
+_SCALED = Products(_fits, _operands)
+
+
+@_SCALED.declared(".mx", "%a, %i, %b, %j", _PRODUCT)
 def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales."""
-    _write(m, target, a, b, m.b.tile("matmul", *_numbers(m, op, a, left, b, right)))
+    write_product(m, target, a, b, m.b.tile("matmul", *_numbers(m, op, a, left, b, right)))
 
 
-@declare(
-    "pto.tmatmul.mx.acc",
-    tile("zzzzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%c, %a, %i, %b, %j) outs(%out)"),
-    means=f"c + {_PRODUCT}",
-)
-@declare(
-    "pto.tgemv.mx.acc",
-    tile("zzzzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%c, %a, %i, %b, %j) outs(%out)", 1),
-    means=f"c + {_PRODUCT}",
-)
+@_SCALED.declared(".mx.acc", "%c, %a, %i, %b, %j", f"c + {_PRODUCT}")
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales, added to a third."""
     acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
-    _write(m, target, a, b, m.b.tile("matmul_acc", acc, *_numbers(m, op, a, left, b, right)))
+    write_product(m, target, a, b, m.b.tile("matmul_acc", acc, *_numbers(m, op, a, left, b, right)))
 
 
-@declare(
-    "pto.tmatmul.mx.bias",
-    tile("zzzzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%a, %i, %b, %j, %x) outs(%out)"),
-    means=f"{_PRODUCT} + x",
-)
-@declare(
-    "pto.tgemv.mx.bias",
-    tile("zzzzz", "z"),
-    rule=_fits,
-    law=multiplied,
-    example=_example("{op} ins(%a, %i, %b, %j, %x) outs(%out)", 1),
-    means=f"{_PRODUCT} + x",
-)
+@_SCALED.declared(".mx.bias", "%a, %i, %b, %j, %x", f"{_PRODUCT} + x")
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile, bias: Tile) -> None:
     """The product of two matrices with scales, and a row added to each of its rows."""
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
     product = m.b.tile("matmul", *_numbers(m, op, a, left, b, right))
-    _write(m, target, a, b, m.b.tile("col_expand_add", product, cast(m, row, FP32)))
+    write_product(m, target, a, b, m.b.tile("col_expand_add", product, cast(m, row, FP32)))
 
 
 @declare(
     "pto.tget_scale_addr",
     tile("z", "z"),
-    example=_example(
+    example=with_operands(
+        _operands(16),
         f"%s = pto.alloc_tile : {_SCALES.format('scaling, 16x2')}; {{op}} ins(%a) outs(%s)"
-        "; pto.tmov ins(%m) outs(%s); pto.tmatmul.mx ins(%a, %s, %b, %j) outs(%out)"
+        "; pto.tmov ins(%m) outs(%s); pto.tmatmul.mx ins(%a, %s, %b, %j) outs(%out)",
     ),
     means=f"out = {_PRODUCT.replace('i[', 'm[')}",
 )
 def _bind_scales(m: Machine, op: Op, scales: Tile, data: Tile) -> None:
     """Let a tile hold the scales of another: products are given both, so each has bytes of its own here."""
-
-
-def _write(m: Machine, target: Tile, a: Tile, b: Tile, product: Expr) -> None:
-    write(m, target, cast(m, product, target.type.element.dtype), covers=(a.valid[0], b.valid[1]))
 
 
 def _numbers(m: Machine, op: Op, a: Tile, left: Tile, b: Tile, right: Tile) -> tuple[Expr, Expr]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import element_of
 from tilewright.pto.machine.machine import Machine
@@ -21,7 +23,7 @@ from tilewright.pto.machine.registers import (
 from tilewright.pto.machine.values import Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.masks import by_width
+from tilewright.pto.ops.masks import by_width, is_upper
 from tilewright.pto.ops.vector_memory import squeezed
 from tilewright.pto.text.form import register
 from tilewright.pto.types import VReg
@@ -36,6 +38,10 @@ from tilewright.pto.types import VReg
 @by_width("pdintlv", register("nn", "nn"), means="np.append(m, o).reshape(-1, 2).T")
 def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Expr]:
     """The lanes of two rows in turn, as two rows; or the even and the odd lanes of two rows behind each other."""
+    return _interleaved(m, op, pair)
+
+
+def _interleaved(m: Machine, op: Op, pair: Sequence[Vector | Predicate]) -> tuple[Expr, Expr]:
     rows = [lit_lanes_of(m, each) if isinstance(each, Predicate) else each.expr for each in pair]
     lanes, dtype = lanes_of(rows[0]), element_of(rows[0])
     size = lanes * dtype.get_byte()
@@ -46,6 +52,17 @@ def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Ex
         m.b.store(window(m, buffer, dtype, lanes, *place), row)
     low, high = (m.b.load(window(m, buffer, dtype, lanes, *place), (1, lanes)) for place in go)
     return low, high
+
+
+@declare(
+    "pto.vintlvv2 vdintlvv2",
+    register("vv", "v", "part"),
+    example='(%x: v64xf32, %y: v64xf32); %r = {op} %x, %y, "HIGHER" -> v64xf32',
+    means={"vintlvv2": "np.stack([x, y], 1).reshape(2, 64)[1]", "vdintlvv2": "np.append(x, y)[1::2]"},
+)
+def _interleave_half(m: Machine, op: Op, *pair: Vector) -> Expr:
+    """One of the two rows that `vintlv` and `vdintlv` make, the first one for `LOWER`."""
+    return _interleaved(m, op, pair)[is_upper(op)]
 
 
 @declare(

@@ -14,8 +14,8 @@ from tilewright.pto.errors import PtoAttributeError, PtoOperandError
 from tilewright.pto.example import Example
 from tilewright.pto.examples.items import items
 from tilewright.pto.machine.crews import crew_of
-from tilewright.pto.machine.launches import launch
 from tilewright.pto.machine.machine import Machine, Threads
+from tilewright.pto.machine.phases import launch
 from tilewright.pto.machine.threads import MOST_THREADS, WARP, alone
 from tilewright.pto.machine.tiles import bytes_view, get_cell, set_cell
 from tilewright.pto.module import Op

@@ -55,9 +55,7 @@ def _same(op: str, x: Any, out: Any) -> Any:
 
 
 _MOVED = Example(
-    "x: f32 8, out: f32 1",
-    "%r = pto.ldg %x[%c2] -> f32\npto.stg %r, %out[%c0] : !pto.ptr<f32, gm>, f32",
-    _same,
+    "x: f32 8, out: f32 1", "%r = pto.ldg %x[%c2] -> f32\npto.stg %r, %out[%c0] : !pto.ptr<f32, gm>, f32", _same
 )
 
 

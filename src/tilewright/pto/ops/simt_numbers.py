@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from tilewright import dtypes
@@ -18,7 +18,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.pairs import MEMBERS, packed, reinterpreted, unpacked
 from tilewright.pto.machine.wide import high_half, whole_product
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, Rule, declare, equal
+from tilewright.pto.op import Constants, Lowering, Rule, declare, equal
 from tilewright.pto.ops.arithmetic import number_of_two
 from tilewright.pto.ops.conversions import MODES_BY_LETTER, converted_lanes
 from tilewright.pto.text.form import Typing, free
@@ -84,37 +84,27 @@ def on_tile(m: Machine, compute: Compute, *numbers: Expr) -> Expr:
     return m.b.tile("read", compute(tiles), (0, 0))
 
 
-_ONE, _TWO = free("x", "x"), free("xx", "x")
+def _floats(names: str, count: int, types: str, means: str | Mapping[str, str]) -> Callable[[Lowering], Lowering]:
+    """Declare functions of so many floats of one type, or of as many pairs of them, of the types that machines take."""
+    given = "xyz"[:count]
+    taken, operands = (", ".join(f"%{name}{type_}" for name in given) for type_ in (": f32", ""))
+    return declare(
+        names,
+        free("x" * count, "x"),
+        rule=_alike,
+        law=takes(types),
+        knows_packed=True,
+        example=f"({taken}); %r = {{op}} {operands} -> f32",
+        means=means,
+    )
+
+
 _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
 
 
-@declare(
-    "pto.absf",
-    _ONE,
-    rule=_alike,
-    law=takes("f32 2xf16 2xbf16"),
-    knows_packed=True,
-    example="(%x: f32); %r = {op} %x -> f32",
-    means="np.abs(x)",
-)
-@declare(
-    "pto.sqrt exp log",
-    _ONE,
-    rule=_alike,
-    law=takes("f32 f16 2xf16"),
-    knows_packed=True,
-    example="(%x: f32); %r = {op} %x -> f32",
-    means={word: f"np.{word}(x)" for word in ("sqrt", "exp", "log")},
-)
-@declare(
-    "pto.ceil floor rint",
-    _ONE,
-    rule=_alike,
-    law=takes("f32 f16 bf16"),
-    knows_packed=True,
-    example="(%x: f32); %r = {op} %x -> f32",
-    means={word: f"np.{word}(x)" for word in ("ceil", "floor", "rint")},
-)
+@_floats("pto.absf", 1, "f32 2xf16 2xbf16", "np.abs(x)")
+@_floats("pto.sqrt exp log", 1, "f32 f16 2xf16", {word: f"np.{word}(x)" for word in ("sqrt", "exp", "log")})
+@_floats("pto.ceil floor rint", 1, "f32 f16 bf16", {word: f"np.{word}(x)" for word in ("ceil", "floor", "rint")})
 def _function(m: Machine, op: Op) -> Expr:
     """A function of a float, or of each of two."""
     word = op.name.removeprefix("pto.")
@@ -122,15 +112,7 @@ def _function(m: Machine, op: Op) -> Expr:
     return _each_tile(m, op, lambda tiles: m.b.tile(name, *tiles))
 
 
-@declare(
-    "pto.round",
-    _ONE,
-    rule=_alike,
-    law=takes("f32 f16 bf16"),
-    knows_packed=True,
-    example="(%x: f32); %r = {op} %x -> f32",
-    means="np.copysign(np.floor(abs(x)) + (abs(x) % 1 >= 0.5), x)",
-)
+@_floats("pto.round", 1, "f32 f16 bf16", "np.copysign(np.floor(abs(x)) + (abs(x) % 1 >= 0.5), x)")
 def _round(m: Machine, op: Op) -> Expr:
     """The nearest integer, of two the one further from zero."""
     return _each_tile(m, op, lambda tiles: _nearest(m, tiles[0]))
@@ -146,43 +128,19 @@ def _nearest(m: Machine, tile: Expr) -> Expr:
     return where(m, tile, CmpType.EQ, constant(0.0, dtype), tile, signed)
 
 
-@declare(
-    "pto.pow",
-    _TWO,
-    rule=_alike,
-    law=takes("f32 f16 2xf16"),
-    knows_packed=True,
-    example="(%x: f32, %y: f32); %r = {op} %x, %y -> f32",
-    means="np.power(x, y)",
-)
+@_floats("pto.pow", 2, "f32 f16 2xf16", "np.power(x, y)")
 def _power(m: Machine, op: Op) -> Expr:
     """A float to the power of another."""
     return _each_tile(m, op, lambda tiles: m.b.tile("pow", *tiles))
 
 
-@declare(
-    "pto.fmin fmax",
-    _TWO,
-    rule=_alike,
-    law=takes("f32 bf16 2xf16 2xbf16"),
-    knows_packed=True,
-    example="(%x: f32, %y: f32); %r = {op} %x, %y -> f32",
-    means={word: f"np.{word}(x, y)" for word in ("fmin", "fmax")},
-)
+@_floats("pto.fmin fmax", 2, "f32 bf16 2xf16 2xbf16", {word: f"np.{word}(x, y)" for word in ("fmin", "fmax")})
 def _extreme(m: Machine, op: Op) -> Expr:
     """The smaller or larger of two floats; one that is no number gives way to the other."""
     return _each(m, op, lambda numbers: number_of_two(m, op.name[-3:], *numbers))
 
 
-@declare(
-    "pto.fma",
-    free("xxx", "x"),
-    rule=_alike,
-    law=takes("f32 f16 bf16 2xf16 2xbf16"),
-    knows_packed=True,
-    example="(%x: f32, %y: f32, %z: f32); %r = {op} %x, %y, %z -> f32",
-    means="x * y + z",
-)
+@_floats("pto.fma", 3, "f32 f16 bf16 2xf16 2xbf16", "x * y + z")
 def _fused(m: Machine, op: Op) -> Expr:
     """A product and a sum, rounded once."""
     return _each_tile(m, op, lambda tiles: _multiplied(m, *tiles))
@@ -199,34 +157,20 @@ def _multiplied(m: Machine, a: Expr, b: Expr, c: Expr) -> Expr:
 # integers
 
 
-@declare(
-    "pto.mulhi",
-    free("ii", "i", SIGNS),
-    rule=signed_integers,
-    example=NUMBERS,
-)
+@declare("pto.mulhi", free("ii", "i", SIGNS), rule=signed_integers, example=NUMBERS)
 def _high_half(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The high half of a product."""
     dtype, is_signed = op.results[0].of(Scalar).dtype, "signed" in words_of(op)
     return m.b.cast(high_half(m, lhs, rhs, is_signed), dtype)
 
 
-@declare(
-    "pto.mul_i32toi64",
-    free("ii", "i", SIGNS),
-    rule=signed_integers,
-    example=NUMBERS,
-)
+@declare("pto.mul_i32toi64", free("ii", "i", SIGNS), rule=signed_integers, example=NUMBERS)
 def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """A product of 32-bit numbers, whole."""
     return m.b.cast(whole_product(m, lhs, rhs, "signed" in words_of(op)), op.results[0].of(Scalar).dtype)
 
 
-@declare(
-    "pto.prmt",
-    free("iii", "i"),
-    example=NUMBERS,
-)
+@declare("pto.prmt", free("iii", "i"), example=NUMBERS)
 def _permute(m: Machine, op: Op, high: Expr, low: Expr, selector: Expr) -> Expr:
     """Four bytes of eight: those of the second number, then those of the first, as four digits say."""
     b = m.b
@@ -269,13 +213,7 @@ CODES = {"hif8x2": "hif8", "f4E2M1x2": "f4E2M1", "f4E1M2x2": "f4E1M2"}
 _CONVERT = free("x", "x", f"round sat nosat {SIGNS}")
 
 
-@declare(
-    "pto.convert",
-    _CONVERT,
-    rule=_convertible,
-    knows_packed=True,
-    example=NUMBERS,
-)
+@declare("pto.convert", _CONVERT, rule=_convertible, knows_packed=True, example=NUMBERS)
 def _convert(m: Machine, op: Op, value: Expr) -> Expr:
     """A number, or each of two, in another type."""
     source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
@@ -323,13 +261,7 @@ def _as_many_bits(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(f"`{op.name}` keeps bits: {source} has {source.bits}, {target} {target.bits}")
 
 
-@declare(
-    "llvm.bitcast",
-    free("s", "s", "to", Typing.RESULT),
-    rule=_as_many_bits,
-    knows_packed=True,
-    example=NUMBERS,
-)
+@declare("llvm.bitcast", free("s", "s", "to", Typing.RESULT), rule=_as_many_bits, knows_packed=True, example=NUMBERS)
 def _bits(m: Machine, op: Op, value: Expr) -> Expr:
     """The same bits as another type, by way of memory."""
     return reinterpreted(m, op, value, op.operands[0].of(Scalar), op.results[0].of(Scalar))[0]

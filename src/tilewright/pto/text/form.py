@@ -61,8 +61,14 @@ class Syntax(Enum):
     WHILE = "scf.while"
     CONDITION = "scf.condition"
     CALL = "func.call"
+    SWITCH = "scf.index_switch"
+    EXECUTE = "scf.execute_region"
     REGION = "a region after the name"
     FREE = "operands, words and types in an order of its own"
+
+
+NO_INLINE = "no_inline"
+"""What `scf.execute_region` may say of itself before its region; it changes nothing."""
 
 
 @record

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tilewright.frontend.names import free_name
-from tilewright.pto.module import Attribute, Attributes, Clause, Enumerated, Func, Module, Op, Region, Value
+from tilewright.pto.module import Attribute, Attributes, Clause, Enumerated, Func, Module, Op, Region, Value, cases_of
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import fits_slot
-from tilewright.pto.text.form import Form, Layout, Slot, Syntax, Typing
+from tilewright.pto.text.form import NO_INLINE, Form, Layout, Slot, Syntax, Typing
 from tilewright.pto.text.free import WRITTEN, free_text
 from tilewright.pto.text.literals import attribute, constant_text, dictionary, items, symbol
 from tilewright.pto.types import INDEX, Type
@@ -168,6 +168,23 @@ class _Names:
             yield from self._region(op.regions[1], indent)
         yield f"{indent}}}{_after(op.attributes)}"
 
+    def _switch(self, op: Op, indent: str) -> Iterator[str]:
+        kept = {name: value for name, value in op.attributes.items() if name != "cases"}
+        results = f" -> {_types(value.type for value in op.results)}" if op.results else ""
+        yield f"{op.name} {self._use(op.operands[0])}{_after(kept)}{results}"
+        for start, region in zip([*(f"case {case}" for case in cases_of(op)), "default"], op.regions, strict=True):
+            yield f"{indent}{start} {{"
+            yield from self._region(region, indent)
+            yield f"{indent}}}"
+
+    def _execute(self, op: Op, indent: str) -> Iterator[str]:
+        kept = {name: value for name, value in op.attributes.items() if name != NO_INLINE}
+        mark = f" {NO_INLINE}" if NO_INLINE in op.attributes else ""
+        results = f" -> {_types(value.type for value in op.results)}" if op.results else ""
+        yield f"{op.name}{mark}{results} {{"
+        yield from self._region(op.regions[0], indent)
+        yield f"{indent}}}{_after(kept)}"
+
     def _while(self, op: Op, indent: str) -> Iterator[str]:
         before, after = op.regions
         taken = set(self._taken)
@@ -213,6 +230,8 @@ class _Names:
         Syntax.WHILE: _while,
         Syntax.CONDITION: _condition,
         Syntax.CALL: _call,
+        Syntax.SWITCH: _switch,
+        Syntax.EXECUTE: _execute,
         Syntax.REGION: _scope,
         Syntax.FREE: _free,
     }

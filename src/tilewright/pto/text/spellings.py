@@ -19,7 +19,7 @@ NAMES = {**{name: name for name in OPS}, "return": "func.return", "call": "func.
 _DEFERRED = {
     "the `vmi` layer": r"pto\.vmi\.[\w.]+",
     "other dialects": r"(memref|llvm|vector|tensor|affine|cf|math|linalg|emitc|builtin)\.[\w.]+"
-    r"|scf\.(execute_region|index_switch|parallel|forall)",
+    r"|scf\.(parallel|forall)",
 }
 _FAMILIES = {family: re.compile(pattern + r"\Z") for family, pattern in _DEFERRED.items()}
 

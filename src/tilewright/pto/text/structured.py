@@ -10,7 +10,7 @@ from tilewright.pto.module import Attribute, Clause, Op, Region, SymbolRef, Valu
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import dictionary, number
 from tilewright.pto.text.cursor import Cursor
-from tilewright.pto.text.form import Syntax
+from tilewright.pto.text.form import NO_INLINE, Syntax
 from tilewright.pto.text.free import read_free
 from tilewright.pto.text.generic import read_generic
 from tilewright.pto.text.literals import constant, dense
@@ -192,6 +192,41 @@ def _read_if(cursor: Cursor, head: Head) -> Op:
     return Op(head.name, (condition,), (), attributes, results, tuple(regions), span)
 
 
+def _read_switch(cursor: Cursor, head: Head) -> Op:
+    index = cursor.value()
+    attributes = dictionary(cursor) if cursor.token == "{" else {}
+    types = cursor.types() if cursor.accept("->") else []
+    span = cursor.span(head.at)
+    cases: list[int] = []
+    regions: list[Region] = []
+    while cursor.accept("case"):
+        cases.append(_whole(cursor))
+        regions.append(read_region(cursor, []))
+    cursor.expect("default")
+    regions.append(read_region(cursor, []))
+    results = cursor.bind(head.names, types, head.at)
+    return Op(head.name, (index,), (), {**attributes, "cases": tuple(cases)}, results, tuple(regions), span)
+
+
+def _whole(cursor: Cursor) -> int:
+    """Return the whole number that stands here."""
+    at, found = cursor.at, number(cursor)
+    if not isinstance(found, int):
+        cursor.at = at
+        raise cursor.unexpected("a whole number")
+    return found
+
+
+def _read_execute(cursor: Cursor, head: Head) -> Op:
+    attributes: dict[str, Attribute] = {NO_INLINE: True} if cursor.accept(NO_INLINE) else {}
+    types = cursor.types() if cursor.accept("->") else []
+    span = cursor.span(head.at)
+    region = read_region(cursor, [])
+    attributes |= dictionary(cursor) if cursor.token == "{" else {}
+    results = cursor.bind(head.names, types, head.at)
+    return Op(head.name, (), (), attributes, results, (region,), span)
+
+
 def _read_while(cursor: Cursor, head: Head) -> Op:
     names, placed = ((), []) if cursor.token == ":" else _assignments(cursor)
     cursor.expect(":")
@@ -257,6 +292,8 @@ _RULES: dict[Syntax, Callable[[Cursor, Head], Op]] = {
     Syntax.WHILE: _read_while,
     Syntax.CONDITION: _read_condition,
     Syntax.CALL: _read_call,
+    Syntax.SWITCH: _read_switch,
+    Syntax.EXECUTE: _read_execute,
     Syntax.REGION: _read_scope,
     Syntax.FREE: read_free,
 }

@@ -18,6 +18,8 @@ _STRUCTURED = {
     Syntax.WHILE: "(%a = value, ...) : (types) -> (types) { ... } do { ... }",
     Syntax.CONDITION: "(i1) values : types",
     Syntax.CALL: "@function(values) : (types) -> types",
+    Syntax.SWITCH: "index [-> (types)] case number { ... } ... default { ... }",
+    Syntax.EXECUTE: "[-> (types)] { ... }",
     Syntax.REGION: "{ ... }",
 }
 """The forms that have a rule of their own."""

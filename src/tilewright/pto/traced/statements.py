@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tilewright.errors import (
-    NotStaticError,
-    OperandError,
-    StaticAssertionError,
-    UnsupportedFeatureError,
-)
+from tilewright.errors import NotStaticError, OperandError, StaticAssertionError, UnsupportedFeatureError
 from tilewright.frontend.walk.statements import bind_target
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Returned, Tracer

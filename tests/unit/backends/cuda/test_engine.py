@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from ops.kernels import inout, kernel
 from ops.test_every_op import example, title
+from unit.backends.cuda import test_texts
 from unit.backends.cuda.test_numbers_of_texts import REPEATED
 from unit.backends.cuda.test_texts import add, matmul, ones
 from unit.backends.cuda.written import written
@@ -104,7 +105,7 @@ def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> No
     found = re.fullmatch(r"add_incore_0 +test_texts.py:\d+ +row in 0:64:16 +256 +(\d+) +0 +0 +x, y, out", row)
     assert found is not None and 10 < int(found[1]) < 256
     assert "LDG.E.128" in program.stages["sass"]
-    assert ".loc" in program.stages["ptx"] and '"test_texts.py"' in program.stages["ptx"]
+    assert ".loc" in program.stages["ptx"] and f'"{test_texts.__file__}"' in program.stages["ptx"]
     assert "Triton" in program.stages["profile"] and row in program.stages["profile"]
     program.save(tmp_path)
     loaded = CompiledProgram.load(tmp_path)
@@ -213,6 +214,19 @@ def test_what_is_in_a_loop_without_turns_is_compiled() -> None:
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
     with pytest.raises(InternalError, match=r"Triton refuses the generated kernel: .*\nmodule"):
         compiled([Job(90, (("module { nonsense }", Schedule(4, 3)),))])
+
+
+def test_a_configuration_names_the_gpu_that_code_is_made_for() -> None:
+    given = [ones(64, 128), ones(64, 128)]
+    for name in ("sm_80", " SM_90", "sm_80"):
+        program = add.compile(*given, config=RunConfig(platform="cuda", target=name))
+        assert f".target {name.strip().lower()}" in program.stages["ptx"]
+    same, other = (add.compile(*given, config=RunConfig(platform="cuda", target=name)) for name in ("sm_80", "sm_90"))
+    assert same is not other and same is add.compile(*given, config=RunConfig(platform="cuda", target="sm_80"))
+    with pytest.raises(ValueError, match="no GPU is called 'sm_91'; one of sm_80"):
+        RunConfig(platform="cuda", target="sm_91")
+    with pytest.raises(ValueError, match="makes code for this machine alone, and for no target 'sm_90'"):
+        RunConfig(target="sm_90")
 
 
 def test_targets_go_by_name() -> None:

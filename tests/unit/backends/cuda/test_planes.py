@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from unit.backends.cuda.emulated_device import left
 from unit.backends.cuda.emulated_roles import run_with_roles
 from unit.backends.cuda.test_launches import X, Y, entry_of, recording
 from unit.backends.cuda.test_maps import Describing, Z
@@ -87,6 +88,12 @@ def factors(count: int = 4, rows: int = 256, common: int = 192) -> list[Any]:
     return [np.zeros(shape, dtype) for shape, dtype in zip(shapes, (np.float16, np.float16, np.float32), strict=True)]
 
 
+def filled(arrays: list[Any]) -> list[Any]:
+    """Return whole numbers, whose products are exact."""
+    rng: Any = np.random.default_rng(4)
+    return [rng.integers(-4, 5, each.shape).astype(each.dtype) for each in arrays]
+
+
 def test_planes_are_loaded_and_stored_by_descriptors() -> None:
     found = kernel_of(batched, *factors())
     assert found.described.count("tt.descriptor_load") == 2 and "tt.load" not in found.described
@@ -151,6 +158,78 @@ def test_attention_to_the_planes_of_a_tensor_has_roles() -> None:
 
 @pytest.mark.skipif(bool(triton_objection()), reason="needs Triton")
 def test_planes_are_copied_by_the_copy_engine() -> None:
-    for kernel, given in ((batched, factors()), (attention, [np.zeros((3, 256, 64), ml_dtypes.bfloat16)] * 4)):
+    given = factors()
+    some = ((batched, given), *((each, given) for each in ONE_PLANE))
+    for kernel, given in (*some, (attention, [np.zeros((3, 256, 64), ml_dtypes.bfloat16)] * 4)):
         program = ir.compile(kernel.specialize(*given).program, platform="cuda", target="sm_90")
         assert "cp.async.bulk.tensor" in program.stages["ptx"]
+
+
+@pl.jit
+def of_tiles(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for h in pl.parallel(a.shape[0]):
+        for i in pl.parallel(0, a.shape[1], 128):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                acc = pl.tile.full([128, 128], dtype=pl.FP32, value=0.0)
+                for k in pl.range(0, a.shape[2], 64):
+                    left, right = pl.load(a, [h, i, k], [1, 128, 64]), pl.load(b, [h, k, 0], [1, 64, 128])
+                    acc = pl.matmul_acc(acc, pl.reshape(left, [128, 64]), pl.reshape(right, [64, 128]))
+                pl.store(acc, [i, 0], out[h])
+    return out
+
+
+@pl.jit
+def of_batches(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for h in pl.parallel(a.shape[0]):
+        for i in pl.parallel(0, a.shape[1], 128):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                acc = pl.tile.full([1, 128, 128], dtype=pl.FP32, value=0.0)
+                for k in pl.range(0, a.shape[2], 64):
+                    left, right = pl.load(a, [h, i, k], [1, 128, 64]), pl.load(b, [h, k, 0], [1, 64, 128])
+                    acc = pl.batch_matmul_acc(acc, left, right)
+                pl.store(acc, [h, i, 0], out)
+    return out
+
+
+@pl.jit
+def of_any_tiles(
+    a: pl.Tensor[[B, 256, 192], pl.FP16],
+    b: pl.Tensor[[B, 192, 128], pl.FP16],
+    out: pl.Out[pl.Tensor[[B, 256, 128], pl.FP32]],
+):
+    for h in pl.parallel(B):
+        for i in pl.parallel(0, 256, 128):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                left, right = pl.load(a, [h, i, 0], [1, 128, 64]), pl.load(b, [h, 0, 0], [1, 64, 128])
+                pl.store(left @ right, [h, i, 0], out)
+    return out
+
+
+ONE_PLANE = [of_tiles, of_batches]
+
+
+@pytest.mark.parametrize("kernel", ONE_PLANE)
+def test_tiles_of_one_plane_are_loaded_by_descriptors(kernel: Any) -> None:
+    found = kernel_of(kernel, *factors())
+    assert "tt.descriptor_load" in found.described and "tt.load" not in found.described
+    assert not kernel_of(kernel, *factors(rows=250)).described
+
+
+@pytest.mark.parametrize("kernel", ONE_PLANE)
+@pytest.mark.parametrize("extents", [(3, 256, 192), (2, 150, 100)], ids=str)
+def test_tiles_of_one_plane_are_multiplied_as_matrices(
+    monkeypatch: pytest.MonkeyPatch, kernel: Any, extents: tuple[int, int, int]
+) -> None:
+    given = filled(factors(*extents))
+    a, b, found = left(monkeypatch, kernel.specialize(*given).program, given)
+    np.testing.assert_array_equal(found, a.astype(np.float32) @ b.astype(np.float32))
+    assert np.any(found)
+
+
+def test_a_plane_of_a_tensor_of_any_number_of_them_is_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = kernel_of(of_any_tiles, *factors())
+    assert found.described.count("tt.descriptor_load") == 2
+    given = filled(factors(3))
+    a, b, out = left(monkeypatch, of_any_tiles.specialize(*given).program, given)
+    wanted: Any = a[:, :, :64].astype(np.float32) @ b[:, :64].astype(np.float32)
+    np.testing.assert_array_equal(out, wanted)

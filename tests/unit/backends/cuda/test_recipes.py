@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import pytest
 from ops.kernels import kernel, out, scalar, tensor
@@ -12,7 +13,7 @@ from unit.backends.cuda.written import without_places, written
 
 import tilewright.language as pl
 from tilewright.backends.cpu.host.program import HANDLERS as PROCESSOR
-from tilewright.backends.cuda.ttir.recipes import REASONS, SCALARS, reason_for, recipe_of
+from tilewright.backends.cuda.ttir.recipes import RARE, REASONS, RECIPES, SCALARS, reason_for, recipe_of
 from tilewright.core.op import OPS, Kind, Op, OpSpec, specs
 from tilewright.errors import UnsupportedFeatureError
 
@@ -186,3 +187,12 @@ def test_the_page_lists_the_reasons() -> None:
     page = (ROOT / "docs" / "cuda.md").read_text(encoding="utf-8")
     for why, names in REASONS.items():
         assert f"- {', '.join(f'`{name}`' for name in names)}: {why}." in re.sub(r"\n  ", " ", page)
+
+
+def test_no_recipe_of_a_family_hides_one_that_is_loaded_late() -> None:
+    for module in RARE:
+        import_module(module)
+    for op in OPS.values():
+        own, family = RECIPES.get(op.name), RECIPES.get(f"{op.kind.value}:{op.spec.family}")
+        if own is not None and family is not None and own.__module__ in RARE:
+            assert own.__module__ == family.__module__, op.name

@@ -102,7 +102,7 @@ def test_a_barrier_orders_what_threads_do_to_one_tensor() -> None:
 def test_every_operation_says_which_line_it_is_for() -> None:
     (kernel,) = written(add.specialize(ones(64, 128), ones(64, 128)).program).kernels
     lines = [line for line in kernel.aligned.splitlines() if " = tt." in line]
-    assert lines and all('loc("test_texts.py":' in line for line in lines)
+    assert lines and all(f'loc("{__file__}":' in line for line in lines)
 
 
 @pl.jit

@@ -141,7 +141,7 @@ def test_a_launch_that_somebody_holds_follows_an_edited_file(tmp_path: Path, lau
 
 
 def test_a_launch_reads_a_file_that_has_just_changed(tmp_path: Path) -> None:
-    path = write(tmp_path / "copy.pto", TEXT, age=0)
+    path = write(tmp_path / "copy.pto", TEXT, age=-600)  # however long the launch takes
     handle = copy_from(str(path))
     x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
     handle[4, None](x, out, 0)

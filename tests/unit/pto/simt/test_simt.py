@@ -51,7 +51,7 @@ def test_lanes_find_out_about_each_other(target: str) -> None:
 
 def test_branches_and_loops_around_meetings(target: str) -> None:
     count = 45
-    found = run("control", target, np.full(5 * count, -1, np.int32), count)[0].reshape(5, count)
+    found = run("control", target, np.full(6 * count, -1, np.int32), count)[0].reshape(6, count)
     warps = [range(first, min(first + 32, count)) for first in range(0, count, 32)]
     own = np.arange(count) % 7
     second, looped = np.ones(count, int), np.arange(count)
@@ -70,6 +70,9 @@ def test_branches_and_loops_around_meetings(target: str) -> None:
             most = max((looped[t] for t in active), default=0)
             for t in active:
                 looped[t] = most - turn
+        twos, others = ([t for t in warp if (own[t] == 2) == is_two and own[t] != 5] for is_two in (True, False))
+        for t in warp:
+            assert found[5, t] == (sum(twos) if t in twos else 7 if own[t] == 5 else max(others))
     assert found[2].tolist() == second.tolist()
     assert found[3].tolist() == looped[::-1].tolist()
     assert (found[4] == 0).all()

@@ -143,6 +143,16 @@ for _n in (2, 3, 6, 7):
     case("branches", label=str(_n), a=small(8, 16), o=room(8, 16), n=_n)(_branches)
 
 
+def _switched(a: Array, o: Array, n: int) -> None:
+    by, place = {3: (-10, 8), -1: (4, 1)}.get(n, (1, 0))
+    o[:] = a * by + 1
+    o.reshape(-1)[place] = 2
+
+
+for _n in (3, -1, 0, 7):
+    case("switched", label=str(_n), a=small(8, 16), o=room(8, 16), n=_n)(_switched)
+
+
 def _repeating(a: Array, o: Array, c: int) -> None:
     row, turns = a.copy(), 0
     while row[0, 0] < 100 and turns < c:

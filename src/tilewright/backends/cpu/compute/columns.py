@@ -202,7 +202,7 @@ def lane_of(b: Builder, value: Tile | Scalar, here: Pass) -> Lanes:
 
 
 def _lane(b: Builder, tile: Tile, here: Pass) -> Lanes:
-    if tile.is_column:
+    if tile.is_column and not here.is_run:
         return _column(b, tile, here)
     place = tile.place or here.row.saved.get(tile)
     if place is not None:

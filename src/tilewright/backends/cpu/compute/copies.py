@@ -84,7 +84,7 @@ def copy_turned(e: FunctionEmitter, source: Tile, target: Tensor, starts: Sequen
     place, dtype = e.stored(source), source.type.dtype
     begin, ld = moved(e, target, starts), target.strides[-2]
     fills_lines = e.program.target.vector_bits == 8 * LINE and dtype.get_byte() >= 4
-    pays = lines_pay(e, target, begin) if fills_lines else None
+    pays = lines_pay(e, target, begin, target.strides[:-1]) if fills_lines else None
 
     def copied(streaming: bool) -> None:
         _pack(e, dtype, place, begin, ld, source.valid, streaming=streaming)

@@ -6,37 +6,27 @@ registers. Only what is read later, or too dear to compute twice, is stored.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 
-from tilewright.backends.cpu.compute.blocks import share_of
-from tilewright.backends.cpu.compute.columns import Columns, Fold, computed, drained
-from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, is_dear
-from tilewright.backends.cpu.compute.prefetch import Prefetch
-from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
-from tilewright.backends.cpu.compute.streaming import emit_streaming, streaming_pays
-from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns, down
-from tilewright.backends.cpu.emit.arena import Part
+from tilewright.backends.cpu.compute.narrow_rows import narrow_loop, rows_follow, without_gaps
+from tilewright.backends.cpu.compute.row_loops import RowLoop, TurnedLoop
+from tilewright.backends.cpu.compute.streaming import emit_streaming
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
-from tilewright.backends.cpu.emit.groups import Group, SaveSink, Sink, StoreSink, level_of, operands_of
-from tilewright.backends.cpu.emit.llvm_types import memory_type
-from tilewright.backends.cpu.emit.values import LoadNode, Place, Tensor, Tile, static
-from tilewright.backends.cpu.emit.work import ELEMENTS, LONG, PIECE
-from tilewright.native.llvm import Builder, Value, i64
+from tilewright.backends.cpu.emit.groups import Group
+from tilewright.native.llvm import Builder
 
 
 @emits(Group)
 def _group(e: FunctionEmitter, group: Group) -> None:
     """Emit a group; what outlives it has its place afterwards, and no node any more."""
-    loop = TurnedLoop(e, group) if group.turned else RowLoop(e, group)
     with _guarded(e.b, group):
-        emit_streaming(e, _streams(e, group), lambda streaming: loop.emit(streaming=streaming))
+        if group.turned:
+            _emit(e, TurnedLoop(e, group))
+        else:
+            _emit_rows(e, group)
     for tile, place in group.places.items():
         tile.place, tile.node = place, None
-    for part in loop.parts:
-        e.arena.give_back(part)
 
 
 def _guarded(b: Builder, group: Group) -> AbstractContextManager[None]:
@@ -45,172 +35,21 @@ def _guarded(b: Builder, group: Group) -> AbstractContextManager[None]:
     return b.when(reduce(lambda x, y: b.op("and", x, y), guards)) if guards else nullcontext()
 
 
-def _streams(e: FunctionEmitter, group: Group) -> Value | None:
-    """Return whether the group's stores of rows are all large and aligned enough to pass the caches, None for never."""
-    wide = [sink for sink in group.stores if not sink.tile.is_column]
-    paying = [_pays(e, group, sink) for sink in wide]
-    known = [pays for pays in paying if pays is not None]
-    return reduce(lambda x, y: e.b.op("and", x, y), known) if known and len(known) == len(wide) else None
+def _emit_rows(e: FunctionEmitter, group: Group) -> None:
+    """Emit a group row by row; narrow rows together, where they follow each other."""
+    narrow = narrow_loop(e, group)
+    if narrow is None:
+        _emit(e, RowLoop(e, group))
+        return
+    follow = rows_follow(e.b, group)
+    with without_gaps(group), nullcontext() if follow is None else e.b.when(follow):
+        _emit(e, narrow(e, group))
+    if follow is not None:
+        with e.b.when(e.negated(follow)):
+            _emit(e, RowLoop(e, group))
 
 
-def _pays(e: FunctionEmitter, group: Group, sink: StoreSink) -> Value | None:
-    tensor, column = sink.tensor, sink.offsets[-1]
-    if sink.add or sink.mask is not None or any(_reads(tile, tensor) for tile in group.tiles):
-        return None
-    begin = e.b.offset(tensor.pointer, column, memory_type(tensor.dtype))
-    return streaming_pays(e, tensor, begin, static(sink.tile.valid[-1]))
-
-
-def _reads(tile: Tile, tensor: Tensor) -> bool:
-    """Return whether a tile is loaded from a tensor: what is stored there is in the caches already, and pushed out."""
-    return isinstance(tile.node, LoadNode) and tile.node.tensor.root is tensor.root
-
-
-class RowLoop:
-    """The loop over the rows of a group: which tiles it computes, and what it does with them."""
-
-    columns = Columns
-    """What emits a pass over the columns of a row."""
-
-    def __init__(self, e: FunctionEmitter, group: Group) -> None:
-        self.e, self.b, self.group = e, e.b, group
-        self.parts: list[Part] = []
-        """What the rows that are kept for later passes take of the arena."""
-        self.wanted = self._wanted()
-        kept = {tile: self._row_place(tile) for tile in self.wanted if self._is_kept(tile)}
-        saved = [SaveSink(tile, place=place) for tile, place in (group.places | kept).items()]
-        self.sinks: list[Sink] = [*saved, *group.stores]
-        self.top = max([level_of(tile) for tile in self.wanted] or [0])
-
-    def _wanted(self) -> list[Tile]:
-        """Return the recorded tiles that a store or a later reader needs, in order."""
-        needed: set[Tile] = set()
-        pending = [*(s.tile for s in self.group.stores), *self.group.places]
-        while pending:
-            tile = pending.pop()
-            if tile.node is None or tile in needed:
-                continue
-            needed.add(tile)
-            pending += operands_of(tile)
-        return [t for t in self.group.tiles if t in needed]
-
-    def _is_kept(self, tile: Tile) -> bool:
-        """Return whether a row of a tile is stored for later passes rather than computed again."""
-        if tile in self.group.places or tile.is_column or isinstance(tile.node, ReduceNode):
-            return False
-        readers = [_level(t) for t in self.wanted if tile in operands_of(t)]
-        readers += [_level(s.tile) for s in self.group.stores if s.tile is tile]
-        return any(level > _level(tile) for level in readers) and is_dear(tile)
-
-    def _row_place(self, tile: Tile) -> Place:
-        """Return room for one row of a tile: every row uses the same."""
-        part = self.e.arena.take(tile.type.shape[-1] * tile.type.dtype.get_byte())
-        self.parts.append(part)
-        self.e.arena.hold(part, tile)
-        return Place(self.e.address(part[0]), (*(0 for _ in tile.type.shape[:-1]), 1))
-
-    def emit(self, *, streaming: bool, indices: tuple[Value, ...] = ()) -> None:
-        """Emit the loops over the axes that are left."""
-        if len(indices) == len(self.group.rows):
-            self._row(Row(indices), streaming)
-            self._count()
-            return
-        extent = self.group.rows[len(indices)]
-        if static(extent) == 1:
-            self.emit(streaming=streaming, indices=(*indices, i64(0)))
-            return
-        with self.b.loop(*self._range(extent, is_outermost=all(static(at) == 0 for at in indices)), i64(1)) as index:
-            self.emit(streaming=streaming, indices=(*indices, index))
-
-    def _range(self, extent: Value, *, is_outermost: bool) -> tuple[Value, Value]:
-        """Return from where to where a loop goes: of rows that several blocks divide, through this one's."""
-        if not (self.e.in_rows and is_outermost and self.group.stores):
-            return i64(0), extent
-        first, count = share_of(self.e, extent)
-        return first, self.b.op("add", first, count)
-
-    def _count(self) -> None:
-        """Emit the count of a row's work, where all the rows are much."""
-        row = 1 + sum(tile.type.shape[-1] for tile in self.group.tiles) // ELEMENTS
-        rows = max((math.prod(tile.type.shape[:-1]) for tile in self.group.tiles), default=0)
-        if row * rows >= LONG:
-            self.e.worked(min(row, PIECE))
-
-    def _row(self, row: Row, streaming: bool) -> None:
-        self._begin(row)
-        for level in range(self.top + 1):
-            for tile in self.wanted:
-                if tile.is_column and not isinstance(tile.node, ReduceNode) and _level(tile) == level:
-                    row.scalars[tile] = computed(self.b, tile, self._here(row))
-            now = [s for s in self.sinks if not s.tile.is_column and level_of(s.tile) == level]
-            self._columns(row, level, now, streaming)
-            row.saved |= {sink.tile: sink.place for sink in now if isinstance(sink, SaveSink)}
-            for sink in self.sinks:
-                if sink.tile.is_column and level_of(sink.tile) == level + isinstance(sink.tile.node, ReduceNode):
-                    drained(self.b, sink, self._here(row))
-
-    def _here(self, row: Row) -> Pass:
-        """Return where the elements of a row lie of tiles of one column."""
-        return Pass(row, i64(0))
-
-    def _begin(self, row: Row) -> None:
-        """Emit where the row begins of every tensor that it reads or writes: once, for all of its passes."""
-        for tile in self.wanted:
-            if isinstance(tile.node, LoadNode) and not tile.is_column:
-                row.starts[tile] = row_start(self.b, tile, row)
-        for sink in self.sinks:
-            if isinstance(sink, StoreSink) and not sink.tile.is_column:
-                row.starts[sink] = row_start(self.b, sink, row)
-
-    def _columns(self, row: Row, level: int, sinks: Sequence[Sink], streaming: bool) -> None:
-        """Emit the passes of one level, one for each width among its tiles."""
-        reduces = [Fold(t, t.node) for t in self.wanted if isinstance(t.node, ReduceNode) and t.node.level == level]
-        busiest = self._busiest_pass()
-        fetched = self.wanted if (streaming or self._only_reads()) and level == busiest else ()
-        ahead = Prefetch(self.b, self.group.rows, fetched, in_next_row=busiest > 0)
-        for width in dict.fromkeys([*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]):
-            folds, now = [f for f in reduces if f.width == width], [s for s in sinks if s.tile.valid[-1] == width]
-            self.columns(self.b, self.e.lanes, row, width, folds, now, streaming, ahead.emit).emit()
-
-    def _busiest_pass(self) -> int:
-        """Return the level that takes longest of those that find their row in the cache: it has the next one fetched.
-
-        A pass that waits for memory leaves the arithmetic idle, and the other way round. Where no pass computes much
-        it is the last one, which waits for what it writes.
-        """
-        wide = [tile.node for tile in self.wanted if not tile.is_column]
-        dear = [node.level for node in wide if isinstance(node, MapNode) and node.dear and node.level > 0]
-        folded = [tile.node.level for tile in self.wanted if isinstance(tile.node, ReduceNode)]
-        written = [level_of(sink.tile) for sink in self.sinks if not sink.tile.is_column]
-        return min(dear, default=max([*folded, *written, 0]))
-
-    def _only_reads(self) -> bool:
-        """Return whether no row is written to a tensor: what it waits for is what it reads."""
-        return all(sink.tile.is_column or isinstance(sink, SaveSink) for sink in self.sinks)
-
-
-class TurnedLoop(RowLoop):
-    """The loop over the rows of a group whose tiles lie on their side: as many at once as a vector holds."""
-
-    columns = TurnedColumns
-
-    def _row_place(self, tile: Tile) -> Place:
-        """Return room for a few rows of a tile."""
-        part = self.e.arena.take(self.e.lanes * tile.type.shape[-1] * tile.type.dtype.get_byte())
-        self.parts.append(part)
-        self.e.arena.hold(part, tile)
-        return Place(self.e.address(part[0]), (0, self.e.lanes))
-
-    def emit(self, *, streaming: bool, indices: tuple[Value, ...] = ()) -> None:
-        """Emit the loop over vectors of rows."""
-        (rows,) = self.group.rows
-        with self.b.loop(i64(0), rows, i64(self.e.lanes)) as first:
-            self._row(Row((first,)), streaming)
-
-    def _here(self, row: Row) -> Pass:
-        return Pass(row, i64(0), self.e.lanes, down=down)
-
-
-def _level(tile: Tile) -> int:
-    """Return the pass in which a tile is computed; what is in memory already can be used in any."""
-    return 0 if tile.node is None else tile.node.level
+def _emit(e: FunctionEmitter, loop: RowLoop) -> None:
+    emit_streaming(e, loop.streams(), lambda streaming: loop.emit(streaming=streaming))
+    for part in loop.parts:
+        e.arena.give_back(part)

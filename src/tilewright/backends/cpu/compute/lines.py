@@ -29,14 +29,18 @@ class Lines:
 
     def put(self, key: object, value: Value, pointer: Value, size: int) -> None:
         """Emit the store of elements of some bytes, of narrow ones together with those that come next."""
-        parts = self._parts.setdefault(key, [])
-        parts.append(value)
-        begin = self._begins.setdefault(key, pointer)
+        parts, begin = self.part(key, value, pointer)
         if len(parts) < turns_of_line(size):
             return
         del self._parts[key], self._begins[key]
         joined = kept(self.b, _joined(self.b, parts))
         store_past_caches(self.b, joined, begin, lanes(joined.type) * size)
+
+    def part(self, key: object, value: Value, pointer: Value) -> tuple[list[Value], Value]:
+        """Return what is there of somebody by now, with one more vector, and where it begins."""
+        parts = self._parts.setdefault(key, [])
+        parts.append(value)
+        return parts, self._begins.setdefault(key, pointer)
 
 
 def _joined(b: Builder, parts: Sequence[Value]) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import starmap
+from math import prod
 
 from tilewright.backends.cpu.compute.computed_products import ComputedProduct, ComputedTerm, is_computed
 from tilewright.backends.cpu.compute.convert import to_elements
@@ -30,6 +31,9 @@ from tilewright.records import mutable
 
 SHORT = 256
 """Columns up to which whole rows of a tensor are read where they lie; longer ones meet in the same cache lines."""
+
+NEAR = 1 << 19
+"""Bytes of a matrix that a cache may still hold."""
 
 FEW_PLACES = 1024
 """Bytes from row to row that let rows begin at four places of the cache, or fewer."""
@@ -224,7 +228,7 @@ class Product:
         words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
         if self.tile_depth:
             return tile_words(self.lhs.type.dtype).elements
-        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS:
+        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS or (words == 2 and self._streams):
             return 1
         if static(self.left.strides[-1]) == 1:
             return words
@@ -237,6 +241,12 @@ class Product:
         depth = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
         is_enough = self.type.shape[-2] > FEW_ROWS and depth <= self.lhs.type.shape[-1]
         return depth if is_enough else 0
+
+    @property
+    def _streams(self) -> bool:
+        """Whether a few rows, perhaps one, meet a matrix that comes from memory: that takes longer than to multiply."""
+        is_near = prod(self.rhs.type.shape) * self.rhs.type.dtype.get_byte() <= NEAR
+        return self._is_few and not (is_near and static(self.lhs.valid[-2]) == FEW_ROWS)
 
 
 def _are_alike(terms: Sequence[Product]) -> bool:

@@ -28,6 +28,9 @@ VECTORS = 4
 WIDE, ROWS = 128, 8
 """Columns from which on whole rows are folded into a row of sums, and how many of them at a time."""
 
+TALL = 256
+"""Rows from which on those of a few columns are folded many at once: what that leaves takes as long as 64."""
+
 
 @lowers("tile:reduction")
 def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
@@ -96,7 +99,7 @@ class ColumnFold:
 
     def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, read: Matrix, result: Tile) -> None:
         assert spec.start is not None and result.place is not None
-        self.e, self.dtype, self.rows = e, source.type.dtype, source.valid[-2]
+        self.e, self.dtype, self.rows, self.height = e, source.type.dtype, source.valid[-2], source.type.shape[-2]
         self.source, self.result = read, result.place
         self.combine: Callable[[Lanes, Lanes], Lanes] = combine(spec.combine)
         self.start = literal(self.dtype, spec.start(self.dtype), e.lanes)
@@ -104,6 +107,9 @@ class ColumnFold:
 
     def emit(self, batch: tuple[Value, ...], width: Value, pairs: PairedFold | None = None) -> None:
         """Emit the folding of one matrix of so many columns, from the first row down or in pairs."""
+        if pairs is None and self._is_narrow(width):
+            self._narrow(batch, static(width) or 0)
+            return
         if pairs is None and self._is_wide(width):
             done = self._down(batch, width)
         else:
@@ -118,6 +124,47 @@ class ColumnFold:
     def _is_wide(self, width: Value) -> bool:
         """Return whether rows are long, and their sums lie in memory as they are computed with."""
         return (static(width) or 0) >= WIDE and self.dtype in (FP32, INT32)
+
+    def _is_narrow(self, width: Value) -> bool:
+        """Return whether rows that may follow each other fill no vector, and there are many of them."""
+        stride, known = self.source.strides[-2:][0], static(width) or 0
+        may_follow = static(stride) in (None, known)
+        return 0 < known < self.e.lanes and self.height >= TALL and may_follow and self.dtype in (FP32, INT32)
+
+    def _narrow(self, batch: tuple[Value, ...], width: int) -> None:
+        """Emit the folding of rows of a few columns, many at once where they follow each other."""
+        b = self.e.b
+        follow = b.compare("icmp eq", self.source.strides[-2], i64(width))
+        with b.when(follow):
+            self._run(batch, width)
+        with b.when(self.e.negated(follow)):
+            self._block(batch, i64(0), 1, first_lanes(b, i64(width), self.e.lanes), None)
+
+    def _run(self, batch: tuple[Value, ...], width: int) -> None:
+        """Emit the folding of rows one after the other in memory: vectors of them, what those hold, and the rest."""
+        b, more = self.e.b, max(VECTORS // width, 1)
+        height = self.e.lanes * more
+        part = self.e.arena.take(height * width * self.dtype.get_byte())
+        scratch = Matrix(self.e.address(part[0]), (*[i64(0)] * len(batch), i64(width), i64(1)), self.dtype)
+        whole = b.op("and", self.rows, i64(-height))
+        self._vectors(batch, whole, height, scratch.pointer, width * more)
+        mask, total = first_lanes(b, i64(width), self.e.lanes), self.start
+        for source, first, end in ((scratch, i64(0), i64(height)), (self.source, whole, self.rows)):
+            loop = b.open_loop(first, end, i64(1), [total])
+            found = self.row(batch, loop.index, i64(0), mask, source)
+            (total,) = b.close_loop(loop, [self.folded(Lanes(b, loop.values[0], self.dtype), found).value])
+        self._put(Lanes(b, total, self.dtype), batch, i64(0), mask)
+        self.e.arena.give_back(part)
+
+    def _vectors(self, batch: tuple[Value, ...], rows: Value, height: int, target: Value, count: int) -> None:
+        """Emit the folding of so many vectors, which some rows fill, of all rows; leave them at an address."""
+        b, places = self.e.b, [i64(number * self.e.lanes) for number in range(count)]
+        loop = b.open_loop(i64(0), rows, i64(height), [self.start] * count)
+        totals = [Lanes(b, total, self.dtype) for total in loop.values]
+        found = [self.row(batch, loop.index, at, None) for at in places]
+        folded = [self.folded(*each).value for each in zip(totals, found, strict=True)]
+        for at, total in zip(places, b.close_loop(loop, folded), strict=True):
+            store(b, total, b.offset(target, at, memory_type(self.dtype)), self.dtype.get_byte())
 
     def _down(self, batch: tuple[Value, ...], width: Value) -> Value:
         """Emit the folding of some whole rows at a time, one after the other; return how many columns are done."""
@@ -172,11 +219,13 @@ class ColumnFold:
         for at, total in zip(places, b.close_loop(loop, following), strict=True):
             self._put(Lanes(b, total, self.dtype), batch, at, mask)
 
-    def row(self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None) -> Lanes:
-        """Emit the loading of one vector of a row."""
-        b, type_ = self.e.b, memory_type(self.dtype)
-        pointer = self.source.pointer
-        for index, stride in zip((*batch, row, column), self.source.strides, strict=True):
+    def row(
+        self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None, source: Matrix | None = None
+    ) -> Lanes:
+        """Emit the loading of one vector of a row of what is folded, or of something else."""
+        b, type_, source = self.e.b, memory_type(self.dtype), source or self.source
+        pointer = source.pointer
+        for index, stride in zip((*batch, row, column), source.strides, strict=True):
             pointer = b.offset(pointer, times(b, index, stride), type_)
         return from_memory(b, load(b, vector(type_, self.e.lanes), pointer, self.dtype.get_byte(), mask), self.dtype)
 

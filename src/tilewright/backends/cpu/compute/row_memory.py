@@ -16,6 +16,9 @@ from tilewright.dtypes import DataType
 from tilewright.native.llvm import Builder, Value, element, i64, lanes, mangled, vector
 from tilewright.records import mutable
 
+FEW = 8
+"""How far apart elements may lie to be picked out of all that lie between them, which a gather takes one by one."""
+
 
 @mutable
 class Row:
@@ -26,6 +29,8 @@ class Row:
     """Where the row begins of what a tile is loaded from, and of what a sink writes to."""
     scalars: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
     saved: dict[Tile, Place] = field(default_factory=dict[Tile, Place])
+    there: Value | None = None
+    """Of several rows at once, which there are; None: all."""
 
 
 @mutable
@@ -48,11 +53,13 @@ class Pass:
     known: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
     down: Callable[[Builder, Tile, Pass], Lanes] | None = None
     """What gives the elements of a tile where a vector holds those of several rows, in one column."""
+    is_run: bool = False
+    """Whether rows follow each other as the columns of one."""
 
 
 def tile_address(b: Builder, tile: Tile, place: Place, here: Pass) -> Value:
     """Return where a tile's elements at the current row and column lie; axes of one element stay where they are."""
-    shape = tile.type.shape
+    shape = (*tile.type.shape[:-1], 0) if here.is_run else tile.type.shape
     indices = (*here.row.indices[len(here.row.indices) - len(shape) + 1 :], here.column)
     offset: Value = i64(0)
     for index, extent, stride in zip(indices, shape, place.strides, strict=True):
@@ -116,7 +123,7 @@ def read(b: Builder, pointer: Value, dtype: DataType, here: Pass, stride: Value)
     type_ = memory_type(dtype)
     whole = vector(type_, here.count)
     step = static(stride)
-    if step in (2, 4) and here.count > step and here.mask is None:
+    if step is not None and 1 < step <= min(FEW, here.count - 1) and here.mask is None:
         return from_memory(b, _every(b, pointer, whole, dtype.get_byte(), step), dtype)
     if step != 1 and here.count > 1:
         return from_memory(b, _gathered(b, pointer, type_, here, stride), dtype)
@@ -200,7 +207,7 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, lines: Lines | None) 
         return
     assert isinstance(sink, StoreSink)
     tensor, pointer = sink.tensor, tensor_address(b, sink, here)
-    stride = tensor.strides[-1]
+    stride = tensor.strides[-1 if here.down is None else -2]
     lane = lane if lane.element == tensor.dtype else Lanes(b, lane.value, tensor.dtype)
     may_meet = static(stride) in (None, 0)  # lanes of a view that overlaps itself
     if sink.add and (sink.atomic or may_meet):

@@ -28,7 +28,7 @@ class TurnedColumns(Columns):
             self.row.scalars[fold.tile] = rounded(lanes, fold.tile.type.dtype)
 
     def _here(self, column: Value, mask: Value | None = None) -> Pass:
-        return Pass(self.row, column, self.lanes, spread=self.spread, down=down)
+        return Pass(self.row, column, self.lanes, self.row.there, self.spread, down=down)
 
 
 def down(b: Builder, tile: Tile, here: Pass) -> Lanes:
@@ -52,7 +52,7 @@ def _column(b: Builder, tile: Tile, here: Pass) -> Lanes:
         return _found(b, tile, here)
     if tile not in here.spread.lanes:
         with b.earlier(here.spread.mark):
-            here.spread.lanes[tile] = _found(b, tile, Pass(here.row, i64(0), here.count, down=down))
+            here.spread.lanes[tile] = _found(b, tile, Pass(here.row, i64(0), here.count, here.mask, down=down))
     return here.spread.lanes[tile]
 
 

@@ -190,9 +190,7 @@ def _grow(b: Builder, tile: Tile, target: Tile, starts: Sequence[Value], sizes: 
         beside = b.op("or", beside, touches)
     if target.written is not None and target.is_scattered is not None:
         tile.is_scattered = b.op("or", target.is_scattered, b.op("xor", beside, TRUE))
-        tile.written = b.op("add", target.written, reduce(lambda x, y: b.op("mul", x, y), sizes))
-        enough = _is_enough(b, tile)
-        extents = [b.select(enough, v, extent) for v, extent in zip(tile.valid, extents, strict=True)]
+        extents = _counted(b, tile, target.written, sizes, extents)
     tile.defined = tuple(extents)
 
 
@@ -205,9 +203,14 @@ def _scattered(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -
     given = bound["shapes"] if "shapes" in bound else None
     extents = [index(n) for n in bound["valid_shape"] or given] if given is not None else bound["src"].valid
     tile.is_scattered = TRUE
-    tile.written = b.op("add", target.written, reduce(lambda x, y: b.op("mul", x, y), extents))
+    tile.defined = tuple(_counted(b, tile, target.written, extents, tile.defined))
+
+
+def _counted(b: Builder, tile: Tile, before: Value, sizes: Sequence[Value], held: Sequence[Value]) -> list[Value]:
+    """Count elements that are written into a tile; return what it holds, all that is valid once they are enough."""
+    tile.written = b.op("add", before, reduce(lambda x, y: b.op("mul", x, y), sizes))
     enough = _is_enough(b, tile)
-    tile.defined = tuple(b.select(enough, v, have) for v, have in zip(tile.valid, tile.defined, strict=True))
+    return [b.select(enough, v, have) for v, have in zip(tile.valid, held, strict=True)]
 
 
 _MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {

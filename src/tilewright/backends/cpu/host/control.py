@@ -18,16 +18,7 @@ from tilewright.backends.cpu.host.loops import (
     turn_count,
 )
 from tilewright.backends.cpu.host.parallel import parallel_loop
-from tilewright.core.stmt import (
-    BreakStmt,
-    ContinueStmt,
-    ForStmt,
-    IfStmt,
-    ReturnStmt,
-    SeqStmts,
-    WhileStmt,
-    YieldStmt,
-)
+from tilewright.core.stmt import BreakStmt, ContinueStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt, YieldStmt
 from tilewright.native.llvm import i64
 
 

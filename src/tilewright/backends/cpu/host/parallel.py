@@ -180,7 +180,8 @@ class Task:
         self.name = e.program.symbol("task", e.function.name)
         self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
         self.given = [turns, chunks, *words]
-        turns, count, *self.words = self._read()
+        loaded = iter(read_words(self.b, _DATA, [word.type for word in self.passed]))
+        turns, count, *self.words = [word if static(word) is not None else next(loaded) for word in self.given]
         """The words as the task sees them: constants stay what they are."""
         self.turns = turns
         self.first, self.last = (_share(b, turns, count, end) for end in (_CHUNK, b.op("add", _CHUNK, i64(1))))
@@ -189,10 +190,6 @@ class Task:
     def passed(self) -> list[Value]:
         """What the task cannot know without being told."""
         return [word for word in self.given if static(word) is None]
-
-    def _read(self) -> list[Value]:
-        loaded = iter(read_words(self.b, _DATA, [word.type for word in self.passed]))
-        return [word if static(word) is not None else next(loaded) for word in self.given]
 
     def emitter(self, head: Sequence[Value]) -> FunctionEmitter:
         """Return an emitter for the task, given its context, block and number of blocks."""

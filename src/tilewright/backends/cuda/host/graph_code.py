@@ -20,6 +20,8 @@ from tilewright.backends.cuda.host.graph_words import (
     Call,
     Node,
     State,
+    loaded,
+    look,
     word,
 )
 
@@ -45,8 +47,7 @@ search:
   %number = phi i64 [ 0, %0 ], [ %next, %other ]
   %place = mul i64 %number, {STATE_WORDS}
   %state = getelementptr i64, ptr %states, i64 %place
-  {word("graph.at", "state", State.GRAPH)}
-  %graph = load ptr, ptr %graph.at, align 8
+  {loaded("graph", "state", State.GRAPH, "ptr")}
   {word("stream.at", "state", State.STREAM)}
   %own = load ptr, ptr %stream.at, align 8
   %is.there = icmp ne ptr %graph, null
@@ -98,24 +99,18 @@ done:
 _TAKES = f"""
 define internal i1 @graph_takes(ptr %call, ptr %stream, ptr %function, i32 %blocks, i32 %threads, i32 %shared,
     ptr %params) nounwind {{
-  %state = load ptr, ptr %call, align 8
-  %none = icmp eq ptr %state, null
-  br i1 %none, label %no, label %look
-look:
-  {word("started.at", "call", Call.IS_STARTED)}
-  %started = load i64, ptr %started.at, align 8
+  {look("no")}
+  {loaded("started", "call", Call.IS_STARTED)}
   %is.started = icmp ne i64 %started, 0
   br i1 %is.started, label %no, label %find
 find:
-  {word("count.at", "call", Call.COUNT)}
-  %count = load i64, ptr %count.at, align 8
+  {loaded("count", "call", Call.COUNT)}
   {word("node.words", "call", Call.FUNCTION)}
   {word("nodes", "state", State.NODE)}
   %place = mul i64 %count, {Node.END}
   %node.at = getelementptr i64, ptr %nodes, i64 %place
   %next = add i64 %count, 1
-  {word("made.at", "call", Call.MADE)}
-  %made = load ptr, ptr %made.at, align 8
+  {loaded("made", "call", Call.MADE, "ptr")}
   %writes = icmp ne ptr %made, null
   br i1 %writes, label %write, label %replace
 
@@ -137,13 +132,11 @@ add:
   br label %no
 
 replace:
-  {word("all.at", "state", State.NODES)}
-  %all = load i64, ptr %all.at, align 8
+  {loaded("all", "state", State.NODES)}
   %is.one = icmp slt i64 %count, %all
   br i1 %is.one, label %compare, label %flush
 compare:
-  {word("graph.at", "state", State.GRAPH)}
-  %graph = load ptr, ptr %graph.at, align 8
+  {loaded("graph", "state", State.GRAPH, "ptr")}
   %node = load ptr, ptr %node.at, align 8
   %same = call i1 @graph_is_same(ptr %node.at, ptr %function, i32 %blocks, ptr %params)
   br i1 %same, label %switch, label %set
@@ -158,8 +151,7 @@ forget:
   br label %flush
 switch:
   store i64 %next, ptr %count.at, align 8
-  {word("on.at", "state", State.ON)}
-  %on = load i64, ptr %on.at, align 8
+  {loaded("on", "state", State.ON)}
   %is.on = icmp slt i64 %count, %on
   br i1 %is.on, label %yes, label %enable
 enable:
@@ -178,28 +170,20 @@ no:
 
 _START = f"""
 define internal void @graph_start(ptr %call, ptr %stream) nounwind {{
-  %state = load ptr, ptr %call, align 8
-  %none = icmp eq ptr %state, null
-  br i1 %none, label %done, label %look
-look:
-  {word("made.at", "call", Call.MADE)}
-  %made = load ptr, ptr %made.at, align 8
+  {look("done")}
+  {loaded("made", "call", Call.MADE, "ptr")}
   %writes = icmp ne ptr %made, null
-  {word("started.at", "call", Call.IS_STARTED)}
-  %started = load i64, ptr %started.at, align 8
+  {loaded("started", "call", Call.IS_STARTED)}
   %is.started = icmp ne i64 %started, 0
-  {word("count.at", "call", Call.COUNT)}
-  %count = load i64, ptr %count.at, align 8
+  {loaded("count", "call", Call.COUNT)}
   %is.empty = icmp eq i64 %count, 0
   %is.over = or i1 %writes, %is.started
   %is.nothing = or i1 %is.over, %is.empty
   br i1 %is.nothing, label %done, label %replaced
 replaced:
   store i64 1, ptr %started.at, align 8
-  {word("graph.at", "state", State.GRAPH)}
-  %graph = load ptr, ptr %graph.at, align 8
-  {word("on.at", "state", State.ON)}
-  %on = load i64, ptr %on.at, align 8
+  {loaded("graph", "state", State.GRAPH, "ptr")}
+  {loaded("on", "state", State.ON)}
   {word("nodes", "state", State.NODE)}
   br label %rest
 rest:
@@ -226,18 +210,13 @@ done:
 
 _END = f"""
 define internal void @graph_end(ptr %call, ptr %stream) nounwind {{
-  %state = load ptr, ptr %call, align 8
-  %none = icmp eq ptr %state, null
-  br i1 %none, label %nothing, label %look
-look:
+  {look("nothing")}
   call void @graph_start(ptr %call, ptr %stream)
-  {word("made.at", "call", Call.MADE)}
-  %made = load ptr, ptr %made.at, align 8
+  {loaded("made", "call", Call.MADE, "ptr")}
   %writes = icmp ne ptr %made, null
   br i1 %writes, label %wrote, label %leave
 wrote:
-  {word("count.at", "call", Call.COUNT)}
-  %count = load i64, ptr %count.at, align 8
+  {loaded("count", "call", Call.COUNT)}
   {word("graph.at", "state", State.GRAPH)}
   %is.worth = icmp sgt i64 %count, 0
   br i1 %is.worth, label %instantiate, label %drop

@@ -5,16 +5,12 @@ Calls that use a graph follow each other on its stream, so what one has written 
 
 from __future__ import annotations
 
-from tilewright.backends.cuda.host.graph_words import SHARED_BLOCKS, SHARED_BYTES, Call, State, word
+from tilewright.backends.cuda.host.graph_words import SHARED_BLOCKS, SHARED_BYTES, Call, State, loaded, look, word
 
 _MEMORY = f"""
 define internal ptr @graph_memory(ptr %call, i64 %size, ptr %stream) nounwind {{
-  %state = load ptr, ptr %call, align 8
-  %none = icmp eq ptr %state, null
-  br i1 %none, label %no, label %look
-look:
-  {word("made.at", "call", Call.MADE)}
-  %made = load ptr, ptr %made.at, align 8
+  {look("no")}
+  {loaded("made", "call", Call.MADE, "ptr")}
   %writes = icmp ne ptr %made, null
   {word("memory.at", "call", Call.MEMORY)}
   %number = load i64, ptr %memory.at, align 8

@@ -83,3 +83,16 @@ class Call(IntEnum):
 def word(name: str, base: str, index: int) -> str:
     """Return the line that finds a word of a table."""
     return f"%{name} = getelementptr i64, ptr %{base}, i64 {index}"
+
+
+def loaded(name: str, base: str, index: int, kind: str = "i64") -> str:
+    """Return the lines that find a word of a table, which `.at` is added to its name for, and load it."""
+    return f"{word(f'{name}.at', base, index)}\n  %{name} = load {kind}, ptr %{name}.at, align 8"
+
+
+def look(nothing: str) -> str:
+    """Return the lines that find a call's state and go on where it has one, else to another block."""
+    return f"""%state = load ptr, ptr %call, align 8
+  %none = icmp eq ptr %state, null
+  br i1 %none, label %{nothing}, label %look
+look:"""

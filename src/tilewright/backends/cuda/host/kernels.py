@@ -13,8 +13,6 @@ from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda import schedule
 from tilewright.backends.cuda.prints import Print
 from tilewright.backends.cuda.schedule import AHEAD, Schedule
-from tilewright.backends.cuda.ttgir.chain import Unfit
-from tilewright.backends.cuda.ttgir.roles import written
 from tilewright.backends.cuda.ttir import ahead, cuts, reloads
 from tilewright.backends.cuda.ttir.facts import SEVERAL
 from tilewright.backends.cuda.ttir.kernel import Kernel
@@ -131,6 +129,9 @@ def _largest(products: Sequence[tuple[int, int]]) -> int:
 
 def _roles(name: str, k: Kernel, params: Parameters, count: llvm.Value) -> tuple[str, ...]:
     """Return the texts with roles of a kernel, which then is given how many blocks it has; none where it has none."""
+    from tilewright.backends.cuda.ttgir.chain import Unfit  # few kernels come here
+    from tilewright.backends.cuda.ttgir.roles import written
+
     tried, text = params.copied(), k.t.module(name, (), is_described=True)
     turns = tried.add(I64, count)
     try:

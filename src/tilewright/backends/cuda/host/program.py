@@ -13,42 +13,18 @@ from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.launch_code import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.host.row_grids import in_rows
-from tilewright.backends.cuda.ttir import atomics as atomics
-from tilewright.backends.cuda.ttir import blends as blends
 from tilewright.backends.cuda.ttir import blocks as blocks
-from tilewright.backends.cuda.ttir import byte_views as byte_views
 from tilewright.backends.cuda.ttir import control as control
 from tilewright.backends.cuda.ttir import copies as copies
-from tilewright.backends.cuda.ttir import counting as counting
-from tilewright.backends.cuda.ttir import draws as draws
-from tilewright.backends.cuda.ttir import flips as flips
-from tilewright.backends.cuda.ttir import gathers as gathers
-from tilewright.backends.cuda.ttir import indexed as indexed
 from tilewright.backends.cuda.ttir import loads as loads
-from tilewright.backends.cuda.ttir import masks as masks
 from tilewright.backends.cuda.ttir import memory as memory
 from tilewright.backends.cuda.ttir import normal as normal
-from tilewright.backends.cuda.ttir import order as order
-from tilewright.backends.cuda.ttir import parts as parts
-from tilewright.backends.cuda.ttir import positions as positions
-from tilewright.backends.cuda.ttir import printing as printing
-from tilewright.backends.cuda.ttir import products as products
-from tilewright.backends.cuda.ttir import reduce as reduce
-from tilewright.backends.cuda.ttir import reinterpreted as reinterpreted
-from tilewright.backends.cuda.ttir import runs as runs
 from tilewright.backends.cuda.ttir import scalars as scalars
-from tilewright.backends.cuda.ttir import scaled as scaled
-from tilewright.backends.cuda.ttir import scans as scans
-from tilewright.backends.cuda.ttir import scatters as scatters
-from tilewright.backends.cuda.ttir import shape as shape
-from tilewright.backends.cuda.ttir import singles as singles
 from tilewright.backends.cuda.ttir import stores as stores
-from tilewright.backends.cuda.ttir import system as system
 from tilewright.backends.cuda.ttir import temporaries as temporaries
 from tilewright.backends.cuda.ttir import tensor_views as tensor_views
 from tilewright.backends.cuda.ttir import tiles as tiles
 from tilewright.backends.cuda.ttir import views as views
-from tilewright.backends.cuda.ttir import whole_tensors as whole_tensors
 from tilewright.backends.cuda.ttir.text import ANY_ROOM
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var

@@ -107,7 +107,9 @@ def _integer(t: Text, value: Value, source: DataType, element: str) -> Value:
         return value
     if want < have:
         return t.convert("arith.trunci", value, element)
-    return t.convert("arith.extsi" if source.is_signed_int() else "arith.extui", value, element)
+    longer = t.convert("arith.extsi" if source.is_signed_int() else "arith.extui", value, element)
+    t.lengthened[longer] = value, source
+    return longer
 
 
 def _to_integer(x: Elements, target: DataType) -> Value:

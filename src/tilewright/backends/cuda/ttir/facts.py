@@ -26,6 +26,7 @@ ONE_PRODUCT = 2
 """Factors of a kernel that computes one product."""
 SEVERAL = 2
 """Sums of a kernel from which on a thread is better with more of a row: each time, warps wait for each other."""
+_PRODUCTS = "tile.matmul", "tile.gemv", "tile.batch_matmul"
 _TURNS = {"tile.transpose": "x", "tile.transpose_view": "tile", "tile.move": "tile"}
 """Ops that hand a tile to the matrix units as it lies, and the operand that it is."""
 
@@ -107,7 +108,7 @@ def factors(program: Program, body: SeqStmts) -> Iterator[Call]:
     for expr in (expr for stmt in statements(body) for expr in expressions(stmt)):
         if isinstance(expr, (Invoke, Submit)):
             yield from factors(program, program[expr.op.name].body)
-        elif isinstance(expr, Call) and expr.op.name.startswith(("tile.matmul", "tile.gemv")):
+        elif isinstance(expr, Call) and expr.op.name.startswith(_PRODUCTS):
             given = arguments(expr)
             found = (_source(made, given[side]) for side in ("lhs", "rhs") if side in given)
             yield from (call for call in found if call is not None)
@@ -133,9 +134,18 @@ def shortened(program: Program, body: SeqStmts) -> Iterator[Sequence[int]]:
 
 
 def _source(made: dict[Var, Expr], value: object) -> Call | None:
-    """Return the load that a value comes from, turned or not."""
+    """Return the load that a value comes from, turned or not, or as the one plane that it is."""
     while isinstance(value, Var):
         value = made.get(value)
-        if isinstance(value, Call) and value.op.name in _TURNS:
-            value = arguments(value)[_TURNS[value.op.name]]
+        if isinstance(value, Call) and (value.op.name in _TURNS or _is_plane(value)):
+            value = arguments(value)[_TURNS.get(value.op.name, "x")]
     return value if isinstance(value, Call) and value.op.name == LOAD else None
+
+
+def _is_plane(call: Call) -> bool:
+    """Return whether a tile is a matrix that has lost axes of one."""
+    if call.op.name != "tile.reshape":
+        return False
+    whole, matrix = call.args[0].type, call.type
+    assert isinstance(whole, TileType) and isinstance(matrix, TileType)
+    return len(matrix.shape) == 2 and whole.shape == (1,) * (len(whole.shape) - 2) + matrix.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from tilewright.backends.cuda.ttir import extents
@@ -10,6 +11,7 @@ from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, 
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.folds import some
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.planes import AXES, is_one_plane, plane_at
 from tilewright.backends.cuda.ttir.planes import places as block_at
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import I64, Value, type_of
@@ -54,14 +56,39 @@ def _load(k: Kernel, call: Call, bound: Bound) -> Tile:
         if not isinstance(known, int):
             known = _found(k, call, axis, offsets[axis], wanted[axis], tensor.valid[axis])
         valid.append(known)
-    mask, block = k.inside(padded(type_.shape), valid), _block(k, call, tensor, offsets, valid)
+    if call in k.facts.factors and is_one_plane(type_.shape):
+        return _of_plane(k, tensor, type_, offsets, valid)
+    block = _block(k, tensor, type_, offsets, valid) if call in k.facts.factors else ""
+    mask = k.inside(padded(type_.shape), valid)
     return k.tile(_fetched(k, tensor, type_, offsets, mask, described=block), type_, valid, is_zero_outside=True)
 
 
-def _block(k: Kernel, call: Call, tensor: Tensor, offsets: Sequence[Extent], valid: Sequence[Extent]) -> str:
+def _of_plane(k: Kernel, tensor: Tensor, type_: TileType, offsets: Sequence[Extent], valid: Sequence[Extent]) -> Tile:
+    """Return a factor out of one plane of a tensor, loaded as the matrix that it is; one that is not there is empty."""
+    t, leading = k.t, len(type_.shape) - AXES
+    live, starts = None, [*offsets[:leading]]
+    for axis, count in enumerate(valid[:leading]):
+        if count != 1:
+            there = t.compare("cmpi ne", extents.held(t, count), t.integer(0))
+            starts[axis] = t.select(there, extents.held(t, starts[axis]), t.integer(0))
+            live = there if live is None else t.simple("arith.andi", live, there)
+    plane, matrix = (
+        plane_at(k, tensor, starts),
+        replace(type_, shape=type_.shape[leading:], valid=type_.shape[leading:]),
+    )
+    block = _block(k, plane, matrix, offsets[leading:], valid[leading:])
+    shape = padded(matrix.shape)
+    mask = k.inside(shape, valid[leading:])
+    if live is not None:
+        mask = live_of(k, shape, valid[leading:], t.splat(live, shape))
+    value = _fetched(k, plane, matrix, offsets[leading:], mask, described=block)
+    return k.tile(t.shaped("tt.reshape", value, padded(type_.shape)), type_, valid, is_zero_outside=live is None)
+
+
+def _block(k: Kernel, tensor: Tensor, type_: TileType, offsets: Sequence[Extent], valid: Sequence[Extent]) -> str:
     """Return the load of a factor by a descriptor, nothing where there is none: past the end, it finds zeros."""
-    type_, planes = tile_type(call), tensor.planes
-    if call not in k.facts.factors or planes is None or not _is_block(type_):
+    planes = tensor.planes
+    if planes is None or not _is_block(type_):
         return ""
     spots: list[Value] = []
     for axis, (start, count, extent) in enumerate(zip(offsets, valid, type_.shape, strict=True)):

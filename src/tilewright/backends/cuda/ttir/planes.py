@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from tilewright.backends.cuda.ttir import extents
+from tilewright.backends.cuda.ttir.addresses import place
+from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.text import I32, Text, Value
 from tilewright.backends.cuda.ttir.values import Extent, Planes, Tensor
 
@@ -26,6 +29,19 @@ def chosen(
     before = zip(starts[:leading], planes.apart, strict=True)
     apart = (rows for axis, rows in enumerate(planes.apart) if axis not in dropped)
     return Planes(planes.descriptor, tuple(apart), (*planes.before, *before))
+
+
+def is_one_plane(shape: Sequence[int]) -> bool:
+    """Return whether a tile of more than two axes is a matrix all the same."""
+    return len(shape) > AXES and all(extent == 1 for extent in shape[:-AXES])
+
+
+def plane_at(k: Kernel, tensor: Tensor, starts: Sequence[Extent]) -> Tensor:
+    """Return a plane of a tensor, which is there."""
+    at, leading = (*starts, 0, 0), range(len(starts))
+    shape, strides, valid = (each[-AXES:] for each in (tensor.shape, tensor.strides, tensor.valid))
+    planes = chosen(tensor, at, tensor.shape, tensor.valid, leading)
+    return replace(tensor, pointer=place(k, tensor, at), shape=shape, strides=strides, valid=valid, planes=planes)
 
 
 def places(t: Text, planes: Planes, offsets: Sequence[Value]) -> list[Value]:

@@ -2,14 +2,14 @@
 
 Matrix units take a common axis of some length at least, and give wrong numbers for a shorter one: such products are
 computed in fp32 or int32, which have no least length, and those of doubles get zeros. Products of fp32 are exact to it:
-where they are large, each number is three shorter ones to the matrix units.
+where they are large, each number is three shorter ones to the matrix units. Integers are bytes to them.
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from tilewright.backends.cuda.ttir import extents
+from tilewright.backends.cuda.ttir import digits, extents
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.elements import literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
@@ -20,7 +20,7 @@ from tilewright.backends.cuda.ttir.tiles import of_rank, operand, tile_type, zer
 from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tile, element_of, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import FP16, FP32, FP64, INT32, DataType
+from tilewright.dtypes import FP16, FP32, FP64, INT8, INT32, DataType
 from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
 
 LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
@@ -65,15 +65,22 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     a, b = cut(k, lhs, -1, common), cut(k, rhs, -2, common)
     left, right = (k.t.small.get(each) for each in (a, b))
     dtype = _computed_in(lhs.type.dtype, a.shape[-1])
-    a, b = (_batched(k, _as(k, each, lhs.type.dtype, dtype), type_) for each in (a, b))
+    (a, of_a), (b, of_b) = (_as(k, each, lhs.type.dtype, dtype) for each in (a, b))
+    a, b = (_batched(k, each, type_) for each in (a, b))
     if dtype == FP64:
         a, b = _lengthened(k, a, -1), _lengthened(k, b, -2)
     shape, element = (*a.shape[:-1], b.shape[-1]), element_of(type_.dtype)
-    start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
+    is_apart = acc is not None and len(shape) < len(acc.shape)  # Triton loads no blocks ahead around such a sum
+    start = literal(k.t, 0, Value("", element, shape)) if acc is None or is_apart else under(k, acc, shape)
     together = ALL if call in k.facts.coarse else TOGETHER
     described = _of_small(left, right, start, together) if left and right else ""
 
     def dot(x: Value, y: Value, before: Value) -> Value:
+        if dtype == INT8:
+            return digits.product(k.t, digits.digits(k.t, x, of_a), digits.digits(k.t, y, of_b), before, plain)
+        return plain(x, y, before)
+
+    def plain(x: Value, y: Value, before: Value) -> Value:
         parts = f", inputPrecision = {_precision(prod(before.shape), x.shape[-1])}" if dtype == FP32 else ""
         said = f"tt.dot {x}, {y}, {before}{parts} : {x.type} * {y.type} -> {before.type}"
         return k.t.op(said, before.element, before.shape, "" if x is not a else described)
@@ -82,7 +89,10 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     k.facts.is_large |= through_memory
     value = product(k.t, a, b, start, dot) if through_memory else dot(a, b, start)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
-    return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
+    value = under(k, value, padded(type_.shape))
+    if acc is not None and is_apart:
+        value = k.t.simple("arith.addf" if type_.dtype.is_float() else "arith.addi", acc, value)
+    return k.tile(value, type_, _valid(type_, lhs, rhs))
 
 
 def _is_large(k: Kernel, call: Call, a: Value, b: Value, start: Value) -> bool:
@@ -115,10 +125,10 @@ def _valid(type_: TileType, lhs: Tile, rhs: Tile) -> list[Extent]:
 
 
 def _batched(k: Kernel, value: Value, type_: TileType) -> Value:
-    """Return a factor with one axis for all batches of a product, where that has any."""
+    """Return a factor with one axis for all batches of a product, where that has more than one."""
     batch = padded(type_.shape)[:-2]
-    if not batch:
-        return value
+    if prod(batch) == 1:
+        return under(k, value, value.shape[-2:])
     whole = extents.spread(k.t, of_rank(k, value, len(batch) + 2), (*batch, *value.shape[-2:]))
     return under(k, whole, (prod(batch), *value.shape[-2:]))
 
@@ -143,16 +153,21 @@ def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
 
 
 def _computed_in(dtype: DataType, length: int) -> DataType:
-    """Return the type that elements are multiplied in; floats of 8 bits are fp16, too."""
+    """Return the type that elements are multiplied in; floats of 8 bits are fp16, too, and integers some bytes."""
     if dtype in SMALL_FLOATS:
         dtype = FP16
+    if dtype.is_int():
+        dtype = INT8
     if dtype == FP64 or length >= MATRIX_UNITS.get(dtype, 1 << 20):
         return dtype
     return FP32 if dtype.is_float() else INT32
 
 
-def _as(k: Kernel, value: Value, source: DataType, target: DataType) -> Value:
-    return value if source.bits == target.bits and source.is_int() else as_element(k.t, value, source, target)
+def _as(k: Kernel, value: Value, source: DataType, target: DataType) -> tuple[Value, DataType]:
+    """Return elements to be multiplied, and what they are."""
+    if target == INT8:
+        return digits.narrowed(k.t, value, source)
+    return as_element(k.t, value, source, target), target
 
 
 def cut(k: Kernel, tile: Tile, axis: int, common: Extent) -> Value:

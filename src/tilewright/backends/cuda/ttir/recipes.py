@@ -6,6 +6,7 @@ Files sign in what they write; a kernel being written looks it up and knows none
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from tilewright.backends.cuda.ttir.values import Binding, Scalar
@@ -71,7 +72,26 @@ def statement(kind: type) -> Callable[[Written], Written]:
 
 def recipe_of(op: Op) -> Recipe | None:
     """Return what writes an op, None where nobody has signed in for it."""
+    found = _signed_in(op)
+    for module in () if found is not None else RARE:
+        import_module(module)
+        found = _signed_in(op)
+        if found is not None:
+            break
+    return found
+
+
+def _signed_in(op: Op) -> Recipe | None:
     return RECIPES.get(op.name) or RECIPES.get(f"{op.kind.value}:{op.spec.family}")
+
+
+_MODULES = """
+    reduce products parts shape masks positions blends counting scans order gathers scatters indexed flips runs
+    whole_tensors reinterpreted byte_views singles atomics draws scaled printing system
+"""
+
+RARE = tuple(f"{__name__.rpartition('.')[0]}.{name}" for name in _MODULES.split())
+"""The modules with recipes that few kernels have, loaded as far as the first that has an op's."""
 
 
 def reason_for(op: Op) -> str:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
+from tilewright.dtypes import DataType
 from tilewright.errors import InternalError
 from tilewright.named_tuples import NamedTuple
 from tilewright.records import mutable
@@ -51,11 +52,12 @@ def descriptor_of(element: str, shape: Sequence[int]) -> str:
 
 
 def located(span: Span) -> str:
-    """Return where an operation comes from; a folder says nothing about a kernel, and would be part of its code."""
+    """Return where an operation comes from, by the file's whole path, so that profilers find it."""
     if not span.is_known:
         return 'loc("kernel":0:0)'
-    name = os.path.basename(span.filename).replace("\\", "").replace('"', "")
-    return f'loc("{name}":{span.line}:{span.column + 1})'
+    file = span.filename if span.filename.startswith("<") else os.path.abspath(span.filename)
+    path = file.replace("\\", "/").replace('"', "")
+    return f'loc("{path}":{span.line}:{span.column + 1})'
 
 
 @mutable
@@ -91,6 +93,8 @@ class Text:
         """Bytes as the small floats that they are, where blocks are loaded by descriptors, for the matrix units."""
         self.widened: dict[Value, Value] = {}
         """Floats that were bfloat16, and as what they were loaded."""
+        self.lengthened: dict[Value, tuple[Value, DataType]] = {}
+        """Integers that were shorter, and what they were."""
         self.quick: dict[Value, Value] = {}
         """Exponentials that are zero where they should be subnormal, and of what they are, for who sums them up."""
         self.is_folded = False

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from tilewright.errors import (
-    InvalidOperationError,
-    ParserError,
-    ParserSyntaxError,
-    ParserTypeError,
-    SSAViolationError,
-    UndefinedVariableError,
-    UnsupportedFeatureError,
-)
+from tilewright import errors
 from tilewright.language.parser.diagnostics.exceptions import ScopeIsolationError
 
 
@@ -58,14 +50,14 @@ _CATEGORIES: Mapping[ErrorCode, ErrorCategory] = {
 }
 
 _CODES: Mapping[type[BaseException], ErrorCode] = {
-    ParserError: ErrorCode.GENERAL,
-    ParserSyntaxError: ErrorCode.SYNTAX,
-    ParserTypeError: ErrorCode.TYPE,
-    UndefinedVariableError: ErrorCode.UNDEFINED_VARIABLE,
-    SSAViolationError: ErrorCode.SSA_VIOLATION,
+    errors.ParserError: ErrorCode.GENERAL,
+    errors.ParserSyntaxError: ErrorCode.SYNTAX,
+    errors.ParserTypeError: ErrorCode.TYPE,
+    errors.UndefinedVariableError: ErrorCode.UNDEFINED_VARIABLE,
+    errors.SSAViolationError: ErrorCode.SSA_VIOLATION,
     ScopeIsolationError: ErrorCode.SCOPE_ISOLATION,
-    InvalidOperationError: ErrorCode.INVALID_OPERATION,
-    UnsupportedFeatureError: ErrorCode.UNSUPPORTED_FEATURE,
+    errors.InvalidOperationError: ErrorCode.INVALID_OPERATION,
+    errors.UnsupportedFeatureError: ErrorCode.UNSUPPORTED_FEATURE,
 }
 
 
