@@ -76,6 +76,8 @@ class Module:
     functions: list[str] = field(default_factory=list[str])
     defined: set[str] = field(default_factory=set[str])
     """The names of the functions written or being written, for helpers that are emitted once."""
+    on_tiles: dict[str, None] = field(default_factory=dict[str, None])
+    """What is multiplied on matrix tiles, which a process has to ask for."""
     places: Places | None = None
     """Where instructions were written, where somebody wants to know."""
 

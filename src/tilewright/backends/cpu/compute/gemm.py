@@ -25,7 +25,7 @@ from tilewright.backends.cpu.compute.storage import (
     store,
     stored_type,
 )
-from tilewright.backends.cpu.compute.words import multiply_bytes, multiply_pairs, panel_of, unsigned
+from tilewright.backends.cpu.compute.words import Words, multiply_bytes, multiply_pairs, unsigned
 from tilewright.backends.cpu.emit.polls import Polls
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import FP32, DataType
@@ -198,7 +198,7 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
     o = Operands()
     return o._replace(
         a=b.offset(o.a, b.op("mul", row, o.a_row), stored_type(spec.lhs, spec.target)),
-        b=b.offset(o.b, panel_of(b, spec.words, K, column) if spec.words > 1 else column, spec.right),
+        b=b.offset(o.b, Words(spec.words).place(b, K, column) if spec.words > 1 else column, spec.right),
         c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), F32),
     )
 

@@ -12,9 +12,11 @@ from tilewright.backends.cpu.compute.copies import copy_elements, known_or, pack
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
 from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place
 from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
+from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.nodes import mapped
+from tilewright.backends.cpu.compute.tile_products import TileProduct, are_turned_words
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.compute.words import elements_of_word
+from tilewright.backends.cpu.compute.words import elements_of_word, tile_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
@@ -71,8 +73,7 @@ class Product:
         """Whether the right operand is computed as it is read."""
         near = not _is_turned(rhs) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
-        is_ready = rhs.words is not None and self.words == 2
-        self._right = right if right or self.is_computed else self._brought(is_ready)
+        self._right = right if right or self.is_computed else self._brought(self._ready is not None)
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
@@ -87,6 +88,9 @@ class Product:
 
     def _brought(self, is_ready: bool) -> Matrix:
         """Return where the right operand lies in rows that a product reads, brought there if it does not."""
+        depth = static(self.k)
+        if self.tile_depth and depth and depth % self.tile_depth == 0 and are_turned_words(self.e, self.rhs):
+            return placed(self.e, self.rhs)
         return placed(self.e, self.rhs if is_ready or _has_rows(self.e, self.rhs) else packed(self.e, self.rhs))
 
     def _near(self) -> Matrix | None:
@@ -192,7 +196,10 @@ class Product:
                 rows, depth = self.lhs.type.shape[-2:]
                 most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
                 sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
-                sums.emit(self.words, distances, terms, self.rhs.words)
+                if self.tile_depth:
+                    TileProduct(sums, self.tile_depth).emit(self._ready)
+                else:
+                    sums.emit(self.words, distances, terms, self._ready)
         return result
 
     def _compute(self, result: Tile, accumulate: Value, products: Sequence[Product]) -> Tile:
@@ -205,6 +212,12 @@ class Product:
         return result
 
     @property
+    def _ready(self) -> Value | None:
+        """Where the words of the right operand lie, if they were made in the layout that this product reads."""
+        is_for_tiles = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype) > 0
+        return self.rhs.words if self.words == 2 and is_for_tiles == bool(self.tile_depth) else None
+
+    @property
     def _is_few(self) -> bool:
         """Whether there are so few rows that each row of B had better be read once, one after the other."""
         return self.lhs.type.shape[-2] <= FEW_ROWS
@@ -213,12 +226,21 @@ class Product:
     def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
         words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        if self.tile_depth:
+            return tile_words(self.lhs.type.dtype).elements
         if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS or (words == 2 and self._streams):
             return 1
         if static(self.left.strides[-1]) == 1:
             return words
         is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0
         return words if words == 2 and is_whole and static(self.left.strides[-2]) == 1 else 1
+
+    @property
+    def tile_depth(self) -> int:
+        """How many products a step on matrix tiles adds to each element, 0 where this does not run on them."""
+        depth = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        is_enough = self.type.shape[-2] > FEW_ROWS and depth <= self.lhs.type.shape[-1]
+        return depth if is_enough else 0
 
     @property
     def _streams(self) -> bool:
