@@ -127,8 +127,8 @@ def _value(key: Any) -> Any:
 
 def _configuration(options: CodeOptions) -> str:
     """Return what code is made for, as a configuration says it."""
-    target, strategy, is_checked = options
-    return f"platform {target}, strategy {strategy}{', checked' * is_checked}"
+    platform, strategy, is_checked, target = options
+    return f"platform {platform}{f', target {target}' if target else ''}, strategy {strategy}{', checked' * is_checked}"
 
 
 def _said(value: bool | str) -> str:
