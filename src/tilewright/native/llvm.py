@@ -268,6 +268,12 @@ class Builder:
         self.begin(loop.done)
         return loop.values
 
+    def leave_loop(self, loop: Loop, condition: Value) -> None:
+        """Leave a loop where a condition holds: its index and values stay those of the turn."""
+        following = self.label("next")
+        self.do(f"br {condition}, label %{loop.done}, label %{following}")
+        self.begin(following)
+
     @contextmanager
     def loop(self, start: Value, stop: Value, step: Value) -> Generator[Value, None, None]:
         """Emit a counted loop that carries nothing around what is emitted inside."""
