@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilewright.backends.cpu.emit.arena import Arena, Claim
 from tilewright.backends.cpu.emit.memory import room_of
@@ -17,8 +18,11 @@ from tilewright.core.visitor import defined, statements
 from tilewright.dtypes import BF16, FP16
 from tilewright.native.assemble import assembly
 from tilewright.native.target import Target
-from tilewright.passes.chosen_tiles import Widened, may_be_widened
+from tilewright.passes.chosen_tiles import Widened, may_be_widened, operand_types
 from tilewright.records import record
+
+if TYPE_CHECKING:
+    from tilewright.passes.product_grids import Wanted
 
 
 @record
@@ -43,13 +47,27 @@ def _tiled(program: Program, target: Target, options: Options) -> Widened:
     """Return a program with its products as the machine wants them."""
     from tilewright.backends.cpu.compute.words import elements_of_word
     from tilewright.passes import added_products, chains, halves  # which programs without products do without
-    from tilewright.passes.product_grids import Wanted
     from tilewright.passes.widen import widened
 
     program = added_products.run(program)
-    tiles = widened(program, Wanted()) if options.chosen_tiles else Widened(program)
+    tiles = widened(program, _wanted(program, target)) if options.chosen_tiles else Widened(program)
     wide = [dtype for dtype in (BF16, FP16) if elements_of_word(target, dtype, dtype) == 1]
     return replace(tiles, program=halves.run(chains.run(tiles.program), wide))
+
+
+def _wanted(program: Program, target: Target) -> Wanted:
+    """Return the tiles that suit a program's products.
+
+    Bytes that are multiplied in words are a fourth as large as floats, and so fast that their sums had better be
+    stored once: a Zen 5 multiplies 2048³ of int8 in 15.8 ms in tiles of 1024 x 128 x 2048, in 16.9 in 512 x 128 x 512.
+    """
+    from tilewright.backends.cpu.compute.words import elements_of_word
+    from tilewright.passes.product_grids import Wanted
+
+    pairs = operand_types(program)
+    if pairs and all(elements_of_word(target, *pair) == 4 for pair in pairs):
+        return Wanted(rows=1024, depth=2048, few=Wanted())
+    return Wanted()
 
 
 def anatomy(program: Program, entries: Sequence[str] | None, target: Target) -> Anatomy:
