@@ -13,9 +13,9 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL, DataType
 from tilewright.ops.matmul import SMALL_FLOATS
-from tilewright.passes.computed_operands import FEW_ROWS
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.chains import tiles_on_their_side
+from tilewright.passes.computed_operands import FEW_ROWS
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known, number
 from tilewright.passes.parts import part
