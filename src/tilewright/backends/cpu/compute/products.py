@@ -14,6 +14,7 @@ from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed,
 from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
 from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.nodes import mapped
+from tilewright.backends.cpu.compute.store_targets import gathered
 from tilewright.backends.cpu.compute.tile_products import TileProduct, are_turned_words
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
 from tilewright.backends.cpu.compute.words import elements_of_word, tile_words
@@ -115,9 +116,10 @@ class Product:
         return self.e.b.intrinsic("llvm.smin", have, there)
 
     def alone(self) -> Tile:
-        """Emit the product itself."""
-        result = self.e.fresh(self.type, self.valid)
-        return self.multiply(result, FALSE)
+        """Emit the product itself, where it goes if it is only stored."""
+        with gathered(self.e, self.type, self.valid) as (result, made):
+            self._into(Matrix(made.pointer, made.strides, made.dtype), FALSE)
+        return result
 
     def onto(self, acc: Tile, name: Var | None, accumulate: Value) -> Tile:
         """Emit the product added to a tile, in its own memory if nothing else reads it."""
@@ -149,7 +151,8 @@ class Product:
         for name in (name for term in self.before for name in term.names):
             self.e.uses[name] -= 1
         if self.before and all(term.is_computed and term.k == self.k for term in terms):
-            return self._compute(result, accumulate, terms)
+            self._compute(placed(self.e, result), accumulate, terms)
+            return result
         if self.before and _are_alike(terms):
             return _add_terms(terms, result)
         for term in terms:
@@ -182,14 +185,18 @@ class Product:
 
     def multiply(self, result: Tile, accumulate: Value, *distances: Value, terms: int = 1) -> Tile:
         """Emit the product into a tile, or the sum of as many terms as lie at some distances from it."""
+        self._into(placed(self.e, result), accumulate, *distances, terms=terms)
+        return result
+
+    def _into(self, target: Matrix, accumulate: Value, *distances: Value, terms: int = 1) -> None:
+        """Emit the same into memory."""
         if self.is_computed:
-            return self._compute(result, accumulate, [self])
+            self._compute(target, accumulate, [self])
+            return
         e, (m, n) = self.e, self.valid[-2:]
-        assert result.place is not None
-        target = placed(e, result)
         with rows_of(e, self.valid[:-2]) as batch:
-            every = ((self.left, self.lhs), (self.right, self.rhs), (target, result))
-            a, b, c = (Panel(matrix.at(e, tile.type.shape, batch), *matrix.strides[-2:]) for matrix, tile in every)
+            every = ((self.left, self.lhs.type), (self.right, self.rhs.type), (target, self.type))
+            a, b, c = (Panel(matrix.at(e, type_.shape, batch), *matrix.strides[-2:]) for matrix, type_ in every)
             if self.type.dtype == FP64:
                 DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
             else:
@@ -200,16 +207,14 @@ class Product:
                     TileProduct(sums, self.tile_depth).emit(self._ready)
                 else:
                     sums.emit(self.words, distances, terms, self._ready)
-        return result
 
-    def _compute(self, result: Tile, accumulate: Value, products: Sequence[Product]) -> Tile:
-        """Emit a sum of products into a tile that compute their right operands as they read them."""
-        (rows, columns), target = self.valid[-2:], placed(self.e, result)
+    def _compute(self, target: Matrix, accumulate: Value, products: Sequence[Product]) -> None:
+        """Emit a sum of products into memory that compute their right operands as they read them."""
+        rows, columns = self.valid[-2:]
         terms = [ComputedTerm(Panel(p.left.pointer, *p.left.strides), p.left.dtype, p.rhs) for p in products]
         c, known = Panel(target.pointer, *target.strides), static(rows)
         assert known is not None, "products of as many rows as are known are computed so"
         ComputedProduct(self.e, terms, c, known, columns, self.k, accumulate).emit()
-        return result
 
     @property
     def _ready(self) -> Value | None:

@@ -142,7 +142,11 @@ def multiply_bytes(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
     return b.call(WORD, name, total, lhs, rhs)
 
 
-def unsigned(b: Builder, word: Value) -> Value:
-    """Emit 128 plus each byte of a word, outside of the vector registers: there are none to spare."""
-    flipped = b.op("xor", word, Value(I32, str(SIGNS)))
-    return b.value(I32, f'call i32 asm "", "=r,0"({flipped})')
+def signs(b: Builder) -> Value:
+    """Emit what `unsigned` takes, in a register, of which LLVM does not know what it holds."""
+    return b.value(WORD, f'call {WORD} asm "", "=v,0"({splat(WORD, SIGNS)})')
+
+
+def unsigned(b: Builder, word: Value, held: Value) -> Value:
+    """Emit 128 plus each byte of a word in every lane: one instruction that also loads the word."""
+    return b.op("xor", b.splat(word, LANES), held)
