@@ -13,11 +13,10 @@ import tilewright.language as pl
 from tilewright.backends.cuda.host.kernels import Launch
 
 M, K, N = pl.dynamic("M"), pl.dynamic("K"), pl.dynamic("N")
-Left, Right, Made = pl.Tensor[[M, K], pl.FP32], pl.Tensor[[K, N], pl.FP32], pl.Tensor[[M, N], pl.FP32]
 
 
 @pl.jit
-def product(x: Left, y: Right, out: pl.Out[Made]):
+def product(x: pl.Tensor[[M, K], pl.FP32], y: pl.Tensor[[K, N], pl.FP32], out: pl.Out[pl.Tensor[[M, N], pl.FP32]]):
     with pl.at(level=pl.Level.CORE_GROUP):
         out[:] = pl.matmul(x, y)
     return out
@@ -31,7 +30,12 @@ def squared(x: pl.Tensor[[M, M], pl.FP32], out: pl.InOut[pl.Tensor[[M, M], pl.FP
 
 
 @pl.jit
-def attention(q: Left, k: pl.Tensor[[N, K], pl.FP32], v: pl.Tensor[[N, K], pl.FP32], out: pl.Out[Left]):
+def attention(
+    q: pl.Tensor[[M, K], pl.FP32],
+    k: pl.Tensor[[N, K], pl.FP32],
+    v: pl.Tensor[[N, K], pl.FP32],
+    out: pl.Out[pl.Tensor[[M, K], pl.FP32]],
+):
     with pl.at(level=pl.Level.CORE_GROUP):
         scores = pl.matmul(q, k, b_trans=True)
         weights = pl.exp(scores - pl.row_max(scores))
@@ -40,7 +44,7 @@ def attention(q: Left, k: pl.Tensor[[N, K], pl.FP32], v: pl.Tensor[[N, K], pl.FP
 
 
 @pl.jit
-def in_a_grid(x: Left, y: Right, out: pl.Out[pl.Tensor[[4, M, N], pl.FP32]]):
+def in_a_grid(x: pl.Tensor[[M, K], pl.FP32], y: pl.Tensor[[K, N], pl.FP32], out: pl.Out[pl.Tensor[[4, M, N], pl.FP32]]):
     for plane in pl.parallel(4):
         with pl.at(level=pl.Level.CORE_GROUP):
             for row in pl.parallel(0, 256, 64):
