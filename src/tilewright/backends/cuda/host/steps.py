@@ -107,7 +107,7 @@ def _is_large(program: Program, loop: ForStmt) -> bool:
 
 
 def _turns(loop: ForStmt) -> int | None:
-    ends = [each.value for each in (loop.start, loop.stop, loop.step) if isinstance(each, ConstInt)]
+    ends = [int(each.value) for each in (loop.start, loop.stop, loop.step) if isinstance(each, ConstInt)]
     return len(range(*ends)) if len(ends) == 3 and ends[2] else None
 
 
