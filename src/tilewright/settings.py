@@ -10,7 +10,7 @@ from functools import cache
 from tilewright.named_tuples import NamedTuple
 
 PREFIX = "TILEWRIGHT_"
-_CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "DEBUG", "PERF")
+_CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "AMX", "DEBUG", "PERF")
 NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
@@ -23,11 +23,12 @@ class CodeSettings(NamedTuple):
     chooses_tiles: bool
     keeps_small_work: bool
     cuda_schedule: str
+    amx: str
 
 
 def code_settings() -> CodeSettings:
     """Return what the settings that change code say now."""
-    return CodeSettings(checked(), located(), chooses_tiles(), keeps_small_work(), cuda_schedule())
+    return CodeSettings(checked(), located(), chooses_tiles(), keeps_small_work(), cuda_schedule(), amx())
 
 
 def verify_level() -> str:
@@ -107,6 +108,11 @@ def keeps_small_work() -> bool:
 def cuda_schedule() -> str:
     """Return how kernels on GPUs are scheduled, from TILEWRIGHT_CUDA_SCHEDULE, as in `warps=8 stages=4`: by rules."""
     return " ".join(os.environ.get(PREFIX + "CUDA_SCHEDULE", "").replace(",", " ").lower().split())
+
+
+def amx() -> str:
+    """Return whether products run on matrix tiles, from TILEWRIGHT_AMX: `on` where they work, `off`, or `emulated`."""
+    return _choice("AMX", "on", ("on", "off", "emulated"))
 
 
 def native_dispatch() -> bool:
@@ -203,7 +209,7 @@ _ON, _OFF = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
 
 KNOWN: Mapping[str, Callable[[], object]] = {
     "CHECKED": checked, "NUM_THREADS": num_threads, "AUTOTUNE": autotune, "TILES": chooses_tiles,
-    "SMALL_WORK": keeps_small_work, "CUDA_SCHEDULE": cuda_schedule, "DEBUG": debug, "PERF": perf,
+    "SMALL_WORK": keeps_small_work, "CUDA_SCHEDULE": cuda_schedule, "AMX": amx, "DEBUG": debug, "PERF": perf,
     "BUILD_DIR": build_dir, "CACHE_DIR": cache_dir, "CACHE_LIMIT": cache_limit, "DISPATCH": native_dispatch,
     "DRIFT": drift, "LOADER": own_loader, "RUN_ONLY": run_only, "SHARED_CACHE_DIRS": shared_cache_dirs,
     "TRANSPORT": transport, "VERIFY_LEVEL": verify_level,

@@ -32,7 +32,8 @@ class Native:
         self.program = as_program(function)
         self.name = function.name
         lowered = PassManager.get_strategy().run_passes(self.program)
-        self.native = CPU().load(lowered, CPU().compile(lowered))
+        self.code = CPU().compile(lowered)
+        self.native = CPU().load(lowered, self.code)
 
     def run(
         self, args: Sequence[Array | float], *, packed: bool = False, left: Sequence[Array | float] | None = None

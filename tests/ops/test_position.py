@@ -74,6 +74,29 @@ def test_special_elements_are_found_as_torch_finds_them(name: str) -> None:
         assert not run(function, alone).any(), number
 
 
+@pytest.mark.parametrize("name", ["row_argmax", "row_argmin"])
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.BF16], ids=str)
+def test_wherever_in_a_long_row_it_is_the_first_is_found(name: str, dtype: DataType) -> None:
+    width = 203  # blocks of any machine's vectors, and a rest
+    function = kernel(
+        f"""
+        t = pl.load(x, [0, 0], [{2 * width}, {width}])
+        out = pl.store(pl.{name}(t, pl.create_tile([{2 * width}, {width}], dtype=pl.{dtype.symbol})), [0, 0], out)
+        best = pl.store(pl.{name.replace("arg", "")}(t), [0, 0], best)
+        """,
+        x=tensor(dtype, 2 * width, width),
+        out=out(pl.INT32, 2 * width, 1),
+        best=out(dtype, 2 * width, 1),
+    )
+    for number in (9.0 if name == "row_argmax" else -9.0, np.nan, -np.nan):
+        x = drawn(dtype, 2 * width, width)
+        for row in range(2 * width):
+            x[row, row // 2 :: 60 if row % 2 else width] = number
+        places, best = run_all(function, x)
+        assert places.tolist() == expected(name, x).tolist(), number
+        assert (np.isnan(best) if np.isnan(number) else best == number).all(), number
+
+
 @every_name
 @pytest.mark.parametrize("valid", [(3, 17), (5, 1), (1, 37), (5, 37)], ids=str)
 def test_only_the_valid_part_is_looked_at(name: str, valid: tuple[int, int]) -> None:

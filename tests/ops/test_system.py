@@ -41,6 +41,11 @@ def test_the_interpreter_has_one_core(name: str) -> None:
     assert written(f"pl.system.{name}()") == 1
 
 
+def test_threads_are_those_that_share_the_work_of_the_host(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "3")
+    assert written("pl.system.available_thread_count()") == (3 if target == "cpu" else 1)
+
+
 def test_no_task_is_the_one_that_does_nothing() -> None:
     body = """
     tid = pl.system.task_dummy(deps=[pl.system.task_invalid()])

@@ -18,7 +18,7 @@ from property.mutations import TEXTS, mutated
 from property.narrow import narrow
 from property.native import check, check_errors, named, quietly
 from property.online_folds import check_fold, fold
-from property.product_grids import check_grid, grid
+from property.product_grids import check_grid, grid, in_deep_tiles
 from property.programs import program
 from property.survival import fates
 from property.surviving import fate
@@ -42,6 +42,14 @@ def _about_an_op(number: int) -> None:
 
 def _product_grid(number: int) -> None:
     check_grid(grid(Random(number).randint), f"grid {number}")
+
+
+def _matrix_tiles(number: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_AMX", "emulated")
+        check_fold(fold(Random(number).randint, ("BF16",), widest=80), f"tiles {number}")
+        text = grid(Random(number).randint, ("BF16", "INT8", "UINT8"), deepest=200)
+        check_grid(text, f"tiles {number}", in_deep_tiles)
 
 
 def _online_fold(number: int) -> None:
@@ -134,6 +142,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
     "streamed": _streamed,  # with all outputs taken for large ones, which are written past the caches
     "grid": _product_grid,  # grids of products in the machine's tiles
+    "tiles": _matrix_tiles,  # products and attention on matrix tiles that are emulated
     "narrow": _narrow,  # rows of a few columns, taken together
     "fold": _online_fold,  # attention in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes

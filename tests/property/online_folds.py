@@ -6,6 +6,8 @@ interpreter closely on numbers, which are small then, and what is no finite numb
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from property.guards import guarded
@@ -45,17 +47,17 @@ def check_fold(text: str, origin: str) -> None:
                 np.testing.assert_allclose(wanted, found, tolerance, tolerance, err_msg=text)
 
 
-def fold(draw: Draw) -> str:
-    """Return the text of a program."""
+def fold(draw: Draw, dtypes: Sequence[str] = ("FP32", "FP32", "BF16"), widest: int = 17) -> str:
+    """Return the text of a program that attends to elements of some types, up to so many of a row."""
 
     def choose(*options: str) -> str:
         return options[draw(0, len(options) - 1)]
 
-    rows, keys, dim = draw(1, 20), draw(1, 8 if draw(0, 2) == 0 else 20), draw(2, 17)
+    rows, keys, dim = draw(1, 20), draw(1, 8 if draw(0, 2) == 0 else 20), draw(2, widest)
     length = rows * draw(1, 70 // rows)  # what is carried has as many rows as somebody said
     others = length if length >= keys and draw(0, 1) else draw(keys, 70)
     is_causal = draw(0, 1) == 1
-    dtype = choose("FP32", "FP32", "BF16")
+    dtype = choose(*dtypes)
     stop = choose(f"pl.min(i + {rows}, {others})", str(others)) if is_causal else str(others)
     if is_causal and others >= length and (keys % rows == 0 or others >= length + rows):
         stop = f"i + {rows}"

@@ -30,6 +30,8 @@ from tilewright.passes.widen import Widened, widened
 
 SMALL = Wanted(rows=24, columns=32, depth=12)
 """Tiles that leave several turns of each loop in small programs."""
+DEEP = Wanted(rows=40, columns=64, depth=80)
+"""The same, deep enough for matrix tiles, which take 32 or 64 products at a time."""
 
 Draw = Callable[[int, int], int]
 
@@ -44,11 +46,16 @@ def in_small_tiles(program: Program, wanted: Wanted) -> Widened:
     return widened(program, SMALL)
 
 
-def check_grid(text: str, origin: str) -> None:
-    """Fail unless native code in small tiles leaves what the interpreter leaves, or refuses what that refuses."""
+def in_deep_tiles(program: Program, wanted: Wanted) -> Widened:
+    """Return a program with tiles that are about as large as blocks of matrix tiles."""
+    return widened(program, DEEP)
+
+
+def check_grid(text: str, origin: str, tiled: Callable[[Program, Wanted], Widened] = in_small_tiles) -> None:
+    """Fail unless native code in other tiles leaves what the interpreter leaves, or refuses what that refuses."""
     program = parsed(text)
     with pytest.MonkeyPatch.context() as patch, quietly(), guarded(guard_of(text)):
-        patch.setattr(widen, "widened", in_small_tiles)
+        patch.setattr(widen, "widened", tiled)
         compiled, _ = lowered(program)
         native = compiled_natively(compiled, text, origin)
         filled = overwritten_outputs(compiled, compiled["main"])
@@ -59,17 +66,17 @@ def check_grid(text: str, origin: str) -> None:
             are_refused(program, seed, ours, expected)
 
 
-def grid(draw: Draw) -> str:
-    """Return the text of a program."""
+def grid(draw: Draw, dtypes: Sequence[str] = DTYPES, deepest: int = 50) -> str:
+    """Return the text of a program that multiplies elements of some types, up to so many of a row."""
 
     def choose(*options: str) -> str:
         return options[draw(0, len(options) - 1)]
 
-    dtype = choose(*DTYPES)
+    dtype = choose(*dtypes)
     total = "FP32" if dtype in ("FP32", "FP16", "BF16") else "INT32"
     tm, tn, tk = draw(1, 8 if draw(0, 2) == 0 else 13), draw(1, 17), draw(1, 9)
     most = 8 if draw(0, 2) == 0 and tm <= 8 else 70
-    m, n, k = _extent(draw, tm, most), _extent(draw, tn, 70), _extent(draw, tk, 50)
+    m, n, k = _extent(draw, tm, most), _extent(draw, tn, 70), _extent(draw, tk, deepest)
     m, n, k = (choose("M", "N") if draw(0, 3) == 0 else extent for extent in (m, n, k))
     more = [draw(0, 40) if extent.isdigit() and draw(0, 3) == 0 else 0 for extent in (m, n)]
     rows, columns = (f"{extent} + {extra}" if extra else extent for extent, extra in zip((m, n), more, strict=True))

@@ -11,3 +11,9 @@ from property.online_folds import check_fold, fold
 @pytest.mark.parametrize("number", range(12))
 def test_attention_is_the_same_in_other_tiles(number: int) -> None:
     check_fold(fold(Random(f"fold {number}").randint), f"fold {number}")
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_attention_is_the_same_on_matrix_tiles(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_AMX", "emulated")
+    check_fold(fold(Random(f"tiles {number}").randint, ("BF16",), widest=80), f"tiles {number}")

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from property.product_grids import check_grid, grid
+from property.product_grids import check_grid, grid, in_deep_tiles
 
 import tilewright.language as pl
 from tilewright import ir
@@ -18,6 +18,13 @@ from tilewright.runtime import RunConfig
 @pytest.mark.parametrize("number", range(12))
 def test_products_are_the_same_in_other_tiles(number: int) -> None:
     check_grid(grid(Random(f"grid {number}").randint), f"grid {number}")
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_products_are_the_same_on_matrix_tiles(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_AMX", "emulated")
+    text = grid(Random(f"tiles {number}").randint, ("BF16", "INT8", "UINT8"), deepest=200)
+    check_grid(text, f"tiles {number}", in_deep_tiles)
 
 
 EMPTY = """

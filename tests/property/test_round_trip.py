@@ -107,3 +107,21 @@ class P:
 """,
         0,
     )
+
+
+def test_a_number_read_from_what_is_changed_in_place_is_no_slice_of_it() -> None:
+    check_stage(
+        """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def main(self, n: pl.Scalar[pl.INDEX], z: pl.InOut[pl.Tensor[[17], pl.BOOL]]):
+        for j in pl.range(4):
+            for i in pl.range(3):
+                pl.write(z, [i], True)
+            s = z[3]
+            s = n == j
+            pl.write(z, [j], s)
+""",
+        0,
+    )

@@ -50,6 +50,7 @@ LEFT_OUT: dict[str, str] = {
         "is a hint that no value depends on: nothing of it is left in native code",
     ),
     **{name: RANKED for name in OPS if name.startswith("distributed.")},
+    "system.available_thread_count": "is not the same everywhere: it has tests of its own",
     "system.task_invalid": "only orders tasks, which run in order anyway: nothing of it is left in native code",
 }
 """Ops that random programs do not use, with the reason."""

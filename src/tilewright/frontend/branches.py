@@ -98,8 +98,22 @@ def branch(t: Translator, condition: Expr, node: ast.If) -> None:
 
 
 def _decided(condition: Expr) -> bool | None:
-    """Return what comparing two integers surely gives, however large they may be; None where it could be either."""
-    if not isinstance(condition, Call) or condition.op.spec.symbol not in _ORDERINGS:
+    """Return what a condition on integers surely gives, however large they may be; None where it could be either."""
+    if not isinstance(condition, Call):
+        return None
+    name = condition.op.spec.name
+    if name == "not_":
+        inner = _decided(condition.args[0])
+        return None if inner is None else not inner
+    if name in ("and_", "or_"):
+        sides, deciding = [_decided(arg) for arg in condition.args], name == "or_"
+        return deciding if deciding in sides else None if None in sides else not deciding
+    return _compared(condition)
+
+
+def _compared(condition: Call) -> bool | None:
+    """Return what comparing two integers surely gives."""
+    if condition.op.spec.symbol not in _ORDERINGS:
         return None
     lhs, rhs = (bounds(arg) for arg in condition.args)
     meaning = condition.op.spec.evaluate

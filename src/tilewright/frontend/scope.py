@@ -15,7 +15,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias
 
-from tilewright.core.types import TileType
+from tilewright.core.types import ScalarType, TileType
 from tilewright.frontend.capture import bodies
 from tilewright.frontend.signature import exact
 from tilewright.frontend.walk.bindings import Binding, ended, one_sided
@@ -47,6 +47,8 @@ class Scope:
 
     shared: frozenset[str]
     """Names assigned in more than one block."""
+    sliced: frozenset[str] = frozenset()
+    """Those of them that one block assigns, and that may be slices of what others change in place."""
     frames: list[Bindings] = field(default_factory=lambda: [{}])
     blocks: list[int] = field(default_factory=lambda: [0])
     siblings: list[Bindings] = field(default_factory=lambda: [{}])
@@ -87,6 +89,11 @@ class Scope:
                 return frame.get(name) or sibling[name]
         return None
 
+    def is_variable(self, name: str, value: Any) -> bool:
+        """Return whether a name that is given a value stands for a variable; numbers are slices of nothing."""
+        is_number = isinstance(value, (bool, int, float)) or isinstance(getattr(value, "type", None), ScalarType)
+        return name in self.shared and not (is_number and name in self.sliced)
+
     def is_outer(self, name: str) -> bool:
         """Return whether a name stands for a variable that blocks around this one see, too."""
         found = [frame[name].value for frame in self.frames if name in frame]
@@ -97,7 +104,8 @@ class Scope:
         known = self.variable(name)
         if known is None or name not in self.shared:
             return False
-        return self.is_outer(name) or (known.block != self.block and not known.leaked)
+        is_here = name in self.frames[-1] or name in self.siblings[-1]
+        return self.is_outer(name) or (known.block != self.block and not (known.leaked and is_here))
 
     def enter(self, sibling: Bindings | None = None) -> None:
         """Begin a block; `sibling` is what the other branch bound."""
@@ -158,13 +166,24 @@ def assigned_names(body: Sequence[ast.stmt]) -> set[str]:
     return {name for _, name in _assigned(body, [0], 0)}
 
 
-def shared_names(node: ast.FunctionDef) -> frozenset[str]:
-    """Return the names a function assigns in more than one block; parameters count as assigned at its top."""
+def shared_names(node: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names a function assigns in more than one block, and those of them that only slices make so.
+
+    Parameters count as assigned at its top.
+    """
     parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     blocks: dict[str, set[int]] = {arg.arg: {0} for arg in parameters}
     in_place: list[tuple[int, str]] = []
-    for block, name in [*_assigned(node.body, [0], 0, in_place), *_with_slices(node, in_place)]:
+    for block, name in _assigned(node.body, [0], 0, in_place):
         blocks.setdefault(name, set()).add(block)
+    assigned = _in_several(blocks)
+    for block, name in _with_slices(node, in_place):
+        blocks.setdefault(name, set()).add(block)
+    shared = _in_several(blocks)
+    return shared, shared - assigned
+
+
+def _in_several(blocks: Mapping[str, set[int]]) -> frozenset[str]:
     return frozenset(name for name, where in blocks.items() if len(where) > 1)
 
 

@@ -166,7 +166,7 @@ class Translation(Walker):
 
     def __post_init__(self) -> None:
         """Work out which names are variables of the IR before the first statement."""
-        self.scope = Scope(shared_names(self.captured.node))
+        self.scope = Scope(*shared_names(self.captured.node))
 
     def emit(self, stmt: Stmt) -> None:
         """Write the next statement."""

@@ -165,7 +165,7 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
     placed = isinstance(declared, TileType) and declared.memref is not None
     if isinstance(value, Expr) and (placed or limits is not None) and is_action(value):
         var = Var(node.target.id, declared, t.span(node.target), limits)
-        if node.target.id not in t.scope.shared:
+        if not t.scope.is_variable(node.target.id, value):
             _bind_refined(t, node.target, var, value)
             return
         if placed:  # what several blocks assign has no place of its own: what one assigns to it has

@@ -67,7 +67,7 @@ class Translator(Translation):
             error.previous_span = first.span.named if first.span.is_known else None
             raise error
         self._warn_dropped_write(name, value, span)
-        if name in self.scope.shared:
+        if self.scope.is_variable(name, value):
             self._assign_shared(name, value, node)
         elif is_action(value) or isinstance(value, Call):
             var = Var(name, value.type, span, bounds(value) if isinstance(value.type, ScalarType) else None)
@@ -77,7 +77,7 @@ class Translator(Translation):
 
     def assign_known(self, name: str, value: Value, node: ast.AST) -> None:
         """Let a name stand for a value the compiler knows; where blocks assign it, for a variable that starts so."""
-        if name in self.scope.shared and isinstance(value, (bool, int, float)):
+        if self.scope.is_variable(name, value) and isinstance(value, (bool, int, float)):
             self._assign_shared(name, value, node)
         else:
             self.scope.bind(name, value, self.span(node))

@@ -18,7 +18,7 @@ KEY, GUARD = "found by", "looked at before each call"
 
 SETTINGS = (
     "TILEWRIGHT_CHECKED", "TILEWRIGHT_PERF for debuggers", "TILEWRIGHT_TILES=chosen", "TILEWRIGHT_SMALL_WORK=alone",
-    "TILEWRIGHT_CUDA_SCHEDULE",
+    "TILEWRIGHT_CUDA_SCHEDULE", "TILEWRIGHT_AMX",
 )  # fmt: skip
 """What people call the settings that code depends on."""
 
@@ -127,8 +127,8 @@ def _value(key: Any) -> Any:
 
 def _configuration(options: CodeOptions) -> str:
     """Return what code is made for, as a configuration says it."""
-    target, strategy, is_checked = options
-    return f"platform {target}, strategy {strategy}{', checked' * is_checked}"
+    platform, strategy, is_checked, target = options
+    return f"platform {platform}{f', target {target}' if target else ''}, strategy {strategy}{', checked' * is_checked}"
 
 
 def _said(value: bool | str) -> str:

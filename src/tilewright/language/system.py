@@ -21,6 +21,7 @@ from tilewright.ops.sync import sync_wait as sync_wait
 from tilewright.ops.sync import syncall as syncall
 from tilewright.ops.system import available_aiv_count as available_aiv_count
 from tilewright.ops.system import available_cluster_count as available_cluster_count
+from tilewright.ops.system import available_thread_count as available_thread_count
 from tilewright.ops.system import bar_all as bar_all
 from tilewright.ops.system import bar_m as bar_m
 from tilewright.ops.system import bar_v as bar_v

@@ -76,6 +76,8 @@ class Module:
     functions: list[str] = field(default_factory=list[str])
     defined: set[str] = field(default_factory=set[str])
     """The names of the functions written or being written, for helpers that are emitted once."""
+    on_tiles: dict[str, None] = field(default_factory=dict[str, None])
+    """What is multiplied on matrix tiles, which a process has to ask for."""
     places: Places | None = None
     """Where instructions were written, where somebody wants to know."""
 
@@ -265,6 +267,12 @@ class Builder:
         self.do(f"br label %{loop.head}")
         self.begin(loop.done)
         return loop.values
+
+    def leave_loop(self, loop: Loop, condition: Value) -> None:
+        """Leave a loop where a condition holds: its index and values stay those of the turn."""
+        following = self.label("next")
+        self.do(f"br {condition}, label %{loop.done}, label %{following}")
+        self.begin(following)
 
     @contextmanager
     def loop(self, start: Value, stop: Value, step: Value) -> Generator[Value, None, None]:

@@ -15,7 +15,7 @@ from tilewright.arrays import np
 from tilewright.named_tuples import NamedTuple
 from tilewright.native.assemble import assemble
 from tilewright.native.loader import Loaded, load
-from tilewright.native.matrix_units import amx, is_permitted
+from tilewright.native.matrix_units import amx, objection
 from tilewright.native.target import host
 from tilewright.native.threads import parallel_address
 
@@ -41,9 +41,9 @@ MATRIX = {"bfloat16": ("amx_bf16", 16), "fp16": ("amx_fp16", 16), "int8": ("amx_
 
 
 def matrix_flops(threads: int, element: str) -> float:
-    """Return the operations a second of AMX, 0 where it is not there or not permitted: a multiple of multiply-adds'."""
+    """Return the operations a second of AMX, 0 where no code uses it: a multiple of multiply-adds'."""
     kind, times = MATRIX.get(element, ("", 0))
-    return times * peaks(threads).flops if kind in amx() and is_permitted() else 0.0
+    return times * peaks(threads).flops if kind in amx() and not objection() else 0.0
 
 
 @cache

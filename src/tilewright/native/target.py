@@ -45,6 +45,8 @@ ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more th
     },
 }
 MARKS = str.maketrans("", "", "._-")
+_SLOW_IN_PAIRS = ("rapids", "rapids-d", "cooperlake")
+"""How the names of processors end that multiply pairs of bfloat16 numbers at half the speed of floats."""
 V2 = ("cmov", "cx16", "cx8", "fxsr", "mmx", "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3")
 V3 = (*V2, "avx", "avx2", "bmi", "bmi2", "crc32", "f16c", "fma", "lzcnt", "movbe", "xsave")
 V4 = (*V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
@@ -58,6 +60,8 @@ class Target:
     cpu: str
     features: str
     l2_bytes: int = L2_DEFAULT
+    emulates_tiles: bool = False
+    """Whether functions stand for AMX's instructions, as tests have it."""
 
     def has(self, feature: str) -> bool:
         """Tell whether code for this target may use a feature, by LLVM's name for it."""
@@ -87,6 +91,22 @@ class Target:
     def has_avx512bf16(self) -> bool:
         """Whether single precision rounds to bfloat16 in hardware."""
         return self.has("avx512bf16")
+
+    @property
+    def is_quick_in_pairs(self) -> bool:
+        """Whether products of pairs of bfloat16 numbers beat those of floats: on Intel's they take twice as long."""
+        return self.has_avx512bf16 and not self.cpu.endswith(_SLOW_IN_PAIRS)
+
+    @property
+    def has_amx(self) -> bool:
+        """Whether code may use matrix tiles, which a process has to ask for."""
+        return self.has("amx-tile")
+
+    @property
+    def without_amx(self) -> Target:
+        """The same processor, its matrix tiles left alone."""
+        signed = [each for each in self.features.split(",") if not each.startswith(("+amx-", "-amx-"))]
+        return replace(self, features=",".join(signed)) if len(signed) < self.features.count(",") + 1 else self
 
 
 def _architecture(name: str) -> str:
@@ -170,7 +190,8 @@ def host() -> Target:
     features: dict[str, bool] = llvm().get_host_cpu_features()
     flags = cpu_flags()
     usable = {name: on and (not flags or _flag(name) in flags) for name, on in features.items()}
-    return Target(_host_triple(), llvm().get_host_cpu_name(), normalized(usable), _l2_bytes())
+    made = Target(_host_triple(), llvm().get_host_cpu_name(), normalized(usable), _l2_bytes())
+    return made.without_amx  # which `matrix_units` adds where it may be used
 
 
 def _host_triple() -> str:

@@ -130,6 +130,12 @@ def available_aiv_count() -> Scalar:
     ...
 
 
+@_count
+def available_thread_count() -> Scalar:
+    """Return how many threads of the host share what runs side by side, 1 on a GPU."""
+    ...
+
+
 @op(kinds=SYSTEM, infer=_task, evaluate=_no_task, control_plane=True, example="tid = pl.system.task_invalid()")
 def task_invalid() -> Scalar:
     """Return the id of no task."""

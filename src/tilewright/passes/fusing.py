@@ -15,6 +15,7 @@ from tilewright.dtypes import BOOL, DataType
 from tilewright.ops.matmul import SMALL_FLOATS
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.chains import tiles_on_their_side
+from tilewright.passes.computed_operands import FEW_ROWS
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known, number
 from tilewright.passes.parts import part
@@ -347,7 +348,11 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
     w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
     if "acc" in given:
         w.recorder.end("a product is added to what is in memory")
-    return w.in_memory(call, valid)
+    made = w.in_memory(call, valid)
+    if call.op.spec.name == "matmul" and made is not None and made.shape[-2] > FEW_ROWS:  # few are summed in memory
+        in_place = (tile for tile in (lhs, rhs) if tile.loaded is not None and w.recorder.plan.at(tile.loaded).in_place)
+        w.straighten(made.rows, read=[tile.tensor for tile in in_place if tile.tensor is not None])
+    return made
 
 
 def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:

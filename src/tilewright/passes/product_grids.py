@@ -47,12 +47,15 @@ class Wanted:
     queries: int = 64
     keys: int = 64
     """Rows of products that are folded and multiplied again, and how many columns are folded at a time."""
+    few: Wanted | None = None
+    """What few rows want, where they are multiplied in another way."""
 
     def for_few(self, in_place: bool) -> Wanted:
         """Return the tile for few rows: long rows of the right matrix, as many at a time as fit where they are made."""
+        base = self.few or self
         if in_place:
-            return replace(self, columns=16 * self.columns, depth=2 * self.depth)
-        return replace(self, columns=8 * self.columns, depth=max(2, self.depth // 32))
+            return replace(base, columns=16 * base.columns, depth=2 * base.depth)
+        return replace(base, columns=8 * base.columns, depth=max(2, base.depth // 32))
 
 
 class ProductGrid:

@@ -3,7 +3,7 @@
 A block is a tile of a product. Where the one below it reads the same right matrix, and its left one and its result lie
 behind this block's, both are one block of twice the rows: what is made of the right matrix is made once for them. How
 many blocks a launch has is known when it runs: those that fill none of the tallest blocks run two by two, and those
-that fill none of these as they were written, as do all of a launch that has few.
+that fill none of these as they were written, as do all of a launch that has too few for its threads.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.core.build import arguments, scalar
+from tilewright.core.build import arguments, call, scalar
 from tilewright.core.expr import Call, ConstInt, Expr, GlobalVar, Invoke, Var, integer
 from tilewright.core.extents import as_extent
+from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, YieldStmt
@@ -21,7 +22,6 @@ from tilewright.core.types import ScalarType, TileType, Type
 from tilewright.core.visitor import evaluated, expressions, statements, variables
 from tilewright.dtypes import INDEX
 from tilewright.passes.launches import hands_on, runs_side_by_side
-from tilewright.passes.product_grids import FEWEST
 from tilewright.passes.strided_steps import Moves, is_harmless, numbers_of, resized, sum_of, window_of
 from tilewright.records import record
 
@@ -64,10 +64,12 @@ class _Walk(Rewriter):
             return super().for_loop(stmt)
         loops: list[Stmt] = []
         done: Expr = stmt.start
+        threads = Var("threads", ScalarType(INDEX))
+        loops.append(AssignStmt(threads, call(OPS["system.available_thread_count"].spec, {}, stmt.span), stmt.span))
         for times in sorted({self.rows // block.rows, 2}, reverse=True):
             tall = self._taller(self.program[made.op.name], block, times)
             rows, below = (Var(hint, ScalarType(INDEX)) for hint in ("rows", "below"))
-            count = _tall_rows(scalar("sub", stmt.stop, done), block.width, times)
+            count = _tall_rows(scalar("sub", stmt.stop, done), threads, block.width, times)
             called = replace(made, op=GlobalVar(tall.name))
             loops += [
                 AssignStmt(rows, count, stmt.span),
@@ -85,10 +87,11 @@ class _Walk(Rewriter):
         return tall
 
 
-def _tall_rows(blocks: Expr, width: int, times: int) -> Expr:
-    """Return how many rows of taller blocks there are, none where threads would share too few."""
-    enough = scalar("min", scalar("floordiv", blocks, integer(FEWEST * times)), integer(1))
-    return scalar("mul", scalar("floordiv", blocks, integer(width * times)), enough)
+def _tall_rows(blocks: Expr, threads: Expr, width: int, times: int) -> Expr:
+    """Return how many rows of taller blocks there are, none where some thread would be left without a block."""
+    rows = scalar("floordiv", blocks, integer(width * times))
+    enough = scalar("min", scalar("floordiv", scalar("mul", rows, integer(width)), threads), integer(1))
+    return scalar("mul", rows, enough)
 
 
 def _sole_call(loop: ForStmt) -> Invoke | None:

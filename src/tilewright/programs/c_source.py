@@ -10,6 +10,9 @@ from tilewright.programs.c_function import CFunction, Refusals
 FEATURES = ("avx2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 """What every C compiler can ask a processor about."""
 
+TILES = " && syscall(SYS_arch_prctl, 0x1023, 18) == 0"
+"""How a process asks Linux for AMX's tiles, which fails where there are none."""
+
 HELPERS = r"""
 extern void parallel(void (*)(void *, int64_t), void *, int64_t, int64_t *);
 extern void serial(void (*)(void *, int64_t), void *, int64_t, int64_t *);
@@ -107,6 +110,7 @@ def source(name: str, functions: Sequence[CFunction], errors: Sequence[str], fea
     defined = "\n".join(function.definition(refusals) for function in functions)
     declared = "\n".join(f"extern void {function.symbol}(int64_t *, int64_t *);" for function in functions)
     supported = "".join(f' && __builtin_cpu_supports("{each}")' for each in FEATURES if each in features)
+    supported += TILES * ("amx-tile" in features)
     return f"""/* {name}: made by tilewright. */
 #define _GNU_SOURCE
 #include "{name}.h"
@@ -114,6 +118,8 @@ def source(name: str, functions: Sequence[CFunction], errors: Sequence[str], fea
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 {declared}
 {HELPERS.replace("@SUPPORTED@", supported)}

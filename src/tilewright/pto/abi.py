@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoAbiError
+from tilewright.pto.memrefs import as_passed
 from tilewright.pto.module import Func, Module
 from tilewright.pto.signature import Signature
 from tilewright.pto.text.kinds import counted
@@ -45,7 +46,7 @@ def check_abi(func: Func, signature: Signature, declared: Declared, label: str) 
         )
         raise _mismatch(declared, message, func.span)
     for position, (wanted, argument) in enumerate(zip(expected, func.arguments, strict=True)):
-        if wanted != argument.type:
+        if wanted != as_passed(argument.type):
             message = f"{entry}: parameter {position} differs; expected {wanted}, got {argument.type}"
             name = signature.runtime[position].name
             span = argument.span if argument.span.is_known else func.span

@@ -26,8 +26,9 @@ _SHORT = re.compile(rf"(?<![\w.%<])({'|'.join(sorted(_LONG, key=len, reverse=Tru
 _MASK = re.compile(r"(?<![\w.%])m(8|16|32)\b")
 _NUMBERS = {"c": "index", "n": "i64", "i": "i32", "h": "i16", "x": "f32"}
 _NUMBER = re.compile(r"%(?:[cnih]\d+|x\d+\.\d+|yes|no)\b")
-_PARAMETER = re.compile(r"%(\w+): ((?:[^,()<]|<[^>]*>)+)")
-_TYPE = re.compile(r"(?:[^\s,<>]|<[^>]*>)+")
+_ANGLES = r"<(?:[^<>]|<[^<>]*>)*>"
+_PARAMETER = re.compile(rf"%(\w+): ((?:[^,()<]|{_ANGLES})+)")
+_TYPE = re.compile(rf"(?:[^\s,<>]|{_ANGLES})+")
 _FLAGS = {"yes": "i1", "no": "i1"}
 _USED = re.compile(r"%([\w.]+)")
 _SPARE = re.compile(r"%(\w+) = (?:pto\.castptr|pto\.get_laneid|arith\.)")
@@ -127,4 +128,4 @@ def _made(line: str) -> dict[str, str]:
     if not equals or not names.startswith("%"):
         return {}
     after = rest.rpartition(" -> ")[2] if " -> " in rest else rest.rpartition(" : ")[2]
-    return dict(zip(_USED.findall(names), _TYPE.findall(after), strict=False))
+    return dict(zip(_USED.findall(names), _TYPE.findall(after.rpartition(" to ")[2]), strict=False))

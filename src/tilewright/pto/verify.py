@@ -18,6 +18,7 @@ from tilewright.pto.elements import refuse_elements
 from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry, refuse_outside
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.machine.cores import kinds_said
+from tilewright.pto.memrefs import is_memref
 from tilewright.pto.module import Constants, Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.pipe_laws import MET, refuse_pipes
@@ -80,6 +81,8 @@ class _Checker:
     _sections: set[str] = field(default_factory=set[str])
     _known: set[tuple[str | int, ...]] = field(default_factory=set[tuple["str | int", ...]])
     """Ops with the types that they were legal with: most of a text says the same of other values."""
+    _has_memrefs: bool = False
+    """Whether some value so far is a memref."""
     _has_packed: bool = False
     """Whether some value so far is packed; most functions have none, and no op of theirs need be asked."""
 
@@ -92,6 +95,7 @@ class _Checker:
         self._is_entry = is_entry(func)
         if func.body is not None:
             self._has_packed = any_packed(func.arguments)
+            self._has_memrefs = any(is_memref(value.type) for value in func.arguments)
             self._region(func.body, "func.return", func.results, func)
 
     def _region(self, region: Region, ending: str, types: Sequence[Type], owner: Func | Op) -> None:
@@ -139,7 +143,7 @@ class _Checker:
                 refuse_words(op, declared.words)
             if declared.rule is not None:
                 declared.rule(op, self._constants)
-            if self._constants.arch:
+            if self._constants.arch and not self._is_between_passes(op):
                 if declared.law is not None:
                     declared.law(op, self._constants)
                 refuse_elements(op, self._constants.arch)
@@ -149,6 +153,11 @@ class _Checker:
         check = _Checker._launch if op.name == LAUNCH else _STRUCTURED.get(form.syntax)
         if check is not None:
             check(self, op)
+
+    def _is_between_passes(self, op: Op) -> bool:
+        """Return whether an op is on memrefs, of which no machine has rules: nobody wrote them."""
+        self._has_memrefs = self._has_memrefs or any(is_memref(value.type) for value in op.results)
+        return self._has_memrefs and any(is_memref(value.type) for value in op.uses)
 
     def _constant(self, op: Op) -> None:
         value = op.attributes.get("value")

@@ -16,7 +16,7 @@ from tilewright import settings
 from tilewright.backends.interface import Backend, backend_names, find
 from tilewright.named_tuples import NamedTuple
 from tilewright.native.machines import here
-from tilewright.native.matrix_units import amx, is_permitted
+from tilewright.native.matrix_units import amx, is_permitted, objection
 from tilewright.native.target import cpu_name, host
 from tilewright.tools.cache import health
 
@@ -113,8 +113,10 @@ def _processor() -> Iterator[Finding]:
 def _amx(group: str) -> Finding:
     if not amx():
         return Finding(group, "AMX", "none", "products run on vectors")
-    permitted = "permitted" if is_permitted() else "not permitted to this process"
-    return Finding(group, "AMX", f"{', '.join(amx())}, {permitted}", "no code here uses it: products run on vectors")
+    permitted = "permitted" if is_permitted() else "not asked for by this process"
+    why = objection()
+    follows = f"products run on vectors: {why}" if why else "products of BF16 and INT8 run on its tiles"
+    return Finding(group, "AMX", f"{', '.join(amx())}, {permitted}", follows)
 
 
 def _threads() -> Iterator[Finding]:

@@ -177,7 +177,8 @@ def _signature(func: Func) -> str:
 def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     if isinstance(argument.type, Scalar):
         return _number(argument.name, argument.type, text)
-    assert isinstance(argument.type, Ptr)
+    if not isinstance(argument.type, Ptr):
+        raise CommandError(f"{argument.name} is {argument.type}: a launch passes pointers and numbers")
     dtype = argument.type.element.dtype.numpy
     maker, separator, shape = text.partition(":")
     make = MAKERS.get(maker) or _numbers(maker)

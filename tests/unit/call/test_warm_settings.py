@@ -31,7 +31,7 @@ def test_settings_are_looked_at_at_every_call(monkeypatch: pytest.MonkeyPatch, d
         ("TILEWRIGHT_CHECKED", "off", 2), ("TILEWRIGHT_CHECKED", "on", 2), ("TILEWRIGHT_CHECKED", "0", 2),
         ("TILEWRIGHT_CHECKED", "1", 2), ("TILEWRIGHT_NUM_THREADS", "3", 2), ("TILEWRIGHT_NUM_THREADS", "1", 2),
         ("TILEWRIGHT_CHECKED", "off", 2), ("TILEWRIGHT_TILES", "written", 3), ("TILEWRIGHT_SMALL_WORK", "alone", 4),
-        ("TILEWRIGHT_CUDA_SCHEDULE", "warps=8", 5),
+        ("TILEWRIGHT_CUDA_SCHEDULE", "warps=8", 5), ("TILEWRIGHT_AMX", "off", 6),
     ]:  # fmt: skip
         monkeypatch.setenv(name, value)
         assert not took(kernel, x, x, out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,36 @@ def in_pairs(x: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 @pl.jit
+def in_pairs_joined(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    rows, cols = x.shape
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for q in pl.range(0, cols, 2 * T):
+            pl.store(pl.load(x, [0, q], [rows, T]), [0, q], out)
+            if 0 <= q and q + T < cols:
+                pl.store(pl.load(x, [0, q + T], [rows, T]) * 2.0, [0, q + T], out)
+
+
+@pl.jit
+def in_pairs_chained(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    rows, cols = x.shape
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for q in pl.range(0, cols, 2 * T):
+            pl.store(pl.load(x, [0, q], [rows, T]), [0, q], out)
+            if q < q + T < cols:
+                pl.store(pl.load(x, [0, q + T], [rows, T]) * 2.0, [0, q + T], out)
+
+
+@pl.jit
+def in_pairs_negated(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    rows, cols = x.shape
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for q in pl.range(0, cols, 2 * T):
+            pl.store(pl.load(x, [0, q], [rows, T]), [0, q], out)
+            if not (q < 0 or q + T >= cols):
+                pl.store(pl.load(x, [0, q + T], [rows, T]) * 2.0, [0, q + T], out)
+
+
+@pl.jit
 def unguarded(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     rows, _ = x.shape
     with pl.at(level=pl.Level.CORE_GROUP):
@@ -29,10 +61,11 @@ def unguarded(x: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 @pytest.mark.parametrize("cols", [5, T, T + 3, 3 * T, 5 * T + 1])
-def test_a_load_behind_a_condition_fits_every_width(cols: int) -> None:
+@pytest.mark.parametrize("paired", [in_pairs, in_pairs_joined, in_pairs_chained, in_pairs_negated])
+def test_a_load_behind_a_condition_fits_every_width(paired: Callable[..., object], cols: int) -> None:
     x = np.random.default_rng(cols).uniform(-1, 1, (4, cols)).astype(np.float32)
     out = np.zeros_like(x)
-    in_pairs(x, out)
+    paired(x, out)
     doubled = np.arange(cols) // T % 2 == 1
     np.testing.assert_array_equal(out, np.where(doubled, x * 2, x))
 

@@ -265,3 +265,21 @@ def test_a_change_of_type_is_refused_or_as_python_has_it(first: str, second: str
     except ReassignmentError:
         return
     assert found == int(TIMES[first] * 0.5 ** TIMES[second] * 64)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, 2), (5, 16)])
+def test_what_a_loop_in_a_branch_yields_is_the_name_that_an_ended_block_bound(
+    n: int, expected: int, target: str
+) -> None:
+    body = """
+    for i in pl.range(3):
+        for (k, a) in pl.while_(init_values=(0, n)):
+            pl.cond(k < 2)
+            k_end, r = pl.yield_(k + 1, n + 1)
+    if n > 2:
+        for (k, a) in pl.while_(init_values=(0, r)):
+            pl.cond(k < 2)
+            k_end, r = pl.yield_(k + 1, a + 5)
+    pl.write(out, [0], pl.cast(r, pl.INT64))
+"""
+    assert run(body, n, target)[0] == expected

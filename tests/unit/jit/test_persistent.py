@@ -273,7 +273,7 @@ def test_settings_that_change_code_have_code_of_their_own(checkout: Path, cache:
 
 CHANGED = {
     "TILEWRIGHT_CHECKED": "off", "TILEWRIGHT_PERF": "gdb", "TILEWRIGHT_TILES": "written",
-    "TILEWRIGHT_SMALL_WORK": "shared", "TILEWRIGHT_CUDA_SCHEDULE": "warps=8",
+    "TILEWRIGHT_SMALL_WORK": "shared", "TILEWRIGHT_CUDA_SCHEDULE": "warps=8", "TILEWRIGHT_AMX": "off",
 }  # fmt: skip
 
 
@@ -453,7 +453,7 @@ def test_a_process_knows_when_it_started() -> None:
 
 def test_another_processor_has_code_of_its_own(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(fresh()) == 2.0
-    monkeypatch.setattr("tilewright.backends.cpu.backend.fingerprint", lambda: "another")
+    monkeypatch.setattr("tilewright.native.matrix_units.fingerprint", lambda: "another")
     other = fresh()
     assert (call(other), other.kernel.cache_info().compiles) == (2.0, 1)
 

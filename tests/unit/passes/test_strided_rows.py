@@ -76,12 +76,28 @@ def test_notes_say_how_many_rows_there_are() -> None:
     assert [note.rpartition(": ")[2] for note in notes()[:2]] == ["64 rows instead of 16", "32 rows instead of 16"]
 
 
-@pytest.mark.parametrize(("blocks", "turns"), [(5, [0, 0, 5]), (20, [0, 9, 2]), (35, [6, 0, 11]), (36, [9, 0, 0])])
-def test_blocks_that_fill_no_tall_one_run_two_by_two_unless_they_are_few(blocks: int, turns: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("threads", "blocks", "turns"),
+    [
+        (1, 5, [0, 0, 5]),
+        (1, 20, [3, 3, 2]),
+        (4, 20, [0, 9, 2]),
+        (8, 20, [0, 9, 2]),
+        (16, 20, [0, 0, 20]),
+        (8, 35, [0, 15, 5]),
+        (8, 36, [9, 0, 0]),
+        (64, 126, [0, 0, 126]),
+        (64, 768, [192, 0, 0]),
+    ],
+)
+def test_blocks_that_fill_no_tall_one_run_two_by_two_unless_threads_could_use_them(
+    threads: int, blocks: int, turns: list[int]
+) -> None:
     main = str(widened(lowered(PLACES), WANTED).program).partition("def main")[2]
     scope: dict[str, int] = {"n": blocks}
     found: list[int] = []
-    for line in main.replace("pl.min", "min").splitlines():
+    main = main.replace("pl.min", "min").replace("pl.system.available_thread_count()", str(threads))
+    for line in main.splitlines():
         if "pl.parallel(" in line:
             found.append(len(eval(f"range({line.partition('pl.parallel(')[2][:-2]})", {}, scope)))
         elif line.startswith(" " * 8) and line[8] != " " and " = " in line:

@@ -14,6 +14,7 @@ import tilewright.language as pl
 from tilewright import ir
 from tilewright.errors import ExportError
 from tilewright.ir import CompiledProgram
+from tilewright.programs.c_source import source
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -203,3 +204,9 @@ def test_what_the_compiler_says_is_shown(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("CC", str(tmp_path / "cc"))
     with pytest.raises(ExportError, match="cannot make a library of `halves`:\nno such luck"):
         ir.compile(program_of(HALVES)).export_c(tmp_path / "c", name="halves")
+
+
+def test_a_library_that_needs_amx_asks_for_it() -> None:
+    plain, on_tiles = (source("p", [], [], features) for features in (["avx512f"], ["amx-tile", "avx512f"]))
+    assert "SYS_arch_prctl" not in plain
+    assert '__builtin_cpu_supports("avx512f") && syscall(SYS_arch_prctl, 0x1023, 18) == 0;' in on_tiles

@@ -55,10 +55,25 @@ def test_amx_is_told_apart_from_the_permission_to_use_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(findings, "amx", lambda: ("amx_bf16", "amx_tile"))
-    for is_permitted, wanted in ((True, "amx_bf16, amx_tile, permitted"), (False, "not permitted to this process")):
+    for is_permitted, wanted in ((True, "amx_bf16, amx_tile, permitted"), (False, "not asked for by this process")):
         monkeypatch.setattr(findings, "is_permitted", lambda allowed=is_permitted: allowed)
         assert wanted in said(capsys)["processor AMX"]["value"]
     assert isinstance(matrix_units.is_permitted(), bool)
+
+
+@pytest.mark.parametrize(
+    ("objection", "follows"),
+    [
+        ("", "products of BF16 and INT8 run on its tiles"),
+        ("TILEWRIGHT_AMX is off", "products run on vectors: TILEWRIGHT_AMX is off"),
+    ],
+)
+def test_amx_that_no_code_uses_is_said_with_the_reason(
+    objection: str, follows: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "amx", lambda: ("amx_bf16", "amx_tile"))
+    monkeypatch.setattr(findings, "objection", lambda: objection)
+    assert said(capsys)["processor AMX"]["follows"] == follows
 
 
 def test_a_damaged_cache_and_a_misspelt_setting_are_found(

@@ -12,11 +12,11 @@ from tilewright.backends.interface import PROGRAM, Anatomy, Backend, Code, Error
 from tilewright.core.program import Program
 from tilewright.dtypes import DataType
 from tilewright.errors import ArtifactError
-from tilewright.native import machines, support
+from tilewright.native import machines, matrix_units, support
 from tilewright.native.assemble import assemble, assembly, llvm_version
 from tilewright.native.elf import listing
 from tilewright.native.regions import POOL, SERIAL
-from tilewright.native.target import Target, fingerprint, host, llvm_files, missing_features
+from tilewright.native.target import Target, host, llvm_files, missing_features
 
 
 class CPU(Backend):
@@ -36,11 +36,11 @@ class CPU(Backend):
 
     def target(self) -> Target:
         """Return the processor this process runs on; loads LLVM."""
-        return host()
+        return matrix_units.own_target()
 
     def fingerprint(self) -> str:
         """Return what this processor is called and can do."""
-        return fingerprint()
+        return matrix_units.own_fingerprint()
 
     def toolchain(self) -> list[str]:
         """Return llvmlite's files, without importing it."""
@@ -71,21 +71,20 @@ class CPU(Backend):
 
             support.begin_code()
         with timed("emission"):
-            made = emitted(program, entries, target or host(), options or Options.current())
+            made = emitted(program, entries, target or self.target(), options or Options.current())
             emitter, tiles = made.emitter, made.tiles
-            text = emitter.module.text()
+            plans, target, text = emitter.plans, made.target, emitter.module.text()
         with timed("LLVM"):
-            binary = assemble(text, emitter.target).object
-        plans, target = emitter.plans, emitter.target
+            binary = assemble(text, target).object
         code = {"llvm": lambda: text, "assembly": lambda: assembly(text, target), **_texts(binary)}
         texts = {"tiles": lambda: str(tiles), "fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
-        return Code(self, emitter.target, {PROGRAM: binary}, made.symbols, emitter.errors, texts)
+        return Code(self, target, {PROGRAM: binary}, made.symbols, emitter.errors, texts)
 
     def anatomy(self, program: Program, entries: Sequence[str] | None = None, target: Target | None = None) -> Anatomy:
         """Return LLVM's text and the instructions with their lines, and who holds which tile's memory."""
         from tilewright.backends.cpu.emission import anatomy
 
-        return anatomy(program, entries, target or host())
+        return anatomy(program, entries, target or self.target())
 
     def peaks(self, threads: int, product: DataType | None) -> Sequence[Peak]:
         """Return what the processor does at most, measured: memory, multiply-adds, and AMX for what it takes."""
@@ -100,6 +99,8 @@ class CPU(Backend):
         missing = missing_features(code.target)
         if missing:
             raise ArtifactError(f"code for {code.target.cpu} cannot run here: it needs {', '.join(missing)}")
+        if code.target.has_amx and (refusal := matrix_units.objection() or matrix_units.refusal()):
+            raise ArtifactError(f"code for {code.target.cpu} with AMX cannot run here: {refusal}")
         return HostProgram(program, code)
 
     def companions(self, code: Code) -> dict[str, bytes]:

@@ -208,7 +208,7 @@ def _zero(dtype: Any, **_: Any) -> int:
     return 0
 
 
-@spells("system.available_cluster_count", "system.available_aiv_count")
+@spells("system.available_cluster_count", "system.available_aiv_count", "system.available_thread_count")
 def _one(dtype: Any) -> int:
     """Return one."""
     return 1

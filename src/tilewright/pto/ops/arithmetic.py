@@ -19,8 +19,10 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.pairs import MEMBERS, pair_bits, reinterpreted
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.machine.wide import high_half
+from tilewright.pto.memrefs import is_memref
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, equal
+from tilewright.pto.ops.memrefs import converted, keeps_elements
 from tilewright.pto.text.form import Form, Slot, Syntax, Typing
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.types import Scalar
@@ -296,17 +298,19 @@ def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
 # two results, and bits read as another type
 
 
-def _same_width(op: Op, _: Constants) -> None:
+def _same_width(op: Op, constants: Constants) -> None:
+    if is_memref(op.operands[0].type):
+        return keeps_elements(op, constants)
     source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
     if source.bits != target.bits or not (source.is_integer and target.is_integer):
         message = f"`{op.name}` cannot go from {source} to {target}"
         raise PtoTypeMismatchError(message, help="both are integers of one width")
 
 
-@declare("builtin.unrealized_conversion_cast", Form("i", "i", Typing.CAST), rule=_same_width, means="n")
-def _resigned(m: Machine, op: Op, value: Expr) -> Expr:
-    """The same bits with or without a sign."""
-    return m.b.cast(value, _result(op))
+@declare("builtin.unrealized_conversion_cast", Form("i|r", "i|z|p", Typing.CAST), rule=_same_width, means="n")
+def _resigned(m: Machine, op: Op, value: Lowered | Expr) -> Lowered | Expr:
+    """The same bits with or without a sign, or a memref as the tile or the pointer that it is."""
+    return m.b.cast(value, _result(op)) if isinstance(value, Expr) else converted(m, op, value)
 
 
 @declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits, means='n.view("i4")')

@@ -20,7 +20,7 @@ from tilewright.pto.machine.tiles import (
     refuse_reach,
     value_type,
 )
-from tilewright.pto.machine.values import Lowered, Tile
+from tilewright.pto.machine.values import Lowered, Pointer, Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, equal, gives
 from tilewright.pto.operand_laws import boxed_alike
@@ -64,7 +64,7 @@ def _is_told_extents(op: Op, constants: Constants) -> None:
         _refuse_range(op, op.clause(word) or (), (most,), (None,), constants)
 
 
-def _refuse_large(tile: TileBuf, arch: str) -> None:
+def refuse_large(tile: TileBuf, arch: str) -> None:
     """Refuse a tile that its memory has no room for."""
     most = capacity(tile.space, arch)
     if tile.nbytes > most:
@@ -74,7 +74,7 @@ def _refuse_large(tile: TileBuf, arch: str) -> None:
 
 def _fits(op: Op, constants: Constants) -> None:
     laid_out(op, constants)
-    _refuse_large(op.results[0].of(TileBuf), constants.arch)
+    refuse_large(op.results[0].of(TileBuf), constants.arch)
 
 
 _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "valid_col")}
@@ -95,7 +95,7 @@ def _alloc(m: Machine, op: Op) -> Tile:
     type_ = op.results[0].of(TileBuf)
     addresses = m.clause(op, "addr")
     address = addresses[0] if addresses else None
-    _refuse_large(type_, m.arch)
+    refuse_large(type_, m.arch)
     valid = _valid(m, op, type_)
     return fresh(m, m.here(op), type_, valid, address)
 
@@ -114,7 +114,7 @@ def fresh(m: Machine, key: Hashable, type_: TileBuf, valid: tuple[Expr, Expr], a
     if address is not None:
         m.memory.place(type_, address)
     tile = Tile(type_, valid, slot=m.slot(key, held, valid))
-    return tile if tile.slot and tile.slot.var.type == held else _placed(m, tile)
+    return tile if tile.slot and tile.slot.var.type == held else placed(m, tile)
 
 
 def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
@@ -128,11 +128,11 @@ def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
         value = given[0] if given else m.b.index(extent or 0)
         check_range(m, value, most, f"`{word}` does not lie within 0 to {most}")
         is_empty = known(value) == 0  # no value has an extent of nothing, but one that is found empty may be
-        extents.append(m.b.held(value, word) if is_empty else _own(m, value, extent, word))
+        extents.append(m.b.held(value, word) if is_empty else own(m, value, extent, word))
     return extents[0], extents[1]
 
 
-def _own(m: Machine, value: Expr, extent: int | None, word: str) -> Expr:
+def own(m: Machine, value: Expr, extent: int | None, word: str) -> Expr:
     """Return a valid extent of a tile, in a variable of its own where the type leaves it open and tiles are resized."""
     return m.b.held(value, word) if extent is None and m.knowledge.resizes else value
 
@@ -166,7 +166,7 @@ def _set_valid(m: Machine, op: Op, tile: Tile, rows: Expr, cols: Expr) -> None:
         m.knowledge.resizes = True
 
 
-def _placed(m: Machine, tile: Tile) -> Tile:
+def placed(m: Machine, tile: Tile) -> Tile:
     """Return a tile that stands in for one that turns out to need bytes, until the function is lowered again."""
     assert tile.slot is not None
     m.demote(tile.slot)
@@ -218,20 +218,25 @@ _WINDOW = Form("z", "z", words=_OFFSETS, numbers=("sizes",), index="offsets", fa
 def _subview(m: Machine, op: Op, tile: Tile) -> Lowered:
     """A window of a tile, in the same bytes."""
     type_ = op.results[0].of(TileBuf)
-    tile = tile if tile.slot is None else _placed(m, tile)
-    at, shape = _pair(m, op, "offsets"), (type_.rows, type_.cols)
+    at = _pair(m, op, "offsets")
     assert at is not None
+    return part(m, tile, type_, at, _pair(m, op, "valid"))
+
+
+def part(m: Machine, tile: Tile, type_: TileBuf, at: tuple[Expr, Expr], told: tuple[Expr, Expr] | None) -> Tile:
+    """Return a window of a tile from a position on, as much of it valid as is told, or as its type says."""
+    tile, shape = tile if tile.slot is None else placed(m, tile), (type_.rows, type_.cols)
     if tile.type.slayout != "none_box" and tile.strides is None:
         raise UnsupportedFeatureError("a window on a boxed tile has no strides", help="use pto.textract")
     refuse_reach(tile, shape, at)
     check_reach(m, tile, (m.b.index(type_.rows), m.b.index(type_.cols)), at)
     place = elements_at(m, tile, at)
     known_valid = (type_.valid_rows or type_.rows, type_.valid_cols or type_.cols)
-    valid = _pair(m, op, "valid") or (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
+    valid = told or (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
     for extent, most in zip(valid, shape, strict=True):
         check_range(m, extent, most, f"a valid extent does not lie within 0 to {most}")
-    own = _own(m, valid[0], type_.valid_rows, "valid_row"), _own(m, valid[1], type_.valid_cols, "valid_col")
-    return Tile(type_, own, pointer=place, strides=element_strides(tile))
+    held = own(m, valid[0], type_.valid_rows, "valid_row"), own(m, valid[1], type_.valid_cols, "valid_col")
+    return Tile(type_, held, pointer=place, strides=element_strides(tile))
 
 
 def _pair(m: Machine, op: Op, word: str) -> tuple[Expr, Expr] | None:
@@ -258,13 +263,13 @@ def _keeps_bytes(op: Op, _: Constants) -> None:
 def _reshape(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes under another shape."""
     type_ = op.results[0].of(TileBuf)
-    tile = tile if tile.slot is None else _placed(m, tile)
+    tile = tile if tile.slot is None else placed(m, tile)
     if _has_gaps(tile):
         raise UnsupportedFeatureError(
             "a window with gaps between its rows has no other shape", help="copy it with pto.tmov, or pto.textract"
         )
-    rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else _own(m, tile.valid[0], None, "valid_row")
-    cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else _own(m, tile.valid[1], None, "valid_col")
+    rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else own(m, tile.valid[0], None, "valid_row")
+    cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else own(m, tile.valid[1], None, "valid_col")
     return Tile(type_, (rows, cols), pointer=replace(tile.place, element=type_.element))
 
 
@@ -291,7 +296,7 @@ def _is_seen_as(op: Op, _: Constants) -> None:
 def _see_as(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The same bytes as elements of another type."""
     type_ = op.results[0].of(TileBuf)
-    tile = tile if tile.slot is None else _placed(m, tile)
+    tile = tile if tile.slot is None else placed(m, tile)
     if tile.strides is not None and tile.type.element.nbytes != type_.element.nbytes and _has_gaps(tile):
         message = "a window with gaps between its rows has no elements of another size"
         raise UnsupportedFeatureError(message, help="copy it with pto.tmov, or pto.textract")
@@ -339,12 +344,16 @@ def _start_of(op: Op) -> Ptr:
 )
 def _address(m: Machine, op: Op, tile: Tile) -> Lowered:
     """The address of a tile's first element."""
-    type_ = op.results[0].of(Ptr)
+    return start_of(m, tile)
+
+
+def start_of(m: Machine, tile: Tile) -> Pointer:
+    """Return the address of a tile's first element."""
     if not m.placed(tile):
-        return m.memory.pointer(type_.space, type_.element, m.b.index(0))
+        return m.memory.pointer(tile.type.space, tile.type.element, m.b.index(0))
     if tile.place.arena is not None:
         tile.place.arena.touch(tile.place.offset, None)
-    return replace(tile.place, element=type_.element)
+    return replace(tile.place, element=tile.type.element)
 
 
 @declare(

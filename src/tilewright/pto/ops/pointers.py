@@ -9,9 +9,10 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cell_view, moved
-from tilewright.pto.machine.values import Pointer
+from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, element_type, equal, gives
+from tilewright.pto.ops.buffers import start_of
 from tilewright.pto.text.form import Form, Layout, Word
 from tilewright.pto.types import Ptr, Scalar, Space
 
@@ -33,16 +34,20 @@ def _keeps_space(op: Op, _: Constants) -> None:
 
 @declare(
     "pto.castptr",
-    Form("i|p", "p|i", family="ptr"),
+    Form("i|p|r", "p|i", family="ptr"),
     rule=_keeps_space,
     is_by_bytes=True,
     example="(%n: i64 = 0); %p = {op} %n -> !pto.ptr<f32, ub>; pto.store_scalar %x1.0, %p[%c0] : !pto.ptr<f32, ub>, f32"
     "; %r = pto.load_scalar %p[%c0] -> f32",
     means="r = 1",
 )
-def _castptr(m: Machine, op: Op, value: Pointer | Expr) -> Pointer | Expr:
-    """An address as another pointer, or a number as an address."""
+def _castptr(m: Machine, op: Op, value: Pointer | Tile | View | Expr) -> Pointer | Expr:
+    """An address, or that of a memref, as another pointer, or a number as an address."""
     type_ = op.results[0].type
+    if isinstance(value, Tile):
+        value = start_of(m, value)
+    if isinstance(value, View):
+        value = value.pointer
     if isinstance(value, Pointer):
         if isinstance(type_, Ptr) and type_.space is value.space:
             return replace(value, element=type_.element)

@@ -16,8 +16,8 @@ from tilewright.pto.ops import elementwise as elementwise
 from tilewright.pto.ops import fixpipe as fixpipe
 from tilewright.pto.ops import gathers as gathers
 from tilewright.pto.ops import generators as generators
-from tilewright.pto.ops import lowered_text as lowered_text
 from tilewright.pto.ops import masks as masks
+from tilewright.pto.ops import memrefs as memrefs
 from tilewright.pto.ops import moves as moves
 from tilewright.pto.ops import order as order
 from tilewright.pto.ops import pipes as pipes

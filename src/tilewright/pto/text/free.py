@@ -71,6 +71,8 @@ def _ends(cursor: Cursor, head: Head, text: _Text) -> bool:
         return False
     before = text.tokens[-1] if text.tokens else ""
     if token[0] == "%":
+        if before == ")" and head.names and not text.is_typed:
+            return False  # of what an op gives it says the type
         return (before != "," and bool(before)) or not head.form.operands or (not before and cursor.following == "=")
     if token[0] == '"':
         return cursor.following == "("
@@ -198,6 +200,21 @@ def _said(tokens: list[str | Value]) -> Said:
     values = tuple(item[0] for item in items if len(item) == 1 and isinstance(item[0], Value))
     words = tuple(item[0] for item in items if len(item) == 1 and isinstance(item[0], str))
     return Said(values, words, {str(item[0]): item[2] for item in items if len(item) == 3})
+
+
+def bracketed(op: Op) -> list[tuple[int | Value, ...]]:
+    """Return the numbers and operands in each pair of square brackets of an op of free text."""
+    operands = iter(op.operands)
+    found: list[list[int | Value]] = []
+    is_inside = False
+    for token in words_of(op):
+        item = next(operands) if token == OPERAND else int(token) if token.lstrip("-").isdecimal() else None
+        if token == "[":
+            found.append([])
+        is_inside = token == "[" or (is_inside and token != "]")
+        if is_inside and item is not None:
+            found[-1].append(item)
+    return [tuple(items) for items in found]
 
 
 def words_of(op: Op) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from tilewright.pto.memrefs import is_memref
 from tilewright.pto.types import ALIGN, I1, Mask, Opaque, Ptr, Scalar, Space, TensorView, TileBuf, Type, VReg
 from tilewright.records import record
 
@@ -28,21 +29,22 @@ class Kind:
 
 
 _KINDS = {
-    "tz": Kind("a tile", lambda type: type.__class__ is TileBuf),
+    "tz": Kind("a tile", lambda type: isinstance(type, TileBuf)),
     "q": Kind("a partition of a tensor view", lambda type: isinstance(type, TensorView) and type.partition),
     "w": Kind("a tensor view", lambda type: isinstance(type, TensorView) and not type.partition),
-    "y": Kind("a tensor view or a partition of one", lambda type: type.__class__ is TensorView),
+    "y": Kind("a tensor view or a partition of one", lambda type: isinstance(type, TensorView)),
     "se": Kind("a number", lambda type: type.__class__ is Scalar),
     "i": Kind("an integer", lambda type: isinstance(type, Scalar) and type.is_integer),
     "b": Kind("an i1", lambda type: type == I1),
     "f": Kind("a float", lambda type: isinstance(type, Scalar) and type.is_float),
     "vu": Kind("a vector register", lambda type: type.__class__ is VReg),
     "mn": Kind("a mask", lambda type: type.__class__ is Mask),
-    "p": Kind("a pointer", lambda type: type.__class__ is Ptr),
+    "p": Kind("a pointer", lambda type: isinstance(type, Ptr)),
     "g": Kind("a pointer to global memory", lambda type: isinstance(type, Ptr) and type.space is Space.GM),
     "l": Kind("a pointer to ub", lambda type: isinstance(type, Ptr) and type.space is Space.VEC),
     "a": Kind("an alignment state", lambda type: type == ALIGN),
     "o": Kind("an array", lambda type: type.__class__ is Opaque),
+    "r": Kind("a memref", is_memref),
     "x": Kind("a value", lambda type: True),
 }
 KINDS = {letter: kind for letters, kind in _KINDS.items() for letter in letters}

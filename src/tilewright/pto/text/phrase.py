@@ -132,7 +132,8 @@ def phrase_of(form: Form) -> Phrase | None:
     """Return how an op of free text is written: as its declaration says, or all operands in a row and their types."""
     if form.phrase is not None:
         return phrase(form.phrase)
-    return None if "*" in form.operands + form.results else phrase(_plain(form))
+    kinds = form.operands + form.results
+    return None if "*" in kinds or "r" in kinds else phrase(_plain(form))  # Python has no memrefs
 
 
 def _plain(form: Form) -> str:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from tilewright.pto.errors import PtoTypeTextError
+from tilewright.pto.memrefs import OpenMemRef, memref
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.types import (
     PACKED,
@@ -30,7 +31,10 @@ from tilewright.pto.types import (
 )
 
 BUILTIN_SHAPED = ("memref", "vector")
-"""Types of other dialects that are carried, but never looked into."""
+"""Types of other dialects, which are carried and not looked into, but for memrefs that name their memory."""
+_MEMREF = re.compile(
+    r"memref<([^,]+?)\s*(?:,\s*strided<\[([^\]]*)\][^>]*>)?\s*,\s*(#pto\.address_space<\s*\w+\s*>)\s*>\Z"
+)
 _NAMED = re.compile(r"!([\w.]+)(?:<(.*)>)?\Z", re.DOTALL)
 _DIM = re.compile(r"\s*(\?|\d{1,18})\s*x", re.ASCII)
 _LARGEST_DIM = 1 << 40
@@ -60,7 +64,7 @@ def read_type(text: str) -> Type:
     if scalar is not None and str(scalar) == text:
         return scalar
     if text.partition("<")[0] in BUILTIN_SHAPED and text.endswith(">"):
-        return Opaque(_squeezed(text))
+        return _builtin(_squeezed(text))
     match = _NAMED.match(text)
     if match is None:
         raise PtoTypeTextError(f"`{text}` is no type", help=_type_help(text))
@@ -81,8 +85,9 @@ def family_of(type: Type) -> str:
 
 def brief_text(type: Type) -> str:
     """Return a type as messages show it: a tile buffer in its short spelling."""
-    if not isinstance(type, TileBuf):
+    if type.__class__ is not TileBuf:
         return str(type)
+    assert isinstance(type, TileBuf)
     fields = [f"{type.space.loc}, {type.rows}x{type.cols}x{type.element}"]
     if (type.valid_rows, type.valid_cols) != (type.rows, type.cols):
         fields.append(f"valid={show(type.valid_rows)}x{show(type.valid_cols)}")
@@ -108,6 +113,16 @@ def _named(text: str, name: str, inner: str | None) -> Type:
         return Opaque(_squeezed(text))
     known = [f"pto.{word}" for word in (*_READERS, *_OPAQUE, *PACKED)]
     raise PtoTypeTextError(f"`!{name}` is no type of PTO", help=nearest(name, known, "!"))
+
+
+def _builtin(text: str) -> Type:
+    """Return a memref as what its memory makes of it; all else is never looked into."""
+    match = _MEMREF.match(text)
+    if match is None:
+        return OpenMemRef(text) if text.startswith("memref") else Opaque(text)
+    strides = [word.strip() for word in (match[2] or "").split(",") if word.strip()]
+    steps = tuple(int(word) if word.isdecimal() else None for word in strides)
+    return memref(text, *_shaped(match[1]), steps, _space(match[3]))
 
 
 def _squeezed(text: str) -> str:
@@ -191,7 +206,7 @@ def _tile_buf(inner: str) -> TileBuf:
     if missing:
         raise PtoTypeTextError(f"a tile buffer needs `{missing[0]}`", help=f"add `{missing[0]}=...`")
     rows, cols = _dimension("rows", fields), _dimension("cols", fields)
-    settled = {key: _choice(key, fields.get(key, _DEFAULTS[key])) for key in _DEFAULTS}
+    settled = {key: choice(key, fields.get(key, _DEFAULTS[key])) for key in _DEFAULTS}
     layout, numbers = (settled["blayout"], settled["slayout"]), (settled["fractal"], settled["pad"], settled["compact"])
     space, element = _space(fields["loc"]), _element(fields["dtype"])
     valid = _valid("v_row", fields.get("v_row"), rows), _valid("v_col", fields.get("v_col"), cols)
@@ -248,7 +263,8 @@ def _valid(key: str, text: str | None, extent: int) -> int | None:
     return valid
 
 
-def _choice(key: str, text: str) -> str:
+def choice(key: str, text: str) -> str:
+    """Return what a key of a tile buffer says, as its type spells it."""
     word = {"pad": _PAD_WORDS, "compact": _COMPACT_WORDS}.get(key, {}).get(text, text)
     if word not in CHOICES[key]:
         help = f"it is one of {', '.join(CHOICES[key])}"

@@ -84,16 +84,16 @@ class Columns:
     def _long(self) -> list[Lanes]:
         """Emit a row as a loop over blocks of vectors, and one over what is left; return what is folded."""
         known, turns, lines = static(self.width), self._turns(), self._lines()
-        block, count = self.step * turns, len(self.folds)
+        block = self.step * turns
         accumulators = [self._start(f, self.lanes) for f in self.folds] * turns
         done = i64(known // block * block) if known is not None else self.b.op("and", self.width, i64(-block))
         loop = self.b.open_loop(i64(0), done, i64(block), [a.value for a in accumulators])
         carried = self._as(loop.values, accumulators)
-        following: list[Lanes] = []
+        given: list[Lanes] = []
         for turn in range(turns):
             column = self.b.op("add", loop.index, i64(turn * self.step)) if turn else loop.index
-            following += self._step(self._here(column), carried[turn * count : (turn + 1) * count], lines)
-        values = self.b.close_loop(loop, [f.value for f in following])
+            given += self._given(self._here(column), lines)
+        values = self.b.close_loop(loop, [f.value for f in self._folded(carried, given)])
         folded = self._fold_turns(self._as(values, accumulators))
         return self._rest(done, folded) if known is None or known > (static(done) or 0) else folded
 
@@ -138,6 +138,20 @@ class Columns:
             accumulators = [self._combined(fold, one, other) for fold, one, other in pairs]
         return accumulators
 
+    def _folded(self, totals: list[Lanes], given: list[Lanes]) -> list[Lanes]:
+        """Return the totals with what the turns give; where pairs fold better, that of every other turn stays."""
+        count, result = len(self.folds), list(totals)
+        for number, fold in enumerate(self.folds):
+            self.b.place_at(fold.tile.span)
+            places, pair = range(number, len(given), count), fold.node.pair
+            if pair is None or not given[number].element.is_float():
+                for at in places:
+                    result[at] = fold.node.combine(totals[at], given[at])
+                continue
+            for one, other in zip(places[::2], places[1::2], strict=True):
+                result[one] = pair(totals[one], given[one], given[other])
+        return result
+
     def _combined(self, fold: Fold, lanes: Lanes, others: Lanes) -> Lanes:
         self.b.place_at(fold.tile.span)
         return fold.node.combine(lanes, others)
@@ -160,14 +174,19 @@ class Columns:
         return Lanes(self.b, self.b.value(type_, text), lanes.element)
 
     def _step(self, here: Pass, accumulators: Sequence[Lanes], lines: Lines | None = None) -> list[Lanes]:
-        """Emit one block of columns: what is folded and what is stored."""
+        """Emit one vector of columns: what is folded and what is stored."""
+        given = self._given(here, lines)
+        return [self._combined(*each) for each in zip(self.folds, accumulators, given, strict=True)]
+
+    def _given(self, here: Pass, lines: Lines | None = None) -> list[Lanes]:
+        """Emit one vector of columns but for its folds; return what they are given."""
         result: list[Lanes] = []
-        for fold, accumulator in zip(self.folds, accumulators, strict=True):
+        for fold in self.folds:
             given = lane_of(self.b, fold.node.operand, here)
             if here.mask is not None:
                 neutral = self._start(fold, here.count)
                 given = Lanes(self.b, self.b.select(here.mask, given.value, neutral.value), given.element)
-            result.append(self._combined(fold, accumulator, given))
+            result.append(given)
         self.ahead(here)
         for sink in self.sinks:
             drained(self.b, sink, here, lines)

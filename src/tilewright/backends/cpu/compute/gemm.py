@@ -25,7 +25,7 @@ from tilewright.backends.cpu.compute.storage import (
     store,
     stored_type,
 )
-from tilewright.backends.cpu.compute.words import multiply_bytes, multiply_pairs, panel_of, unsigned
+from tilewright.backends.cpu.compute.words import Words, multiply_bytes, multiply_pairs, signs, unsigned
 from tilewright.backends.cpu.emit.polls import Polls
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import FP32, DataType
@@ -198,7 +198,7 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
     o = Operands()
     return o._replace(
         a=b.offset(o.a, b.op("mul", row, o.a_row), stored_type(spec.lhs, spec.target)),
-        b=b.offset(o.b, panel_of(b, spec.words, K, column) if spec.words > 1 else column, spec.right),
+        b=b.offset(o.b, Words(spec.words).place(b, K, column) if spec.words > 1 else column, spec.right),
         c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), F32),
     )
 
@@ -302,6 +302,7 @@ def _emit_steps(
     lhs, rhs = stored_type(spec.lhs, spec.target), spec.right
     a_rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(block.rows)]
     ahead = _forward(b, spec) if spec.streamed else b.op("mul", o.ldb, i64(PREFETCH))
+    held = signs(b) if spec.words == 4 else None
     loop = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
     along, b_row, *running = loop.values
     places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
@@ -310,7 +311,7 @@ def _emit_steps(
     if spec.words > 1:
         right = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
         found = [b.load(I32, step, 4 // spec.words) for step in steps]
-        left = [b.splat(unsigned(b, word) if spec.words == 4 else word, block.lanes) for word in found]
+        left = [unsigned(b, word, held) if held is not None else b.splat(word, block.lanes) for word in found]
     else:
         loaded = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
         right = [_summable(b, spec, value) for value in loaded]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilewright.backends.cpu.compute.double_products import Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.compute.words import PANEL, emit_words, room_of_words
+from tilewright.backends.cpu.compute.words import PANEL, Words, emit_words
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
@@ -65,7 +65,7 @@ class MatrixProduct:
         build, k = self.e.b, self.extents[2]
         some = k if static(k) else build.intrinsic("llvm.smax", k, i64(1))  # a sum of nothing is zero
         with build.loop(i64(0), some, i64(STRIP)) as first:
-            a, b = self._from(first)
+            a, b = self.after(first)
             depth = build.intrinsic("llvm.smin", i64(STRIP), build.op("sub", k, first))
             goes_on = build.op("or", self.accumulate, build.compare("icmp sgt", first, i64(0)))
             self._run(spec, a, b, depth, goes_on)
@@ -87,7 +87,7 @@ class MatrixProduct:
         if whole != k:
             left = e.b.op("sub", k, whole)
             with e.b.when(e.b.compare("icmp sgt", left, i64(0))):
-                self._run(spec, *self._from(whole), left, TRUE)
+                self._run(spec, *self.after(whole), left, TRUE)
         for part in parts:
             e.arena.give_back(part)
 
@@ -95,9 +95,9 @@ class MatrixProduct:
         self, words: int, rows: Value, apart: Value, extents: tuple[Value, Value], most: int, parts: list[Part]
     ) -> Value:
         """Emit the words of a matrix; return where they lie, in a part of their own."""
-        parts.append(self.e.arena.take(room_of_words(words, self.most[2], most)))
+        parts.append(self.e.arena.take(Words(words).room(self.most[2], most)))
         made = self.e.address(parts[-1][0])
-        self.e.b.invoke(emit_words(self.e.b.module, words), rows, apart, made, *extents)
+        self.e.b.invoke(emit_words(self.e.b.module, Words(words)), rows, apart, made, *extents)
         return made
 
     def _by_panels(self, spec: GemmSpec, turned: Value, b: Panel, steps: Value) -> None:
@@ -110,7 +110,7 @@ class MatrixProduct:
             some = replace(self, c=self.c._replace(pointer=c), extents=(i64(count), n, k), most=(count, *others))
             some._run(replace(spec, m=count), a, b, steps, self.accumulate)
 
-    def _from(self, first: Value) -> tuple[Panel, Panel]:
+    def after(self, first: Value) -> tuple[Panel, Panel]:
         """Return the matrices from a product of each element on."""
         build, (lhs, rhs) = self.e.b, self.dtypes
         a = build.offset(self.a.pointer, build.op("mul", first, self.a.along), memory_type(lhs))
@@ -118,9 +118,14 @@ class MatrixProduct:
         return self.a._replace(pointer=a), self.b._replace(pointer=b)
 
 
+def ends_early(e: FunctionEmitter, work: int) -> bool:
+    """Return whether a product that is so much work ends with its program."""
+    return e.program.polled and work >= LONG
+
+
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
-    polled = e.program.polled and work >= LONG
+    polled = ends_early(e, work)
     name = emit_gemm(e.b.module, replace(spec, polled=polled))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:

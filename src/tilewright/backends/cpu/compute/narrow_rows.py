@@ -66,7 +66,7 @@ def _may_follow(of: LoadNode | StoreSink, tile: Tile) -> bool:
     strides, width = of.tensor.strides, static(tile.valid[-1])
     if width is None or len(strides) < 2 or strides[-1] != i64(1):
         return False
-    return static(strides[-2]) in (None, width)
+    return static(of.tensor.shape[-1]) in (None, width) and static(strides[-2]) in (None, width)
 
 
 def _is_run(group: Group, tiles: list[Tile], lanes: int) -> bool:

@@ -67,6 +67,8 @@ class ReduceNode(Node):
 
     combine: Callable[[Lanes, Lanes], Lanes] = field(kw_only=True)
     start: float = field(kw_only=True)
+    pair: Callable[[Lanes, Lanes, Lanes], Lanes] | None = None
+    """What folds two elements into a total with fewer instructions than one after the other."""
 
     @property
     def operand(self) -> Tile:
@@ -79,6 +81,13 @@ class ReduceNode(Node):
     def ready(self) -> int:
         """The first pass in which the result can be used."""
         return self.level + 1
+
+
+@mutable
+class SearchNode(ReduceNode):
+    """A fold of rows that those columns decide in which `matches` holds first; where it does nowhere, all of them."""
+
+    matches: Tile = field(kw_only=True)
 
 
 @mutable

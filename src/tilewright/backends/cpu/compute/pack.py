@@ -147,14 +147,14 @@ def _emit_turned(b: Builder, spec: PackSpec, slow: str) -> None:
 def _turn_block(b: Builder, spec: PackSpec, block: Copy, side: int) -> None:
     """Emit the copy of a square block whose columns are adjacent elements."""
     columns = [_elements(b, spec, block.read(b, spec, i64(0), i64(at)), side) for at in range(side)]
-    for row, values in enumerate(_turned(b, columns)):
+    for row, values in enumerate(turned_block(b, columns)):
         if spec.streaming:
             store_past_caches(b, values, block.write(b, spec, i64(row), i64(0)), LINE)
         else:
             b.store(values, block.write(b, spec, i64(row), i64(0)), spec.nbytes)
 
 
-def _turned(b: Builder, columns: Sequence[Value]) -> list[Value]:
+def turned_block(b: Builder, columns: Sequence[Value]) -> list[Value]:
     """Return the rows of a square block given by its columns: its quarters change places, then theirs, and so on."""
     turned, side = list(columns), len(columns)
     for half in (side >> level for level in range(1, side.bit_length())):

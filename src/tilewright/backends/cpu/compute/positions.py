@@ -1,25 +1,25 @@
 """Positions: the first element of a row or column that its folding gives.
 
-A row is folded, then looked through for what that gave. Columns are looked through once, some vectors of them at a
-time, with the best element of each so far and its row.
+A row is folded, then looked through for what that gave, up to where it is found. Columns are looked through once, some
+vectors of them at a time, with the best element of each so far and its row.
 """
 
 from __future__ import annotations
 
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
-from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode
+from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode, SearchNode
 from tilewright.backends.cpu.compute.reduce import VECTORS, loaded_lanes, start_of
 from tilewright.backends.cpu.compute.storage import first_lanes, store
 from tilewright.backends.cpu.compute.tiles import recorded
-from tilewright.backends.cpu.compute.traced import Lanes, combine, folding
+from tilewright.backends.cpu.compute.traced import Lanes, combine, folding, pair_folding
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import level_of
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import literal
-from tilewright.backends.cpu.emit.values import Tile, static
+from tilewright.backends.cpu.emit.values import Node, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import INT32
+from tilewright.dtypes import BOOL, INT32, DataType
 from tilewright.native.llvm import I32, Value, i64
 from tilewright.ops.position import NOTHING
 
@@ -41,14 +41,21 @@ def _rows(e: FunctionEmitter, call: Call, source: Tile) -> Tile:
         return recorded(e, type_, valid, _first, [source], False)
     source = with_adjacent_rows(e, source)
     best_type = TileType(type_.shape, source.type.dtype, type_.valid)
-    fold = ReduceNode((source,), combine=folding(spec.combine), start=start_of(spec, best_type))
+    fold = ReduceNode(
+        (source,), combine=folding(spec.combine), pair=pair_folding(spec.combine), start=start_of(spec, best_type)
+    )
     best = e.record(Tile(best_type, valid, node=fold))
-    numbers = Tile(TileType(source.type.shape, INT32, source.type.valid), source.valid, node=IndexNode())
-    node = MapNode((source, best, numbers), function=_found)
-    node.level = max(level_of(source), level_of(best))
-    found = Tile(numbers.type, source.valid, node=node)
-    least = ReduceNode((found,), combine=combine("minimum"), start=INT32.limits[1])
-    return e.record(Tile(type_, valid, node=least), goes_on=True)
+    level = max(level_of(source), level_of(best))
+    matches = _like(source, BOOL, MapNode((source, best), level=level, function=combine("equal")))
+    numbers = _like(source, INT32, IndexNode())
+    found = _like(source, INT32, MapNode((source, best, numbers), level=level, function=_found))
+    first = SearchNode((found,), combine=combine("minimum"), start=INT32.limits[1], matches=matches)
+    return e.record(Tile(type_, valid, node=first), goes_on=True)
+
+
+def _like(source: Tile, dtype: DataType, node: Node) -> Tile:
+    """Return a node's elements as a tile of another's extents."""
+    return Tile(TileType(source.type.shape, dtype, source.type.valid), source.valid, node=node)
 
 
 def _first(x: Lanes) -> Lanes:

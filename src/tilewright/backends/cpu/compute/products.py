@@ -12,9 +12,12 @@ from tilewright.backends.cpu.compute.copies import copy_elements, known_or, pack
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
 from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place
 from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
+from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.nodes import mapped
+from tilewright.backends.cpu.compute.store_targets import gathered
+from tilewright.backends.cpu.compute.tile_products import TileProduct, are_turned_words
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.compute.words import elements_of_word
+from tilewright.backends.cpu.compute.words import elements_of_word, tile_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
@@ -71,8 +74,7 @@ class Product:
         """Whether the right operand is computed as it is read."""
         near = not _is_turned(rhs) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
-        is_ready = rhs.words is not None and self.words == 2
-        self._right = right if right or self.is_computed else self._brought(is_ready)
+        self._right = right if right or self.is_computed else self._brought(self._ready is not None)
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
@@ -87,6 +89,9 @@ class Product:
 
     def _brought(self, is_ready: bool) -> Matrix:
         """Return where the right operand lies in rows that a product reads, brought there if it does not."""
+        depth = static(self.k)
+        if self.tile_depth and depth and depth % self.tile_depth == 0 and are_turned_words(self.e, self.rhs):
+            return placed(self.e, self.rhs)
         return placed(self.e, self.rhs if is_ready or _has_rows(self.e, self.rhs) else packed(self.e, self.rhs))
 
     def _near(self) -> Matrix | None:
@@ -111,9 +116,10 @@ class Product:
         return self.e.b.intrinsic("llvm.smin", have, there)
 
     def alone(self) -> Tile:
-        """Emit the product itself."""
-        result = self.e.fresh(self.type, self.valid)
-        return self.multiply(result, FALSE)
+        """Emit the product itself, where it goes if it is only stored."""
+        with gathered(self.e, self.type, self.valid) as (result, made):
+            self._into(Matrix(made.pointer, made.strides, made.dtype), FALSE)
+        return result
 
     def onto(self, acc: Tile, name: Var | None, accumulate: Value) -> Tile:
         """Emit the product added to a tile, in its own memory if nothing else reads it."""
@@ -145,7 +151,8 @@ class Product:
         for name in (name for term in self.before for name in term.names):
             self.e.uses[name] -= 1
         if self.before and all(term.is_computed and term.k == self.k for term in terms):
-            return self._compute(result, accumulate, terms)
+            self._compute(placed(self.e, result), accumulate, terms)
+            return result
         if self.before and _are_alike(terms):
             return _add_terms(terms, result)
         for term in terms:
@@ -178,31 +185,42 @@ class Product:
 
     def multiply(self, result: Tile, accumulate: Value, *distances: Value, terms: int = 1) -> Tile:
         """Emit the product into a tile, or the sum of as many terms as lie at some distances from it."""
+        self._into(placed(self.e, result), accumulate, *distances, terms=terms)
+        return result
+
+    def _into(self, target: Matrix, accumulate: Value, *distances: Value, terms: int = 1) -> None:
+        """Emit the same into memory."""
         if self.is_computed:
-            return self._compute(result, accumulate, [self])
+            self._compute(target, accumulate, [self])
+            return
         e, (m, n) = self.e, self.valid[-2:]
-        assert result.place is not None
-        target = placed(e, result)
         with rows_of(e, self.valid[:-2]) as batch:
-            every = ((self.left, self.lhs), (self.right, self.rhs), (target, result))
-            a, b, c = (Panel(matrix.at(e, tile.type.shape, batch), *matrix.strides[-2:]) for matrix, tile in every)
+            every = ((self.left, self.lhs.type), (self.right, self.rhs.type), (target, self.type))
+            a, b, c = (Panel(matrix.at(e, type_.shape, batch), *matrix.strides[-2:]) for matrix, type_ in every)
             if self.type.dtype == FP64:
                 DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
             else:
                 rows, depth = self.lhs.type.shape[-2:]
                 most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
                 sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
-                sums.emit(self.words, distances, terms, self.rhs.words)
-        return result
+                if self.tile_depth:
+                    TileProduct(sums, self.tile_depth).emit(self._ready)
+                else:
+                    sums.emit(self.words, distances, terms, self._ready)
 
-    def _compute(self, result: Tile, accumulate: Value, products: Sequence[Product]) -> Tile:
-        """Emit a sum of products into a tile that compute their right operands as they read them."""
-        (rows, columns), target = self.valid[-2:], placed(self.e, result)
+    def _compute(self, target: Matrix, accumulate: Value, products: Sequence[Product]) -> None:
+        """Emit a sum of products into memory that compute their right operands as they read them."""
+        rows, columns = self.valid[-2:]
         terms = [ComputedTerm(Panel(p.left.pointer, *p.left.strides), p.left.dtype, p.rhs) for p in products]
         c, known = Panel(target.pointer, *target.strides), static(rows)
         assert known is not None, "products of as many rows as are known are computed so"
         ComputedProduct(self.e, terms, c, known, columns, self.k, accumulate).emit()
-        return result
+
+    @property
+    def _ready(self) -> Value | None:
+        """Where the words of the right operand lie, if they were made in the layout that this product reads."""
+        is_for_tiles = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype) > 0
+        return self.rhs.words if self.words == 2 and is_for_tiles == bool(self.tile_depth) else None
 
     @property
     def _is_few(self) -> bool:
@@ -213,12 +231,21 @@ class Product:
     def words(self) -> int:
         """How many products are added at a time: making words of B pays for more than a few rows."""
         words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        if self.tile_depth:
+            return tile_words(self.lhs.type.dtype).elements
         if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS or (words == 2 and self._streams):
             return 1
         if static(self.left.strides[-1]) == 1:
             return words
         is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0
         return words if words == 2 and is_whole and static(self.left.strides[-2]) == 1 else 1
+
+    @property
+    def tile_depth(self) -> int:
+        """How many products a step on matrix tiles adds to each element, 0 where this does not run on them."""
+        depth = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
+        is_enough = self.type.shape[-2] > FEW_ROWS and depth <= self.lhs.type.shape[-1]
+        return depth if is_enough else 0
 
     @property
     def _streams(self) -> bool:

@@ -11,7 +11,15 @@ from tilewright.backends.cpu.compute.nodes import ReduceNode
 from tilewright.backends.cpu.compute.row_memory import times
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.tiles import recorded
-from tilewright.backends.cpu.compute.traced import Lanes, combine, folding, from_memory, rounded, to_memory
+from tilewright.backends.cpu.compute.traced import (
+    Lanes,
+    combine,
+    folding,
+    from_memory,
+    pair_folding,
+    rounded,
+    to_memory,
+)
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
@@ -42,7 +50,9 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     source = with_adjacent_rows(e, source)
     valid = (*source.valid[:-1], i64(1))
-    node = ReduceNode((source,), combine=folding(spec.combine), start=start_of(spec, type_))
+    node = ReduceNode(
+        (source,), combine=folding(spec.combine), pair=pair_folding(spec.combine), start=start_of(spec, type_)
+    )
     return e.record(Tile(type_, valid, node=node))
 
 

@@ -8,9 +8,10 @@ from functools import reduce
 
 from tilewright.backends.cpu.compute.blocks import share_of
 from tilewright.backends.cpu.compute.columns import Columns, Fold, drained, lane_of
-from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, is_dear
+from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, SearchNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
+from tilewright.backends.cpu.compute.searches import SearchColumns
 from tilewright.backends.cpu.compute.streaming import is_small, streaming_pays
 from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns, down
 from tilewright.backends.cpu.emit.arena import Part
@@ -27,6 +28,8 @@ class RowLoop:
 
     columns: type[Columns] = Columns
     """What emits a pass over the columns of a row."""
+    searching: type[Columns] = SearchColumns
+    """What emits one that may end early."""
 
     def __init__(self, e: FunctionEmitter, group: Group) -> None:
         self.e, self.b, self.group = e, e.b, group
@@ -148,7 +151,12 @@ class RowLoop:
         ahead = Prefetch(self.b, self.group.rows, fetched, in_next_row=busiest > 0)
         for width in dict.fromkeys([*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]):
             folds, now = [f for f in reduces if f.width == width], [s for s in sinks if s.tile.valid[-1] == width]
-            self.columns(self.b, self.e.lanes, row, width, folds, now, streaming, ahead.emit).emit()
+            searches = [f for f in folds if isinstance(f.node, SearchNode)]
+            others = [f for f in folds if f not in searches]
+            if others or now:
+                self.columns(self.b, self.e.lanes, row, width, others, now, streaming, ahead.emit).emit()
+            for search in searches:
+                self.searching(self.b, self.e.lanes, row, width, [search], [], False, _nothing).emit()
 
     def _busiest_pass(self) -> int:
         """Return the level that takes longest of those that find their row in the cache: it has the next one fetched.
@@ -158,7 +166,8 @@ class RowLoop:
         """
         wide = [tile.node for tile in self.wanted if not tile.is_column]
         dear = [node.level for node in wide if isinstance(node, MapNode) and node.dear and node.level > 0]
-        folded = [tile.node.level for tile in self.wanted if isinstance(tile.node, ReduceNode)]
+        folds = [tile.node for tile in self.wanted if isinstance(tile.node, ReduceNode)]
+        folded = [node.level for node in folds if not isinstance(node, SearchNode)]
         written = [level_of(sink.tile) for sink in self.sinks if not sink.tile.is_column]
         return min(dear, default=max([*folded, *written, 0]))
 
@@ -171,7 +180,7 @@ class RowLoop:
 class TurnedLoop(RowLoop):
     """The loop over the rows of a group whose tiles lie on their side: as many at once as a vector holds."""
 
-    columns = TurnedColumns
+    columns = searching = TurnedColumns
 
     def _row_place(self, tile: Tile) -> Place:
         """Return room for a few rows of a tile."""
@@ -193,3 +202,7 @@ class TurnedLoop(RowLoop):
 def _level(tile: Tile) -> int:
     """Return the pass in which a tile is computed; what is in memory already can be used in any."""
     return 0 if tile.node is None else tile.node.level
+
+
+def _nothing(_: Pass) -> None:
+    """Fetch nothing: nobody knows how far a search goes."""

@@ -291,6 +291,22 @@ def folding(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     return emit
 
 
+def pair_folding(name: str) -> Callable[[Lanes, Lanes, Lanes], Lanes] | None:
+    """Return the instructions that fold two lanes into a total where they are fewer: both are asked for NaN at once."""
+    larger = {"maximum": "ogt", "minimum": "olt"}.get(name)
+
+    def extreme(x: Value, y: Value, b: Builder) -> Value:
+        return b.select(b.compare(f"fcmp {larger}", x, y), x, y)  # the second one where either is NaN
+
+    def emit(total: Lanes, one: Lanes, other: Lanes) -> Lanes:
+        b = one.b
+        plain = extreme(extreme(one.value, other.value, b), total.value, b)
+        is_nan = b.compare("fcmp uno", one.value, other.value)
+        return Lanes(b, b.select(is_nan, one.like(math.nan).value, plain), one.element)
+
+    return None if larger is None else emit
+
+
 def rounded(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type, still in the type they are computed in."""
     if dtype not in (FP16, BF16):

@@ -17,7 +17,8 @@ from tilewright.backends.cpu.compute.copies import (
     tile_type,
     whole_extents,
 )
-from tilewright.backends.cpu.compute.words import PANEL, elements_of_word, room_of_words
+from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
+from tilewright.backends.cpu.compute.words import Words, elements_of_word, tile_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
@@ -235,14 +236,17 @@ def make_words(e: FunctionEmitter, view: Tile) -> bool:
     assert place is not None
     rows, columns = type_.shape[-2:]
     is_plain = len(type_.shape) == 2 and place.strides == (1, rows) and view.valid == whole_extents(type_)
-    if elements_of_word(e.program.target, type_.dtype, type_.dtype) != 2 or rows % 2 or not is_plain:
+    dtypes = type_.dtype, type_.dtype
+    depth = depth_of_tile(e.program.target, *dtypes)
+    words = tile_words(type_.dtype) if depth else Words(elements_of_word(e.program.target, *dtypes))
+    if words.elements != 2 or rows % (depth or 2) or not is_plain:
         return False
-    part = e.arena.take(room_of_words(2, rows, columns))
+    part = e.arena.take(words.room(rows, columns))
     view.words = e.address(part[0])
     e.own(view, part)
     steps = rows // 2
-    for first in range(0, columns, PANEL):
+    for first in range(0, columns, words.panel):
         source = Place(e.b.offset(place.pointer, i64(first * steps), I32), (1, steps))
-        target = Place(e.b.offset(view.words, i64(first * steps), I32), (PANEL, 1))
-        copy_elements(e, UINT32, source, target, (i64(steps), i64(min(PANEL, columns - first))))
+        target = Place(e.b.offset(view.words, i64(first * steps), I32), (words.panel, 1))
+        copy_elements(e, UINT32, source, target, (i64(steps), i64(min(words.panel, columns - first))))
     return True

@@ -25,6 +25,9 @@ class Options:
     schedule: str = ""
     """How kernels on a GPU are scheduled, where rules are not to say that."""
 
+    amx: str = "on"
+    """Whether products run on matrix tiles, where the target has some: `on` or `off`; `emulated` needs none."""
+
     located: bool = False
     """Whether instructions say which line of the author's they were made for, as debuggers and pages want it."""
 
@@ -37,5 +40,6 @@ class Options:
             chosen_tiles=said.chooses_tiles,
             small_alone=said.keeps_small_work,
             schedule=said.cuda_schedule,
+            amx=said.amx,
             located=said.is_located,
         )

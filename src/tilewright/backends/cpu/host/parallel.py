@@ -75,10 +75,10 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
 
 def _workers(e: FunctionEmitter) -> Value:
     """Return how many threads may run side by side."""
-    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", _threads(e), i64(1)), i64(WORKERS))
+    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", threads(e), i64(1)), i64(WORKERS))
 
 
-def _threads(e: FunctionEmitter) -> Value:
+def threads(e: FunctionEmitter) -> Value:
     """Return how many threads the caller has said there are."""
     return e.b.load(I64, e.b.offset(e.context, i64(Context.THREADS), I64), 8)
 
@@ -141,10 +141,10 @@ def _chunks(e: FunctionEmitter, turns: Value, work: int) -> Value:
     known = static(turns)
     if known is not None and known * work < e.program.worth:
         return i64(min(known, 1))
-    b, threads = e.b, _threads(e)
-    busy = b.intrinsic("llvm.umin", threads, _pieces(e, turns, work, e.program.worth // 2))
-    long = b.intrinsic("llvm.umin", b.op("mul", threads, i64(PIECES)), _pieces(e, turns, work, PIECE))
-    is_worth = b.compare("icmp ugt", threads, i64(1))
+    b, available = e.b, threads(e)
+    busy = b.intrinsic("llvm.umin", available, _pieces(e, turns, work, e.program.worth // 2))
+    long = b.intrinsic("llvm.umin", b.op("mul", available, i64(PIECES)), _pieces(e, turns, work, PIECE))
+    is_worth = b.compare("icmp ugt", available, i64(1))
     if known is None:
         is_worth = b.op("and", is_worth, b.compare("icmp uge", turns, i64(-(-e.program.worth // work))))
     most = b.select(is_worth, b.intrinsic("llvm.umax", busy, long), i64(1))

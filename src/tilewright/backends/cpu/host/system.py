@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar
+from tilewright.backends.cpu.host.parallel import threads
 from tilewright.core.expr import Call
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, INDEX, TASK_ID
@@ -37,6 +38,11 @@ def _no_task(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
 @lowers("system.available_cluster_count", "system.available_aiv_count")
 def _one(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     return Scalar(i64(1), INDEX)
+
+
+@lowers("system.available_thread_count")
+def _threads(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(e.b.intrinsic("llvm.umax", threads(e), i64(1)), INDEX)
 
 
 @lowers("system.device_assert")

@@ -13,6 +13,7 @@ from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.launch_code import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.host.row_grids import in_rows
+from tilewright.backends.cuda.host.steps import in_steps
 from tilewright.backends.cuda.ttir import blocks as blocks
 from tilewright.backends.cuda.ttir import control as control
 from tilewright.backends.cuda.ttir import copies as copies
@@ -39,7 +40,7 @@ class LaunchingProgram(ProgramEmitter, Kernels):
     """A program being written: host functions for a processor, and kernels for a GPU."""
 
     def __init__(self, program: Program, target: Target, options: Options, shared: int = ANY_ROOM) -> None:
-        super().__init__(read_inside(in_rows(started(program))), target, options)
+        super().__init__(read_inside(in_rows(in_steps(started(program)))), target, options)
         self.shared = shared
         self.handlers, self.schedule = HANDLERS, options.schedule
         self.entries = 0

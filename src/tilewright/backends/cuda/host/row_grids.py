@@ -27,7 +27,8 @@ LARGE, TURN = 1 << 14, 4096
 _OF_ROWS = frozenset(("elementwise", "mapped", "expansion"))
 """Families of ops that make a row of rows in the same place, or of one that all rows have in common."""
 _MOVES = frozenset(("tile.cast", "tile.move"))
-_MADE = frozenset(("tensor.create", "tensor.full"))
+MADE = frozenset(("tensor.create", "tensor.full"))
+"""Ops that make a tensor of nothing else."""
 
 
 class _Unfit(Exception):
@@ -201,7 +202,7 @@ class _Starter(Rewriter):
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Start the kernel that gives a tensor back, which is one of its arguments."""
-        if isinstance(stmt.value, Call) and stmt.value.op.name in _MADE:
+        if isinstance(stmt.value, Call) and stmt.value.op.name in MADE:
             self.own.add(stmt.var)
         cut = self._cut(stmt.value)
         if cut is None or cut.given is None or not isinstance(stmt.value, Invoke):

@@ -36,7 +36,9 @@ def _zero(k: Kernel, call: Call, bound: Bound) -> Scalar:
     return _number(k, call, 0)
 
 
-@recipe("system.available_cluster_count", "system.available_aiv_count", "prefetch.wait")
+@recipe(
+    "system.available_cluster_count", "system.available_aiv_count", "system.available_thread_count", "prefetch.wait"
+)
 def _one(k: Kernel, call: Call, bound: Bound) -> Scalar:
     return _number(k, call, 1)
 
