@@ -47,10 +47,9 @@ def _drawn(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
 @pytest.mark.parametrize(("n", "k"), [(1, 3), (64, 64), (100, 130), (33, 2100)])
 def test_products_go_where_they_are_stored(m: int, n: int, k: int, dtype: Any) -> None:
     a, b = _drawn((m, k), dtype), _drawn((k, n), dtype)
-    around = np.full((m + 2, n + 5), 77, np.int32 if dtype is np.int8 else np.float32)
+    around: NDArray[Any] = np.full((m + 2, n + 5), 77, np.int32 if dtype is np.int8 else np.float32)
     product(a, b, around[1:-1, 2:-3])
-    wanted = around.copy()
-    wanted[:] = 77
+    wanted: NDArray[Any] = np.full_like(around, 77)
     wanted[1:-1, 2:-3] = a.astype(np.int64) @ b.astype(np.int64)
     np.testing.assert_array_equal(around, wanted)
 
@@ -66,7 +65,7 @@ def test_a_product_into_its_own_factor_reads_it_first(m: int) -> None:
 @pytest.mark.parametrize("m", [4, 16, 48, 200])
 def test_a_product_over_part_of_its_factor_reads_it_first(m: int) -> None:
     a, c = _drawn((m, m), np.float32), _drawn((2 * m, 32), np.float32)
-    wanted = c.copy()
+    wanted: NDArray[Any] = np.array(c)
     wanted[:m] = a @ c[m // 2 : m // 2 + m]
     multiplied(a, c)
     np.testing.assert_array_equal(c, wanted)
