@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import pytest
+from unit.backends.cuda.test_steps import attention, product, squared
 
 import tilewright.language as pl
 
-torch: Any = import_module("torch")
-M, N, K = pl.dynamic("M"), pl.dynamic("N"), pl.dynamic("K")
-
-
-@pl.jit
-def product(x: pl.Tensor[[M, K], pl.FP32], y: pl.Tensor[[K, N], pl.FP32], out: pl.Out[pl.Tensor[[M, N], pl.FP32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        out[:] = pl.matmul(x, y)
-    return out
+torch: Any = pytest.importorskip("torch")
 
 
 @pl.jit
@@ -27,30 +19,31 @@ def layer(x: pl.Tensor, w: pl.Tensor, bias: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
-@pl.jit
-def itself(x: pl.Tensor, out: pl.InOut[pl.Tensor]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        out[:] = pl.matmul(x, out)
-
-
-def _drawn(*shape: int) -> Any:
+def whole(*shape: int) -> Any:
+    """Return whole numbers, whose products are exact."""
     return torch.randint(-3, 4, shape, device="cuda").float()
 
 
 @pytest.mark.parametrize("shape", [(1024, 1024, 1024), (700, 300, 129), (1, 5, 3)])
 def test_products_of_any_extents(shape: tuple[int, int, int]) -> None:
     m, n, k = shape
-    x, y = _drawn(m, k), _drawn(k, n)
+    x, y = whole(m, k), whole(k, n)
     assert torch.equal(product(x, y), (x.double() @ y.double()).float())
 
 
 def test_a_product_and_what_follows() -> None:
-    x, w, bias = _drawn(1024, 1024), _drawn(1024, 1024), _drawn(1024, 1024)
+    x, w, bias = whole(1024, 1024), whole(1024, 1024), whole(1024, 1024)
     assert torch.equal(layer(x, w, bias), torch.relu(x.double() @ w.double() + bias.double()).float())
 
 
 def test_a_product_into_its_own_factor_reads_it_first() -> None:
-    x, y = _drawn(1024, 1024), _drawn(1024, 1024)
+    x, y = whole(1024, 1024), whole(1024, 1024)
     wanted = (x.double() @ y.double()).float()
-    itself(x, y)
+    squared(x, y)
     assert torch.equal(y, wanted)
+
+
+def test_attention_over_whole_tensors() -> None:
+    q, k, v = torch.randn(700, 64, device="cuda"), *(torch.randn(900, 64, device="cuda") for _ in range(2))
+    wanted = torch.softmax(q.double() @ k.double().T, -1) @ v.double()
+    assert (attention(q, k, v).double() - wanted).norm() < 1e-5 * wanted.norm()
