@@ -253,8 +253,11 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
     return b.part(made, shape, valid)
 
 
-_M, _N, _K = 256, 256, 1024
-"""The block of a matrix product: rows, columns and depth."""
+_M, _N, _BYTES = 128, 128, 128
+"""The block of a matrix product: rows, columns, and how many bytes of a row of A are multiplied at a time.
+
+A GPU holds so much in registers and shared memory; processors choose their own tiles for products in any case.
+"""
 
 LARGE = 1 << 28
 """How many elements are multiplied at least in a product that is cut into blocks."""
@@ -285,7 +288,7 @@ def _product(b: Blocks, value: Call, given: Given) -> Var:
     if sums:
         valid = [_least(*axis) for axis in zip(b.extents(sums[0], valid=True), valid, shape, strict=True)]
     sizes, depth = sizes_of(valid, _M, _N), b.extent(left, -1, valid=True)
-    (k,) = sizes_of([depth], 1, _K)
+    (k,) = sizes_of([depth], 1, _BYTES // max(inner_type.get_byte(), 1))
     if isinstance(acc, Var):
         for have, want in zip(b.extents(acc), shape, strict=True):
             if have != want:
