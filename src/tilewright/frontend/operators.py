@@ -142,9 +142,8 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
 def _added(t: Translator, acc: Value, product: Value, node: ast.BinOp) -> Expr | None:
     """Return `acc + a @ b` as one op, which is valid where the product is, too; None for any other sum."""
     made = t.assigned.get(product) if t.frame is not None and isinstance(product, Var) else None
-    if not isinstance(made, Call) or made.op.name != "tile.matmul" or not isinstance(acc, Expr):
-        return None
-    if made.span != t.span(node.right):  # a product that has a name is added as any tile is
+    is_product = isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.MatMult)
+    if not is_product or not isinstance(made, Call) or made.op.name != "tile.matmul" or not isinstance(acc, Expr):
         return None
     sum_, own = acc.type, made.type
     if not isinstance(sum_, TileType) or not isinstance(own, TileType):
