@@ -75,11 +75,11 @@ def softmax(x: Any) -> Any:
 
 
 def test_a_product_of_whole_tensors_is_one_grid_that_writes_its_output() -> None:
-    assert grids(product, drawn(300, 70), drawn(70, 260), drawn(300, 260)) == ["i in 0:M:256 x i in 0:N:256"]
+    assert grids(product, drawn(300, 70), drawn(70, 260), drawn(300, 260)) == ["i in 0:M:128 x i in 0:N:128"]
 
 
 def test_a_product_that_reads_its_output_is_copied_there_when_all_of_it_is_made() -> None:
-    assert grids(squared, drawn(300, 300), drawn(300, 300)) == ["i in 0:M:256 x i in 0:M:256", "up to 2048 blocks"]
+    assert grids(squared, drawn(300, 300), drawn(300, 300)) == ["i in 0:M:128 x i in 0:M:128", "up to 2048 blocks"]
 
 
 def test_kernels_inside_grids_and_of_few_elements_stay_what_they_are() -> None:
