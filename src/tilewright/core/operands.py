@@ -88,15 +88,21 @@ def called_op(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argum
 
 
 def order_of(spec: OpSpec, args: Sequence[Argument]) -> tuple[str, ...]:
-    """Return the names of what is given by position: of the first order in which data stands where an op takes it."""
+    """Return the names of what is given by position, in the first order where data and element types fit the op."""
     if not spec.orders:
         return spec.names
     own = spec.names
-    takes_data = {p.name: p.role in (Role.VALUE, Role.EITHER) for p in spec.parameters}
+    parameters = {p.name: p for p in spec.parameters}
     for names in (own, *spec.orders):
-        if all(takes_data[name] or not _is_data(value) for name, value in zip(names, args, strict=False)):
+        if all(_fits(parameters[name], value) for name, value in zip(names, args, strict=False)):
             return names
     return own
+
+
+def _fits(parameter: Parameter, value: Argument) -> bool:
+    if parameter.is_dtype:
+        return isinstance(value, DataType) or like(value) is not None
+    return parameter.role in (Role.VALUE, Role.EITHER) or not _is_data(value)
 
 
 def _is_data(value: Argument) -> bool:

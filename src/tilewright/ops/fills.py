@@ -18,6 +18,9 @@ from tilewright.ops.windows import check_part, check_rank, tile_shape, valid_ext
 
 __all__ = ["full", "ones", "tile_full", "zeros"]
 
+_ORDERS = (("shape", "value", "dtype", "valid_shape"),)
+"""How NumPy, torch and Triton order what is filled in."""
+
 
 def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: Any) -> Region:
     check_extents(shape)
@@ -52,7 +55,7 @@ def _all(number: int) -> Callable[..., Any]:
 
 @called("numpy torch triton", numpy="full_like", torch="full_like")
 @op(
-    kinds=TENSOR, infer=created_type, evaluate=_full, effect=Effect.ALLOCATE, accepts=ANY,
+    kinds=TENSOR, infer=created_type, evaluate=_full, effect=Effect.ALLOCATE, accepts=ANY, orders=_ORDERS,
     example="ones = pl.full([16, 32], dtype=pl.FP32, value=1.0)\n"
     "out = pl.store(pl.load(ones, [0, 0], [16, 32]), [0, 0], out)",
 )  # fmt: skip
@@ -65,7 +68,7 @@ def full(shape: Extents, dtype: DataType, value: Number) -> Tensor:
 
 
 @op(
-    kinds=TILE, name="full", infer=_filled_tile, evaluate=_full_tile, accepts=ANY,
+    kinds=TILE, name="full", infer=_filled_tile, evaluate=_full_tile, accepts=ANY, orders=_ORDERS,
     example="out = pl.store(pl.tile.full([16, 32], dtype=pl.FP32, value=1.0), [0, 0], out)",
 )  # fmt: skip
 def tile_full(shape: Extents, dtype: DataType, value: Number, valid_shape: Extents | None = None) -> Tile:

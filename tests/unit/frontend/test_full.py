@@ -8,7 +8,7 @@ import pytest
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.core.program import Program
-from tilewright.errors import MixedKindsError
+from tilewright.errors import MixedKindsError, OperandError
 
 LOAD, FULL = "t = pl.load(x, [0, 0], [8, 16])", "u = pl.full([8, 16], dtype=pl.FP32, value=2.0)"
 MEETINGS = {
@@ -47,6 +47,18 @@ def test_it_is_what_it_meets(body: tuple[str, ...]) -> None:
     program, out = kernel(*body), np.zeros((8, 16), np.float32)
     ir.compile(program, platform="interpret")(np.ones_like(out), out)
     assert (out == 3).all() and ir.structural_equal(pl.parse(str(program)), program)
+
+
+@pytest.mark.parametrize("given", ["pl.FP32, 2.0", "2.0, pl.FP32", "2.0, dtype=pl.FP32", "value=2.0, dtype=pl.FP32"])
+@pytest.mark.parametrize("name", ["pl.full", "pl.tile.full"])
+def test_its_value_comes_before_or_after_the_element_type(name: str, given: str) -> None:
+    body = LOAD, f"out = pl.store(t + {name}([8, 16], {given}), [0, 0], out)"
+    assert ir.structural_equal(kernel(*body), kernel(LOAD, body[1].replace(given, "pl.FP32, 2.0")))
+
+
+def test_two_numbers_are_no_element_type() -> None:
+    with pytest.raises(OperandError, match=r"`dtype` of `full` must be an element type, got 1\.5"):
+        kernel("out = pl.store(pl.full([8, 16], 1.5, 3), [0, 0], out)")
 
 
 def test_it_is_not_both() -> None:
