@@ -25,6 +25,7 @@ TARGETS = os.environ.get("TILEWRIGHT_TEST_TARGETS", "cpu interpret").split()
 os.environ["TILEWRIGHT_CACHE_DIR"] = "off"  # a test compiles what it says it compiles
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin take the processor of the other worker
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes that tests start read what this one has compiled
+os.environ.setdefault("TILEWRIGHT_CORES", "2")  # tiles are the same on every machine
 os.environ.setdefault("TILEWRIGHT_SMALL_WORK", "shared")  # tests are small, and threads are to meet in them
 sys.dont_write_bytecode = False
 sys.executable = os.environ.get("TILEWRIGHT_TEST_PYTHON", sys.executable)  # an emulated one has no name of its own

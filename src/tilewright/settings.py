@@ -10,7 +10,18 @@ from functools import cache
 from tilewright.named_tuples import NamedTuple
 
 PREFIX = "TILEWRIGHT_"
-_CHANGING = ("CHECKED", "NUM_THREADS", "AUTOTUNE", "TILES", "SMALL_WORK", "CUDA_SCHEDULE", "AMX", "DEBUG", "PERF")
+_CHANGING = (
+    "CHECKED",
+    "NUM_THREADS",
+    "AUTOTUNE",
+    "TILES",
+    "CORES",
+    "SMALL_WORK",
+    "CUDA_SCHEDULE",
+    "AMX",
+    "DEBUG",
+    "PERF",
+)
 NAMES = tuple(PREFIX + name for name in _CHANGING)
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
@@ -24,11 +35,12 @@ class CodeSettings(NamedTuple):
     keeps_small_work: bool
     cuda_schedule: str
     amx: str
+    cores: int
 
 
 def code_settings() -> CodeSettings:
     """Return what the settings that change code say now."""
-    return CodeSettings(checked(), located(), chooses_tiles(), keeps_small_work(), cuda_schedule(), amx())
+    return CodeSettings(checked(), located(), chooses_tiles(), keeps_small_work(), cuda_schedule(), amx(), cores())
 
 
 def verify_level() -> str:
@@ -76,13 +88,15 @@ def ranges() -> frozenset[str]:
 
 def num_threads() -> int:
     """Return TILEWRIGHT_NUM_THREADS, or torch's thread count once torch is imported, or the processors we may use."""
-    text = os.environ.get(PREFIX + "NUM_THREADS", "").strip()
-    if not text:
-        count = getattr(sys.modules.get("torch"), "get_num_threads", None)
-        return int(count()) if count is not None else _processors()
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{PREFIX}NUM_THREADS must be a positive number, got {text!r}")
-    return int(text)
+    if found := _positive("NUM_THREADS", 0):
+        return found
+    count = getattr(sys.modules.get("torch"), "get_num_threads", None)
+    return int(count()) if count is not None else _processors()
+
+
+def cores() -> int:
+    """Return how many cores products are cut for, a power of two, from TILEWRIGHT_CORES or what we may use."""
+    return 1 << (_positive("CORES", _cores()) - 1).bit_length()
 
 
 def drift() -> str:
@@ -191,6 +205,19 @@ def run_only() -> bool:
 
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _cores() -> int:
+    """Return how many processors the process could use when it first asked: code does not change with affinities."""
+    return _processors()
+
+
+def _positive(name: str, default: int) -> int:
+    text = os.environ.get(PREFIX + name, "").strip()
+    if text and (not text.isdecimal() or int(text) < 1):
+        raise ValueError(f"{PREFIX}{name} must be a positive number, got {text!r}")
+    return int(text) if text else default
 
 
 def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:

@@ -28,8 +28,6 @@ VECTORS = (16, 16)
 """The same for rows that are folded: a vector of them at a time."""
 FOLDED = 512
 """How many columns are folded together, which are read where they lie: rows of a few are found one by one."""
-FEWEST = 8
-"""How many turns there are at least for threads to share, as long as tiles are not small."""
 MANY = 1 << 16
 """How many turns a loop is taken to have of which nobody knows."""
 SMALL = 64
@@ -47,6 +45,8 @@ class Wanted:
     queries: int = 64
     keys: int = 64
     """Rows of products that are folded and multiplied again, and how many columns are folded at a time."""
+    turns: int = 8
+    """How many turns there are at least for threads to share, as long as tiles are not small."""
     few: Wanted | None = None
     """What few rows want, where they are multiplied in another way."""
 
@@ -86,7 +86,7 @@ class ProductGrid:
         wanted = wanted.for_few(in_place) if self.is_few else wanted
         self._widen(roles, 1, wanted.columns)
         self._widen(roles, 2, FOLDED)
-        self._leave_enough(*((FEWEST, SMALL) if not self.is_few else (2, wanted.columns // 2)))
+        self._leave_enough(*((wanted.turns, SMALL) if not self.is_few else (2, wanted.columns // 2)))
         depth, may_shrink = wanted.depth, self.is_few and not in_place
         self.inner: list[Steps] = [
             FoldSteps(axes, folds, wanted.keys) if folds else InnerSteps(axes, depth, may_shrink)

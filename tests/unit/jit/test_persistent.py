@@ -274,6 +274,7 @@ def test_settings_that_change_code_have_code_of_their_own(checkout: Path, cache:
 CHANGED = {
     "TILEWRIGHT_CHECKED": "off", "TILEWRIGHT_PERF": "gdb", "TILEWRIGHT_TILES": "written",
     "TILEWRIGHT_SMALL_WORK": "shared", "TILEWRIGHT_CUDA_SCHEDULE": "warps=8", "TILEWRIGHT_AMX": "off",
+    "TILEWRIGHT_CORES": "16",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from tilewright.backends.cpu.host.loops import (
     counted_loop,
     hand_over,
     inside,
-    turn_count,
+    turns_of,
 )
 from tilewright.backends.cpu.host.parallel import parallel_loop
 from tilewright.core.stmt import BreakStmt, ContinueStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt, YieldStmt
@@ -26,10 +26,9 @@ from tilewright.native.llvm import i64
 def _for(e: FunctionEmitter, stmt: ForStmt) -> None:
     if parallel_loop(e, stmt):
         return
-    start, stop, step = (e.index(e.scalar(x)) for x in (stmt.start, stmt.stop, stmt.step))
-    count = turn_count(e, start, stop, step, stmt)
+    stepped, count = turns_of(e, stmt)
     carriers = carried(e, stmt.iter_args)
-    counted_loop(e, stmt, (i64(0), count), carriers, (start, step))
+    counted_loop(e, stmt, (i64(0), count), carriers, stepped)
     bind_results(e, stmt.return_vars, carriers)
 
 

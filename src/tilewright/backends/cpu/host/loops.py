@@ -123,6 +123,12 @@ def _turns_of(e: FunctionEmitter, stmt: ForStmt, turns: Turns, loop: Loop, units
     b.begin(end)
 
 
+def turns_of(e: FunctionEmitter, stmt: ForStmt) -> tuple[tuple[Value, Value], Value]:
+    """Return where the variable of a loop starts and its step, and how many turns there are."""
+    start, stop, step = (e.index(e.scalar(x)) for x in (stmt.start, stmt.stop, stmt.step))
+    return (start, step), turn_count(e, start, stop, step, stmt)
+
+
 def turn_count(e: FunctionEmitter, start: Value, stop: Value, step: Value, stmt: ForStmt) -> Value:
     """Return how many turns a loop has; a step of zero is an error and means none."""
     b, known = e.b, static(step)

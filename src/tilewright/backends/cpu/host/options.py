@@ -28,6 +28,9 @@ class Options:
     amx: str = "on"
     """Whether products run on matrix tiles, where the target has some: `on` or `off`; `emulated` needs none."""
 
+    cores: int = 1
+    """How many cores turns of products are made for: large tiles leave few of them."""
+
     located: bool = False
     """Whether instructions say which line of the author's they were made for, as debuggers and pages want it."""
 
@@ -41,5 +44,6 @@ class Options:
             small_alone=said.keeps_small_work,
             schedule=said.cuda_schedule,
             amx=said.amx,
+            cores=said.cores,
             located=said.is_located,
         )

@@ -15,7 +15,8 @@ from tilewright.backends.cpu.emit.signature import Emitted
 from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cpu.host.abi import captured, invoke, read_words, room_bytes, words_of, write_words
 from tilewright.backends.cpu.host.heap import NO_ARENA, Memory
-from tilewright.backends.cpu.host.loops import counted_loop, turn_count
+from tilewright.backends.cpu.host.loops import counted_loop, turns_of
+from tilewright.backends.cpu.host.nests import Nest
 from tilewright.backends.cpu.host.row_shares import divides_rows
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements, used, variables
@@ -45,11 +46,13 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
         return False
     outside = list(dict.fromkeys(v for s in statements(stmt.body) for v in variables(used(s)) if v in e.bindings))
     flagged = [var for var in outside if var in e.bound]
-    start, stop, step = (e.index(e.scalar(x)) for x in (stmt.start, stmt.stop, stmt.step))
-    turns = turn_count(e, start, stop, step, stmt)
+    (start, step), turns = turns_of(e, stmt)
+    nest = Nest.of(e, stmt, turns)
     words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
     words += [e.bound[var] for var in flagged]
+    if nest is not None:
+        words, turns, stmt = [*words, *nest.words], nest.turns, nest.inner
     in_shares = shared_out(e.program.program, stmt, e.roots) is not None
     in_rows = not in_shares and divides_rows(e, stmt, turns)
     chunks = _workers(e) if in_shares or in_rows else _chunks(e, turns, e.program.durations.each_turn(stmt))
@@ -65,6 +68,8 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
         inner.block_index, inner.block_count = task.first, task.turns
         inner.in_shares, inner.in_rows, inner.is_concurrent = in_shares, in_rows, in_rows or e.is_concurrent
         counted_loop(inner, stmt, (i64(0), next(loaded)), (), (start, step))
+    elif nest is not None:
+        nest.emit(inner, (task.first, task.last), (start, step), [*loaded])
     else:
         begin = task.b.op("add", start, task.b.op("mul", task.first, step))
         counted_loop(inner, stmt, (task.first, task.last), (), (begin, step))
