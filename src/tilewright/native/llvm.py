@@ -242,6 +242,15 @@ class Builder:
         (here[0], *added), self.lines, self.marked = self.lines, here, outer
         self.lines[mark] = "\n".join(filter(None, [self.lines[mark], *added]))
 
+    def interleave(self, starts: Sequence[int]) -> None:
+        """Let stretches of instructions, each from one of these lines to the next, take turns, line by line.
+
+        They stay as they are where one has blocks or marks, is longer than the others or needs what another one gives.
+        """
+        stretches = [self.lines[first:last] for first, last in itertools.pairwise([*starts, len(self.lines)])]
+        if len({len(lines) for lines in stretches}) == 1 and _are_apart(stretches):
+            self.lines[starts[0] :] = [line for turn in zip(*stretches, strict=True) for line in turn]
+
     def open_loop(self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = ()) -> Loop:
         """Open `for index in range(start, stop, step)` carrying values; close it with `close_loop`."""
         before, head, body, done = self.block, self.label("head"), self.label("body"), self.label("done")
@@ -306,6 +315,15 @@ class Builder:
         yield
         self.do(f"br label %{after}")
         self.begin(after)
+
+
+def _are_apart(stretches: Sequence[Sequence[str]]) -> bool:
+    """Return whether stretches are plain instructions that need nothing of each other."""
+    if not all(line.startswith("  ") and "\n" not in line and "label" not in line for s in stretches for line in s):
+        return False
+    names = [set(re.findall(r"%t\d+", " ".join(lines))) for lines in stretches]
+    given = [{line.split()[0] for line in lines} for lines in stretches]
+    return not any(given[one] & names[other] for one, other in itertools.permutations(range(len(stretches)), 2))
 
 
 def mangled(type_: str) -> str:
