@@ -33,7 +33,7 @@ from tilewright.backends.cpu.emit.groups import Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
 from tilewright.dtypes import INT32, DataType
-from tilewright.native.llvm import I32, Builder, Value, i64, vector
+from tilewright.native.llvm import I32, MANY, Builder, Value, i64, vector
 from tilewright.records import mutable
 
 UNROLL, CHAINS = 2, 4
@@ -112,8 +112,8 @@ class Columns:
     def _turns(self) -> int:
         """Return how many vectors of a row are computed together; those that are stored past the caches fill lines."""
         narrow = [turns_of_line(s.tensor.dtype.get_byte()) for s in self.sinks if isinstance(s, StoreSink)]
-        is_long = bool(self.folds) or any(is_dear(sink.tile) for sink in self.sinks)
-        return max(CHAINS if is_long else UNROLL, *(narrow if self.streaming else ()), 1)
+        is_dear_to_compute = self.b.module.registers >= MANY and any(is_dear(sink.tile) for sink in self.sinks)
+        return max(CHAINS if self.folds or is_dear_to_compute else UNROLL, *(narrow if self.streaming else ()), 1)
 
     def _lines(self) -> Lines | None:
         return Lines(self.b) if self.streaming else None
@@ -172,10 +172,12 @@ class Columns:
     def _across(self, fold: Fold, lanes: Lanes) -> Lanes:
         """Return the lanes folded into one."""
         self.b.place_at(fold.tile.span)
-        while lanes.count > 1:
-            half = lanes.count // 2
-            lanes = fold.node.combine(*(self._half(lanes, range(start, start + half)) for start in (0, half)))
-        return lanes
+        pair = fold.node.pair if lanes.element.is_float() else None
+        folded, combine = lanes, fold.node.combine if pair is None else pair.of_numbers
+        while folded.count > 1:
+            half = folded.count // 2
+            folded = combine(*(self._half(folded, range(start, start + half)) for start in (0, half)))
+        return folded if pair is None else pair.unless_nan(folded, lanes)
 
     def _half(self, lanes: Lanes, which: range) -> Lanes:
         if len(which) == 1:

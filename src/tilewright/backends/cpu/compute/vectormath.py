@@ -99,16 +99,21 @@ def exp(x: Term) -> Term:
 
 def exp_of_sum(x: Term, rest: Term | float = 0.0) -> Term:
     """Return `exp` of a float and of the digits that it has no room for."""
-    x = x.at_most(89.0).at_least(-104.0)
     if x.b.module.scales and lanes(x.type) == 16:
-        return _exp_in_512_bits(x, rest)
-    n, r = reduced(x)
+        return _exp_in_512_bits(x.at_least(-104.0), rest)
+    n, r = reduced(x.at_most(89.0).at_least(-104.0))
     return scaled((r + rest if isinstance(rest, Term) else r).horner(EXP), n)
 
 
 def _exp_in_512_bits(x: Term, rest: Term | float) -> Term:
-    """Return `exp` where scaling by a power of two is an instruction."""
-    n = x.fma(LOG2_E, ROUNDER) - ROUNDER
+    """Return `exp` where scaling by a power of two is an instruction, which overflows as the result does.
+
+    Only of infinity there is no multiple of ln(2) to take away. What holds the multiple in its low bits is positive,
+    cut off as the integer that it also is: for that any unit will do, where floats are compared by those that add.
+    """
+    rounded = x.fma(LOG2_E, ROUNDER)
+    most = rounded.like(ROUNDER + 256.0).bits()
+    n = rounded.bits().intrinsic("llvm.smin", most).to("bitcast", "float") - ROUNDER
     r = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
     power = (r + rest if isinstance(rest, Term) else r).horner(EXP)
     name = x.b.module.intrinsic(
