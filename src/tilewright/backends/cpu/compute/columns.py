@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 
 from tilewright.backends.cpu.compute.lines import Lines, turns_of_line
-from tilewright.backends.cpu.compute.nodes import BytesNode, ColumnsNode, IndexNode, MapNode, MaskedNode, ReduceNode
+from tilewright.backends.cpu.compute.nodes import (
+    BytesNode,
+    ColumnsNode,
+    IndexNode,
+    MapNode,
+    MaskedNode,
+    ReduceNode,
+    is_dear,
+)
 from tilewright.backends.cpu.compute.reaches import literal_reach
 from tilewright.backends.cpu.compute.row_memory import (
     Pass,
@@ -25,11 +33,12 @@ from tilewright.backends.cpu.emit.groups import Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
 from tilewright.dtypes import INT32, DataType
-from tilewright.native.llvm import I32, Builder, Value, i64, vector
+from tilewright.native.llvm import I32, MANY, Builder, Value, i64, vector
 from tilewright.records import mutable
 
 UNROLL, CHAINS = 2, 4
-"""How many vectors of a row are computed together, and how many where each waits for the one folded before it."""
+"""How many vectors of a row are computed together, and how many where each waits for the one folded before it, or for
+a long chain of its own instructions."""
 
 
 @mutable
@@ -89,10 +98,13 @@ class Columns:
         done = i64(known // block * block) if known is not None else self.b.op("and", self.width, i64(-block))
         loop = self.b.open_loop(i64(0), done, i64(block), [a.value for a in accumulators])
         carried = self._as(loop.values, accumulators)
+        places = [self.b.op("add", loop.index, i64(turn * self.step)) if turn else loop.index for turn in range(turns)]
         given: list[Lanes] = []
-        for turn in range(turns):
-            column = self.b.op("add", loop.index, i64(turn * self.step)) if turn else loop.index
+        starts: list[int] = []
+        for column in places:
+            starts.append(len(self.b.lines))
             given += self._given(self._here(column), lines)
+        self.b.interleave(starts)
         values = self.b.close_loop(loop, [f.value for f in self._folded(carried, given)])
         folded = self._fold_turns(self._as(values, accumulators))
         return self._rest(done, folded) if known is None or known > (static(done) or 0) else folded
@@ -100,7 +112,8 @@ class Columns:
     def _turns(self) -> int:
         """Return how many vectors of a row are computed together; those that are stored past the caches fill lines."""
         narrow = [turns_of_line(s.tensor.dtype.get_byte()) for s in self.sinks if isinstance(s, StoreSink)]
-        return max(CHAINS if self.folds else UNROLL, *(narrow if self.streaming else ()), 1)
+        is_dear_to_compute = self.b.module.registers >= MANY and any(is_dear(sink.tile) for sink in self.sinks)
+        return max(CHAINS if self.folds or is_dear_to_compute else UNROLL, *(narrow if self.streaming else ()), 1)
 
     def _lines(self) -> Lines | None:
         return Lines(self.b) if self.streaming else None
@@ -159,10 +172,12 @@ class Columns:
     def _across(self, fold: Fold, lanes: Lanes) -> Lanes:
         """Return the lanes folded into one."""
         self.b.place_at(fold.tile.span)
-        while lanes.count > 1:
-            half = lanes.count // 2
-            lanes = fold.node.combine(*(self._half(lanes, range(start, start + half)) for start in (0, half)))
-        return lanes
+        pair = fold.node.pair if lanes.element.is_float() else None
+        folded, combine = lanes, fold.node.combine if pair is None else pair.of_numbers
+        while folded.count > 1:
+            half = folded.count // 2
+            folded = combine(*(self._half(folded, range(start, start + half)) for start in (0, half)))
+        return folded if pair is None else pair.unless_nan(folded, lanes)
 
     def _half(self, lanes: Lanes, which: range) -> Lanes:
         if len(which) == 1:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from tilewright.backends.cpu.compute.row_memory import Pass
-from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.compute.traced import Extreme, Lanes
 from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.values import Node, Scalar, Tile
 from tilewright.core.types import TileType
@@ -67,8 +67,8 @@ class ReduceNode(Node):
 
     combine: Callable[[Lanes, Lanes], Lanes] = field(kw_only=True)
     start: float = field(kw_only=True)
-    pair: Callable[[Lanes, Lanes, Lanes], Lanes] | None = None
-    """What folds two elements into a total with fewer instructions than one after the other."""
+    pair: Extreme | None = None
+    """What folds several elements with fewer instructions than one after the other."""
 
     @property
     def operand(self) -> Tile:

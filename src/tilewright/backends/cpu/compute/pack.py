@@ -34,9 +34,16 @@ class PackSpec:
         return f"pack{self.target.vector_bits}.{self.nbytes}{kind}"
 
     @property
-    def side(self) -> int:
-        """How many rows and columns of a transposed tile are in registers at once."""
-        return LINE // self.nbytes if self.streaming else min(8, self.target.vector_bits // 32)
+    def sides(self) -> tuple[int, ...]:
+        """How many rows and columns of a transposed tile are in registers at once, and of what is left of it then.
+
+        Where a line of the source is one vector it is read once: rows that lie some powers of two apart soon take each
+        other's place in the first cache.
+        """
+        few, line = min(8, self.target.vector_bits // 32), LINE // self.nbytes
+        if self.streaming:
+            return (line,)
+        return (line, few) if line == self.target.vector_bits // 32 > few else (few,)
 
     @property
     def element(self) -> str:
@@ -136,12 +143,20 @@ def _emit_turned(b: Builder, spec: PackSpec, slow: str) -> None:
     Blocks follow each other along the rows of the target, so that streamed lines are neighbours: the transpose
     of 4096 x 4096 floats in tiles of 128 x 128 takes 5.7 ms, and 7.7 down its columns.
     """
-    copy, side = Copy(), spec.side
+    _emit_blocks(b, spec, Copy(), spec.sides, slow)
+
+
+def _emit_blocks(b: Builder, spec: PackSpec, copy: Copy, sides: Sequence[int], slow: str) -> None:
+    """Emit the copy of the square blocks of the first size, then of smaller ones, and of single elements."""
+    if not sides:
+        b.invoke(slow, *copy)
+        return
+    side, *smaller = sides
     rows, cols = (b.op("and", extent, i64(-side)) for extent in (copy.rows, copy.cols))
     with b.loop(i64(0), rows, i64(side)) as row, b.loop(i64(0), cols, i64(side)) as col:
         _turn_block(b, spec, copy.rest(b, spec, row, col), side)
-    b.invoke(slow, *copy.rest(b, spec, i64(0), cols)._replace(rows=rows))
-    b.invoke(slow, *copy.rest(b, spec, rows, i64(0)))
+    _emit_blocks(b, spec, copy.rest(b, spec, i64(0), cols)._replace(rows=rows), smaller, slow)
+    _emit_blocks(b, spec, copy.rest(b, spec, rows, i64(0)), smaller, slow)
 
 
 def _turn_block(b: Builder, spec: PackSpec, block: Copy, side: int) -> None:

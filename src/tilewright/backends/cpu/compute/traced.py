@@ -22,7 +22,7 @@ from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import F32, F64, Builder, Value, element, lanes, vector
 from tilewright.native.terms import Term
-from tilewright.records import entity, mutable
+from tilewright.records import entity, mutable, record
 
 
 @entity
@@ -291,20 +291,34 @@ def folding(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     return emit
 
 
-def pair_folding(name: str) -> Callable[[Lanes, Lanes, Lanes], Lanes] | None:
-    """Return the instructions that fold two lanes into a total where they are fewer: both are asked for NaN at once."""
-    larger = {"maximum": "ogt", "minimum": "olt"}.get(name)
+@record
+class Extreme:
+    """The folding of floats to the largest or the smallest, where several are asked at once whether one is NaN."""
 
-    def extreme(x: Value, y: Value, b: Builder) -> Value:
-        return b.select(b.compare(f"fcmp {larger}", x, y), x, y)  # the second one where either is NaN
+    is_beyond: str
 
-    def emit(total: Lanes, one: Lanes, other: Lanes) -> Lanes:
-        b = one.b
-        plain = extreme(extreme(one.value, other.value, b), total.value, b)
-        is_nan = b.compare("fcmp uno", one.value, other.value)
-        return Lanes(b, b.select(is_nan, one.like(math.nan).value, plain), one.element)
+    def __call__(self, total: Lanes, one: Lanes, other: Lanes) -> Lanes:
+        """Emit the folding of two lanes into a total; both are asked for NaN at once."""
+        is_nan = one.b.compare("fcmp uno", one.value, other.value)
+        return self._unless(is_nan, self.of_numbers(self.of_numbers(one, other), total))
 
-    return None if larger is None else emit
+    def of_numbers(self, x: Lanes, y: Lanes) -> Lanes:
+        """Emit the folding of two that are no NaN; where one is, it is the second."""
+        beyond = x.b.compare(f"fcmp {self.is_beyond}", x.value, y.value)
+        return Lanes(x.b, x.b.select(beyond, x.value, y.value), x.element)
+
+    def unless_nan(self, folded: Lanes, lanes: Lanes) -> Lanes:
+        """Emit what lanes are folded to: NaN where one of them is, else what they are as numbers."""
+        return self._unless(Term(lanes.b, lanes.value).is_nan().any(), folded)
+
+    def _unless(self, is_nan: Value, number: Lanes) -> Lanes:
+        return Lanes(number.b, number.b.select(is_nan, number.like(math.nan).value, number.value), number.element)
+
+
+def pair_folding(name: str) -> Extreme | None:
+    """Return what folds several lanes with fewer instructions than one after the other, where there is such a thing."""
+    is_beyond = {"maximum": "ogt", "minimum": "olt"}.get(name)
+    return None if is_beyond is None else Extreme(is_beyond)
 
 
 def rounded(lane: Lanes, dtype: DataType) -> Lanes:

@@ -18,12 +18,12 @@ INF = float("inf")
 MANTISSA, ONE = 0x007FFFFF, 0x3F800000
 
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.4286068e-06  # 15 bits, so that a multiple of it is exact; and the rest
-LOG2_E = 1.442695
+LN2, LOG2_E = 0.6931472, 1.442695
 ROUNDER = 1.5 * 2**23  # adding it rounds to an integer, which the low bits then hold
 
 EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.041668393, 0.0083687445, 0.0013814531)  # exp(r) for |r| <= ln(2)/2
-# (exp(r) - 1 - r) / r^2 there
-EXPM1 = (0.5, 0.16666667, 0.04166635, 0.008333277, 0.0013941212, 0.00019912038)
+# ((1 - exp(-2r)) / 2 - r) / r^2 for |r| <= ln(2)/4
+LESS = (-1.0, 0.66666174, -0.3333376, 0.13386478, -0.04442398)
 # (log(1 + f) - f + f^2/2) / f^3 for 1 + f between the roots of 1/2 and of 2
 LOG = (0.3333333, -0.2500082, 0.20001227, -0.1662336, 0.1420177, -0.13160168, 0.12761487, -0.07634423)
 TANH = (-0.33333293, 0.13331541, -0.053738628, 0.02061601, -0.0056647905)  # (tanh(x) - x) / x^3, in x^2, to 0.625
@@ -99,16 +99,21 @@ def exp(x: Term) -> Term:
 
 def exp_of_sum(x: Term, rest: Term | float = 0.0) -> Term:
     """Return `exp` of a float and of the digits that it has no room for."""
-    x = x.at_most(89.0).at_least(-104.0)
     if x.b.module.scales and lanes(x.type) == 16:
-        return _exp_in_512_bits(x, rest)
-    n, r = reduced(x)
+        return _exp_in_512_bits(x.at_least(-104.0), rest)
+    n, r = reduced(x.at_most(89.0).at_least(-104.0))
     return scaled((r + rest if isinstance(rest, Term) else r).horner(EXP), n)
 
 
 def _exp_in_512_bits(x: Term, rest: Term | float) -> Term:
-    """Return `exp` where scaling by a power of two is an instruction."""
-    n = x.fma(LOG2_E, ROUNDER) - ROUNDER
+    """Return `exp` where scaling by a power of two is an instruction, which overflows as the result does.
+
+    Only of infinity there is no multiple of ln(2) to take away. What holds the multiple in its low bits is positive,
+    cut off as the integer that it also is: for that any unit will do, where floats are compared by those that add.
+    """
+    rounded = x.fma(LOG2_E, ROUNDER)
+    most = rounded.like(ROUNDER + 256.0).bits()
+    n = rounded.bits().intrinsic("llvm.smin", most).to("bitcast", "float") - ROUNDER
     r = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
     power = (r + rest if isinstance(rest, Term) else r).horner(EXP)
     name = x.b.module.intrinsic(
@@ -152,13 +157,19 @@ def outside_of_log(x: Term, result: Term) -> Term:
 
 @accuracy(ulp=2, unfused=1.5)
 def tanh(x: Term) -> Term:
-    """Return the hyperbolic tangent: (1 - e) / (1 + e) with e = exp(-2|x|), both from the same exp(r) - 1."""
+    """Return the hyperbolic tangent: (1 - e) / (1 + e) with e = exp(-2|x|), both from the same 1 - exp(-2r).
+
+    The more multiples of ln(2) are taken away, the less do their digits matter: one float has enough of them.
+    """
     size = x.magnitude()
     if not x.b.module.fused:
         return _tanh_in_two_parts(size).signed_like(x)
-    n, r = reduced(size.at_most(10.0) * -2.0)
-    less, scale = (r * r).fma(r.horner(EXPM1), r), power_of_two(n)
-    above, below = (scale * -1.0).fma(less, x.like(1.0) - scale), scale.fma(less, scale + 1.0)
+    size = size.at_most(10.0)
+    rounded = size.fma(-2.0 * LOG2_E, ROUNDER)
+    r = (rounded - ROUNDER).fma(0.5 * LN2, size)
+    less, exponent = (r * r).fma(r.horner(LESS), r), rounded.bits() << 23
+    scale, twice = ((exponent + one).to("bitcast", "float") for one in (ONE, ONE + (1 << 23)))
+    above, below = twice.fma(less, x.like(1.0) - scale), (twice * -1.0).fma(less, scale + 1.0)
     return (above / below).signed_like(x)
 
 

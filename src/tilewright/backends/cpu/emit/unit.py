@@ -61,7 +61,7 @@ class Unit:
         """Start an empty module."""
         self.module = Module(
             fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f"),
-            places=Places() if self.located else None,
+            registers=self.target.vector_registers, places=Places() if self.located else None,
         )  # fmt: skip
 
     @computed_once
