@@ -78,6 +78,11 @@ class Target:
         return 512 if self.has("avx512f") else 256 if self.has("avx2") else 128
 
     @property
+    def vector_registers(self) -> int:
+        """How many vector registers there are."""
+        return 32 if self.vector_bits == 512 or self.machine == "aarch64" else 16
+
+    @property
     def has_fma(self) -> bool:
         """Whether a fused multiply-add is one instruction."""
         return self.has("fma") or self.machine == "aarch64"

@@ -60,10 +60,15 @@ def _tiled(program: Program, target: Target, options: Options) -> Widened:
     """Return a program with its products as the machine wants them."""
     from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
     from tilewright.backends.cpu.compute.words import elements_of_word
-    from tilewright.passes import added_products, chains, halves  # which programs without products do without
+    from tilewright.passes import (
+        added_products,
+        chains,
+        halves,
+        turned_loads,
+    )  # which programs without products do without
     from tilewright.passes.widen import widened
 
-    program = added_products.run(program)
+    program = added_products.run(turned_loads.run(program))
     tiles = widened(program, _wanted(program, target)) if options.chosen_tiles else Widened(program)
     is_short = [(dtype, depth_of_tile(target, dtype, dtype)) for dtype in (BF16, FP16)]
     wide = [dtype for dtype, depth in is_short if not depth and elements_of_word(target, dtype, dtype) == 1]
