@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.backends.cpu.backend import CPU
-from tilewright.native.target import Target, by_name, missing_features
+from tilewright.native.target import Target, by_name, host, missing_features
 from tilewright.runtime import RunConfig
 
 M = pl.dynamic("M")
@@ -80,9 +81,16 @@ def test_products_of_few_rows_with_weights_that_lie_by_outputs(kernel: Any, rows
     multiplied(kernel, rows, 131, 38, np.float32)
 
 
-@pytest.mark.parametrize("rows", [1, 8, 16, 24])
-def test_halves_are_multiplied_as_floats(rows: int) -> None:
-    multiplied(of_a_tile, rows, 131, 38, np.float16)
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(("rows", "depth"), [(1, 131), (8, 131), (16, 132), (24, 131), (24, 144)])
+def test_halves_are_multiplied_as_floats(dtype: Any, rows: int, depth: int) -> None:
+    multiplied(of_a_tile, rows, depth, 70, dtype)
+
+
+def test_words_of_weights_are_turned_as_they_lie() -> None:
+    x, w, out = (np.zeros(shape, dtype) for shape, dtype in (((32, 256), "i1"), ((64, 256), "i1"), ((32, 64), "i4")))
+    text = of_bytes.compile(x, w, out).stages["llvm"]
+    assert "@words_of_4" not in text or not host().has("avx512vnni")
 
 
 @pytest.mark.parametrize("name", ["x86-64", "x86-64-v3", "x86-64-v4"])
@@ -131,10 +139,11 @@ def of_bytes(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
-def test_integers_are_added_up_exactly(dtype: Any) -> None:
+@pytest.mark.parametrize(("rows", "depth", "outputs"), [(5, 173, 27), (24, 172, 27), (24, 173, 130), (33, 256, 130)])
+def test_integers_are_added_up_exactly(dtype: Any, rows: int, depth: int, outputs: int) -> None:
     draw, limits = np.random.default_rng(0), np.iinfo(dtype)
-    x, w = (draw.integers(limits.min, limits.max, (n, 173), dtype, endpoint=True) for n in (5, 27))
-    out, expected = np.zeros((5, 27), np.int32), np.zeros((5, 27), np.int32)
+    x, w = (draw.integers(limits.min, limits.max, (n, depth), dtype, endpoint=True) for n in (rows, outputs))
+    out, expected = np.zeros((rows, outputs), np.int32), np.zeros((rows, outputs), np.int32)
     of_bytes(x, w, out)
     of_bytes(x, w, expected, config=RunConfig(platform="interpret"))
     np.testing.assert_array_equal(out, expected)

@@ -93,8 +93,8 @@ class Product:
 
     def _brought(self, is_ready: bool) -> Matrix:
         """Return where the right operand lies in rows that a product reads, brought there if it does not."""
-        depth = static(self.k)
-        if self.tile_depth and depth and depth % self.tile_depth == 0 and are_turned_words(self.e, self.rhs):
+        depth, step = static(self.k), self.tile_depth or self.words
+        if step > 1 and depth and depth % step == 0 and are_turned_words(self.e, self.rhs):
             return placed(self.e, self.rhs)
         return placed(self.e, self.rhs if is_ready or _has_rows(self.e, self.rhs) else packed(self.e, self.rhs))
 
