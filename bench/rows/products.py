@@ -22,6 +22,7 @@ import quantized
 
 GROUP = "Products, by the tiles they are written in"
 FEW = "Products of few rows, by the tiles they are written in"
+TURNED = "Products of few rows with weights stored output by output"
 QUANTIZED = "Products with quantized weights"
 TILES = {"32": (32, 32, 32), "64": (64, 64, 64), "128": (128, 128, 128), "48x80x56": (48, 80, 56)}
 ROUNDS = 21
@@ -64,6 +65,23 @@ def of_any_rows(tm: int, tn: int, tk: int) -> Any:
     return product
 
 
+def with_turned(tm: int, tn: int, tk: int) -> Any:
+    """Return a kernel whose weights lie output by output, as those of torch's linear layers do."""
+
+    @pl.jit
+    def product(a: pl.Tensor, b: pl.Tensor, c: pl.Out[pl.Tensor]):
+        for i in pl.parallel(0, a.shape[0], tm):
+            for j in pl.parallel(0, b.shape[0], tn):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    acc = pl.zeros([tm, tn], dtype=pl.FP32)
+                    for k in pl.range(0, a.shape[1], tk):
+                        acc += pl.load(a, [i, k], [tm, tk]) @ pl.load(b, [j, k], [tn, tk]).T
+                    pl.store(acc, [i, j], c)
+        return c
+
+    return product
+
+
 def enter(m: int, k: int, n: int, dtype: torch.dtype, kernel: Callable[..., Any] = matmul) -> Field:
     if dtype == torch.int8:
         a, b = (torch.randint(-128, 128, shape, dtype=dtype) for shape in ((m, k), (k, n)))
@@ -71,7 +89,10 @@ def enter(m: int, k: int, n: int, dtype: torch.dtype, kernel: Callable[..., Any]
     else:
         a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
         wide, out = (a.float(), b.float()), torch.empty(m, n)
-        expected, theirs = (a.double() @ b.double()).float(), partial(torch.matmul, *wide, out=out)
+        expected = (a.double() @ b.double()).float()
+        if kernel is with_turned:
+            b, wide = b.T.contiguous(), (wide[0], wide[1].T.contiguous().T)
+        theirs = partial(torch.matmul, *wide, out=out)
     tiles = {f"in {name}": (min(tm, m) if kernel is matmul else tm, tn, tk) for name, (tm, tn, tk) in TILES.items()}
     ours = {name: _run(kernel(*tile), a, b, expected) for name, tile in tiles.items()}
     return Field(expected, {**ours, EAGER: theirs}, rtol=1e-3, atol=2e-3)
@@ -125,6 +146,11 @@ ROWS = (
         _contest(f"{name} {m}x4096x4096, rows told by calls", m, 4096, 4096, dtype, target, FEW, of_any_rows)
         for name, dtype, target in (("fp32", torch.float32, 1.0), ("bf16", torch.bfloat16, 1.8))
         for m in (1, 8)
+    ),
+    *(
+        _contest(f"{name} {m}x4096x4096", m, 4096, 4096, dtype, target, TURNED, with_turned)
+        for name, dtype, target in (("fp32", torch.float32, 1.0), ("bf16", torch.bfloat16, 1.8))
+        for m in (1, 8, 16)
     ),
     *(
         Contest(

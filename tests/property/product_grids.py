@@ -66,8 +66,11 @@ def check_grid(text: str, origin: str, tiled: Callable[[Program, Wanted], Widene
             are_refused(program, seed, ours, expected)
 
 
-def grid(draw: Draw, dtypes: Sequence[str] = DTYPES, deepest: int = 50) -> str:
-    """Return the text of a program that multiplies elements of some types, up to so many of a row."""
+def grid(draw: Draw, dtypes: Sequence[str] = DTYPES, deepest: int = 50, *, turned_few: bool = False) -> str:
+    """Return the text of a program that multiplies elements of some types, up to so many of a row.
+
+    One of `turned_few` has few rows, and a right matrix that lies on its side.
+    """
 
     def choose(*options: str) -> str:
         return options[draw(0, len(options) - 1)]
@@ -75,18 +78,21 @@ def grid(draw: Draw, dtypes: Sequence[str] = DTYPES, deepest: int = 50) -> str:
     dtype = choose(*dtypes)
     total = "FP32" if dtype in ("FP32", "FP16", "BF16") else "INT32"
     tm, tn, tk = draw(1, 8 if draw(0, 2) == 0 else 13), draw(1, 17), draw(1, 9)
-    most = 8 if draw(0, 2) == 0 and tm <= 8 else 70
+    most = 16 if turned_few else 8 if draw(0, 2) == 0 and tm <= 8 else 70
     m, n, k = _extent(draw, tm, most), _extent(draw, tn, 70), _extent(draw, tk, deepest)
     m, n, k = (choose("M", "N") if draw(0, 3) == 0 else extent for extent in (m, n, k))
     more = [draw(0, 40) if extent.isdigit() and draw(0, 3) == 0 else 0 for extent in (m, n)]
     rows, columns = (f"{extent} + {extra}" if extra else extent for extent, extra in zip((m, n), more, strict=True))
     is_even = not any(more) and _divides(m, tm) and _divides(n, tn) and _divides(k, tk)
     pad = choose("", "", ", pad=0") if is_even else ""
-    is_turned = draw(0, 3) == 0
+    is_turned = draw(0, 3) == 0 or turned_few
     left = f"pl.load(a, [i, {{k}}], [{tm}, {tk}]{pad})"
     right = f"pl.load(b, [{{k}}, j], [{tk}, {tn}]{pad})"
-    if is_turned:
-        right = f"pl.transpose_view(pl.load(b, [j, {{k}}], [{tn}, {tk}]{pad}))"
+    turned = choose("tensor", "pl.transpose_view({})", "pl.transpose({}, 0, 1)", "{}.T") if is_turned else ""
+    if turned == "tensor":
+        right = right.replace("load(b,", "load(bt,")
+    elif turned:
+        right = turned.format(f"pl.load(b, [j, {{k}}], [{tn}, {tk}]{pad})")
     weights = dtype
     if dtype == "FP32" and draw(0, 2) == 0:
         weights, right = "INT8", f"pl.cast({right}, pl.FP32)"
@@ -104,7 +110,8 @@ def grid(draw: Draw, dtypes: Sequence[str] = DTYPES, deepest: int = 50) -> str:
         sums, after = ([line.replace("[i, ", f"[i * {tm}, ") for line in lines] for lines in (sums, after))
     nest = [*(loops if draw(0, 1) else loops[::-1]), "with pl.at(level=pl.Level.CORE_GROUP):"]
     b_shape = f"{columns}, {k}" if is_turned else f"{k}, {columns}"
-    body = "\n".join([f"        {'    ' * at}{line}" for at, line in enumerate(nest)])
+    body = "        bt = pl.transpose(b, 0, 1)\n" if turned == "tensor" else ""
+    body += "\n".join([f"        {'    ' * at}{line}" for at, line in enumerate(nest)])
     body += "".join(f"\n        {'    ' * len(nest)}{line}" for line in [*sums, *after])
     return f"""
 import tilewright.language as pl

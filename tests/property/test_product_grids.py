@@ -20,6 +20,12 @@ def test_products_are_the_same_in_other_tiles(number: int) -> None:
     check_grid(grid(Random(f"grid {number}").randint), f"grid {number}")
 
 
+@pytest.mark.parametrize("number", range(16))
+def test_few_rows_meet_those_of_weights_as_they_lie(number: int) -> None:
+    text = grid(Random(f"turned {number}").randint, deepest=150, turned_few=True)
+    check_grid(text, f"turned {number}", in_deep_tiles)
+
+
 @pytest.mark.parametrize("number", range(12))
 def test_products_are_the_same_on_matrix_tiles(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_AMX", "emulated")

@@ -19,6 +19,7 @@ from tilewright.frontend.kept_axes import check_meeting
 from tilewright.frontend.operand_types import compared, met, of_one_kind
 from tilewright.frontend.state import Widened
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.expressions import Augmented
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
 from tilewright.frontend.walk.known import UNARY as UNARY_KNOWN
@@ -140,10 +141,19 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
 
 
 def _added(t: Translator, acc: Value, product: Value, node: ast.BinOp) -> Expr | None:
-    """Return `acc + a @ b` as one op, which is valid where the product is, too; None for any other sum."""
+    """Return `acc + a @ b` as one op, which is valid where the product is, too; None for any other sum.
+
+    So is `acc += pl.matmul(a, b)`; `acc + pl.matmul(a, b)` is what it says, as programs print it.
+    """
     made = t.assigned.get(product) if t.frame is not None and isinstance(product, Var) else None
     is_product = isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.MatMult)
-    if not is_product or not isinstance(made, Call) or made.op.name != "tile.matmul" or not isinstance(acc, Expr):
+    is_named = isinstance(node, Augmented) and isinstance(made, Call) and made.span == t.span(node.right)
+    if (
+        not (is_product or is_named)
+        or not isinstance(made, Call)
+        or made.op.name != "tile.matmul"
+        or not isinstance(acc, Expr)
+    ):
         return None
     sum_, own = acc.type, made.type
     if not isinstance(sum_, TileType) or not isinstance(own, TileType):

@@ -79,8 +79,8 @@ class Target:
 
     @property
     def vector_registers(self) -> int:
-        """How many vectors registers hold."""
-        return 32 if self.has("avx512f") or self.machine == "aarch64" else 16
+        """How many vector registers there are."""
+        return 32 if self.vector_bits == 512 or self.machine == "aarch64" else 16
 
     @property
     def has_fma(self) -> bool:

@@ -318,13 +318,20 @@ def _update(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.needing(call, given)
 
 
-@_plans("transpose")
+@_plans("transpose", "transpose_view")
 def _transpose(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let a transpose that products of an inner loop read be packed for all of them, where it stands."""
+    """Let a transpose that products of an inner loop read be packed for all of them, where it stands.
+
+    What few rows meet as it lies is not turned at all.
+    """
     stmt = w.recorder.stmt
+    assert stmt is not None
+    if isinstance(stmt, AssignStmt) and stmt.var in w.recorder.computed:
+        w.recorder.plan.note(stmt, in_place=True)
+        return Waiting(_shape(call), w.tiles(given)[0].valid[::-1])
     readers = w.readers.get(stmt.var, []) if isinstance(stmt, AssignStmt) else []
-    here = {id(each) for each in w.here}
-    if stmt is not None and readers and all(id(each) not in here and _is_product(each) for each in readers):
+    here, copies = {id(each) for each in w.here}, call.op.spec.name == "transpose"
+    if copies and readers and all(id(each) not in here and _is_product(each) for each in readers):
         w.recorder.plan.note(stmt, packed=True)
     return w.needing(call, given)
 

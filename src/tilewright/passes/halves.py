@@ -1,22 +1,25 @@
 """Halves: products of 16-bit floats as products of what those are in fp32, for processors that multiply nothing less.
 
 A product reads each element of an operand many times. Converted beforehand, it is converted once, and nothing changes:
-fp32 holds every such number, and products of them are summed in fp32 either way.
+fp32 holds every such number, and products of them are summed in fp32 either way. One that is turned on its side is
+converted as it lies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from tilewright.core.build import arguments, call
+from tilewright.core.build import arguments, call, rebuild
 from tilewright.core.expr import Call, Expr, Var
 from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
-from tilewright.core.visitor import statements
+from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import FP32, DataType
+from tilewright.passes.computed_operands import turned_source
 
 PRODUCTS = ("tile.matmul", "tile.matmul_acc")
 FEWEST = 16
@@ -37,7 +40,10 @@ def _converted(function: Function, halves: Sequence[DataType]) -> Function:
         operands = _operands(stmt)
         if operands and all(var in defined and _is_half(var, halves) for var in operands):
             found |= {*operands}
-    return function.with_body(_Converter(found).body(function.body)) if found else function
+    others = Counter(var for stmt in statements(function.body) for var in variables(used(stmt)))
+    for stmt in every:
+        others.subtract(_operands(stmt))
+    return function.with_body(_Converter(found, others).body(function.body)) if found else function
 
 
 def _operands(stmt: AssignStmt) -> list[Var]:
@@ -58,9 +64,11 @@ def _is_half(var: Var, halves: Sequence[DataType]) -> bool:
 class _Converter(Rewriter):
     """A function with tiles that are converted where they are made, for products to read."""
 
-    def __init__(self, halves: set[Var]) -> None:
+    def __init__(self, halves: set[Var], reads: Mapping[Var, int]) -> None:
         super().__init__()
         self.halves = halves
+        self.reads = reads
+        """How often others than products of enough rows read each tile."""
         self.wide: dict[Var, Var] = {}
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
@@ -70,10 +78,20 @@ class _Converter(Rewriter):
         made = super().assign(stmt)
         if stmt.var not in self.halves:
             return made
-        bound = {"x": self.expr(stmt.var), "target_type": FP32, "mode": "rint"}
-        value = call(OPS["tile.cast"].spec, bound, stmt.span)
-        self.wide[stmt.var] = wide = Var(f"{stmt.var.name_hint}_fp32", value.type)
-        return (*made, AssignStmt(wide, value, stmt.span))
+        source = turned_source(stmt.value if isinstance(stmt.value, Call) else None)
+        first = self._wide(self.expr(source or stmt.var), stmt)
+        if source is None:
+            self.wide[stmt.var] = first.var
+            return (*made, first)
+        assert isinstance(stmt.value, Call)
+        turned = rebuild(stmt.value, (first.var, *stmt.value.args[1:]))
+        self.wide[stmt.var] = wide = Var(f"{stmt.var.name_hint}_fp32", turned.type)
+        return (*(made if self.reads[stmt.var] else ()), first, AssignStmt(wide, turned, stmt.span))
+
+    def _wide(self, half: Expr, stmt: AssignStmt) -> AssignStmt:
+        """Return the conversion of a tile."""
+        value = call(OPS["tile.cast"].spec, {"x": half, "target_type": FP32, "mode": "rint"}, stmt.span)
+        return AssignStmt(Var(f"{stmt.var.name_hint}_fp32", value.type), value, stmt.span)
 
     def _of_wide(self, stmt: AssignStmt, operands: Sequence[Var]) -> AssignStmt:
         assert isinstance(stmt.value, Call)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from tilewright.core.build import scalar
+from tilewright.core.build import arguments, scalar
 from tilewright.core.expr import Expr, Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
@@ -14,9 +14,11 @@ from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import ForStmt, SeqStmts
 from tilewright.core.types import Extent, TensorType, Type
 from tilewright.core.visitor import evaluated, variables
+from tilewright.passes.computed_operands import FEW_ROWS, FEW_TURNED, is_computed_turned
 from tilewright.passes.fold_steps import FoldSteps, online_folds
 from tilewright.passes.inner_steps import InnerSteps, Steps
 from tilewright.passes.launches import hands_on, runs_side_by_side
+from tilewright.passes.products import PRODUCTS, SUMS
 from tilewright.passes.spans import Span, span_of
 from tilewright.passes.split_folds import split_folds
 from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
@@ -30,9 +32,11 @@ FOLDED = 512
 """How many columns are folded together, which are read where they lie: rows of a few are found one by one."""
 MANY = 1 << 16
 """How many turns a loop is taken to have of which nobody knows."""
+FEWEST = 8
+"""How many turns there are at least for threads to share, as long as tiles are not small."""
 SMALL = 64
-FEW = 8
-"""How many rows a product has for which the right matrix is read as it comes."""
+TURNED = 8192
+"""How many elements of few rows meet those of a right matrix that lies on its side: all that they have of some."""
 
 
 @record
@@ -45,17 +49,29 @@ class Wanted:
     queries: int = 64
     keys: int = 64
     """Rows of products that are folded and multiplied again, and how many columns are folded at a time."""
-    turns: int = 8
-    """How many turns there are at least for threads to share, as long as tiles are not small."""
+    cores: int = 1
+    """How many cores the turns are for."""
     few: Wanted | None = None
     """What few rows want, where they are multiplied in another way."""
 
-    def for_few(self, in_place: bool) -> Wanted:
-        """Return the tile for few rows: long rows of the right matrix, as many at a time as fit where they are made."""
-        base = self.few or self
+    def for_few(self, in_place: bool, turned_rows: int = 0) -> Wanted:
+        """Return the tile for few rows: long rows of the right matrix, as many at a time as fit where they are made.
+
+        Rows of one that lies on its side are as long as the few that they meet, so many, stay in the nearest cache.
+        """
+        base = replace(self.few or self, cores=self.cores)
+        if turned_rows:
+            return replace(base, columns=4 * base.columns, depth=TURNED // turned_rows)
         if in_place:
             return replace(base, columns=16 * base.columns, depth=2 * base.depth)
         return replace(base, columns=8 * base.columns, depth=max(2, base.depth // 32))
+
+    def shared(self, is_few: bool) -> tuple[int, int]:
+        """Return how many turns there are at least for threads to share, and how small tiles may become for that."""
+        if is_few:
+            turns = max(2, self.cores)
+            return turns, max(SMALL, self.columns // turns)
+        return max(FEWEST, 2 * self.cores), SMALL
 
 
 class ProductGrid:
@@ -80,18 +96,25 @@ class ProductGrid:
         self._widen(roles, 0, self._wanted_rows(wanted))
         self._open = [self.spans[var] for var, role in roles.items() if role == 0 and self.spans[var].length is None]
         """What loops over rows cover whose number only calls know."""
+        in_place, self._is_turned = all(axes.reads_in_place for axes in self.axes), all(map(_reads_turned, self.axes))
         if not may_be_many:
-            self.steps |= {var: FEW for var, span in self.spans.items() if span in self._open}
-        self.is_few, in_place = self._rows(roles) <= FEW, all(axes.reads_in_place for axes in self.axes)
-        wanted = wanted.for_few(in_place) if self.is_few else wanted
+            self.steps |= {var: self._most_few for var, span in self.spans.items() if span in self._open}
+        rows = self._rows(roles)
+        self.is_few = rows <= self._most_few
+        wanted = wanted.for_few(in_place, rows if self._is_turned else 0) if self.is_few else wanted
         self._widen(roles, 1, wanted.columns)
         self._widen(roles, 2, FOLDED)
-        self._leave_enough(*((wanted.turns, SMALL) if not self.is_few else (2, wanted.columns // 2)))
-        depth, may_shrink = wanted.depth, self.is_few and not in_place
+        self._leave_enough(*wanted.shared(self.is_few))
+        depth, may_shrink = wanted.depth, self.is_few and not (in_place or self._is_turned)
         self.inner: list[Steps] = [
             FoldSteps(axes, folds, wanted.keys) if folds else InnerSteps(axes, depth, may_shrink)
             for axes, folds in zip(self.axes, self.folds, strict=True)
         ]
+
+    @property
+    def _most_few(self) -> int:
+        """How many rows a product has at most for which the right matrix is read as it comes."""
+        return FEW_TURNED if self._is_turned else FEW_ROWS
 
     @property
     def _is_folded(self) -> bool:
@@ -141,7 +164,7 @@ class ProductGrid:
         if self._is_folded or self.is_few or len(self._open) != 1:
             return None
         (span,) = self._open
-        return scalar("le", span.stop, integer(span.start + FEW))
+        return scalar("le", span.stop, integer(span.start + self._most_few))
 
     @property
     def in_order(self) -> bool:
@@ -256,6 +279,15 @@ def _role(classes: Sequence[Class]) -> int | None:
     roles = {role for found in classes for role in found.roles}
     summed = any(found.is_summed for found in classes)
     return roles.pop() if len(roles) == 1 and not summed else None
+
+
+def _reads_turned(axes: TileAxes) -> bool:
+    """Return whether few rows of products meet the right operands as they lie, which is on their side."""
+    products = [arguments(call) for call in axes.made.values() if call.op.spec.name in (*PRODUCTS, *SUMS)]
+    pairs = [(given["lhs"], given["rhs"]) for given in products]
+    return all(
+        isinstance(lhs, Var) and isinstance(rhs, Var) and is_computed_turned(axes.made, lhs, rhs) for lhs, rhs in pairs
+    )
 
 
 def _extent(type_: Type | None, axis: int) -> Extent:

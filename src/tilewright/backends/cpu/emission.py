@@ -60,12 +60,11 @@ def _tiled(program: Program, target: Target, options: Options) -> Widened:
     """Return a program with its products as the machine wants them."""
     from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
     from tilewright.backends.cpu.compute.words import elements_of_word
-    from tilewright.passes import added_products, chains, halves  # which programs without products do without
-    from tilewright.passes.product_grids import Wanted
+    from tilewright.passes import added_products, chains, halves, turned_loads  # only programs with products need them
     from tilewright.passes.widen import widened
 
-    program = added_products.run(program)
-    wanted = replace(_wanted(program, target), turns=max(Wanted().turns, 2 * options.cores))
+    program = added_products.run(turned_loads.run(program))
+    wanted = replace(_wanted(program, target), cores=options.cores)
     tiles = widened(program, wanted) if options.chosen_tiles else Widened(program)
     is_short = [(dtype, depth_of_tile(target, dtype, dtype)) for dtype in (BF16, FP16)]
     wide = [dtype for dtype, depth in is_short if not depth and elements_of_word(target, dtype, dtype) == 1]

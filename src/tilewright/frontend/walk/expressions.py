@@ -142,6 +142,10 @@ def spread(t: Walker, node: ast.expr) -> Sequence[Value]:
     return sequence(value)  # pyright: ignore[reportUnknownArgumentType]
 
 
+class Augmented(ast.BinOp):
+    """What an augmented assignment gives its target: `acc + x` of `acc += x`."""
+
+
 def _binary(t: Walker, node: ast.BinOp) -> Value:
     return combined(t, t.operand(node.left), t.operand(node.right), node)
 
@@ -236,6 +240,7 @@ EXPRESSIONS: Mapping[type[ast.AST], Handler] = {
     ast.Tuple: _tuple,
     ast.List: _list,
     ast.BinOp: _binary,
+    Augmented: _binary,
     ast.UnaryOp: _unary,
     ast.Compare: _compare,
     ast.BoolOp: _logical,

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from tilewright.errors import OperandError, UnsupportedFeatureError
+from tilewright.frontend.walk.expressions import Augmented
 from tilewright.frontend.walk.walker import Handler, Value, Walker
 
 
@@ -34,7 +35,7 @@ def _augmented(t: Walker, node: ast.AugAssign) -> None:
         raise t.unassignable(target)
     read = ast.Name(target.id) if isinstance(target, ast.Name) else ast.Subscript(target.value, target.slice)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
     read = ast.copy_location(read, target)
-    both = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+    both = ast.copy_location(Augmented(read, node.op, node.value), node)
     if _changes(t, target, both):
         return
     value = t.updated(target, both) if isinstance(target, ast.Subscript) else t.evaluate(both)

@@ -37,7 +37,12 @@ class ComputedTerm:
     @property
     def loads(self) -> list[Tile]:
         """What the right matrix is made of."""
-        return list(dict.fromkeys(_loads(self.right)))
+        return loads_of(self.right)
+
+
+def loads_of(tile: Tile) -> list[Tile]:
+    """Return the loads that a tile is made of, element by element."""
+    return list(dict.fromkeys(_loads(tile)))
 
 
 def _loads(tile: Tile) -> Iterator[Tile]:

@@ -229,7 +229,7 @@ def _column_blocks(spec: GemmSpec) -> list[Block]:
 
 def _most_vectors(target: Target) -> int:
     """Return how many vectors six rows of a block can have: their sums, a row of B and one element fit in registers."""
-    return 4 if target.vector_bits == 512 or target.machine == "aarch64" else 2
+    return 4 if target.vector_registers == 32 else 2
 
 
 def _used(sizes: Sequence[int], extent: int) -> list[int]:
@@ -316,7 +316,7 @@ def _emit_steps(
         loaded = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
         right = [_summable(b, spec, value) for value in loaded]
         left = [spread_number(b, spec.lhs, spec.target, step, block.lanes) for step in steps]
-    multiply = {1: _multiply_add, 2: multiply_pairs, 4: multiply_bytes}[spec.words]
+    multiply = {1: multiply_add, 2: multiply_pairs, 4: multiply_bytes}[spec.words]
     factors = itertools.product(left, right)
     following = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
     _, end, *ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
@@ -355,7 +355,7 @@ def _summable(b: Builder, spec: GemmSpec, value: Value) -> Value:
     return b.convert("sitofp" if spec.rhs.is_signed_int() else "uitofp", value, vector(F32, lanes(value.type)))
 
 
-def _multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
+def multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
     """Emit `total + lhs * rhs`, fused where the machine can."""
     if element(total.type) == F32:
         return b.intrinsic("llvm.fmuladd", lhs, rhs, total)

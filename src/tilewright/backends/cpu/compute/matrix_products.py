@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from tilewright.backends.cpu.compute.double_products import Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.compute.words import PANEL, Words, emit_words
+from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
+from tilewright.backends.cpu.compute.words import PANEL, Words, emit_offsets, emit_words
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
@@ -76,7 +77,9 @@ class MatrixProduct:
         whole, steps = e.b.op("and", k, i64(-words)), e.b.op("udiv", k, i64(words))
         if (depth := static(k)) is not None:
             whole, steps = i64(depth // words * words), i64(depth // words)
-        made = ready if whole == k else None
+        made, is_turned = ready if whole == k else None, static(self.b.across) == 1
+        if made is None and is_turned:
+            made = self._turned_words(Words(words), steps, parts)
         made = made or self._words(words, self.b.pointer, self.b.across, (whole, n), self.most[1], parts)
         b, in_words = Panel(made, i64(PANEL), i64(1)), replace(spec, words=words)
         if static(self.a.along) == 1:
@@ -98,6 +101,23 @@ class MatrixProduct:
         parts.append(self.e.arena.take(Words(words).room(self.most[2], most)))
         made = self.e.address(parts[-1][0])
         self.e.b.invoke(emit_words(self.e.b.module, Words(words)), rows, apart, made, *extents)
+        return made
+
+    def _turned_words(self, words: Words, steps: Value, parts: list[Part]) -> Value:
+        """Emit the words of a second matrix that lies on its side, where they are neighbours already."""
+        build, module, n, (_, columns, depth) = self.e.b, self.e.b.module, self.extents[1], self.most
+        parts.append(self.e.arena.take(words.room(depth, columns)))
+        made, along = self.e.address(parts[-1][0]), static(self.b.along)
+        assert along is not None and along % words.elements == 0
+        apart = i64(along // words.elements)
+        turn = emit_pack(module, PackSpec(self.e.program.target, 4, transposed=True))
+        with build.loop(i64(0), n, i64(PANEL)) as first:
+            panel = build.offset(made, words.place(build, steps, first), I32)
+            source = build.offset(self.b.pointer, build.op("mul", first, apart), I32)
+            count = build.intrinsic("llvm.smin", build.op("sub", n, first), i64(PANEL))
+            build.invoke(turn, source, i64(1), apart, panel, i64(PANEL), steps, count)
+            if words.is_offset:
+                build.invoke(emit_offsets(module), panel, steps)
         return made
 
     def _by_panels(self, spec: GemmSpec, turned: Value, b: Panel, steps: Value) -> None:

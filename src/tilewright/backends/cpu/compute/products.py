@@ -9,6 +9,7 @@ from math import prod
 from tilewright.backends.cpu.compute.computed_products import ComputedProduct, ComputedTerm, is_computed
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
+from tilewright.backends.cpu.compute.dot_products import DotProduct, TurnedNode
 from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
 from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place
 from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
@@ -69,12 +70,15 @@ class Product:
         self.before: Sequence[Product] = ()
         """The products that were put off until this one."""
         self.k = self._depth()
+        self.turned = rhs.node.source if isinstance(rhs.node, TurnedNode) else None
+        """The right operand as it lies, where it lies on its side and is met so."""
         self.left = self._near() or placed(e, lhs)
         self.is_computed = is_computed(e, rhs)
         """Whether the right operand is computed as it is read."""
         near = not _is_turned(rhs) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
-        self._right = right if right or self.is_computed else self._brought(self._ready is not None)
+        is_read_so = right is not None or self.is_computed or self.turned is not None
+        self._right = right if is_read_so else self._brought(self._ready is not None)
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
@@ -89,14 +93,16 @@ class Product:
 
     def _brought(self, is_ready: bool) -> Matrix:
         """Return where the right operand lies in rows that a product reads, brought there if it does not."""
-        depth = static(self.k)
-        if self.tile_depth and depth and depth % self.tile_depth == 0 and are_turned_words(self.e, self.rhs):
+        depth, step = static(self.k), self.tile_depth or self.words
+        if step > 1 and depth and depth % step == 0 and are_turned_words(self.e, self.rhs):
             return placed(self.e, self.rhs)
         return placed(self.e, self.rhs if is_ready or _has_rows(self.e, self.rhs) else packed(self.e, self.rhs))
 
     def _near(self) -> Matrix | None:
         """Return where the left operand is read in its tensor; rows that follow in a loop are fetched meanwhile."""
         left = read_in_place(self.e, self.lhs)
+        if self.turned is not None:
+            return _in_rows(self.e, left or placed(self.e, self.lhs), self.lhs)
         if left is not None and self.e.regions and _has_whole_rows(self.lhs):
             fetch_rows(self.e, left, *self.lhs.type.shape[-2:])
         return left
@@ -193,6 +199,8 @@ class Product:
         if self.is_computed:
             self._compute(target, accumulate, [self])
             return
+        if self.turned is not None:
+            return _meet(self, self.turned, target, accumulate)
         e, (m, n) = self.e, self.valid[-2:]
         with rows_of(e, self.valid[:-2]) as batch:
             every = ((self.left, self.lhs.type), (self.right, self.rhs.type), (target, self.type))
@@ -254,9 +262,22 @@ class Product:
         return self._is_few and not (is_near and static(self.lhs.valid[-2]) == FEW_ROWS)
 
 
+def _in_rows(e: FunctionEmitter, matrix: Matrix, tile: Tile) -> Matrix:
+    """Return where a tile lies row by row, brought there if it does not."""
+    return matrix if static(matrix.strides[-1]) == 1 else placed(e, packed(e, tile))
+
+
+def _meet(product: Product, right: Tile, target: Matrix, accumulate: Value) -> None:
+    """Emit a product of few rows with a matrix that lies on its side."""
+    a, c = (Panel(matrix.pointer, *matrix.strides) for matrix in (product.left, target))
+    rows, columns = product.valid[-2:]
+    extents, most = (rows, columns, product.k), product.type.shape[-2]
+    DotProduct(product.e, a, c, extents, most, product.left.dtype, right, accumulate).emit()
+
+
 def _are_alike(terms: Sequence[Product]) -> bool:
     """Return whether one sum can have some products as its terms: only where they lie differs."""
-    if any(p.is_computed for p in terms):
+    if any(p.is_computed or p.turned is not None for p in terms):
         return False
     kinds = {(p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in terms}
     type_ = terms[0].type

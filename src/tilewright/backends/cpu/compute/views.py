@@ -17,6 +17,7 @@ from tilewright.backends.cpu.compute.copies import (
     tile_type,
     whole_extents,
 )
+from tilewright.backends.cpu.compute.dot_products import TurnedNode
 from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.words import Words, elements_of_word, tile_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -72,7 +73,9 @@ def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 
 
 def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:
-    """Return a tile with two axes swapped."""
+    """Return a tile with two axes swapped; one that a product meets as it lies is not looked at here."""
+    if e.step.in_place:
+        return Tile(tile_type(call), source.valid[::-1], node=TurnedNode((source,)))
     place = e.stored(source)
     strides, valid = swapped(place.strides, axis1, axis2), swapped(source.valid, axis1, axis2)
     return view(tile_type(call), source, Place(place.pointer, strides), valid)

@@ -114,6 +114,26 @@ def _columns(b: Builder, words: Words, col: Value, vectors: int, mask: Value | N
         store(b, b.op("mul", total, splat(WORD, -128)), b.offset(made, places[at], I32), 4, mask)
 
 
+def emit_offsets(module: Module) -> str:
+    """Return the name of a function that writes the last row of a panel of bytes, adding it to the module once.
+
+    Its parameters are `ptr dst, i64 rows`: where the panel lies, and how many rows of words it has before that.
+    """
+    name = "offsets_of_words"
+    if name not in module.defined:
+        b, none = Builder(module, name, (_DST, _ROWS), attrs="noinline nounwind"), Value(WORD, "zeroinitializer")
+        loop = b.open_loop(i64(0), _ROWS, i64(1), (_DST, *[none] * (PANEL // LANES)))
+        row, *totals = loop.values
+        places = [b.offset(row, i64(at * LANES), I32) for at in range(len(totals))]
+        pairs = zip(places, totals, strict=True)
+        totals = [multiply_bytes(b, splat(WORD, ONES), b.load(WORD, place, 4), total) for place, total in pairs]
+        end, *totals = b.close_loop(loop, (b.offset(row, i64(PANEL), I32), *totals))
+        for at, total in enumerate(totals):
+            b.store(b.op("mul", total, splat(WORD, -128)), b.offset(end, i64(at * LANES), I32), 4)
+        b.finish()
+    return name
+
+
 def _place(b: Builder, words: Words, steps: Value, column: int) -> Value:
     """Return how far the words of a column are from those of a panel's first."""
     return words.place(b, steps, i64(column)) if column >= words.panel else i64(column)
