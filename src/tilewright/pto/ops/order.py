@@ -60,6 +60,9 @@ _ORDERED = Example(
     pto.tstore ins(%t : t8x64xf32) outs(%po : w8x64xf32)
     pto.barrier_sync [#pto.sync_op_type<TSTORE_VEC>]
     pto.cmo.cacheinvalid %po single_cache_line : w8x64xf32
+    pto.dcci %out "ENTIRE_DATA_CACHE", "CACHELINE_OUT" : !pto.ptr<f32, gm>
+    pto.dsb "ALL"
+    pto.pipe_barrier <PIPE_ALL>
     pto.fence.barrier_all #pto.fence_scope<gm>
     pto.cmo.cacheinvalid all #pto.address_space<gm>
     """,
@@ -92,11 +95,12 @@ _HANDED = Example(
 )
 
 
-@declare("pto.barrier", Form(slots=(Slot("pipe", "pipe"),), is_leading=True), example=_ORDERED)
+@declare("pto.barrier pipe_barrier", Form(slots=(Slot("pipe", "pipe"),), is_leading=True), example=_ORDERED)
 @declare("pto.set_flag wait_flag", Form(slots=_PIPES, is_bracketed=True))
 @declare("pto.set_flag_dyn wait_flag_dyn", _BY_VALUE)
 @declare("pto.record_event wait_event", Form(slots=_SYNCHRONIZED, is_bracketed=True))
-@declare("pto.mem_bar", Form(slots=(Slot("kind", "string"),), is_leading=True))
+@declare("pto.mem_bar dsb", Form(slots=(Slot("kind", "string"),), is_leading=True))
+@declare("pto.dcci", free("x", phrase='%at "$lines"[, "$way"] : #at'))
 @declare("pto.get_buf rls_buf", Form(slots=_BUFFER, needed_slots=2, is_leading=True))
 @declare("pto.set_ffts", Form("x"), counts=I64)
 @declare("pto.tsync", Form("x*", words={"ins": Word(Layout.TYPED, "x*")}))

@@ -305,3 +305,15 @@ unmeant(
     "machine ops that nobody describes",
     "how it rounds, and which lanes of the result it writes, is written down nowhere: say it with `pto.vcvt`",
 )
+unmeant(
+    "pto.chistv2 dhistv2",
+    free("x*", "x*"),
+    "machine ops that nobody describes",
+    "which of 256 bins its 128 lanes count is written down nowhere: say it with `pto.thistogram`",
+)
+unmeant(
+    "pto.sprsti sprsts pltm_b8 pltm_b16 pltm_b32",
+    free("x*", "x*"),
+    "machine ops that nobody describes",
+    "documents name it and do not say what it does: `pto.vstur` goes on behind `pto.vsqz`, `pto.plt_b32` makes masks",
+)
