@@ -232,10 +232,9 @@ def _extent(extent: Extent, extents: dict[str, int]) -> int:
 def _computed(call: Call, values: Sequence[int]) -> int:
     """Return what a formula gives for some extents; ValueError where the code would compute something else."""
     spec = call.op.spec
-    if spec.interval is not None:  # exact, where numbers of the language wrap around
-        exact, _ = spec.interval(*((value, value) for value in values))
-        if not INDEX.limits[0] <= exact <= INDEX.limits[1]:
-            raise ValueError(f"the extent {call} is {exact}, which is more than any memory holds")
+    exact = spec.interval(*((value, value) for value in values)) if spec.interval is not None else None
+    if exact is not None and not INDEX.limits[0] <= exact[0] <= INDEX.limits[1]:  # where numbers here wrap around
+        raise ValueError(f"the extent {call} is {exact[0]}, which is more than any memory holds")
     try:
         return spec.evaluate(call.type, **dict(zip((p.name for p in spec.operands), values, strict=True)))
     except ZeroDivisionError:

@@ -76,9 +76,8 @@ def bounds(expr: Expr) -> Interval | None:
     lhs, rhs = (bounds(arg) for arg in expr.args)
     if not (lhs and rhs and isinstance(expr.type, ScalarType)):
         return None
-    low, high = expr.op.spec.interval(lhs, rhs)
-    least, most = expr.type.dtype.limits
-    return (low, high) if least <= low and high <= most else None
+    reach, (least, most) = expr.op.spec.interval(lhs, rhs), expr.type.dtype.limits
+    return reach if reach and least <= reach[0] and reach[1] <= most else None
 
 
 def fits(offset: Expr, size: Extent, extent: Extent) -> bool | None:

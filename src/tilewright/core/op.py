@@ -185,8 +185,8 @@ class OpSpec:
     commutative: bool = False
     fold: Callable[..., Any] | None = None
     """What the op always gives, from its operands as `infer` sees them: an expression, or None."""
-    interval: Callable[[Interval, Interval], Interval] | None = None
-    """The least and largest result of a scalar op, from those of its operands."""
+    interval: Callable[[Interval, Interval], Interval | None] | None = None
+    """The least and largest result of a scalar op, from those of its operands, where they tell."""
     accepts: frozenset[DataType] = frozenset()
     ulp: float = 0
     """How far a back end's result may be from the exact one, in units of the last place."""

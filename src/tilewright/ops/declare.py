@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         neutral: int | None
         commutative: bool
         fold: Callable[..., Any] | None
-        interval: Callable[[Interval, Interval], Interval] | None
+        interval: Callable[[Interval, Interval], Interval | None] | None
         ulp: float
         domain: tuple[float, float]
         example: str

@@ -62,7 +62,7 @@ def _arithmetic(
     *,
     neutral: int | None = None,
     commutative: bool = False,
-    interval: Callable[[Interval, Interval], Interval] | None = None,
+    interval: Callable[[Interval, Interval], Interval | None] | None = None,
     name: str = "",
 ) -> Callable[[F], F]:
     def evaluate(result: ScalarType, lhs: Any, rhs: Any) -> Any:
@@ -154,6 +154,25 @@ def _products(lhs: Interval, rhs: Interval) -> Interval:
     return builtins.min(ends), builtins.max(ends)
 
 
+def _quotients(divide: Callable[[int, int], int]) -> Callable[[Interval, Interval], Interval | None]:
+    """Return how far quotients by positive numbers reach."""
+
+    def interval(lhs: Interval, rhs: Interval) -> Interval | None:
+        ends = [divide(a, b) for a in lhs for b in rhs] if rhs[0] > 0 else []
+        return (builtins.min(ends), builtins.max(ends)) if ends else None
+
+    return interval
+
+
+def _remainders(lhs: Interval, rhs: Interval) -> Interval | None:
+    """Return how far remainders by positive numbers reach."""
+    if rhs[0] <= 0:
+        return None
+    if lhs[0] < 0:
+        return 0, rhs[1] - 1
+    return lhs if lhs[1] < rhs[0] else (0, builtins.min(lhs[1], rhs[1] - 1))
+
+
 def _same(value: Expr) -> ScalarType:
     if dtype_of(value) in (BOOL, dt.TASK_ID):
         raise DTypeMismatchError(f"arithmetic needs a number, got {dtype_of(value)}", blame=["value"])
@@ -193,19 +212,19 @@ def mul(lhs: Number, rhs: Number) -> Scalar:
     ...
 
 
-@_arithmetic("/", _divide)
+@_arithmetic("/", _divide, interval=_quotients(_divide))
 def div(lhs: Number, rhs: Number) -> Scalar:
     """Return the quotient of two numbers in their own type; integers drop the fraction."""
     ...
 
 
-@_arithmetic("//", _floor_divide, neutral=1)
+@_arithmetic("//", _floor_divide, neutral=1, interval=_quotients(_floor_divide))
 def floordiv(lhs: Number, rhs: Number) -> Scalar:
     """Return the quotient of two numbers, rounded down."""
     ...
 
 
-@_arithmetic("%", _modulo)
+@_arithmetic("%", _modulo, interval=_remainders)
 def mod(lhs: Number, rhs: Number) -> Scalar:
     """Return the remainder of two numbers, with the sign of the divisor."""
     ...

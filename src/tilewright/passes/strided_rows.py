@@ -2,8 +2,9 @@
 
 A block is a tile of a product. Where the one below it reads the same right matrix, and its left one and its result lie
 behind this block's, both are one block of twice the rows: what is made of the right matrix is made once for them. How
-many blocks a launch has is known when it runs: those that fill none of the tallest blocks run two by two, and those
-that fill none of these as they were written, as do all of a launch that has too few for its threads.
+many blocks a launch has is known when it runs: those that fill none of the tallest blocks run in blocks of half their
+rows, then two by two, and those that fill none of these as they were written, as do all of a launch that has too few
+for its threads.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class _Walk(Rewriter):
         done: Expr = stmt.start
         threads = Var("threads", ScalarType(INDEX))
         loops.append(AssignStmt(threads, call(OPS["system.available_thread_count"].spec, {}, stmt.span), stmt.span))
-        for times in sorted({self.rows // block.rows, 2}, reverse=True):
+        for times in _heights(self.rows // block.rows):
             tall = self._taller(self.program[made.op.name], block, times)
             rows, below = (Var(hint, ScalarType(INDEX)) for hint in ("rows", "below"))
             count = _tall_rows(scalar("sub", stmt.stop, done), threads, block.width, times)
@@ -85,6 +86,11 @@ class _Walk(Rewriter):
         self.made.append(tall)
         self.notes.append(f"{kernel.name}: {times * block.rows} rows instead of {block.rows}")
         return tall
+
+
+def _heights(most: int) -> list[int]:
+    """Return how many blocks are one: as many as may be, half as many where fewer are left, and two."""
+    return sorted({most, max(2, most // 2), 2}, reverse=True)
 
 
 def _tall_rows(blocks: Expr, threads: Expr, width: int, times: int) -> Expr:

@@ -112,7 +112,7 @@ from tilewright.pto.traced.enumerations import (
     VPackPart,
     VStoreDist,
 )
-from tilewright.pto.traced.namespace import comm, operation, pipe, scalar, section, sync, tile
+from tilewright.pto.traced.namespace import cmo, comm, fence, operation, pipe, scalar, section, sync, tile
 from tilewright.pto.traced.subkernels import cube, func, simd, simt, tileop
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ __all__ = [
     "VcvtSatMode",
     "bf16",
     "bf16x2",
+    "cmo",
     "comm",
     "const_expr",
     "constexpr",
@@ -184,6 +185,7 @@ __all__ = [
     "f8e5m2x4",
     "f8e5m2x8",
     "f8e8m0",
+    "fence",
     "float16",
     "float32",
     "func",

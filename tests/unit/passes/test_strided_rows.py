@@ -72,6 +72,15 @@ def test_blocks_below_each_other_are_one_and_compute_the_same(rows: int, native:
     np.testing.assert_allclose(c, expected.ravel(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("most", "expected"), [(2, [2]), (3, [3, 2]), (4, [4, 2]), (8, [8, 4, 2]), (32, [32, 16, 2])])
+def test_fewer_blocks_than_the_tallest_takes_run_in_half_as_tall_ones_and_then_two_by_two(
+    most: int, expected: list[int]
+) -> None:
+    program = lowered(PLACES)
+    found = str(widened(program, Wanted(rows=16 * most, depth=32))).strip().splitlines()[: len(expected)]
+    assert [note.rpartition(": ")[2] for note in found] == [f"{16 * times} rows instead of 16" for times in expected]
+
+
 def test_notes_say_how_many_rows_there_are() -> None:
     assert [note.rpartition(": ")[2] for note in notes()[:2]] == ["64 rows instead of 16", "32 rows instead of 16"]
 

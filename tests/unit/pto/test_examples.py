@@ -19,7 +19,7 @@ from tilewright.pto.verify import verify
 from tilewright.tools.cli import main
 from tilewright.tools.pto import entry_of, given_values, launch, lowered
 
-SILENT = frozenset(["pto.tprint", "pto.print", "pto.trap"])
+SILENT = frozenset(["pto.assert", "pto.tprint", "pto.print", "pto.trap"])
 """What an example of leaves no trace in memory."""
 
 

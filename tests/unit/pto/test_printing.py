@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,17 @@ def test_values_are_shown_and_a_trap_ends_the_kernel(platform: str, capfd: pytes
     assert capfd.readouterr().out == "[[0.5, 1.5]]\n[[0.5, 1.5]]\nn = 42, it says\n100% of 42%\ndone, 100%\n"
     with pytest.raises(TilewrightError, match=r"pto\.trap was reached"):
         program(1, x, 7)
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+@pytest.mark.parametrize(
+    ("attributes", "message"), [('{message = "n is odd: 100%"}', "n is odd: 100%"), ("", "pto.assert does not hold")]
+)
+def test_an_assertion_that_does_not_hold_ends_the_kernel(platform: str, attributes: str, message: str) -> None:
+    text = f"module {{\n  func.func @k(%is: i1) {{\n    pto.assert %is {attributes} : i1\n    return\n  }}\n}}\n"
+    module = pto.parse(text)
+    verify(module)
+    program = compile(lower(module, next(module.funcs()), target="a5"), platform=platform)
+    program(1, True)
+    with pytest.raises(TilewrightError, match=re.escape(message)):
+        program(1, False)

@@ -52,13 +52,17 @@ def _equal_space(op: Op, found: Space, expected: Space) -> None:
 
 
 def _is_told_extents(op: Op, constants: Constants) -> None:
-    tile = op.results[0].of(TileBuf)
+    told_extents(op, op.results[0].of(TileBuf), constants)
+
+
+def told_extents(op: Op, tile: TileBuf, constants: Constants) -> None:
+    """Raise where the valid extents of a new tile are said twice, or not at all."""
     for word, key, extent in (("valid_row", "v_row", tile.valid_rows), ("valid_col", "v_col", tile.valid_cols)):
         given = op.clause(word) is not None
         if extent is None and not given:
-            raise PtoValidShapeError(f"`{key}` is `?`: `pto.alloc_tile` needs `{word}`", help=f"add `{word} = %n`")
+            raise PtoValidShapeError(f"`{key}` is `?`: `{op.name}` needs `{word}`", help=f"add `{word} = %n`")
         if extent is not None and given:
-            message = f"`{key}` is {extent}: `pto.alloc_tile` takes no `{word}`"
+            message = f"`{key}` is {extent}: `{op.name}` takes no `{word}`"
             raise PtoValidShapeError(message, help=f"write `{key}=?`, or drop `{word}`")
     for word, most in (("valid_row", tile.rows), ("valid_col", tile.cols)):
         _refuse_range(op, op.clause(word) or (), (most,), (None,), constants)
@@ -77,12 +81,13 @@ def _fits(op: Op, constants: Constants) -> None:
     refuse_large(op.results[0].of(TileBuf), constants.arch)
 
 
-_OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "valid_col")}
+OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "valid_col")}
+"""Where a tile lies, and how much of it is valid."""
 
 
 @declare(
     "pto.alloc_tile",
-    Form("", "z", Typing.RESULT, words=_OPTIONS, family="tile_buf"),
+    Form("", "z", Typing.RESULT, words=OPTIONS, family="tile_buf"),
     rule=_is_told_extents,
     law=_fits,
     is_by_bytes=True,
@@ -96,7 +101,7 @@ def _alloc(m: Machine, op: Op) -> Tile:
     addresses = m.clause(op, "addr")
     address = addresses[0] if addresses else None
     refuse_large(type_, m.arch)
-    valid = _valid(m, op, type_)
+    valid = valid_of(m, op, type_)
     return fresh(m, m.here(op), type_, valid, address)
 
 
@@ -117,7 +122,7 @@ def fresh(m: Machine, key: Hashable, type_: TileBuf, valid: tuple[Expr, Expr], a
     return tile if tile.slot and tile.slot.var.type == held else placed(m, tile)
 
 
-def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
+def valid_of(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
     """Return the valid extents of a tile, those of the running program in variables where they may change."""
     extents: list[Expr] = []
     for word, extent, most in (

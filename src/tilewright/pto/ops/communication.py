@@ -15,7 +15,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import BOOL, INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known
-from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.examples.ranks import EXAMPLES
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, moved
@@ -60,7 +60,10 @@ def _signalled(name: str, words: Sequence[str], is_one: bool) -> Rule:
 
 def _collective(op: Op, _: Constants) -> None:
     """Refuse a group whose members differ, that lacks its root, or that is not as large as the root's window."""
-    group, root = said(op)["group"].values, number_of(op, "root") or 0
+    words = said(op)
+    if "group" not in words:
+        raise PtoOperandError(f"`{op.name}` needs its `group`", help="as in group(%a, %b), a window of each member")
+    group, root = words["group"].values, number_of(op, "root") or 0
     if not 0 <= root < len(group):
         raise PtoAttributeError(f"`root` of `{op.name}` is {root}, in a group of {len(group)}", help="count from 0")
     if len({value.type for value in group}) > 1:

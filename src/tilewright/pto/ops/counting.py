@@ -38,7 +38,7 @@ def _number(m: Machine, op: Op) -> Expr:
     return m.b.cast(m.expr((op.ins or op.operands)[0]), element_made(op), "trunc" if op.outs else "rint")
 
 
-@declare("pto.tci", tile("e"), law=counted, means="n + np.arange(512).reshape(8, 64)")
+@declare("pto.tci", tile("ez?"), law=counted, means="n + np.arange(512).reshape(8, 64)")
 @declare("pto.vci", register("e"), means="n + np.arange(64)")
 def _count(m: Machine, op: Op) -> Expr | None:
     """Numbers that go up, or down, from a start; in tiles row after row."""

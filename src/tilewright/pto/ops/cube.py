@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tilewright.core.enums import CmpType
@@ -142,50 +142,23 @@ def _stage_known(m: Machine, come: Expr, go: Expr, counts: Sequence[int], width:
     m.b.store(go, m.b.tile("reshape", values, shape))
 
 
-def is_turned(op: Op) -> bool:
-    """Return whether an op turns what it loads: it says `transpose`, and not that this is false."""
-    return op.attributes.get("transpose", False) is not False
-
-
-_LEFT, _RIGHT = (
-    free("ppiiii", phrase=f"%src, %dst, {extents}, %start_row=0, %start_col=0 {{transpose}} : #")
-    for extents in ("%m, %k", "%k, %n")
-)
-
-
-@declare("pto.mte_l1_l0a", _LEFT, rule=within(_L1, _L0A), is_by_bytes=True, counts=I64)
-@declare("pto.mte_l1_l0b", _RIGHT, rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
-def _load(
-    m: Machine, op: Op, source: Pointer, target: Pointer, first: Expr, second: Expr, row: Expr, column: Expr
-) -> None:
-    """A factor of a product: a matrix of the left one, or of the right one by columns; `transpose` turns it."""
-    if known(row) != 0 or known(column) != 0:
-        message = f"`{op.name}` from another row or column than the first cannot be run here"
-        raise UnsupportedFeatureError(message, help="move the pointer with `pto.addptr`")
-    major, depth = extents(op, *((first, second) if op.name.endswith("a") else (second, first)))
-    if not is_turned(op):
-        pitch = up(major, FRACTAL)
-        held = Matrix(source, pitch, up(depth, lanes(source.element)), pitch)
-        Matrix(target, pitch, held.cols, pitch).write(m, held.read(m))
-        return
-    unit = max(FRACTAL, lanes(source.element))
-    major, depth = up(major, unit), up(depth, unit)
-    value = Matrix(source, depth, major, depth).read(m, is_turned=True)
-    Matrix(target, major, depth, major).write(m, value)
-
-
 # products
 
 
-def product(operands: str) -> Form:
-    """Return the form of a product; with one more pointer, a bias comes behind the accumulator."""
+def product(operands: str, begins: str = "") -> Form:
+    """Return the form of a product; with one more pointer, a bias comes behind the accumulator.
+
+    Of one that may be told when it runs what it `begins` with, the other flags may be numbers, too.
+    """
     bias = "%bias, " if operands.startswith("pppp") else ""
+    flags = ("unit_flag_value", begins, "disable_gemv_value") if begins else ()
+    told = "".join(f"[{word}(%{word})] " for word in flags)
     clauses = (
-        "[unit_flag($unit_flag)] [$disable_gemv{True:disable_gemv False:}] "
+        f"[unit_flag($unit_flag)] {told}[$disable_gemv{{True:disable_gemv False:}}] "
         "[$sat{ON:sat OFF:nosat True:sat False:nosat}] [tf32_mode($tf32_mode)] [$n_dir{True:n_dir False:}]"
     )
-    phrase = f"%lhs, %rhs, %dst, {bias}%m, %n, %k {clauses} : #"
-    return free(operands, words="unit_flag disable_gemv sat nosat tf32_mode n_dir", phrase=phrase)
+    words = " ".join(("unit_flag disable_gemv sat nosat tf32_mode n_dir", *flags))
+    return free(operands + "i?" * len(flags), words=words, phrase=f"%lhs, %rhs, %dst, {bias}%m, %n, %k {clauses} : #")
 
 
 _SUMS = {"f32": ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "hif8"), "i32": ("i8",)}
@@ -224,7 +197,7 @@ def _refuse_words(op: Op, words: dict[str, Said], element: str) -> None:
 
 @declare(
     "pto.mad mad_acc",
-    product("pppiii"),
+    product("pppiii", "acc_init"),
     rule=multiplies(_L0A, _L0B, _L0C),
     counts=I64,
     knows_packed=True,
@@ -235,12 +208,13 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr
     words = said(op)
     tf32 = words["tf32_mode"].first if "tf32_mode" in words else ""
     how = Product("sat" in words, tf32, op.name.endswith("_acc"))
-    multiply(m, how, a, b, c, extents(op, rows, cols, depth))
+    sizes = extents(op, rows, cols, depth)
+    _as_flagged(m, words.get("acc_init"), how, lambda adds: multiply(m, replace(how, adds=adds), a, b, c, sizes))
 
 
 @declare(
     "pto.mad_bias",
-    product("ppppiii"),
+    product("ppppiii", "bias_init"),
     rule=multiplies(_L0A, _L0B, _L0C, _BT),
     counts=I64,
     knows_packed=True,
@@ -252,7 +226,25 @@ def _biased(
     """The product of two matrices, and a row added to each of its rows."""
     words = said(op)
     tf32 = words["tf32_mode"].first if "tf32_mode" in words else ""
-    multiply(m, Product("sat" in words, tf32, bias=bias), a, b, c, extents(op, rows, cols, depth))
+    how, sizes = Product("sat" in words, tf32, bias=bias), extents(op, rows, cols, depth)
+
+    def made(adds: bool) -> None:
+        multiply(m, replace(how, adds=True, bias=None) if adds else how, a, b, c, sizes)
+
+    _as_flagged(m, words.get("bias_init"), how, made)
+
+
+def _as_flagged(m: Machine, flag: Said | None, how: Product, emit: Callable[[bool], None]) -> None:
+    """Emit a product that goes on from what the accumulator holds where a flag, if there is one, is not set."""
+    begins = m.expr(flag.values[0]) if flag is not None and flag.values else None
+    if begins is None or known(begins) is not None:
+        emit(how.adds if begins is None else not known(begins))
+        return
+    with m.b.block() as fresh:
+        emit(False)
+    with m.b.block() as added:
+        emit(True)
+    m.b.either(begins, fresh, added)
 
 
 @record

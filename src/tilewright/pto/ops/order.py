@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import INT64
 from tilewright.errors import AttributeValueError
 from tilewright.ops.builder import known
 from tilewright.pto.example import Example
@@ -18,7 +19,7 @@ from tilewright.pto.machine.memory import MOST_LANES
 from tilewright.pto.machine.signals import signal, wait
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.text.form import Form, Layout, Slot, Typing, Word, tile
+from tilewright.pto.text.form import Form, Layout, Slot, Typing, Word, free, tile
 from tilewright.pto.types import I64, INDEX, Scalar
 
 _PIPES = (Slot("src", "pipe"), Slot("dst", "pipe"), Slot("event", "event"))
@@ -58,6 +59,12 @@ _ORDERED = Example(
     pto.barrier <PIPE_ALL>
     pto.tstore ins(%t : t8x64xf32) outs(%po : w8x64xf32)
     pto.barrier_sync [#pto.sync_op_type<TSTORE_VEC>]
+    pto.cmo.cacheinvalid %po single_cache_line : w8x64xf32
+    pto.dcci %out "ENTIRE_DATA_CACHE", "CACHELINE_OUT" : !pto.ptr<f32, gm>
+    pto.dsb "ALL"
+    pto.pipe_barrier <PIPE_ALL>
+    pto.fence.barrier_all #pto.fence_scope<gm>
+    pto.cmo.cacheinvalid all #pto.address_space<gm>
     """,
     _copied,
 )
@@ -88,16 +95,19 @@ _HANDED = Example(
 )
 
 
-@declare("pto.barrier", Form(slots=(Slot("pipe", "pipe"),), is_leading=True), example=_ORDERED)
+@declare("pto.barrier pipe_barrier", Form(slots=(Slot("pipe", "pipe"),), is_leading=True), example=_ORDERED)
 @declare("pto.set_flag wait_flag", Form(slots=_PIPES, is_bracketed=True))
 @declare("pto.set_flag_dyn wait_flag_dyn", _BY_VALUE)
 @declare("pto.record_event wait_event", Form(slots=_SYNCHRONIZED, is_bracketed=True))
-@declare("pto.mem_bar", Form(slots=(Slot("kind", "string"),), is_leading=True))
+@declare("pto.mem_bar dsb", Form(slots=(Slot("kind", "string"),), is_leading=True))
+@declare("pto.dcci", free("x", phrase='%at "$lines"[, "$way"] : #at'))
 @declare("pto.get_buf rls_buf", Form(slots=_BUFFER, needed_slots=2, is_leading=True))
 @declare("pto.set_ffts", Form("x"), counts=I64)
 @declare("pto.tsync", Form("x*", words={"ins": Word(Layout.TYPED, "x*")}))
 @declare("pto.barrier_sync", Form(slots=(Slot("kind", "sync_op_type"),), is_bracketed=True))
 @declare("pto.tprefetch", tile("y", "z"))
+@declare("pto.cmo.cacheinvalid", free("x?", words="all single_cache_line", phrase="%at single_cache_line : #at"))
+@declare("pto.fence.barrier_all", Form(slots=(Slot("scope", "fence_scope"),), is_leading=True))
 def _in_order(m: Machine, op: Op) -> None:
     """A block runs its ops one after the other, so there is nothing to wait for."""
 
@@ -127,6 +137,12 @@ def _event(m: Machine, core: Core, op: Op) -> tuple[int, int | None]:
     if core.kind == VECTOR or m.arch == "a3":
         return found, None
     return found % EVENTS, found // EVENTS
+
+
+@declare("pto.get_l2_cache_offset", Form("", "i", Typing.IMPLIED, implied=I64), example=_NUMBERED)
+def _offset_past_cache(m: Machine, op: Op) -> Expr:
+    """How far from an address its memory is seen past the second cache: nowhere else here."""
+    return constant(0, INT64)
 
 
 @declare(

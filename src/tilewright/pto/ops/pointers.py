@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.errors import PtoTypeMismatchError
+from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.example import Example
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Pointer, Tile, View
@@ -14,6 +16,7 @@ from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, element_type, equal, gives
 from tilewright.pto.ops.buffers import start_of
 from tilewright.pto.text.form import Form, Layout, Word
+from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import Ptr, Scalar, Space
 
 _INDEX = {"offset": Word(Layout.INDEX, "i", required=True)}
@@ -85,6 +88,30 @@ _LOAD = Form("p", "s", words=_INDEX, index="offset")
 _STORE = Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0))
 
 
+def _past_caches(op: Op, _: Constants) -> None:
+    """Refuse what is read and written past the caches of anything but whole numbers in global memory."""
+    pointer = next(value for value in op.operands if isinstance(value.type, Ptr))
+    type_ = pointer.of(Ptr)
+    if type_.space is not Space.GM or not type_.element.is_integer:
+        message = f"`{op.name}` takes integers of gm, `%{pointer.name}` is {brief_text(type_)}"
+        raise PtoOperandError(message, help="use `pto.load` and `pto.store`")
+
+
+def _copied(op: str, x: Any, out: Any) -> Any:
+    out[1] = x[3]
+    return out
+
+
+_PAST_CACHES = Example(
+    "x: i32 8 in -9..9, out: i32 8",
+    """
+    %v = pto.ld_dev %x[%c3] : !pto.ptr<i32, gm> -> i32
+    pto.st_dev %v, %out[%c1] : !pto.ptr<i32, gm>, i32
+    """,
+    _copied,
+)
+
+
 @declare(
     "pto.load load_scalar",
     _LOAD,
@@ -92,6 +119,13 @@ _STORE = Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0))
     knows_packed=True,
     example="(%x: !pto.ptr<f32, ub>, %n: index); %r = {op} %x[%n] -> f32",
     means="x[n]",
+)
+@declare(
+    "pto.ld_dev",
+    _LOAD,
+    rule=gives(lambda op: element_type(op.operands[0].type)),
+    law=_past_caches,
+    example=_PAST_CACHES,
 )
 def _load(m: Machine, op: Op, pointer: Pointer) -> Expr:
     """An element of memory."""
@@ -111,6 +145,7 @@ def _stores_element(op: Op, _: Constants) -> None:
     example="(%n: f32, %y: !pto.ptr<f32, ub>); {op} %n, %y[%c3] : !pto.ptr<f32, ub>, f32",
     means="y[3] = n",
 )
+@declare("pto.st_dev", _STORE, rule=_stores_element, law=_past_caches, example=_PAST_CACHES)
 def _store(m: Machine, op: Op, value: Expr, pointer: Pointer) -> None:
     """Write an element of memory."""
     m.b.set(_element(m, op, pointer), value, 0)

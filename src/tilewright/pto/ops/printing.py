@@ -15,7 +15,7 @@ from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.operand_laws import printed
 from tilewright.pto.text.attributes import unquoted
-from tilewright.pto.text.form import free
+from tilewright.pto.text.form import Form, free
 
 _CONVERSION = re.compile(r"((?:[^%]|%%)*)%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z](.*)", re.DOTALL)
 """What a number stands for in a format, with the words around it; `%%` is a percent sign."""
@@ -53,6 +53,19 @@ def _print_number(m: Machine, op: Op, number: Expr) -> None:
         return
     before, after = (words.replace("%%", "%") for words in found.groups())
     m.b.act("system.print_value", text=before, value=number, end=after)
+
+
+@declare(
+    "pto.assert",
+    Form("b"),
+    example='(%n: i32); %is = arith.cmpi slt, %n, %i100 : i32; {op} %is {message = "n is too large"} : i1',
+    means="pass",
+)
+def _assert(m: Machine, op: Op, holds: Expr) -> None:
+    """The end of the program where a condition does not hold, with a message."""
+    message = op.attributes.get("message")
+    said = unquoted(message) if isinstance(message, str) else "pto.assert does not hold"
+    m.b.act("system.device_assert", condition=holds, message=said)
 
 
 @declare(

@@ -15,17 +15,17 @@ from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.example import Example
 from tilewright.pto.examples.cube import CONTROL, RAW, UNALIGNED
-from tilewright.pto.machine.copying import Axis, Copy, run
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.matrices import BLOCK, FRACTAL, extents
 from tilewright.pto.machine.pairs import reinterpreted
 from tilewright.pto.machine.settings import ATOMIC_AT, bits, note, setters, setting
-from tilewright.pto.machine.tiles import bytes_view, moved
+from tilewright.pto.machine.tiles import moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare, element_type, unmeant, within
 from tilewright.pto.ops.accumulator_stores import Leaving, row_at, word, words_at
-from tilewright.pto.ops.cube import Layout, Product, is_turned, multiplies, multiply, refuse_small, stage
+from tilewright.pto.ops.cube import Layout, Product, multiplies, multiply, refuse_small, stage
+from tilewright.pto.ops.cube_loads import load_fractals
 from tilewright.pto.ops.fixpipe import Out, refuse_packed
 from tilewright.pto.ops.quantizations import BY_NUMBER, Quantization, misfit, quantization
 from tilewright.pto.ops.vector_memory import load
@@ -174,21 +174,7 @@ _LOADED = free(
 @declare("pto.load_cbuf_to_cb", _LOADED, rule=within(_L1, _L0B), is_by_bytes=True, counts=I64)
 def _load(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) -> None:
     """Fractals from a row and column of them on, so many down and across; `transpose` turns each, and their places."""
-    row, column, down, across, come, go = map(m.b.index, numbers)
-    first = m.b.mul(m.b.add(m.b.scalar("mul", column, come), row), _FRACTAL_BYTES)
-    start = replace(source, offset=m.b.add(source.offset, first))
-    if not is_turned(op):
-        unit = m.b.index(_FRACTAL_BYTES)
-        axes = (Axis(across, m.b.mul(come, _FRACTAL_BYTES), m.b.mul(go, _FRACTAL_BYTES)), Axis(down, unit, unit))
-        run(m, Copy(start, target, unit, axes))
-        return
-    if source.element.nbytes != 2:
-        message = f"`{op.name}` turns fractals of 16 x 16 elements here, got {source.element}"
-        raise UnsupportedFeatureError(message, help="use `pto.mte_l1_l0a` or `pto.mte_l1_l0b`")
-    sizes, whole = extents(op, across, down), FRACTAL * FRACTAL
-    shape = (*sizes, FRACTAL, FRACTAL)
-    held = bytes_view(m, start, shape, (m.b.mul(come, whole), whole, 1, FRACTAL))
-    m.b.store(bytes_view(m, target, shape, (whole, m.b.mul(go, whole), FRACTAL, 1)), m.b.load(held, shape))
+    load_fractals(m, op, source, target, numbers)
 
 
 @declare("pto.mad_raw", free("pppi"), rule=multiplies(_L0A, _L0B, _L0C), counts=I64, knows_packed=True, example=RAW)
@@ -318,4 +304,16 @@ unmeant(
     free("x*", "x*"),
     "machine ops that nobody describes",
     "how it rounds, and which lanes of the result it writes, is written down nowhere: say it with `pto.vcvt`",
+)
+unmeant(
+    "pto.chistv2 dhistv2",
+    free("x*", "x*"),
+    "machine ops that nobody describes",
+    "which of 256 bins its 128 lanes count is written down nowhere: say it with `pto.thistogram`",
+)
+unmeant(
+    "pto.sprsti sprsts pltm_b8 pltm_b16 pltm_b32",
+    free("x*", "x*"),
+    "machine ops that nobody describes",
+    "documents name it and do not say what it does: `pto.vstur` goes on behind `pto.vsqz`, `pto.plt_b32` makes masks",
 )

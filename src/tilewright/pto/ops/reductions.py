@@ -16,11 +16,14 @@ from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, whe
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     chosen,
+    compared,
     extended,
+    flags,
     full,
     iota,
     lanes_of,
     lit,
+    regrained,
     reshaped,
     scratch,
     window,
@@ -31,7 +34,7 @@ from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Number, Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import register, tile
-from tilewright.pto.types import VReg
+from tilewright.pto.types import Mask, VReg
 
 _FOLDS = ("sum", "max", "min", "prod")
 _FOLD = "(%x: t8x64xf32, %out: !pto.tile_buf<vec, {}>); {{op}} ins(%x) outs(%out)"
@@ -220,3 +223,28 @@ def _extreme(m: Machine, op: Op) -> Expr:
     m.b.store(window(m, buffer, type_.element.dtype, 1), best)
     m.b.store(window(m, buffer, bits, 1, first=1), cast(m, at, bits))
     return written(m, op, buffer)
+
+
+@declare(
+    "pto.vcbmax vcbmin",
+    register("vm", "vm"),
+    example="(%x: v64xf32, %m: m32); %b, %at = {op} %x, %m : v64xf32, m32 -> v64xf32, m32"
+    "; %r = pto.vsel %b, %x, %at -> v64xf32",
+    means={
+        f"vcb{word}": f"r = np.where(m & (x == x[m].{word}()), np.append(x[m].{word}(), 0 * x[1:]), x)"
+        for word in ("max", "min")
+    },
+)
+def _extreme_places(m: Machine, op: Op) -> tuple[Expr, Expr]:
+    """The largest or smallest of the lanes that take part, in the first lane, and a mask of all those that are it."""
+    row, type_ = _taking_part(m, op), op.results[0].of(VReg)
+    best = _by_group(m, op, row, 1)
+    on = flags(m, compared(m, row, CmpType.EQ, _everywhere(m, best, lanes_of(row))), lanes_of(row))
+    among = lit(m, op, type_.element.nbytes)
+    places = on if among is None else m.b.tile("and_", on, among)
+    return extended(m, best, type_.lanes), regrained(m, places, op.results[1].of(Mask).bits // 8)
+
+
+def _everywhere(m: Machine, number: Expr, lanes: int) -> Expr:
+    """Return a row that is all one number."""
+    return full(m, lanes, element_of(number), m.b.tile("read", number, (0, 0)))

@@ -12,13 +12,16 @@ from tilewright.pto.ops import conversions as conversions
 from tilewright.pto.ops import copies as copies
 from tilewright.pto.ops import counting as counting
 from tilewright.pto.ops import cube as cube
+from tilewright.pto.ops import cube_loads as cube_loads
 from tilewright.pto.ops import elementwise as elementwise
 from tilewright.pto.ops import fixpipe as fixpipe
 from tilewright.pto.ops import gathers as gathers
 from tilewright.pto.ops import generators as generators
+from tilewright.pto.ops import interleaving as interleaving
 from tilewright.pto.ops import masks as masks
 from tilewright.pto.ops import memrefs as memrefs
 from tilewright.pto.ops import moves as moves
+from tilewright.pto.ops import multi_tiles as multi_tiles
 from tilewright.pto.ops import order as order
 from tilewright.pto.ops import pipes as pipes
 from tilewright.pto.ops import pointers as pointers

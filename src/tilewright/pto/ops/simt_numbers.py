@@ -104,6 +104,7 @@ _ROUNDED = {"rint": "round", "floor": "floor", "ceil": "ceil"}
 
 @_floats("pto.absf", 1, "f32 2xf16 2xbf16", "np.abs(x)")
 @_floats("pto.sqrt exp log", 1, "f32 f16 2xf16", {word: f"np.{word}(x)" for word in ("sqrt", "exp", "log")})
+@_floats("pto.sin cos", 1, "f32", {word: f"np.{word}(x)" for word in ("sin", "cos")})
 @_floats("pto.ceil floor rint", 1, "f32 f16 bf16", {word: f"np.{word}(x)" for word in ("ceil", "floor", "rint")})
 def _function(m: Machine, op: Op) -> Expr:
     """A function of a float, or of each of two."""

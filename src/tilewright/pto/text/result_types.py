@@ -80,11 +80,17 @@ def _typed(cursor: Cursor, form: Form, pieces: Pieces, written: int, head: Head)
         return [(pieces.operands[i], pieces.places[i]) for i in form.order]
     everything = [(value, at) for value, at, _ in pieces.untyped]
     outside = [(value, at) for value, at, is_bracketed in pieces.untyped if not is_bracketed]
-    for choice in (everything, outside, outside[: len(outside) - form.untyped]):
+    for choice in (everything, outside, outside[: len(outside) - form.untyped], _alike(outside, form.untyped)):
         if len(choice) == written:
             return choice
     message = f"`{head.name}` has {counted(len(outside), 'operand')} but {written} types"
     raise PtoSyntaxError(message, spans=(cursor.span(cursor.at, cursor.at),), help="write one type for each operand")
+
+
+def _alike(placed: list[Placed], count: int) -> list[Placed]:
+    """Return operands of which the last so many have one type, and write it once."""
+    last = placed[len(placed) - count :]
+    return placed[: len(placed) - count + 1] if count > 1 and len({value.type for value, _ in last}) == 1 else []
 
 
 def _told(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
@@ -92,7 +98,7 @@ def _told(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
     first_at = cursor.at
     types = cursor.types(form.family)
     if not cursor.accept("->"):
-        return types
+        return types[:-1] if _is_of_words(types, head, pieces) else types
     cursor.at = first_at
     for i, (value, at, _) in enumerate(pieces.untyped):
         if i:
@@ -100,6 +106,12 @@ def _told(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
         cursor.check(value, at)
     cursor.expect("->")
     return cursor.types(form.family)
+
+
+def _is_of_words(types: list[Type], head: Head, pieces: Pieces) -> bool:
+    """Return whether the last of the types behind an op is that of the numbers under its words."""
+    given = {value.type for clause in pieces.clauses if clause.name != "addr" for value in clause.values}
+    return len(types) == 1 + signature(head.form.results).count[1] and given == {types[-1]}
 
 
 def _shared(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:

@@ -281,4 +281,14 @@ _READERS: dict[str, tuple[Callable[[str], Type], str]] = {
     "mask": (_mask, "b32"),
 }
 """What reads each family of types, and what one is made of."""
-_OPAQUE = ("align", "eventid_array", "local_array", "pipe", "async_session", "async_event", "tile", "tile_view")
+_OPAQUE = (
+    "align",
+    "eventid_array",
+    "local_array",
+    "multi_tile_buf",
+    "pipe",
+    "async_session",
+    "async_event",
+    "tile",
+    "tile_view",
+)

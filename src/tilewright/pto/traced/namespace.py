@@ -100,7 +100,8 @@ class Operations:
         return f"pto.{self._prefix}"
 
 
-tile, section, sync, scalar, comm, pipe = map(Operations, ("tile", "section", "sync", "scalar", "comm", "pipe"))
+_GROUPS = ("tile", "section", "sync", "scalar", "comm", "pipe", "cmo", "fence")
+tile, section, sync, scalar, comm, pipe, cmo, fence = map(Operations, _GROUPS)
 
 
 _SPELLED = (Syntax.PLAIN, Syntax.REGION, Syntax.FREE)
@@ -126,6 +127,6 @@ def operations() -> dict[str, Operation]:
 def _spelling(op: str, form: Form) -> str:
     name = op.removeprefix("pto.")
     if "outs" not in form.words and name not in ("treshape", "tgetval"):
-        return name
+        return f"{name}_" if iskeyword(name) else name
     plain = (name[1:] if name.startswith("t") else name).replace(".", "_")
     return f"tile.{plain}_" if iskeyword(plain) else f"tile.{plain}"

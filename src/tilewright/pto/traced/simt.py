@@ -20,7 +20,7 @@ I32 = SCALARS["i32"]
 _PLACES = [f"{what}_{axis}" for what in ("get_tid", "get_block_dim", "get_grid_dim", "get_block_idx") for axis in "xyz"]
 _MASKS = [f"get_lanemask_{which}" for which in ("eq", "le", "lt", "ge", "gt")]
 _TRIPLES = ("get_tid", "get_block_dim", "get_grid_dim")
-_UNARY = ("absf", "sqrt", "exp", "log", "ceil", "floor", "rint", "round")
+_UNARY = ("absf", "sqrt", "exp", "log", "sin", "cos", "ceil", "floor", "rint", "round")
 _ATOMICS = [f"atomic_{word}" for word in ("exch", "add", "sub", "min", "max", "and", "or", "xor")]
 
 handles("simt_launch")(launched_by_name)

@@ -10,6 +10,7 @@ import pytest
 from unit.pto.cube.writing import kernel, run
 
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.errors import PtoOperandError
 
 np = cast("Any", numpy)
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "i8": np.int8, "i32": np.int32}
@@ -197,3 +198,56 @@ def test_blocks_that_lie_on_each_other_are_refused_or_written_in_turn(target: st
     lines[0] = lines[0].replace("%pitch", "%n16")
     with pytest.raises(UnsupportedFeatureError, match="strides 0, 1, 16, elements of this window lie on each other"):
         run(kernel(arguments, places, lines), target, x, np.zeros(1280, np.float16), 16)
+
+
+def flagged(lines: list[str]) -> str:
+    """Return a kernel that brings out what lines make of 16 x 16 ones and two more numbers, a flag and a bias."""
+    arguments = {"x": "f16, gm", "w": "f32, gm", "o": "f32, gm", "is": "i1"}
+    places = {
+        "x1": ("f16, l1", 0), "w1": ("f32, l1", 65536), "a": ("f16, l0a", 0), "b": ("f16, l0b", 0),
+        "c": ("f32, l0c", 0), "bt": ("f32, bt", 0),
+    }  # fmt: skip
+    head = [
+        staged("x", 16, 16, 2),
+        "mte_gm_l1 %w, %w1, %n64 nburst(%n1, %n0, %n0)",
+        "mte_l1_bt %w1, %bt, %n2 nburst(%n1, %n0, %n0)",
+        "mte_l1_l0a %x1, %a, %n16, %n16, %n0, %n0",
+        "mte_l1_l0b %x1, %b, %n16, %n16, %n0, %n0 {transpose = true}",
+        "mad %a, %b, %c, %n16, %n16, %n16",
+    ]
+    return kernel(arguments, places, [*head, *lines, "mte_l0c_gm %c, %o, %n16, %n16, %n16, %n16, %n0, %n0, nz2nd"])
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mad %a, %b, %c, %n16, %n16, %n16 acc_init(%yes)", (16, 16)),
+        ("mad %a, %b, %c, %n16, %n16, %n16 acc_init(%no)", (32, 32)),
+        ("mad %a, %b, %c, %n16, %n16, %n16 unit_flag_value(%n2) acc_init(%is) disable_gemv_value(%yes)", (32, 16)),
+        ("mad_acc %a, %b, %c, %n16, %n16, %n16 acc_init(%is)", (32, 16)),
+        ("mad_bias %a, %b, %c, %bt, %n16, %n16, %n16 bias_init(%no)", (32, 32)),
+        ("mad_bias %a, %b, %c, %bt, %n16, %n16, %n16 bias_init(%is)", (32, 19)),
+    ],
+)
+def test_what_a_product_begins_with_may_be_told_when_it_runs(line: str, expected: tuple[int, int], target: str) -> None:
+    x, w = np.ones((16, 16), np.float16), np.full(16, 3, np.float32)
+    for flag, wanted in enumerate(expected):
+        o = np.zeros((16, 16), np.float32)
+        run(flagged([line]), target, x, w, o, bool(flag))
+        assert (o == wanted).all()
+
+
+SIX = "m_start(%n0), m_step(%n1), k_start(%n0), k_step(%n1), dst_stride(%n1), src_stride(%n1)"
+
+
+@pytest.mark.parametrize("numbers", ["%n0, %n0, %n1, %n1, %n1, %n1", SIX])
+def test_six_numbers_load_fractals_in_order_or_by_name(numbers: str, target: str) -> None:
+    lines = [f"mte_l1_l0a %x1, %a, {numbers}", "mad %a, %b, %c, %n16, %n16, %n16"]
+    x, o = np.random.default_rng(0).integers(-4, 5, (16, 16)).astype(np.float16), np.zeros((16, 16), np.float32)
+    run(flagged(lines), target, x, np.zeros(16, np.float32), o, False)
+    np.testing.assert_array_equal(o, x.astype(np.float32) @ x.astype(np.float32))
+
+
+def test_a_load_of_five_numbers_is_refused() -> None:
+    with pytest.raises(PtoOperandError, match="has 5 numbers"):
+        run(flagged(["mte_l1_l0a %x1, %a, %n16, %n16, %n0, %n0, %n1"]), "interpret")
