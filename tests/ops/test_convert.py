@@ -11,6 +11,7 @@ from ops.kernels import Array, bfloat16, kernel, launch, out, run, scalar, tenso
 from ops.native import Native
 
 import tilewright.language as pl
+from tilewright.core.enums import RoundMode
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError
@@ -47,6 +48,17 @@ def test_cast_rounds_ties_away_by_default() -> None:
 )
 def test_cast_rounds_to_integers_by_its_mode(mode: str, expected: list[int]) -> None:
     assert cast(HALVES, pl.FP32, pl.INT32, f", mode={mode}") == expected
+
+
+@pytest.mark.parametrize("integers", [pl.INT64, pl.UINT64], ids=str)
+@pytest.mark.parametrize("mode", [mode.name for mode in RoundMode])
+def test_whole_doubles_stay_what_they_are_in_every_mode(mode: str, integers: DataType) -> None:
+    whole = [2**52 + 1, 8672367567484189, 2**53 - 1, 2**53 + 2, 2**62]
+    assert cast(whole, pl.FP64, integers, f', mode="{mode}"') == whole
+
+
+def test_the_double_below_half_rounds_down() -> None:
+    assert cast([0.49999999999999994, 0.5, -0.49999999999999994], pl.FP64, pl.INT64) == [0, 1, 0]
 
 
 @pytest.mark.parametrize("mode", ['"nearest"', "7"])

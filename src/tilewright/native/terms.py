@@ -105,8 +105,13 @@ class Term:
         return self.intrinsic("llvm.fabs")
 
     def signed_like(self, other: Term) -> Term:
-        """Return the floats with the signs of another."""
-        return self.intrinsic("llvm.copysign", other)
+        """Return the floats with the signs of another.
+
+        LLVM rounds one alone to half by its parts, the sign's from as far back as conversions go: where that is a
+        double it calls a function that few processes have. A fence keeps the rounding outside.
+        """
+        signed = self.intrinsic("llvm.copysign", other)
+        return signed if lanes(self.type) > 1 else signed.intrinsic("llvm.arithmetic.fence")
 
     def shifted_down(self, count: int) -> Term:
         """Return the integers shifted right, filled with zeros; `>>` fills with the sign."""

@@ -66,7 +66,8 @@ def _rounded(values: Array, mode: RoundMode) -> Array:
     if mode in (RoundMode.none, RoundMode.rint):
         return np.rint(values)
     if mode is RoundMode.round:
-        return np.trunc(values + np.copysign(0.5, values))
+        cut = np.trunc(values)  # adding half first would round: a whole number from 2**52 on up to the next one
+        return cut + np.where(np.abs(values - cut) >= 0.5, np.sign(values), 0.0)
     if mode is RoundMode.odd:
         truncated = np.trunc(values)
         return np.where((truncated != values) & (truncated % 2 == 0), truncated + np.sign(values), truncated)

@@ -185,7 +185,7 @@ def _converted(elements: Any, dtype: Any, mode: Any) -> Any:
     rounded = {
         "none": torch.round(elements),
         "rint": torch.round(elements),
-        "round": torch.trunc(elements + torch.copysign(torch.tensor(0.5, dtype=torch.float64), elements)),
+        "round": cut + torch.where(torch.abs(elements - cut) >= 0.5, torch.sign(elements), 0.0),
         "floor": torch.floor(elements),
         "ceil": torch.ceil(elements),
         "trunc": cut,

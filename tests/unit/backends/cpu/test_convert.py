@@ -34,6 +34,9 @@ def samples(dtype: DataType) -> Array:
         many = of_bits(rng.integers(0, 1 << 32, 400, np.uint64).astype(np.uint32), dtype)
         flat = np.concatenate([np.array([*EDGES, *(-e for e in EDGES)], np.float32), many])
         flat = np.concatenate([flat, rng.uniform(-300, 300, 400).astype(np.float32)])
+        if dtype == pl.FP64:  # beside the halves, and where the last bits are halves and ones
+            near = [2.0**power + step for power in (-1, 51, 52, 53, 62) for step in (-1, -0.5, 0, 0.5, 1)]
+            flat = np.concatenate([flat, near, np.negative(near), np.nextafter([0.5, -0.5, 2.5], 0)])
     else:
         low, high = (int(limit) for limit in dtype.limits)
         powers = [2**p + d for p in range(0, dtype.bits) for d in (-1, 0, 1)]

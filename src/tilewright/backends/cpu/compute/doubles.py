@@ -218,9 +218,7 @@ def arctan2(y: Term, x: Term) -> Term:
     angle = arc(ratio)
     upright = steep.choose(x.like(math.pi / 2) - angle, angle)
     turned = (x.bits() < 0).choose(x.like(math.pi) - upright, upright)
-    # signed_like would be LLVM's copysign, whose sign a lone double rounded to half takes from a missing function
-    signed = (y.bits() < 0).choose(turned * -1.0, turned)
-    return (x.is_nan() | y.is_nan()).choose(x.like(float("nan")), signed)
+    return (x.is_nan() | y.is_nan()).choose(x.like(float("nan")), turned.signed_like(y))
 
 
 @in_doubles

@@ -153,7 +153,7 @@ def _negative(a: Lanes) -> Lanes:
 
 
 def _copysign(a: Lanes, b: Lanes) -> Lanes:
-    return Lanes(a.b, a.b.intrinsic("llvm.copysign", a.value, b.value), a.element)
+    return Lanes(a.b, Term(a.b, a.value).signed_like(Term(b.b, b.value)).value, a.element)
 
 
 def _subtract(a: Lanes, b: Lanes) -> Lanes:
