@@ -6,7 +6,7 @@ parts of the others lie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
@@ -36,12 +36,12 @@ class World(Protocol):
         """Return whose part of which domain a window is."""
         ...
 
-    def wait(self, cell: Array, holds: Callable[[], bool], wanted: str) -> None:
-        """Let the others run until something holds of a cell; ExecutionError where it never will."""
+    def wait(self, cell: Array, expected: range, wanted: str) -> None:
+        """Let the others run until a cell holds one of some values; ExecutionError where it never will."""
         ...
 
-    def told(self, cell: Array) -> None:
-        """Take note that the running rank has signalled a peer: what it did before is known to who waits for it."""
+    def told(self, cell: Array, value: int, is_set: bool) -> None:
+        """Take note that the running rank sets a cell or adds to it, which tells what it did before."""
         ...
 
     def size(self) -> int:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tilewright.core.access import Access, touch
-from tilewright.core.expr import Call
+from tilewright.core.access import Access
 from tilewright.core.program import Program
 from tilewright.core.region import Array
 from tilewright.errors import RaceError
 from tilewright.explore.notes import Notes
 from tilewright.explore.page import Argument
 from tilewright.frontend.sub_workers import told
-from tilewright.interpret.checked import read_whole
 from tilewright.interpret.hosts import Dispatch, HostMachine, Window
-from tilewright.interpret.ranks import RankMachine, Ranks
+from tilewright.interpret.ranks import Ranks
 from tilewright.interpret.window_races import WindowRaces
 
 
@@ -24,15 +22,15 @@ class RankWatcher(WindowRaces):
 
     notes: Notes
 
-    def released(self, rank: int, cell: Array) -> None:
+    def released(self, rank: int, cell: Array, value: int, is_set: bool) -> None:
         """Take note of a cell that is set for a peer."""
         self._note(Access.WRITE, cell)
-        super().released(rank, cell)
+        super().released(rank, cell, value, is_set)
 
-    def acquired(self, rank: int, cell: Array) -> None:
+    def acquired(self, rank: int, cell: Array, expected: range) -> None:
         """Take note of a cell that was waited for."""
         self._note(Access.READ, cell)
-        super().acquired(rank, cell)
+        super().acquired(rank, cell, expected)
 
     def _note(self, access: Access, elements: Array) -> None:
         self.notes.take([f"rank {self.rank}"], access, elements, self.at)
@@ -47,21 +45,11 @@ class RankWatcher(WindowRaces):
             self.notes.race(race, elements, self.racing)
 
 
-class WatchedRank(RankMachine):
-    """Runs what is dispatched to a rank, and says which tensors an op reads whole."""
-
-    def evaluate(self, call: Call, bound: Mapping[str, Any]) -> Any:
-        """Return what an op gives for its arguments."""
-        for operand in () if call.op.spec.is_fence else read_whole(call):
-            touch(Access.READ, bound[operand].live)
-        return super().evaluate(call, bound)
-
-
 def run_watched(program: Program, name: str, args: Sequence[Any], size: int, notes: Notes) -> None:
     """Run a host function on so many ranks, each of them a turn; its windows are arguments, too."""
     host = HostMachine(program, size)
     host.planned(name, args)
-    ranks = Ranks(program, host.plan, lambda function: told(program[function]), WatchedRank)
+    ranks = Ranks(program, host.plan, lambda function: told(program[function]))
     for title, rank, window in _windows(program, host.plan.actions):
         part = ranks.region(rank, window).data
         notes.watch(Argument(f"{title} of rank {rank}", list(window.shape), str(window.dtype), "InOut"), part)

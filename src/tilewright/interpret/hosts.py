@@ -6,7 +6,7 @@ rank in order, with collectives between them. The domain of a buffer is the rank
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -193,10 +193,10 @@ class _Planning:
     def membership(self, elements: Array) -> Membership:
         raise ExecutionError(NOT_HERE)
 
-    def wait(self, cell: Array, holds: Callable[[], bool], wanted: str) -> None:
+    def wait(self, cell: Array, expected: range, wanted: str) -> None:
         raise ExecutionError(NOT_HERE)
 
-    def told(self, cell: Array) -> None:
+    def told(self, cell: Array, value: int, is_set: bool) -> None:
         raise ExecutionError(NOT_HERE)
 
 

@@ -11,13 +11,14 @@ from dataclasses import field
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.core.access import OBSERVER
+from tilewright.core.access import OBSERVER, Access
 from tilewright.core.coroutines import Coroutine
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.world import WORLD, Membership, elements_of
 from tilewright.errors import ExecutionError
+from tilewright.interpret.checked import read_whole
 from tilewright.interpret.evaluator import Value
 from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, Turn, Window, WindowBuffer
 from tilewright.interpret.machine import Machine
@@ -43,6 +44,8 @@ class RankMachine(Machine):
         races = OBSERVER.get()
         if isinstance(races, WindowRaces):
             races.at = call.span
+            for operand in () if call.op.spec.is_fence else read_whole(call):
+                races.touched(Access.READ, bound[operand].live)
         return super().evaluate(call, bound)
 
 
@@ -84,10 +87,14 @@ class _Rank:
     def membership(self, elements: Array) -> Membership:
         return self.ranks.membership(elements)
 
-    def told(self, cell: Array) -> None:
-        self.ranks.races.released(self.number, cell)
+    def told(self, cell: Array, value: int, is_set: bool) -> None:
+        self.ranks.races.released(self.number, cell, value, is_set)
 
-    def wait(self, cell: Array | None, holds: Callable[[], bool], wanted: str) -> None:
+    def wait(self, cell: Array, expected: range, wanted: str) -> None:
+        self._until(cell, lambda: int(cell[0]) in expected, wanted)
+        self.ranks.races.acquired(self.number, cell, expected)
+
+    def _until(self, cell: Array | None, holds: Callable[[], bool], wanted: str) -> None:
         self.blocked = _Wait(holds, cell, wanted, self.machine.place)
         assert self.coroutine is not None
         while not holds():
@@ -95,8 +102,6 @@ class _Rank:
             if self.verdict:
                 raise ExecutionError(self.verdict, notes=self.ranks.others(self), help=HELP)
         self.blocked = None
-        if cell is not None:
-            self.ranks.races.acquired(self.number, cell)
 
     def run(self, coroutine: Coroutine[None]) -> None:
         """Do everything that the plan has for this rank."""
@@ -117,7 +122,7 @@ class _Rank:
         """Wait until another rank has had so many turns."""
         done = self.ranks.done
         what = turn.action.name if isinstance(turn.action, Collective) else turn.action.function
-        self.wait(None, lambda: done[rank] >= number, f"rank {rank} before `{what}`")
+        self._until(None, lambda: done[rank] >= number, f"rank {rank} before `{what}`")
         self.ranks.races.followed(self.number, rank)
 
     def _dispatched(self, action: Dispatch) -> None:

@@ -1,8 +1,8 @@
 """Window races: elements of windows that two ranks touch with no signal between them, one of them writing.
 
-Ranks have vector clocks. A notify leaves the clock of its rank at the cell, a wait takes what it finds there over, and
-a collective makes all of them equal. Each byte of a window knows who wrote it last and when each rank last read it; an
-access that one of those may happen at the same time as is an error.
+Ranks have vector clocks. A notify leaves the clock of its rank at the cell, a wait takes over those that it had to wait
+for (`signals.py`), and a collective makes all of them equal. Each byte of a window knows who wrote it last and when
+each rank last read it; an access that one of those may happen at the same time as is an error.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tilewright.arrays import np
 from tilewright.core.access import Access
 from tilewright.core.region import Array
 from tilewright.errors import RaceError
+from tilewright.interpret.signals import Cell, Told
 from tilewright.source import UNKNOWN, Span
 
 HELP = "let the one notify the other when it is done, and that one wait before it goes on"
@@ -53,25 +54,25 @@ class WindowRaces:
         """Where it is."""
         self.clocks: Array = np.zeros((ranks, ranks), np.int32)
         np.fill_diagonal(self.clocks, 1)
-        self.cells: dict[int, Array] = {}
+        self.cells: dict[int, Cell] = {}
         self.shadows = [_Shadow(part, ranks) for part in parts]
         self.spans: dict[tuple[int, int, int], list[Span]] = {}
         """Where a rank touched anything in some way at some time."""
         self.racing: Any = np.zeros((), bool)
         """Which of the elements that an access touched it raced for, the last one that did."""
 
-    def released(self, rank: int, cell: Array) -> None:
-        """Leave at a cell what a rank has done so far."""
-        known = self.cells.get(cell.ctypes.data)
-        clock = self.clocks[rank]
-        self.cells[cell.ctypes.data] = clock.copy() if known is None else np.maximum(known, clock)
+    def released(self, rank: int, cell: Array, value: int, is_set: bool) -> None:
+        """Leave at a cell, which a rank is about to set or to add to, what it has done so far."""
+        held, clock = int(cell[0]), self.clocks[rank]
+        known = self.cells.setdefault(cell.ctypes.data, Cell(held, held))
+        known.tell(held, Told(rank, clock.copy(), value, is_set))
         clock[rank] += 1
 
-    def acquired(self, rank: int, cell: Array) -> None:
-        """Let a rank come after what was left at a cell."""
+    def acquired(self, rank: int, cell: Array, expected: range) -> None:
+        """Let a rank come after what its cell had to be told before it held something expected."""
         known = self.cells.get(cell.ctypes.data)
         if known is not None:
-            self.clocks[rank] = np.maximum(self.clocks[rank], known)
+            self.clocks[rank] = known.awaited(int(cell[0]), expected, self.clocks[rank])
 
     def followed(self, rank: int, other: int) -> None:
         """Let a rank come after all that another one did."""

@@ -91,7 +91,7 @@ def _check_held(number: int) -> int:
 def _notify(result: Any, target: Region, peer: int, offsets: tuple[int, ...], value: int, op: int) -> Any:
     cell = _cell(part_at(target, peer), offsets)
     _check_held(value)
-    world().told(cell)
+    world().told(cell, int(value), op == NotifyOp.Set)
     with np.errstate(all="ignore"):
         number = np.int32(value)
         cell[0] = number if op == NotifyOp.Set else cell[0] + number
@@ -101,11 +101,8 @@ def _notify(result: Any, target: Region, peer: int, offsets: tuple[int, ...], va
 def _wait(result: Any, signal: Region, offsets: tuple[int, ...], expected: int, cmp: int) -> Any:
     cell = _cell(signal, offsets)
     wanted = _check_held(expected)
-
-    def holds() -> bool:
-        return bool(cell[0] >= wanted if cmp == WaitCmp.Ge else cell[0] == wanted)
-
-    world().wait(cell, holds, f"cell {list(offsets)} {SIGNS[WaitCmp(cmp)]} {wanted}")
+    values = range(wanted, 1 << 31) if cmp == WaitCmp.Ge else range(wanted, wanted + 1)
+    world().wait(cell, values, f"cell {list(offsets)} {SIGNS[WaitCmp(cmp)]} {wanted}")
     return VOID
 
 

@@ -77,6 +77,119 @@ def test_two_ranks_that_touch_a_place_need_a_signal_between_them() -> None:
     assert "pld.tensor.put" not in caught.value.message and "no signal orders them" in str(caught.value)
 
 
+X = pl.Tensor[[1, 8], pl.FP32]
+Rows = pl.InOut[pld.DistributedTensor[[4, 8], pl.FP32]]
+
+
+@pl.jit
+def puts_from_its_part(x: X, window: Rows):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        if pld.rank(window) < 1:
+            pld.tensor.put(window, 1, window, [0, 0], [2, 0], [1, 8])
+        else:
+            pld.tensor.put(window, 0, x, [2, 0], [0, 0], [1, 8])
+
+
+@pl.jit
+def puts_from_what_was_put(x: X, window: Rows):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        if pld.rank(window) > 0:
+            pld.tensor.put(window, 0, window, [0, 0], [2, 0], [1, 8])
+        else:
+            pld.tensor.put(window, 1, x, [2, 0], [0, 0], [1, 8])
+
+
+@pl.jit
+def gets_what_is_stored(x: X, window: Rows):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        if pld.rank(window) < 1:
+            pld.tensor.get(window, 1, window, [0, 0], [2, 0], [1, 8])
+        else:
+            pl.store(pl.load(x, [0, 0], [1, 8]), [2, 0], window)
+
+
+@pytest.mark.parametrize(
+    "chip", [puts_from_its_part, puts_from_what_was_put, gets_what_is_stored], ids=lambda f: f.name
+)
+def test_what_a_transfer_reads_needs_a_signal_too(chip: Any) -> None:
+    @pl.jit.host
+    def transfers(x: X):
+        buffer = pld.alloc_window_buffer([4, 8], dtype=pl.FP32)
+        for r in pl.range(pld.world_size()):
+            chip(x, pld.window(buffer, [4, 8], dtype=pl.FP32), device=r)
+
+    with pytest.raises(RaceError, match=r"reads.*no signal orders them|which rank \d reads: no signal orders them"):
+        transfers(np.ones((1, 8), np.float32), config=ranks(2))
+
+
+@pl.jit
+def streams(
+    x: pl.Tensor[[2, 8], pl.FP32],
+    y: pl.InOut[pl.Tensor[[2, 8], pl.FP32]],
+    slot: W,
+    cells: S,
+    is_acknowledged: pl.Scalar[pl.INT32],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        if pld.rank(slot) < 1:
+            for i in pl.range(2):
+                if is_acknowledged:
+                    pld.system.wait(cells, [0, 0], i, cmp=pld.WaitCmp.Ge)
+                pld.tensor.put(slot, 1, x, [0, 0], [i, 0], [1, 8])
+                pld.system.notify(cells, 1, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+        else:
+            for i in pl.range(2):
+                pld.system.wait(cells, [0, 0], i + 1, cmp=pld.WaitCmp.Ge)
+                pl.store(pl.load(slot, [0, 0], [1, 8]), [i, 0], y)
+                pld.system.notify(cells, 0, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+
+
+@pl.jit.host
+def stream(
+    x: pl.Tensor[[2, 8], pl.FP32], y: pl.InOut[pl.Tensor[[2, 8], pl.FP32]], is_acknowledged: pl.Scalar[pl.INT32]
+):
+    slots = pld.alloc_window_buffer([1, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer(4)
+    for r in pl.range(pld.world_size()):
+        slot, cell = pld.window(slots, [1, 8], dtype=pl.FP32), pld.window(cells, [1, 1], dtype=pl.INT32)
+        streams(x, y, slot, cell, is_acknowledged, device=r)
+
+
+def test_a_wait_comes_after_what_it_had_to_wait_for_and_not_after_all_that_came() -> None:
+    x, y = np.eye(2, 8, dtype=np.float32), np.zeros((2, 8), np.float32)
+    stream(x, y, 1, config=ranks(2))
+    assert (x == y).all()
+    with pytest.raises(RaceError, match="rank 1 reads element .* which rank 0 writes: no signal orders them"):
+        stream(x, y, 0, config=ranks(2))
+
+
+@pl.jit
+def counts(x: X, window: Rows, signal: S, wanted: pl.Scalar[pl.INT32]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        me = pld.rank(window)
+        pld.tensor.put(window, 2, x, [me, 0], [0, 0], [1, 8])
+        pld.system.notify(signal, 2, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+        if me > 1:
+            pld.system.wait(signal, [0, 0], wanted, cmp=pld.WaitCmp.Ge)
+            pl.store(pl.add(pl.load(window, [0, 0], [1, 8]), pl.load(window, [1, 0], [1, 8])), [3, 0], window)
+
+
+@pl.jit.host
+def counted(x: X, wanted: pl.Scalar[pl.INT32]):
+    buffer = pld.alloc_window_buffer([4, 8], dtype=pl.FP32)
+    cells = pld.alloc_window_buffer(4)
+    for r in pl.range(pld.world_size()):
+        window, signal = pld.window(buffer, [4, 8], dtype=pl.FP32), pld.window(cells, [1, 1], dtype=pl.INT32)
+        counts(x, window, signal, wanted, device=r)
+
+
+def test_a_count_orders_its_wait_after_all_ranks_only_if_none_of_them_may_be_missing() -> None:
+    x = np.ones((1, 8), np.float32)
+    counted(x, 3, config=ranks(3))
+    with pytest.raises(RaceError, match="rank 2 reads element .* which rank 0 writes: no signal orders them"):
+        counted(x, 2, config=ranks(3))
+
+
 def refused(host: Any, *args: Any, count: int = 2) -> str:
     with pytest.raises(ExecutionError) as caught:
         host(*args, config=ranks(count))
