@@ -32,6 +32,7 @@ from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.records import record
 
+CUDA = "cuda"
 KEPT = 64
 """How many plans a program keeps, each for arguments of other shapes."""
 
@@ -102,7 +103,7 @@ class Ranked:
             rows.take(names, args, ())
         if self.platform == INTERPRETER:
             return run_host(self.program, self.size, name, args, self._told)
-        given = [_packed(arg) for arg in args]
+        given = [_packed(arg) for arg in args] if self.platform != CUDA else args
         returned = self._run(name, given, rows)
         for arg, used in zip(args, given, strict=True):
             if used is not arg and arg.data.flags.writeable:
@@ -113,7 +114,7 @@ class Ranked:
         """Run natively; return which arguments the host function returns."""
         names = [param.name_hint for param in self.program[name].params]
         places = () if rows is None or not self._takes_rows else rows.places(names, args, self.size)
-        key = (name, places, self._group(), *map(_kind, args))
+        key = (name, places, self._gpu(args), self._group(), *map(_kind, args))
         planned = self.plans.get(key) or self._made(key, name, args, places)
         starts = {} if rows is None else rows.take(names, args, planned.rows)
         if isinstance(planned.run, TeamRun):
@@ -125,6 +126,14 @@ class Ranked:
             except CalledOtherwise:  # which all find out together
                 return self._run(name, args, rows)
         return planned.returned
+
+    def _gpu(self, args: Sequence[Any]) -> int | None:
+        """Return the GPU that arguments lie on, the first where there are none; None on the processor."""
+        if self.platform != CUDA:
+            return None
+        from tilewright.backends.cuda.ranks import gpu_at
+
+        return next((gpu_at(arg.data.ctypes.data) for arg in args if isinstance(arg, Region) and arg.data.size), 0)
 
     def _made(self, key: Hashable, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         """Return a new plan, kept for the next call."""
@@ -163,6 +172,9 @@ class Ranked:
             raise
 
     def _laid_out(self, group: Group | None, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
+        gpu = self._gpu(args)
+        if gpu is not None:
+            self._check_on_gpus(name, group)
         together = group is not None
         written = sorted(Footprints(self.program)[name].writes) if together else []
         if group is not None:
@@ -178,13 +190,32 @@ class Ranked:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
         if group is not None:
             run = self._over_processes(group, machine.plan, given, written)
+        elif gpu is not None:
+            run = self._on_gpus(machine.plan, given, gpu)
         else:
             plan, chosen = self.chips.shared(machine.plan)
             run = team_run(plan, self.chips.native, self._body, given, chosen)
         run.steps.keeps_windows = self.keeps_windows
         looked_at = run.waits if isinstance(run, TeamRun) else run
-        looked_at.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
+        is_few = thread_count() < 2 * self.size and gpu is None
+        looked_at.may_look = is_few or not self._runs_side_by_side
         return _Planned(run, tuple(position for position in returned if position is not None), rows)
+
+    def _check_on_gpus(self, name: str, group: Group | None) -> None:
+        """Raise for what is done on the processor alone."""
+        if not self._can_be_kept:
+            message = "this host function looks at elements of its arguments, which are on a GPU"
+            raise ExecutionError(message, spans=[self.program[name].span], help="pass numbers, or tensors on the CPU")
+        if group is not None:
+            message = "ranks that are processes run on the processor: windows on GPUs are not shared between them yet"
+            help = "run it in one process, RunConfig(device_ids=...), or pass tensors on the CPU"
+            raise ExecutionError(message, spans=[self.program[name].span], help=help)
+
+    def _on_gpus(self, plan: Plan, args: Sequence[Any], callers: int) -> TeamRun:
+        """Return a plan made ready for ranks on GPUs."""
+        from tilewright.programs.distributed.device_team import device_run
+
+        return device_run(plan, self.program, self.chips, args, self.config.device_ids, callers)
 
     def _group(self) -> Group | None:
         """Return the processes that it runs on now; None for this one alone."""
