@@ -17,7 +17,7 @@ from tilewright.errors import ExecutionError
 from tilewright.runtime import DistributedConfig, RunConfig
 
 FOLDER = Path(__file__).parents[2] / "examples" / "distributed"
-WAYS = [
+WAYS: list[tuple[str, dict[str, str]]] = [
     ("ring_put", {}),
     ("barrier", {}),
     *(("all_reduce", {"way": way}) for way in ("ring", "two_shot", "in_kernel", "around", "on_host")),
@@ -33,9 +33,7 @@ Own = pl.Tensor[[NR, SIZE], pl.FP32]
 Window = pld.DistributedTensor[[NR, SIZE], pl.FP32]
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), WAYS, ids=lambda value: "".join(value.values()) if isinstance(value, dict) else value
-)
+@pytest.mark.parametrize(("name", "options"), WAYS, ids=["-".join((name, *way.values())) for name, way in WAYS])
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_an_example_on_ranks_of_a_gpu_agrees_with_torch(name: str, options: dict[str, Any], ranks: int) -> None:
     run = runpy.run_path(str(FOLDER / f"{name}.py"))["run"]
@@ -50,7 +48,7 @@ def test_an_example_on_ranks_of_a_gpu_agrees_with_torch(name: str, options: dict
 def publish(x: Own, data: pl.InOut[Window]):
     with pl.at(level=pl.Level.CORE_GROUP):
         for row in pl.range(x.shape[0]):
-            data = pl.store(pl.load(x, [row, 0], [1, SIZE]), [row, 0], data)
+            pl.store(pl.load(x, [row, 0], [1, SIZE]), [row, 0], data)
 
 
 @pl.jit

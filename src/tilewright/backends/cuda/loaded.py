@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
@@ -40,6 +39,7 @@ from tilewright.backends.cuda.host.launch_code import (
     Table,
 )
 from tilewright.backends.cuda.reports import KERNELS
+from tilewright.backends.devices import Seat
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
 from tilewright.core.program import Program
@@ -47,7 +47,6 @@ from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.native.context import INTERRUPTED
 from tilewright.native.support import carried
-from tilewright.records import record
 
 if TYPE_CHECKING:  # which only traced calls need
     from tilewright.backends.cuda.timeline import Timeline
@@ -103,17 +102,6 @@ class LaunchedProgram(HostProgram):
         made = PlacedProgram(self.program, self.code, seat.device, seat=seat)
         made.load_all()
         return made
-
-
-@record
-class Seat:
-    """Where a rank runs: a GPU, a stream of its own, and how many of its blocks may wait for other ranks at a time."""
-
-    device: int
-    stream: int
-    room: int
-    heads: Mapping[int, int] = field(default_factory=dict[int, int])
-    """Where the host reads what lies in front of a window, by the window's address."""
 
 
 _Head = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import finalize
 
 from tilewright.backends.cuda.driver import DriverError, current_stream, driver
-from tilewright.backends.cuda.loaded import Seat
+from tilewright.backends.devices import Seat
 from tilewright.errors import ExecutionError
 
 CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
@@ -27,28 +27,72 @@ _NOT_READY, _ALREADY = 600, 704
 _ORDINAL = 9  # attribute of an address: the GPU that it is on
 
 
-def gpu_of(device_id: int) -> int:
-    """Return the GPU that stands for a device: counted around where there are fewer."""
-    return device_id % driver().count
+class GPUs:
+    """The GPUs of this machine as ranks share them."""
+
+    def holder(self, address: int) -> int:
+        """Return the GPU that some memory lies on; ExecutionError for what is none of a GPU's."""
+        found = ctypes.c_int()
+        driver().call("cuPointerGetAttribute", ctypes.byref(found), _ORDINAL, ctypes.c_uint64(address))
+        return found.value
+
+    def seats(self, device_ids: Sequence[int], *, waits: bool) -> list[Seat]:
+        """Return where ranks run; ExecutionError where kernels that wait might not run at the same time."""
+        gpus = [device % driver().count for device in device_ids]
+        for gpu in set(gpus):
+            if waits:
+                _check_connections(gpus.count(gpu))
+            for other in set(gpus) - {gpu}:
+                self.reach(gpu, other)
+        numbers = [gpus[:rank].count(gpu) for rank, gpu in enumerate(gpus)]
+        rooms = [driver().multiprocessors(gpu) // gpus.count(gpu) for gpu in gpus]
+        return [Seat(gpu, _stream(gpu, n), room) for gpu, n, room in zip(gpus, numbers, rooms, strict=True)]
+
+    def reach(self, device: int, other: int) -> None:
+        """Let a GPU reach the memory of another; ExecutionError where it cannot."""
+        _reach(device, other)
+
+    def memory(self, device: int, size: int) -> GPUMemory:
+        """Return so many bytes of a GPU."""
+        return GPUMemory(device, size)
+
+    def words(self, count: int) -> Any:
+        """Return words of the host's that all GPUs see at the same address."""
+        found = ctypes.c_void_p()
+        with driver().using(0):
+            driver().call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(8 * count), _PORTABLE | _MAPPED)
+        words = (ctypes.c_int64 * count).from_address(found.value or 0)
+        finalize(words, _free_words, found).atexit = False
+        return words
+
+    def clear(self, parts: Sequence[tuple[Seat, int, int]]) -> None:
+        """Let memory of ranks be zero, addresses and sizes, once their streams have nothing left to do."""
+        zero = ctypes.c_ubyte(0)
+        for gpu in {seat.device for seat, *_ in parts}:
+            here = [(ctypes.c_void_p(seat.stream), *place) for seat, *place in parts if seat.device == gpu]
+            with driver().using(gpu):
+                for stream, address, size in here:
+                    driver().call("cuMemsetD8Async", ctypes.c_uint64(address), zero, ctypes.c_size_t(size), stream)
+                for stream in {stream.value: stream for stream, *_ in here}.values():
+                    driver().call("cuStreamSynchronize", stream)
+
+    def is_done(self, seat: Seat) -> bool:
+        """Return whether a rank's stream has nothing left to do; ExecutionError where a kernel has failed.
+
+        The thread uses that GPU from then on: whoever asks does so again and again.
+        """
+        driver().call("cuCtxSetCurrent", ctypes.c_void_p(driver().context(seat.device)))
+        code: int = driver().library.cuStreamQuery(ctypes.c_void_p(seat.stream))
+        if code not in (0, _NOT_READY):
+            driver().call("cuStreamSynchronize", ctypes.c_void_p(seat.stream))
+        return code == 0
+
+    def await_callers(self, device: int) -> None:
+        """Wait for what the caller has started on a GPU, whose current stream that is."""
+        driver().join(device, current_stream(device), None)
 
 
-def gpu_at(address: int) -> int:
-    """Return the GPU that some memory lies on; ExecutionError for what is none of a GPU's."""
-    found = ctypes.c_int()
-    driver().call("cuPointerGetAttribute", ctypes.byref(found), _ORDINAL, ctypes.c_uint64(address))
-    return found.value
-
-
-def seats(device_ids: Sequence[int], *, waits: bool) -> list[Seat]:
-    """Return where ranks run; ExecutionError where kernels that wait for each other might not run at the same time."""
-    gpus = [gpu_of(device) for device in device_ids]
-    for gpu in set(gpus):
-        if waits:
-            _check_connections(gpus.count(gpu))
-    _connect(sorted(set(gpus)))
-    numbers = [gpus[:rank].count(gpu) for rank, gpu in enumerate(gpus)]
-    rooms = [driver().multiprocessors(gpu) // gpus.count(gpu) for gpu in gpus]
-    return [Seat(gpu, _stream(gpu, n), room) for gpu, n, room in zip(gpus, numbers, rooms, strict=True)]
+GPUS = GPUs()
 
 
 def _check_connections(ranks: int) -> None:
@@ -70,16 +114,8 @@ def _stream(gpu: int, number: int) -> int:
     return found.value or 0
 
 
-def _connect(gpus: Sequence[int]) -> None:
-    for one in gpus:
-        for other in gpus:
-            if one != other:
-                reach(one, other)
-
-
 @cache
-def reach(gpu: int, other: int) -> None:
-    """Let a GPU reach the memory of another; ExecutionError where it cannot."""
+def _reach(gpu: int, other: int) -> None:
     found = ctypes.c_int()
     driver().call("cuDeviceCanAccessPeer", ctypes.byref(found), gpu, other)
     if not found.value:
@@ -93,7 +129,7 @@ def reach(gpu: int, other: int) -> None:
                 raise
 
 
-class DeviceMemory:
+class GPUMemory:
     """Bytes of a GPU, given back with this object."""
 
     def __init__(self, gpu: int, size: int) -> None:
@@ -115,37 +151,6 @@ def _free(gpu: int, address: int) -> None:
         driver().call("cuMemFree_v2", ctypes.c_uint64(address))
 
 
-def clear(seat: Seat, address: int, size: int) -> None:
-    """Let memory be zero, in the order of a rank's stream."""
-    with driver().using(seat.device):
-        stream = ctypes.c_void_p(seat.stream)
-        driver().call("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_ubyte(0), ctypes.c_size_t(size), stream)
-
-
-def shared_words(count: int) -> Any:
-    """Return words of the host's that all GPUs see at the same address."""
-    found = ctypes.c_void_p()
-    with driver().using(0):
-        driver().call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(8 * count), _PORTABLE | _MAPPED)
-    words = (ctypes.c_int64 * count).from_address(found.value or 0)
-    finalize(words, _free_words, found).atexit = False
-    return words
-
-
 def _free_words(address: ctypes.c_void_p) -> None:
     with driver().using(0):
         driver().call("cuMemFreeHost", address)
-
-
-def is_done(seat: Seat) -> bool:
-    """Return whether a rank's stream has nothing left to do; ExecutionError where a kernel has failed."""
-    with driver().using(seat.device):
-        code: int = driver().library.cuStreamQuery(ctypes.c_void_p(seat.stream))
-        if code not in (0, _NOT_READY):
-            driver().call("cuStreamSynchronize", ctypes.c_void_p(seat.stream))
-    return code == 0
-
-
-def await_callers(gpu: int) -> None:
-    """Wait for what the caller has started on a GPU, whose current stream that is."""
-    driver().join(gpu, current_stream(gpu), None)

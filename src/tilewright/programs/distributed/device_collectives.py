@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tilewright.backends.devices import Seat
 from tilewright.call.argument import Argument
 from tilewright.call.launch import Bytes
 from tilewright.core.enums import ReduceOp
@@ -21,20 +22,25 @@ Parts = Sequence[Mapping[str, Any]]
 """The windows of each rank as tensors of torch, by the names of parameters."""
 
 
-def performed(action: Collective, place: Callable[[int, Window], tuple[int, int]], seat: Any) -> Callable[[], None]:
+def performed(action: Collective, place: Callable[[int, Window], tuple[int, int]], seat: Seat) -> Callable[[], None]:
     """Return what the rank of a seat does for all; `place` tells the address and the GPU of a rank's window."""
     torch = _torch(action)
 
     def perform() -> None:
         stream = torch.cuda.ExternalStream(seat.stream, device=seat.device)
         with torch.cuda.device(seat.device), torch.cuda.stream(stream), torch.no_grad():
-            _MEANINGS.get(action.name, MEANINGS[action.name])(parts, **action.options)
+            meaning(action.name)(parts, **action.options)
 
     parts = [
         {name: _tensor(torch, window, *place(rank, window)) for name, window in action.windows.items()}
         for rank in action.domain
     ]
     return perform
+
+
+def meaning(name: str) -> Callable[..., None]:
+    """Return what a collective does to parts that are tensors of torch."""
+    return _MEANINGS.get(name, MEANINGS[name])
 
 
 def _torch(action: Collective) -> Any:

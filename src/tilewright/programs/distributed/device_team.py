@@ -5,14 +5,14 @@ Ranks run on at once: one that others wait for at the host's level, by turns or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from time import monotonic, sleep
 from typing import Any
 
-from tilewright.backends.cuda.loaded import LaunchedProgram, PlacedProgram, Seat
-from tilewright.backends.cuda.ranks import await_callers, is_done, reach, seats, shared_words
+from tilewright.backends.devices import Devices, Seat
+from tilewright.backends.host import HostProgram
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
 from tilewright.core.visitor import expressions, statements
@@ -20,15 +20,17 @@ from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Collective, Dispatch, Plan, Window, WindowBuffer
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.device_collectives import performed
-from tilewright.programs.distributed.device_windows import DeviceParts, DeviceWindows
+from tilewright.programs.distributed.device_windows import DeviceParts, DeviceWindows, Layout
 from tilewright.programs.distributed.launches import Launch, launched
 from tilewright.programs.distributed.steps import Step, Steps
 from tilewright.programs.distributed.team import TeamRun
 from tilewright.programs.distributed.waits import WORDS, Waits
 from tilewright.records import mutable
 
-LOOKS, NAP = 200, 5e-5
-"""How often a thread looks for the end of its rank's kernels before it sleeps, and for how long: seconds."""
+LOOKS, NAP, REST = 200, 2e-5, 2e-4
+"""How often a thread looks for the end of its rank's kernels with a nap between two looks, and how long it rests later.
+
+It never looks twice without one: threads of other ranks that have to launch something wait for Python's lock."""
 PATIENCE = 10.0
 """Seconds for which kernels may go on once they have been told to end."""
 
@@ -39,25 +41,24 @@ class Stand:
 
     rank: int
     seat: Seat
-    natives: dict[str, PlacedProgram] = field(default_factory=dict[str, PlacedProgram])
+    devices: Devices
+    natives: dict[str, HostProgram] = field(default_factory=dict[str, HostProgram])
     stopped: float = 0.0
     """When it was told to end; 0 while it was not."""
 
-    def native(self, chips: Chips, name: str) -> PlacedProgram:
+    def native(self, chips: Chips, name: str) -> HostProgram:
         """Return a function for this rank, loaded on its GPU."""
         if name not in self.natives:
             program, _ = chips.native(name)
-            assert isinstance(program, LaunchedProgram)
             self.natives[name] = program.of_rank(self.seat)
         return self.natives[name]
 
     def settle(self) -> None:
         """Wait until all is done that was launched, and raise what it did wrong."""
         looks = 0
-        while not is_done(self.seat):
+        while not self.devices.is_done(self.seat):
             looks += 1
-            if looks > LOOKS:
-                sleep(NAP)
+            sleep(NAP if looks < LOOKS else REST)
             if self.stopped and monotonic() > self.stopped + PATIENCE:
                 raise ExecutionError(f"kernels of rank {self.rank} do not end: the GPU may have to be reset")
         errors = [error for name, native in self.natives.items() if (error := _noted(name, native)) is not None]
@@ -75,7 +76,7 @@ class Stand:
         self.stopped = self.stopped or monotonic()
 
 
-def _noted(name: str, native: PlacedProgram) -> ExecutionError | None:
+def _noted(name: str, native: HostProgram) -> ExecutionError | None:
     """Return what kernels of a program have done wrong, and forget it."""
     try:
         native.finish(name, 0, 0)
@@ -88,8 +89,6 @@ def _noted(name: str, native: PlacedProgram) -> ExecutionError | None:
 class DeviceSteps(Steps):
     """What every rank does on its GPU."""
 
-    windows: DeviceWindows | None = None
-    """What keeps the memory of the parts."""
     stands: Sequence[Stand] = ()
     callers: int = 0
     """The GPU whose current stream the caller's tensors were made on."""
@@ -97,12 +96,10 @@ class DeviceSteps(Steps):
     def begin(self, bases: Sequence[int]) -> None:
         """Make ready for a run: what the caller has started is done, and all windows are zero before a rank begins."""
         for gpu in {self.callers, *(stand.seat.device for stand in self.stands)}:
-            await_callers(gpu)
-        for stand in self.stands:
-            stand.begin()
+            self.stands[0].devices.await_callers(gpu)
         super().begin(bases)
         for stand in self.stands:
-            stand.settle()
+            stand.begin()
 
     def stop(self) -> None:
         """Let what the ranks run here end soon."""
@@ -112,16 +109,19 @@ class DeviceSteps(Steps):
 
 
 def device_run(
-    plan: Plan, program: Program, chips: Chips, args: Sequence[Any], device_ids: Sequence[int], callers: int
-) -> TeamRun:
+    devices: Devices, plan: Plan, program: Program, chips: Chips, args: Sequence[Any], device_ids: Sequence[int],
+    callers: int,
+) -> TeamRun:  # fmt: skip
     """Return a plan made ready for ranks on GPUs, all of this process; `callers` is the GPU of the arguments."""
-    held = Waits(plan.size, shared_words(WORDS * plan.size))
-    places = dict(enumerate(seats(device_ids, waits=has_waits(program))))
-    for gpu in {seat.device for seat in places.values()} - {callers}:
-        reach(gpu, callers)
-    windows = DeviceWindows(plan.buffers, places, held.aborts)
-    stands = [Stand(rank, replace(seat, heads=windows.heads[rank])) for rank, seat in places.items()]
-    return TeamRun(device_steps(plan, chips, args, windows, stands, callers), held)
+    held = Waits(plan.size, devices.words(WORDS * plan.size))
+    seats = dict(enumerate(devices.seats(device_ids, waits=has_waits(program))))
+    for gpu in {seat.device for seat in seats.values()} - {callers}:
+        devices.reach(gpu, callers)
+    layouts = [Layout.of(plan.buffers, rank) for rank in seats]
+    memory = {rank: devices.memory(seat.device, layouts[rank].size) for rank, seat in seats.items()}
+    bases = [each.address for each in memory.values()]
+    windows = DeviceWindows(devices, plan.buffers, layouts, seats, memory, bases, held.aborts)
+    return TeamRun(device_steps(devices, plan, chips, args, windows, seats, callers), held)
 
 
 def has_waits(program: Program) -> bool:
@@ -131,20 +131,20 @@ def has_waits(program: Program) -> bool:
 
 
 def device_steps(
-    plan: Plan, chips: Chips, args: Sequence[Any], windows: DeviceWindows, stands: Sequence[Stand], callers: int
-) -> DeviceSteps:
-    """Return what ranks do; views of the host's `args` follow those."""
+    devices: Devices, plan: Plan, chips: Chips, args: Sequence[Any], windows: DeviceWindows, seats: Mapping[int, Seat],
+    callers: int,
+) -> DeviceSteps:  # fmt: skip
+    """Return what the ranks of some seats do; views of the host's `args` follow those."""
     awaited = {need for turns in plan.turns for turn in turns for need in turn.needs}
-    parts = windows.parts
-    made = DeviceSteps(parts, {stand.rank: [] for stand in stands}, [], list(parts.values()))
-    made.windows, made.stands, made.callers = windows, stands, callers
-    gpus = {stand.rank: stand.seat.device for stand in stands}
+    stands = [Stand(rank, replace(seat, heads=windows.heads[rank]), devices) for rank, seat in seats.items()]
+    made = DeviceSteps(windows.parts, {rank: [] for rank in seats}, [], [windows])
+    made.stands, made.callers = stands, callers
     for stand in stands:
         for number, turn in enumerate(plan.turns[stand.rank], 1):
             if isinstance(turn.action, Collective):
-                run = _collective(turn.action, stand, parts, gpus)
+                run = _collective(turn.action, stand, windows)
             else:
-                run = _launched(turn.action, stand, chips, parts, args)
+                run = _launched(turn.action, stand, chips, windows.parts, args)
                 made.launches.append(run)
             wakes = (stand.rank, number) in awaited
             made.ranks[stand.rank].append(Step(_settled(run, stand) if wakes else run, turn.needs, wakes))
@@ -162,14 +162,12 @@ def _launched(
     return launched(action, stand.native(chips, action.function), function, parts, args, 1)
 
 
-def _collective(
-    action: Collective, stand: Stand, parts: Mapping[WindowBuffer, DeviceParts], gpus: Mapping[int, int]
-) -> Any:
+def _collective(action: Collective, stand: Stand, windows: DeviceWindows) -> Callable[[], None]:
     if stand.rank != action.domain[0]:
         return _nothing
 
     def place(rank: int, window: Window) -> tuple[int, int]:
-        return parts[window.buffer].starts[rank], gpus[rank]
+        return windows.parts[window.buffer].starts[rank], windows.gpus[rank]
 
     return performed(action, place, stand.seat)
 
@@ -178,10 +176,10 @@ def _nothing() -> None:
     """Leave the work to the first of the domain."""
 
 
-def _settled(run: Any, stand: Stand) -> Any:
+def _settled(run: Callable[[], None], stand: Stand) -> Callable[[], None]:
     return partial(_both, run, stand)
 
 
-def _both(run: Any, stand: Stand) -> None:
+def _both(run: Callable[[], None], stand: Stand) -> None:
     run()
     stand.settle()

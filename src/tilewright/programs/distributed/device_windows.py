@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.cuda.loaded import Seat
-from tilewright.backends.cuda.ranks import DeviceMemory, clear
+from tilewright.backends.devices import DeviceMemory, Devices, Seat
 from tilewright.core.region import Array
 from tilewright.dtypes import DataType
 from tilewright.interpret.hosts import Window, WindowBuffer
@@ -27,11 +26,9 @@ ALIGNED = 256
 class DeviceParts:
     """The parts of one buffer, in the order of the ranks of its domain."""
 
-    def __init__(self, buffer: WindowBuffer, starts: Mapping[int, int], seats: Mapping[int, Seat]) -> None:
-        self.buffer = buffer
+    def __init__(self, starts: Mapping[int, int]) -> None:
         self.starts = starts
         """Where the part of each rank of the domain begins."""
-        self._seats = seats
         self.copies = len(starts)
 
     def array(self, rank: int, window: Window) -> Array:
@@ -39,15 +36,14 @@ class DeviceParts:
         return unseen(self.starts[rank], window.shape, window.dtype)
 
     def clear(self) -> None:
-        """Let the memory of the ranks that run here be zero."""
-        for rank, seat in self._seats.items():
-            if rank in self.starts and self.buffer.size:
-                clear(seat, self.starts[rank], self.buffer.size)
+        """Do nothing: all buffers are cleared together."""
 
 
 def unseen(address: int, shape: Sequence[int], dtype: DataType) -> Array:
     """Return memory of a GPU as an array, of which nobody may touch an element."""
-    return np.asarray(_Memory(address, tuple(shape), dtype)).view(dtype.numpy)
+    held: Any = _Memory(address, tuple(shape), dtype)
+    made: Any = np.asarray(held)
+    return made.view(dtype.numpy)
 
 
 class _Memory:
@@ -81,30 +77,34 @@ def _aligned(size: int) -> int:
 
 
 class DeviceWindows:
-    """The windows of a plan: memory of each rank that runs here, that of others as they were told."""
+    """The windows of a plan, in memory of each rank that runs here; of all ranks it is known where that begins."""
 
     def __init__(
-        self, buffers: Sequence[WindowBuffer], seats: Mapping[int, Seat], aborts: Mapping[int, int],
-        bases: Mapping[int, int] | None = None,
+        self, devices: Devices, buffers: Sequence[WindowBuffer], layouts: Sequence[Layout], seats: Mapping[int, Seat],
+        memory: Mapping[int, DeviceMemory], bases: Sequence[int], aborts: Mapping[int, int],
     ) -> None:  # fmt: skip
-        self._held: list[Any] = []
-        ranks = sorted({rank for buffer in buffers for rank in buffer.ranks} | set(seats))
-        self.layouts = {rank: Layout.of(buffers, rank) for rank in ranks}
-        self.memory = {rank: DeviceMemory(seat.device, self.layouts[rank].size) for rank, seat in seats.items()}
-        known = {rank: each.address for rank, each in self.memory.items()} | dict(bases or {})
+        self._devices, self._memory, self._held = devices, memory, list[object]()
+        self.gpus = [devices.holder(base) for base in bases]
+        """Of each rank, the device that its memory lies on."""
         self.heads: dict[int, dict[int, int]] = {rank: {} for rank in seats}
         """Of each rank that runs here, where the host reads what lies in front of a window, by its address."""
         self.parts: dict[WindowBuffer, DeviceParts] = {}
+        self._cleared: list[tuple[Seat, int, int]] = []
         for buffer in buffers:
-            starts = {rank: known[rank] + self.layouts[rank].offsets[buffer] for rank in buffer.domain}
-            self.parts[buffer] = DeviceParts(buffer, starts, seats)
+            starts = {rank: bases[rank] + layouts[rank].offsets[buffer] for rank in buffer.domain}
+            self.parts[buffer] = DeviceParts(starts)
             for rank in (each for each in buffer.domain if each in seats):
-                self._introduce(buffer, rank, list(starts.values()), aborts[rank])
+                self._introduce(buffer, rank, layouts[rank].offsets[buffer], list(starts.values()), aborts[rank])
+                self._cleared += [(seats[rank], starts[rank], buffer.size)] if buffer.size else []
 
-    def _introduce(self, buffer: WindowBuffer, rank: int, starts: Sequence[int], abort: int) -> None:
+    def clear(self) -> None:
+        """Let the memory of the ranks that run here be zero."""
+        self._devices.clear(self._cleared)
+
+    def _introduce(self, buffer: WindowBuffer, rank: int, offset: int, starts: Sequence[int], abort: int) -> None:
         """Write what lies in front of a part, on the GPU and for the host."""
-        number, offset, memory = buffer.domain.index(rank), self.layouts[rank].offsets[buffer], self.memory[rank]
-        words = domain_record(number, starts, abort, len(starts))
+        memory = self._memory[rank]
+        words = domain_record(buffer.domain.index(rank), starts, abort, len(starts))
         at = offset - HEAD - len(bytes(words))
         memory.write(at, bytes(words))
         memory.write(offset - 8, (memory.address + at).to_bytes(8, "little"))

@@ -27,7 +27,7 @@ from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.plan_text import shown
-from tilewright.programs.distributed.ranked import CUDA, Ranked
+from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.distributed.shards import along_axis, mesh_of, on_whole
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
@@ -186,15 +186,14 @@ def compile_distributed(
     verify(source, types=False)
     source = chips.run(control_plane.run(source))
     target = target_of(platform)
-    if target not in (INTERPRETER, target_of(DEFAULT), CUDA):
-        raise ValueError(
-            f"programs of many ranks run on processors and NVIDIA's GPUs, and platform {platform!r} is none"
-        )
+    is_apart = find(target).rank_devices() is not None
+    if target not in (INTERPRETER, target_of(DEFAULT)) and not is_apart:
+        raise ValueError(f"programs of many ranks run on processors and GPUs, and platform {platform!r} is none")
 
     def compiled(program: Program, name: str, is_distant: bool) -> CompiledProgram:
         return compile(_chip(program, name, is_distant))
 
-    ranked = Ranked(source, _placed(config), target, Chips(source, compiled, spreads=target != CUDA))
+    ranked = Ranked(source, _placed(config), target, Chips(source, compiled, spreads=not is_apart))
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chips.compiled(name)
     made = DistributedCompiledProgram(source, platform, ranked, _stages(ranked), output_dir=directory)

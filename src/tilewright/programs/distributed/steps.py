@@ -12,7 +12,7 @@ from tilewright.ops.collectives import MEANINGS
 from tilewright.ops.window_buffers import nbytes
 from tilewright.programs.distributed.launches import Batch, Launch, Work, launched, worked
 from tilewright.programs.distributed.progress import Progress
-from tilewright.programs.distributed.windows import Placed
+from tilewright.programs.distributed.windows import Cleared, Placed
 from tilewright.records import mutable, record
 
 Natives = Callable[[str], "tuple[HostProgram, Function]"]
@@ -42,7 +42,7 @@ class Steps:
     parts: Mapping[WindowBuffer, Placed]
     ranks: Mapping[int, list[Step]]
     launches: list[Launch | Work]
-    cleared: Sequence[Placed] = ()
+    cleared: Sequence[Cleared] = ()
     """What is zero when a run begins."""
     keeps_windows: bool = False
     """Whether windows keep what they hold from one run to the next."""

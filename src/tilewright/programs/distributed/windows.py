@@ -15,17 +15,21 @@ from tilewright.native.domains import HEAD, Record
 ALIGNED = 64
 
 
-class Placed(Protocol):
+class Cleared(Protocol):
+    """Memory that is zero when a run begins."""
+
+    def clear(self) -> None:
+        """Let the memory of the ranks that run here be zero."""
+        ...
+
+
+class Placed(Cleared, Protocol):
     """The parts of one buffer, wherever they lie."""
 
     copies: int
 
     def array(self, rank: int, window: Window) -> Array:
         """Return a rank's part of a window."""
-        ...
-
-    def clear(self) -> None:
-        """Let the memory of the ranks that run here be zero."""
         ...
 
 
