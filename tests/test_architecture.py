@@ -143,7 +143,10 @@ def test_rooms_of_the_cpu_back_end_import_from_themselves_and_from_earlier_ones(
 
 
 def test_nothing_outside_of_backends_names_a_back_end() -> None:
-    shared = {"tilewright.backends", *(f"tilewright.backends.{name}" for name in ("abi", "host", "interface"))}
+    shared = {
+        "tilewright.backends",
+        *(f"tilewright.backends.{name}" for name in ("abi", "devices", "host", "interface")),
+    }
     named = {a: {b for b in found if layer(b) == "backends"} - shared for a, found in graph().items()}
     assert not {a: found for a, found in named.items() if found and layer(a) != "backends"}
 

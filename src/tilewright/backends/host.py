@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NoReturn
 
+from tilewright.backends.devices import Seat
 from tilewright.backends.interface import Code, Timeline
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
@@ -43,6 +44,10 @@ class HostProgram:
 
     def on(self, device: str) -> HostProgram:
         """Return the program for tensors of a device: it is the same for all memory that the processor reaches."""
+        return self
+
+    def of_rank(self, seat: Seat) -> HostProgram:
+        """Return the program for one rank, ready to run where that sits."""
         return self
 
     def traced(self) -> HostProgram:

@@ -14,6 +14,7 @@ from importlib import import_module
 from time import perf_counter_ns
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from tilewright.backends.devices import Devices
 from tilewright.core.program import Program
 from tilewright.dtypes import DataType
 from tilewright.errors import ArtifactError, ExportError
@@ -300,6 +301,10 @@ class Backend(ABC):
 
     def release(self, device: str, stream: int | None) -> None:
         """Let a stream wait for what programs have started on a device; without one, wait for that here."""
+        return None
+
+    def rank_devices(self) -> Devices | None:
+        """Return what ranks run on that reach into each other's memory; None where that is the host's, or none does."""
         return None
 
     def companions(self, code: Code) -> Mapping[str, bytes]:

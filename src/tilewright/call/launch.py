@@ -73,9 +73,14 @@ Runner = Callable[[Bound], "tuple[Any, ...]"]
 def runner_of(loaded: Entries) -> Runner:
     """Return what runs the entries of loaded code, on memory that its back end takes."""
     if isinstance(loaded, HostProgram):
-        return partial(_run_where_it_can, loaded.code.backend, partial(run_native, loaded))
+        return runner_on(loaded.code.backend, partial(run_native, loaded))
     assert isinstance(loaded, StandIn)
-    return partial(_run_where_it_can, loaded.code.backend, partial(run_interpreted, loaded.run))
+    return runner_on(loaded.code.backend, partial(run_interpreted, loaded.run))
+
+
+def runner_on(backend: Backend, run: Runner) -> Runner:
+    """Return what runs something on memory that a back end takes, and refuses it other memory."""
+    return partial(_run_where_it_can, backend, run)
 
 
 def _run_where_it_can(backend: Backend, run: Runner, bound: Bound) -> tuple[Any, ...]:

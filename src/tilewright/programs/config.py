@@ -92,8 +92,8 @@ class RunConfig:
     ring_dep_pool: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4, 2**31 - 1)))
     distributed_config: DistributedConfig | None = None
     """On which devices a host function runs, a rank on each."""
-    device_ids: Sequence[int] | None = None
-    """The devices of a distributed configuration that says nothing else."""
+    device_ids: InitVar[Sequence[int] | None] = None
+    """The devices of a distributed configuration that says nothing else, which it becomes."""
     analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
     memory_planner: MemoryPlanner | None = _kept(None, fields.optional(fields.one_of(MemoryPlanner)))
     dump_ptoas_passes: bool = _kept(False, fields.flag)
@@ -102,16 +102,16 @@ class RunConfig:
     enable_l2_swimlane: InitVar[int | None] = None
     """The old name of `enable_chip_swimlane`."""
 
-    def __post_init__(self, enable_l2_swimlane: int | None) -> None:
+    def __post_init__(self, device_ids: Sequence[int] | None, enable_l2_swimlane: int | None) -> None:
         if enable_l2_swimlane is not None:
             self._take_old_name(enable_l2_swimlane)
         for name, default, rule in _rules():
             if (value := getattr(self, name)) is not default:
                 setattr(self, name, rule(name, value))
-        if self.device_ids is not None:
+        if device_ids is not None:
             if self.distributed_config is not None:
                 raise ValueError("device_ids belongs to distributed_config: give one of them")
-            self.distributed_config = DistributedConfig(self.device_ids)
+            self.distributed_config = DistributedConfig(device_ids)
         if self.checked:
             self.platform, self.target = INTERPRETER, None
         if self.target is not None:

@@ -16,7 +16,7 @@ from tilewright.errors import RaceError
 from tilewright.ir import OptimizationStrategy
 from tilewright.ir.pass_manager import PassDumpLevel
 from tilewright.programs.platforms import BackendType, platforms
-from tilewright.runtime import RunConfig
+from tilewright.runtime import DistributedConfig, RunConfig
 
 UPSTREAM: dict[str, Any] = {
     "device_id": 0,
@@ -204,3 +204,14 @@ def test_a_configuration_is_made_without_the_compiler() -> None:
     code = "import sys, tilewright.programs.config; print([m for m in sys.modules if 'passes.' in m or 'numpy' in m])"
     run = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
     assert run.stdout.strip() == "['tilewright.passes.choices', 'tilewright.passes.strategy']"
+
+
+def test_devices_of_ranks_stay_what_they_are_where_another_field_is_replaced() -> None:
+    config = dataclasses.replace(RunConfig(device_ids=[0, 1]), platform="interpret")
+    assert config.distributed_config is not None and config.distributed_config.device_ids == [0, 1]
+    assert config == RunConfig("interpret", device_ids=[0, 1])
+
+
+def test_devices_are_said_once() -> None:
+    with pytest.raises(ValueError, match="device_ids belongs to distributed_config: give one of them"):
+        RunConfig(device_ids=[0, 1], distributed_config=DistributedConfig([0, 1]))

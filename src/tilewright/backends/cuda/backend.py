@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tilewright.backends.cuda.engine import Binary
     from tilewright.backends.cuda.host.kernels import KernelText
     from tilewright.backends.cuda.host.program import LaunchingProgram
+    from tilewright.backends.devices import Devices
 
 
 class CUDA(Backend):
@@ -156,6 +157,12 @@ class CUDA(Backend):
         own = self.stream(device)
         if stream is None or (own or 0) != stream:
             driver().join(number_of(device), own, stream)
+
+    def rank_devices(self) -> Devices:
+        """Return the GPUs of this machine."""
+        from tilewright.backends.cuda.ranks import GPUS
+
+        return GPUS
 
     def companions(self, code: Code) -> dict[str, bytes]:
         """Return the code that looks for signals, as the processor's programs bring it along."""

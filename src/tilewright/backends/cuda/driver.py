@@ -123,6 +123,8 @@ class Driver:
         module, found = ctypes.c_void_p(), ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), cubin)
         self.call("cuModuleGetFunction", ctypes.byref(found), module, name.encode())
+        if hasattr(self.library, "cuFuncLoad"):  # or the driver might load it when it is launched, and wait for others
+            self.call("cuFuncLoad", found)
         if shared > 48 * 1024:
             self.call("cuFuncSetAttribute", found, _MOST_SHARED, shared)
         return found.value or 0
@@ -258,6 +260,16 @@ def _told(device: int, place: Any) -> int:
     uses_torch = cuda is not None and cuda.is_initialized()
     place[0] = sys.modules["torch"]._C._cuda_getCurrentRawStream(device) if uses_torch else None
     return 0
+
+
+def fixed_stream(stream: int) -> tuple[int, object]:
+    """Return where a function lies that always tells one stream, and what keeps it."""
+
+    def told(device: int, place: Any) -> int:
+        place[0] = stream
+        return 0
+
+    return _kept(told)
 
 
 def _kept(function: Callable[[int, Any], int]) -> tuple[int, object]:

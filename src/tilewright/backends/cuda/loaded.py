@@ -16,11 +16,30 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
-from tilewright.backends.cuda.driver import DriverError, current_stream, driver, is_there, number_of, stream_function
+from tilewright.backends.cuda.driver import (
+    DriverError,
+    current_stream,
+    driver,
+    fixed_stream,
+    is_there,
+    number_of,
+    stream_function,
+)
 from tilewright.backends.cuda.host import element_code, map_code
 from tilewright.backends.cuda.host.graph_words import ENTRY_WORDS, STATE_WORDS, STATES, STREAMS, TRIES
-from tilewright.backends.cuda.host.launch_code import DRIVER, EARLIER, LOAD, PRINT, STREAM, TABLE, TOO_MANY, Table
+from tilewright.backends.cuda.host.launch_code import (
+    DRIVER,
+    EARLIER,
+    HEAD,
+    LOAD,
+    PRINT,
+    STREAM,
+    TABLE,
+    TOO_MANY,
+    Table,
+)
 from tilewright.backends.cuda.reports import KERNELS
+from tilewright.backends.devices import Seat
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
 from tilewright.core.program import Program
@@ -78,7 +97,14 @@ class LaunchedProgram(HostProgram):
             self._placed[device] = PlacedProgram(self.program, self.code, number_of(device))
         return self._placed[device]
 
+    def of_rank(self, seat: Seat) -> PlacedProgram:
+        """Return the program for one rank, with all of its kernels loaded: that would wait for those that run."""
+        made = PlacedProgram(self.program, self.code, seat.device, seat=seat)
+        made.load_all()
+        return made
 
+
+_Head = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)
 _Load = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64)
 _Show = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
@@ -86,8 +112,10 @@ _Show = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.
 class PlacedProgram(HostProgram):
     """A program on one GPU, where kernels are loaded as they are first launched."""
 
-    def __init__(self, program: Program, code: Code, device: int, timeline: Timeline | None = None) -> None:
-        self.device, self._timeline = device, timeline
+    def __init__(
+        self, program: Program, code: Code, device: int, timeline: Timeline | None = None, seat: Seat | None = None
+    ) -> None:
+        self.device, self._timeline, self._seat = device, timeline, seat
         self._table: Any = None
         self._graphs: Any = None
         self._keep: list[object] = []
@@ -119,23 +147,31 @@ class PlacedProgram(HostProgram):
         listed = json.loads(code.objects[KERNELS])
         kernels: list[dict[str, Any]] = listed["kernels"]
         words: list[int] = [found.context(self.device), self.device, *found.shared_word(self.device)]
+        words.append(TOO_MANY if self._seat is None else self._seat.room)
         for kernel in kernels:
             most = found.multiprocessors(self.device) if kernel.get("takes_turns") else TOO_MANY
             words += [0, kernel["threads"], kernel["shared"], self._held(kernel.get("boxes", ())), most]
-            words.append(int(kernel.get("waits", False)))
+            is_early = kernel.get("waits", False) and self._seat is None  # it might stand in the way of other ranks
+            words.append(int(is_early))
         self._table = (ctypes.c_uint64 * len(words))(*words)
         self._graphs = (ctypes.c_uint64 * (ENTRY_WORDS * len(code.symbols)))()
-        if self._timeline is not None or os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":  # which graphs know nothing of
+        is_watched = self._timeline is not None or os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
+        if is_watched or self._seat is not None:  # which graphs know nothing of
             self._graphs[::STATE_WORDS] = [TRIES] * (STREAMS * len(code.symbols))
-        stream, kept = stream_function("torch" in sys.modules)
+        if self._seat is None:
+            stream, kept = stream_function("torch" in sys.modules)
+        else:
+            stream, kept = fixed_stream(self._seat.stream)
+        head = _Head(self._head)
         load = _Load(partial(self._load, code, kernels))
         show = _Show(partial(self._show, listed.get("prints", ())))
-        self._keep += [kept, load, show]
+        self._keep += [kept, load, show, head]
         return {
             TABLE: ctypes.addressof(self._table),
             STATES: ctypes.addressof(self._graphs),
             STREAM: stream,
             LOAD: ctypes.cast(load, ctypes.c_void_p).value or 0,
+            HEAD: ctypes.cast(head, ctypes.c_void_p).value or 0,
             PRINT: ctypes.cast(show, ctypes.c_void_p).value or 0,
             **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER, *map_code.DRIVER)},
             **({} if self._timeline is None else self._timeline.symbols),
@@ -146,6 +182,18 @@ class PlacedProgram(HostProgram):
         made = (ctypes.c_uint64 * len(words))(*words)
         self._keep.append(made)
         return ctypes.addressof(made) if words else 0
+
+    def _head(self, window: int) -> int:
+        """Return where the host reads what lies in front of a window."""
+        assert self._seat is not None
+        return self._seat.heads[window]
+
+    def load_all(self) -> None:
+        """Load all kernels; ExecutionError says which error of the driver's kept one from it."""
+        kernels: list[dict[str, Any]] = json.loads(self.code.objects[KERNELS])["kernels"]
+        for number, kernel in enumerate(kernels):
+            if code := self._load(self.code, kernels, number):
+                raise ExecutionError(f"the GPU takes no kernel `{kernel['name']}`: the driver's error {code}")
 
     def _load(self, code: Code, kernels: Sequence[Mapping[str, Any]], number: int) -> int:
         """Load a kernel, which is about to be launched for the first time; return the driver's error, or 0."""
@@ -197,7 +245,8 @@ class PlacedProgram(HostProgram):
         node = buffers
         while node:  # which a program leaves that returns what it has made
             node, memory = (ctypes.c_uint64 * 2).from_address(node)
-            driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), ctypes.c_void_p(current_stream(self.device)))
+            stream = current_stream(self.device) if self._seat is None else self._seat.stream
+            driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), ctypes.c_void_p(stream))
         noted = ctypes.c_int64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0

@@ -43,6 +43,10 @@ class Chips:
             chips[name] = self._compile(self._extended(), name, is_distant)
         return chips[name]
 
+    def function(self, name: str) -> Function:
+        """Return what is dispatched by a name."""
+        return self._program[name]
+
     def native(self, name: str, is_distant: bool = False) -> tuple[HostProgram, Function]:
         """Return the code of a function that is dispatched, and the function."""
         chip = self.compiled(name, is_distant)

@@ -21,7 +21,7 @@ from tilewright.native.interrupts import look_address
 from tilewright.native.loader import load
 from tilewright.native.threads import parallel_address
 from tilewright.programs.distributed.progress import Ended
-from tilewright.programs.distributed.windows import Parts
+from tilewright.programs.distributed.windows import Placed
 from tilewright.records import mutable
 
 
@@ -139,7 +139,7 @@ def worked(action: Dispatch, body: Callable[[list[Any]], Any], args: Sequence[An
 
 
 def launched(
-    action: Dispatch, native: HostProgram, function: Function, parts: Mapping[WindowBuffer, Parts],
+    action: Dispatch, native: HostProgram, function: Function, parts: Mapping[WindowBuffer, Placed],
     args: Sequence[Any], threads: int,
 ) -> Launch:  # fmt: skip
     """Return a dispatch made ready, on windows and on views of the host's `args`."""

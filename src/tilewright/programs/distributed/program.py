@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.backends.interface import RANKS, Anatomy, Backend, Reach, find
 from tilewright.call.binding import Bound
 from tilewright.call.device_tensor import DeviceTensor
+from tilewright.call.launch import Runner, run_interpreted, runner_on
 from tilewright.call.placement import MISSING, placed
 from tilewright.call.torch_state import has_shards
 from tilewright.core.enums import ParamDirection
@@ -18,6 +19,7 @@ from tilewright.core.program import Program
 from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
 from tilewright.errors import ExecutionError
+from tilewright.forks import computed_once
 from tilewright.interpret.hosts import chip_program, dispatched
 from tilewright.passes import chips, control_plane, distant
 from tilewright.passes.stages import walked
@@ -96,6 +98,10 @@ class DistributedCompiledProgram(CompiledProgram):
         if any(isinstance(given, DeviceTensor) for given in bound.given):
             raise TypeError("a program of many ranks takes tensors of the host; what prepare() gives takes its own")
         return super().run_bound(bound)
+
+    @computed_once
+    def _runner(self) -> Runner:
+        return runner_on(self.backend, partial(run_interpreted, self.loaded.run))
 
     def prepare(self, config: Any = None, *, extra_compiled: Sequence[Any] = (), **options: Any) -> DistributedWorker:
         """Return a worker that keeps this program's ranks ready, and those of others beside it."""
@@ -180,13 +186,14 @@ def compile_distributed(
     verify(source, types=False)
     source = chips.run(control_plane.run(source))
     target = target_of(platform)
-    if target not in (INTERPRETER, target_of(DEFAULT)):
-        raise ValueError(f"programs of many ranks run on the processor, and platform {platform!r} is none")
+    is_apart = find(target).rank_devices() is not None
+    if target not in (INTERPRETER, target_of(DEFAULT)) and not is_apart:
+        raise ValueError(f"programs of many ranks run on processors and GPUs, and platform {platform!r} is none")
 
     def compiled(program: Program, name: str, is_distant: bool) -> CompiledProgram:
         return compile(_chip(program, name, is_distant))
 
-    ranked = Ranked(source, _placed(config), target, Chips(source, compiled, spreads=True))
+    ranked = Ranked(source, _placed(config), target, Chips(source, compiled, spreads=not is_apart))
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chips.compiled(name)
     made = DistributedCompiledProgram(source, platform, ranked, _stages(ranked), output_dir=directory)

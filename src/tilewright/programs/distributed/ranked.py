@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.backends.devices import Devices
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.enums import ForKind
@@ -23,6 +24,7 @@ from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
+from tilewright.programs.distributed.device_team import device_run
 from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
@@ -102,7 +104,7 @@ class Ranked:
             rows.take(names, args, ())
         if self.platform == INTERPRETER:
             return run_host(self.program, self.size, name, args, self._told)
-        given = [_packed(arg) for arg in args]
+        given = [_packed(arg) for arg in args] if self.devices is None else args
         returned = self._run(name, given, rows)
         for arg, used in zip(args, given, strict=True):
             if used is not arg and arg.data.flags.writeable:
@@ -113,7 +115,7 @@ class Ranked:
         """Run natively; return which arguments the host function returns."""
         names = [param.name_hint for param in self.program[name].params]
         places = () if rows is None or not self._takes_rows else rows.places(names, args, self.size)
-        key = (name, places, self._group(), *map(_kind, args))
+        key = (name, places, self._gpu(args), self._group(), *map(_kind, args))
         planned = self.plans.get(key) or self._made(key, name, args, places)
         starts = {} if rows is None else rows.take(names, args, planned.rows)
         if isinstance(planned.run, TeamRun):
@@ -125,6 +127,18 @@ class Ranked:
             except CalledOtherwise:  # which all find out together
                 return self._run(name, args, rows)
         return planned.returned
+
+    @computed_once
+    def devices(self) -> Devices | None:
+        """What ranks run on where their memory is not the host's."""
+        return find(self.platform).rank_devices()
+
+    def _gpu(self, args: Sequence[Any]) -> int | None:
+        """Return the device that arguments lie on, the first where there are none; None on the processor."""
+        if self.devices is None:
+            return None
+        held = (arg.data.ctypes.data for arg in args if isinstance(arg, Region) and arg.data.size)
+        return next(map(self.devices.holder, held), 0)
 
     def _made(self, key: Hashable, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         """Return a new plan, kept for the next call."""
@@ -163,6 +177,9 @@ class Ranked:
             raise
 
     def _laid_out(self, group: Group | None, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
+        gpu = self._gpu(args)
+        if gpu is not None:
+            _check_on_devices(self.program[name], group, self._can_be_kept)
         together = group is not None
         written = sorted(Footprints(self.program)[name].writes) if together else []
         if group is not None:
@@ -178,12 +195,15 @@ class Ranked:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
         if group is not None:
             run = self._over_processes(group, machine.plan, given, written)
+        elif gpu is not None and self.devices is not None:
+            run = device_run(self.devices, machine.plan, self.program, self.chips, given, self.config.device_ids, gpu)
         else:
             plan, chosen = self.chips.shared(machine.plan)
             run = team_run(plan, self.chips.native, self._body, given, chosen)
         run.steps.keeps_windows = self.keeps_windows
         looked_at = run.waits if isinstance(run, TeamRun) else run
-        looked_at.may_look = thread_count() < 2 * self.size or not self._runs_side_by_side
+        is_few = thread_count() < 2 * self.size and gpu is None
+        looked_at.may_look = is_few or not self._runs_side_by_side
         return _Planned(run, tuple(position for position in returned if position is not None), rows)
 
     def _group(self) -> Group | None:
@@ -233,6 +253,17 @@ def _runs_side_by_side(program: Program) -> bool:
     calls = (call for s in found for call in expressions(s))
     loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
     return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
+
+
+def _check_on_devices(host: Function, group: Group | None, can_be_kept: bool) -> None:
+    """Raise for what is done on the processor alone."""
+    if not can_be_kept:
+        message = "this host function looks at elements of its arguments, which are on a GPU"
+        raise ExecutionError(message, spans=[host.span], help="pass numbers, or tensors on the CPU")
+    if group is not None:
+        message = "ranks that are processes run on the processor: windows on GPUs are not shared between them yet"
+        help = "run it in one process, RunConfig(device_ids=...), or pass tensors on the CPU"
+        raise ExecutionError(message, spans=[host.span], help=help)
 
 
 def _packed(arg: Any) -> Any:

@@ -12,7 +12,7 @@ from tilewright.ops.collectives import MEANINGS
 from tilewright.ops.window_buffers import nbytes
 from tilewright.programs.distributed.launches import Batch, Launch, Work, launched, worked
 from tilewright.programs.distributed.progress import Progress
-from tilewright.programs.distributed.windows import Parts
+from tilewright.programs.distributed.windows import Cleared, Placed
 from tilewright.records import mutable, record
 
 Natives = Callable[[str], "tuple[HostProgram, Function]"]
@@ -39,10 +39,10 @@ class Step:
 class Steps:
     """What every rank does, and the memory of the windows."""
 
-    parts: Mapping[WindowBuffer, Parts]
+    parts: Mapping[WindowBuffer, Placed]
     ranks: Mapping[int, list[Step]]
     launches: list[Launch | Work]
-    cleared: Sequence[Parts] = ()
+    cleared: Sequence[Cleared] = ()
     """What is zero when a run begins."""
     keeps_windows: bool = False
     """Whether windows keep what they hold from one run to the next."""
@@ -79,7 +79,7 @@ class Steps:
 
 
 def steps_of(
-    plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], parts: Mapping[WindowBuffer, Parts],
+    plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], parts: Mapping[WindowBuffer, Placed],
     here: Sequence[int], threads: int, joins: Joins | None = None,
 ) -> Steps:  # fmt: skip
     """Return what the ranks that run here do, on so many threads each; views of the host's `args` follow those."""
@@ -145,7 +145,7 @@ def _together(steps: Sequence[Step]) -> Step:
 
 def _step(
     action: Dispatch | Collective, rank: int, natives: Natives, bodies: Bodies, args: Sequence[Any],
-    parts: Mapping[WindowBuffer, Parts], threads: int, joins: Joins | None,
+    parts: Mapping[WindowBuffer, Placed], threads: int, joins: Joins | None,
 ) -> Callable[[], None]:  # fmt: skip
     """Return what a rank calls in one turn."""
     if isinstance(action, Collective):
@@ -158,7 +158,7 @@ def _step(
     return launched(action, *natives(action.function), parts, args, threads)
 
 
-def _is_done(action: Collective, parts: Mapping[WindowBuffer, Parts]) -> bool:
+def _is_done(action: Collective, parts: Mapping[WindowBuffer, Placed]) -> bool:
     """Return whether a collective is done once its ranks have met: its target is a view of what it gathers."""
     target = action.windows.get("target")
     return target is not None and not parts[target.buffer].copies
@@ -168,7 +168,7 @@ def _nothing() -> None:
     """Leave the work to the first of the domain."""
 
 
-def _performing(action: Collective, parts: Mapping[WindowBuffer, Parts]) -> Callable[[], None]:
+def _performing(action: Collective, parts: Mapping[WindowBuffer, Placed]) -> Callable[[], None]:
     def perform() -> None:
         arrays = [
             {name: parts[window.buffer].array(rank, window) for name, window in action.windows.items()}

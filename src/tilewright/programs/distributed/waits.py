@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Hashable, Mapping, Sequence
 from time import monotonic
+from typing import Any
 
 from tilewright.native.domains import NAPS, SLEEPS
 
@@ -17,8 +18,8 @@ _Seen = tuple[tuple[int, ...], tuple[int, ...], list[int]]
 class Waits:
     """The words of all ranks: one not 0 once the run is over, and what `native/domains.py` counts behind it."""
 
-    def __init__(self, ranks: int) -> None:
-        self._words = (ctypes.c_int64 * (WORDS * ranks))()
+    def __init__(self, ranks: int, words: Any = None) -> None:
+        self._words = (ctypes.c_int64 * (WORDS * ranks))() if words is None else words
         self.aborts = {rank: ctypes.addressof(self._words) + 8 * WORDS * rank for rank in range(ranks)}
         self.may_look = True
         """Whether a rank that sleeps does nothing else: it has one thread, or no turns side by side."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from tilewright.arrays import np
 from tilewright.core.region import Array
@@ -12,6 +13,24 @@ from tilewright.interpret.hosts import Window, WindowBuffer
 from tilewright.native.domains import HEAD, Record
 
 ALIGNED = 64
+
+
+class Cleared(Protocol):
+    """Memory that is zero when a run begins."""
+
+    def clear(self) -> None:
+        """Let the memory of the ranks that run here be zero."""
+        ...
+
+
+class Placed(Cleared, Protocol):
+    """The parts of one buffer, wherever they lie."""
+
+    copies: int
+
+    def array(self, rank: int, window: Window) -> Array:
+        """Return a rank's part of a window."""
+        ...
 
 
 class Parts:

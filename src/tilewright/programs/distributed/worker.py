@@ -6,13 +6,15 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from inspect import signature
 from math import isfinite
 from typing import Any
 
+from tilewright.backends.interface import find
 from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.frameworks import array_of, is_tensor
-from tilewright.call.launch import run_interpreted
+from tilewright.call.launch import run_interpreted, runner_on
 from tilewright.core.region import Array
 from tilewright.programs.chip_worker import ChipWorker
 from tilewright.programs.config import RunConfig
@@ -108,7 +110,8 @@ class DistributedWorker(ChipWorker):
             self._flying.popleft()._future.exception()  # pyright: ignore[reportPrivateUsage]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "tilewright-worker")
-        handle = DistributedRunHandle(self._pool.submit(lambda: _none(run_interpreted(ranked.run, bound))))
+        run = runner_on(find(ranked.platform), partial(run_interpreted, ranked.run))
+        handle = DistributedRunHandle(self._pool.submit(lambda: _none(run(bound))))
         self._flying.append(handle)
         return handle
 

@@ -12,7 +12,7 @@ from tilewright.backends.cpu.emit.function import HANDLERS as PROCESSOR
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.handlers import Bound, Handlers
 from tilewright.backends.cpu.emit.values import Binding
-from tilewright.backends.cuda.host import elements
+from tilewright.backends.cuda.host import elements, ranks
 from tilewright.backends.cuda.host.grids import launch_call, launch_loop, launch_op
 from tilewright.backends.cuda.host.regions import is_grid, is_kernel, is_launched
 from tilewright.backends.cuda.ttir.recipes import refused
@@ -45,7 +45,7 @@ _OWN = {
 """What the host does to elements itself."""
 
 HANDLERS = HostHandlers(PROCESSOR)
-HANDLERS.ops.update(_OWN)
+HANDLERS.ops.update(_OWN | ranks.OPS)
 
 
 @HANDLERS.emits(ForStmt)

@@ -71,7 +71,7 @@ class KernelText:
         most = WARPS if not facts.is_large else 2 * WARPS
         plainly = len(_WORK.findall(aligned))
         work = plainly + OF_LIBRARY * aligned.count("= tt.extern_elementwise")
-        is_alone = not (k.t.is_folded or facts.products)
+        is_alone = not (k.t.is_folded or facts.products or facts.reaches)
         parts = cuts.parts(aligned, str(params.errors_of())) if is_alone else 1
         if parts > 1:
             aligned, other = cuts.cut(aligned, parts), cuts.cut(other, parts)
@@ -94,7 +94,7 @@ class KernelText:
         usual = schedule.plain(largest, facts.products, spread=spread, work=work, most=most)
         if is_ahead:
             usual = schedule.of_part(largest, ahead.PER_THREAD)
-        plain = schedule.wanted(wanted, usual)
+        plain = schedule.wanted(wanted, usual if not facts.reaches else replace(usual, stages=1))
         if not facts.is_described:
             return KernelText(name, aligned, other, plain, parts=parts, widest=schedule.widest(wanted))
         parameters = params.texts(is_aligned=True, is_described=True)

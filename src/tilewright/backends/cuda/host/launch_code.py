@@ -3,7 +3,8 @@
 What they need of the driver and of the framework are symbols, and handles are in a table beside the object, filled when
 it is loaded on a device: so the object can be kept.
 
-    table := context, device, error word of the host's, its address on the device, then a row for each kernel
+    table := context, device, error word of the host's, its address on the device, how many blocks may wait for other
+             ranks at a time, then a row for each kernel
     row   := function, nothing before its first launch; threads; bytes of shared memory; boxes of its descriptors;
              how many blocks it has at most; 1 where it waits for the kernel before it by itself
 
@@ -32,6 +33,9 @@ LOAD = "tilewright_cuda_load"
 PRINT = "tilewright_cuda_print"
 """The function that waits for kernels and shows what they printed: `i32 (ptr stream, ptr buffer, i64 words)`."""
 
+HEAD = "tilewright_cuda_head"
+"""The function that tells where the host can read what lies in front of a window: `ptr (ptr window)`."""
+
 REFUSED = f"the GPU refused to start this kernel, or an earlier one has failed: the driver's error {NUMBER}"
 
 EARLIER = 1 << 31
@@ -51,7 +55,8 @@ class Table(IntEnum):
     DEVICE = 1
     ERROR_WORD = 2
     ERROR_ADDRESS = 3
-    KERNELS = 4
+    ROOM = 4
+    KERNELS = 5
     ROW = 6
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cuda.host import launch_code, plane_code
 from tilewright.backends.cuda.host.kernels import Kernels, KernelText, Launch, place_of
 from tilewright.backends.cuda.host.launch_code import REFUSED, TABLE, Table
@@ -24,6 +25,10 @@ from tilewright.native.llvm import PTR, i64
 
 Write = Callable[[Kernel, Parameters, Value], None]
 """Writes a kernel, given its parameters and the number of the block as a scalar of 64 bits."""
+
+
+CROWDED = "more blocks of this kernel wait for other ranks than are sure to run at the same time"
+CROWDED_BY = "{0} blocks of this kernel wait for other ranks, and {1} are sure to run at the same time"
 
 
 def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid: str, arguments: Sequence[str]) -> None:
@@ -53,9 +58,18 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid:
     row = e.b.op("add", i64(2 * number), e.b.convert("zext", e.b.compare("icmp ne", other, i64(0)), llvm.I64))
     note = i64(e.program.note(REFUSED, e.at.span))
     blocks = count if text.parts == 1 else e.b.op("mul", count, i64(text.parts))
+    if k.facts.waits:
+        _check_room(e, blocks)
     e.b.invoke("launch", e.context, row, blocks, _arguments(e, params.found, places), note)
     e.leave_after_an_error()
     printing.show(e, name)
+
+
+def _check_room(e: FunctionEmitter, blocks: llvm.Value) -> None:
+    """Emit that blocks which wait for other ranks are refused where they might keep those from running."""
+    room = e.b.load(llvm.I64, e.b.offset(llvm.Value(PTR, f"@{TABLE}"), i64(Table.ROOM), llvm.I64), 8)
+    e.fail(e.b.compare("icmp sgt", blocks, room), CROWDED, e.at, Exact(CROWDED_BY, lambda: (blocks, room)))
+    e.leave_after_an_error()
 
 
 def _arguments(e: FunctionEmitter, params: Sequence[Parameter], maps: Sequence[llvm.Value]) -> llvm.Value:

@@ -14,6 +14,7 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.text import I32, I64, Text, Value, pointer_to, type_of
 from tilewright.backends.cuda.ttir.tiles import as_bits, bits_of
 from tilewright.backends.cuda.ttir.values import Tensor, element_of
+from tilewright.core.types import TensorType
 from tilewright.dtypes import DataType
 from tilewright.ops.atomics import EXCHANGE
 from tilewright.records import record
@@ -41,7 +42,7 @@ class Change:
             given = bits_of(t, given)
             addresses = _pointing(t, addresses, given.element)
         types = f"({addresses.type}, {given.type}, {live.type}) -> {given.type}"
-        text = f"tt.atomic_rmw {kind}, relaxed, gpu, {addresses}, {given}, {live} : {types}"
+        text = f"tt.atomic_rmw {kind}, relaxed, {scope(k)}, {addresses}, {given}, {live} : {types}"
         return as_bits(t, t.op(text, given.element, given.shape), element_of(self.tensor.dtype))
 
     def _changed(self, t: Text, held: Value) -> Value:
@@ -53,6 +54,12 @@ class Change:
         dtype = self.tensor.dtype
         result: Elements = UFUNCS[self.combine](*(computed(t, each, dtype) for each in (held, self.given)))
         return as_element(t, result.value, result.element, dtype)
+
+
+def scope(k: Kernel) -> str:
+    """Return among whom changes come one after the other: where there are windows, ranks on other GPUs are, too."""
+    params = (param for function in k.program.function_list for param in function.params)
+    return "sys" if any(isinstance(each.type, TensorType) and each.type.is_window for each in params) else "gpu"
 
 
 def _instruction(combine: str, dtype: DataType) -> str:
@@ -87,7 +94,9 @@ def _swapped(
         expected = t.select(left, old, nothing)
         spots = t.select(left, pointers, safe)
         types = f"({spots.type}, {old.type}, {new.type}) -> {old.type}"
-        seen = t.op(f"tt.atomic_cas relaxed, gpu, {spots}, {expected}, {new} : {types}", word.element, live.shape)
+        seen = t.op(
+            f"tt.atomic_cas relaxed, {scope(k)}, {spots}, {expected}, {new} : {types}", word.element, live.shape
+        )
         missed = t.simple("arith.andi", left, t.compare("cmpi ne", seen, expected))
         now = t.select(missed, seen, old)
         t.do(f"scf.yield {missed}, {now} : {pair}")

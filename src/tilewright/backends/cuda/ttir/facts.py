@@ -72,6 +72,10 @@ class Facts:
     """Whether it multiplies blocks that may reach past their plane, where a descriptor would find the next one."""
     prints: bool = False
     """Whether it prints."""
+    reaches: bool = False
+    """Whether it touches memory of other ranks, or signals them: nothing is loaded ahead of that."""
+    waits: bool = False
+    """Whether its blocks wait for other ranks, and so have to run at the same time as theirs."""
 
     def look(self, program: Program, body: SeqStmts) -> None:
         """Look at statements that are about to be written."""
@@ -92,12 +96,12 @@ class Facts:
     @property
     def is_apart(self) -> bool:
         """Whether nothing that it reads is what it writes."""
-        return not self.loaded & self.stored and ANY not in self.loaded | self.stored
+        return not self.reaches and not self.loaded & self.stored and ANY not in self.loaded | self.stored
 
     @property
     def is_described(self) -> bool:
         """Whether it can load by descriptors."""
-        if self.prints or self.is_ragged or ANY in self.stored or (self.put and ANY in self.loaded):
+        if self.reaches or self.prints or self.is_ragged or ANY in self.stored or (self.put and ANY in self.loaded):
             return False
         return bool(self.described) and not self.described & self.stored and not self.put & self.loaded
 

@@ -93,7 +93,8 @@ class Kernel(Accesses):
         """Where the host has made room for tensors that the kernel makes and gives back, and that of this statement."""
         self.lent_now: Tensor | None = None
         self._note = note
-        self._errors = errors
+        self.errors = errors
+        """Gives the address of the word that errors are noted in."""
 
     # statements
 
@@ -240,6 +241,10 @@ class Kernel(Accesses):
 
     # errors
 
+    def noted(self, message: str, span: Span) -> Value:
+        """Return the number under which an error is reported."""
+        return self.t.integer(self._note(message, span))
+
     def fail(self, condition: Value | bool, message: str, span: Span, index: Callable[[], Value] | None = None) -> None:
         """Write that an error is noted where a condition holds; a later call of the program raises it.
 
@@ -247,9 +252,9 @@ class Kernel(Accesses):
         """
         if not self.checked or condition is False:
             return
-        number = self.t.integer(self._note(message, span))
+        number = self.noted(message, span)
         value = self.t.constant("true", I1) if condition is True else condition
-        errors = self._errors()
+        errors = self.errors()
         with self.t.block(f"scf.if {value} {{"):
             if index is not None:
                 high = self.t.simple("arith.shli", index(), self.t.integer(32))

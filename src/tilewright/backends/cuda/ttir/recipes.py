@@ -39,9 +39,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         "system.tfree_to_aic", "system.tfree_to_aiv", "system.aic_initialize_pipe", "system.aiv_initialize_pipe",
         "system.reserve_buffer", "system.import_peer_buffer",
     ),
-    "ranks are processes of the host, and meet in its memory": (
-        "distributed.rank", "distributed.nranks", "distributed.copies", "distributed.part", "distributed.notify",
-        "distributed.wait", "distributed.fetch", "distributed.send",
+    "messages between machines are the host's: ranks on GPUs reach into each other's memory": (
+        "distributed.fetch", "distributed.send",
     ),
     "arrays of numbers are the host function's; a tile holds numbers inside a kernel": (
         "array.create", "array.get_element", "array.update_element",
@@ -87,7 +86,7 @@ def _signed_in(op: Op) -> Recipe | None:
 
 _MODULES = """
     reduce products parts shape masks positions blends counting scans order gathers scatters indexed flips runs
-    whole_tensors reinterpreted byte_views singles atomics draws scaled printing system
+    whole_tensors reinterpreted byte_views singles atomics draws scaled printing system ranks
 """
 
 RARE = tuple(f"{__name__.rpartition('.')[0]}.{name}" for name in _MODULES.split())
