@@ -51,14 +51,17 @@ def works() -> dict[str, Pair]:
             partial(F.scaled_dot_product_attention, q, k, v),
         ),
     }
-    return found | {f"fp32 product {n}³": product(n, torch.float32) for n in (512, 2048)} | {
-        "bf16 product 2048³": product(2048, torch.bfloat16)
-    }  # fmt: skip
+    return found | {
+        "fp32 product 512³": product(512, 512, torch.float32),
+        "fp32 product 2048³": product(2048, 2048, torch.float32),
+        "bf16 product 2048³": product(2048, 2048, torch.bfloat16),
+        "fp32 decode 1 x 4096 x 4096": product(1, 4096, torch.float32),
+    }
 
 
-def product(n: int, dtype: torch.dtype) -> Pair:
-    a, b = torch.randn(2, n, n).to(dtype).unbind()
-    c, d = torch.empty(n, n), torch.empty(n, n, dtype=dtype)
+def product(m: int, n: int, dtype: torch.dtype) -> Pair:
+    a, b = torch.randn(m, n).to(dtype), torch.randn(n, n).to(dtype)
+    c, d = torch.empty(m, n), torch.empty(m, n, dtype=dtype)
     return partial(matmul(TILE, TILE, TILE), a, b, c), partial(torch.mm, a, b, out=d)
 
 
