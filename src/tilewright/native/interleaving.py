@@ -12,7 +12,19 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from tilewright.native.llvm import Builder
+
+MANY = 32
+"""Registers that hold several vectors of everything."""
+
 _NAME = re.compile(r"%t\d+")
+
+
+def interleave(b: Builder, starts: Sequence[int]) -> None:
+    """Let what a function has since some lines, each a stretch up to the next, take turns where registers are many."""
+    if b.module.registers >= MANY:
+        stretches = [b.lines[first:last] for first, last in itertools.pairwise([*starts, len(b.lines)])]
+        b.lines[starts[0] :] = interleaved(stretches, b.module.registers)
 
 
 def interleaved(stretches: Sequence[Sequence[str]], registers: int) -> list[str]:

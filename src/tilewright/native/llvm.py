@@ -14,13 +14,10 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from tilewright.named_tuples import NamedTuple
-from tilewright.native.interleaving import interleaved
 from tilewright.native.places import Places
 from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span
 
-MANY = 32
-"""Registers that hold several vectors of everything."""
 PTR, I1, I8, I32, I64, F32, F64, VOID = "ptr", "i1", "i8", "i32", "i64", "float", "double", "void"
 
 
@@ -245,12 +242,6 @@ class Builder:
         yield
         (here[0], *added), self.lines, self.marked = self.lines, here, outer
         self.lines[mark] = "\n".join(filter(None, [self.lines[mark], *added]))
-
-    def interleave(self, starts: Sequence[int]) -> None:
-        """Let stretches of instructions, each from one of these lines to the next, take turns where that is quicker."""
-        if self.module.registers >= MANY:
-            stretches = [self.lines[first:last] for first, last in itertools.pairwise([*starts, len(self.lines)])]
-            self.lines[starts[0] :] = interleaved(stretches, self.module.registers)
 
     def open_loop(self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = ()) -> Loop:
         """Open `for index in range(start, stop, step)` carrying values; close it with `close_loop`."""

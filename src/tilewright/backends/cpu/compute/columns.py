@@ -33,7 +33,8 @@ from tilewright.backends.cpu.emit.groups import Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
 from tilewright.dtypes import INT32, DataType
-from tilewright.native.llvm import I32, MANY, Builder, Value, i64, vector
+from tilewright.native.interleaving import MANY, interleave
+from tilewright.native.llvm import I32, Builder, Value, i64, vector
 from tilewright.records import mutable
 
 UNROLL, CHAINS = 2, 4
@@ -104,7 +105,7 @@ class Columns:
         for column in places:
             starts.append(len(self.b.lines))
             given += self._given(self._here(column), lines)
-        self.b.interleave(starts)
+        interleave(self.b, starts)
         values = self.b.close_loop(loop, [f.value for f in self._folded(carried, given)])
         folded = self._fold_turns(self._as(values, accumulators))
         return self._rest(done, folded) if known is None or known > (static(done) or 0) else folded
@@ -120,11 +121,9 @@ class Columns:
 
     def _rest(self, done: Value, accumulators: list[Lanes]) -> list[Lanes]:
         """Emit the columns that do not fill a block, with lanes past the end switched off."""
-        known = static(self.width)
         loop = self.b.open_loop(done, self.width, i64(self.step), [a.value for a in accumulators])
-        whole = self.step == 1 or (known is not None and known % self.step == 0)
-        mask = None if whole else self._mask(loop.index)
-        following = self._step(self._here(loop.index, mask), self._as(loop.values, accumulators))
+        here = self._here(loop.index, self._mask_of_rest(loop.index))
+        following = self._step(here, self._as(loop.values, accumulators))
         return self._as(self.b.close_loop(loop, [f.value for f in following]), accumulators)
 
     def _here(self, column: Value, mask: Value | None = None) -> Pass:
@@ -137,6 +136,11 @@ class Columns:
         left = self.b.splat(self.b.op("sub", self.width, column), self.lanes)
         numbers = Value(left.type, f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>")
         return self.b.compare("icmp slt", numbers, left)
+
+    def _mask_of_rest(self, column: Value) -> Value | None:
+        """Return which columns of the vector from one on there are; None: all of them, as of any other."""
+        known = static(self.width)
+        return None if self.step == 1 or (known is not None and known % self.step == 0) else self._mask(column)
 
     def _start(self, fold: Fold, count: int) -> Lanes:
         dtype = fold.tile.type.dtype

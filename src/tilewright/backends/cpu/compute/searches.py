@@ -42,5 +42,6 @@ class SearchColumns(Columns):
         """Emit the fold of the columns between two."""
         start = self._start(fold, self.lanes)
         loop = self.b.open_loop(first, end, i64(self.step), [start.value])
-        following = self._step(self._here(loop.index, self._mask(loop.index)), self._as(loop.values, [start]))
+        here = self._here(loop.index, self._mask_of_rest(loop.index))
+        following = self._step(here, self._as(loop.values, [start]))
         return self._as(self.b.close_loop(loop, [f.value for f in following]), [start])
