@@ -87,6 +87,17 @@ def test_halves_are_multiplied_as_floats(dtype: Any, rows: int, depth: int) -> N
     multiplied(of_a_tile, rows, depth, 70, dtype)
 
 
+@pl.jit
+def of_one_output(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape) @ pl.load(w, [0, 0], w.shape).T, [0, 0], out)
+
+
+@pytest.mark.parametrize("depth", [13, 16])
+def test_one_output_is_a_column_by_itself(depth: int) -> None:
+    multiplied(of_one_output, 24, depth, 1, ml_dtypes.bfloat16)
+
+
 def test_words_of_weights_are_turned_as_they_lie() -> None:
     x, w, out = (np.zeros(shape, dtype) for shape, dtype in (((32, 256), "i1"), ((64, 256), "i1"), ((32, 64), "i4")))
     text = of_bytes.compile(x, w, out).stages["llvm"]
