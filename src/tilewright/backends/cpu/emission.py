@@ -66,13 +66,15 @@ def _tiled(program: Program, target: Target, options: Options) -> Widened:
         halves,
         turned_loads,
     )  # which programs without products do without
+    from tilewright.passes.padded_rows import padded_rows
     from tilewright.passes.widen import widened
 
     program = added_products.run(turned_loads.run(program))
     tiles = widened(program, _wanted(program, target)) if options.chosen_tiles else Widened(program)
     is_short = [(dtype, depth_of_tile(target, dtype, dtype)) for dtype in (BF16, FP16)]
     wide = [dtype for dtype, depth in is_short if not depth and elements_of_word(target, dtype, dtype) == 1]
-    return replace(tiles, program=halves.run(chains.run(tiles.program), wide))
+    whole = tiles.program.with_functions([padded_rows(function) for function in tiles.program.function_list])
+    return replace(tiles, program=halves.run(chains.run(whole), wide))
 
 
 def _wanted(program: Program, target: Target) -> Wanted:
