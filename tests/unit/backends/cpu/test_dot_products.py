@@ -61,6 +61,24 @@ def of_rows_told_by_calls(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
                 pl.store(acc, [i, j], out)
 
 
+@pl.jit
+def of_three_rows_or_fewer(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    x.bind_dynamic(0, M)
+    out.bind_dynamic(0, M)
+    for i in pl.parallel(0, x.shape[0], 3):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.zeros([3, 8], dtype=pl.FP32)
+            for k in pl.range(0, x.shape[1], 24):
+                if k != 240:
+                    acc += pl.load(x, [i, k], [3, 24]) @ pl.load(w, [0, k], [8, 24]).T
+            pl.store(acc, [i, 0], out)
+
+
+@pytest.mark.parametrize("rows", range(1, 8))
+def test_tiles_of_three_rows_add_each_once(rows: int) -> None:
+    multiplied(of_three_rows_or_fewer, rows, 67, 8, np.float32)
+
+
 KERNELS = (of_a_tile, of_a_tensor, of_whole_tensors, of_rows_told_by_calls)
 
 
