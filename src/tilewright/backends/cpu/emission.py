@@ -61,6 +61,7 @@ def _tiled(program: Program, target: Target, options: Options) -> Widened:
     from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
     from tilewright.backends.cpu.compute.words import elements_of_word
     from tilewright.passes import added_products, chains, halves, turned_loads  # only programs with products need them
+    from tilewright.passes.padded_rows import padded_rows
     from tilewright.passes.widen import widened
 
     program = added_products.run(turned_loads.run(program))
@@ -68,7 +69,8 @@ def _tiled(program: Program, target: Target, options: Options) -> Widened:
     tiles = widened(program, wanted) if options.chosen_tiles else Widened(program)
     is_short = [(dtype, depth_of_tile(target, dtype, dtype)) for dtype in (BF16, FP16)]
     wide = [dtype for dtype, depth in is_short if not depth and elements_of_word(target, dtype, dtype) == 1]
-    return replace(tiles, program=halves.run(chains.run(tiles.program), wide))
+    whole = tiles.program.with_functions([padded_rows(function) for function in tiles.program.function_list])
+    return replace(tiles, program=halves.run(chains.run(whole), wide))
 
 
 def _wanted(program: Program, target: Target) -> Wanted:

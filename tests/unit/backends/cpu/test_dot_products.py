@@ -61,6 +61,24 @@ def of_rows_told_by_calls(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
                 pl.store(acc, [i, j], out)
 
 
+@pl.jit
+def of_three_rows_or_fewer(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    x.bind_dynamic(0, M)
+    out.bind_dynamic(0, M)
+    for i in pl.parallel(0, x.shape[0], 3):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.zeros([3, 8], dtype=pl.FP32)
+            for k in pl.range(0, x.shape[1], 24):
+                if k != 240:
+                    acc += pl.load(x, [i, k], [3, 24]) @ pl.load(w, [0, k], [8, 24]).T
+            pl.store(acc, [i, 0], out)
+
+
+@pytest.mark.parametrize("rows", range(1, 8))
+def test_tiles_of_three_rows_add_each_once(rows: int) -> None:
+    multiplied(of_three_rows_or_fewer, rows, 67, 8, np.float32)
+
+
 KERNELS = (of_a_tile, of_a_tensor, of_whole_tensors, of_rows_told_by_calls)
 
 
@@ -85,6 +103,17 @@ def test_products_of_few_rows_with_weights_that_lie_by_outputs(kernel: Any, rows
 @pytest.mark.parametrize(("rows", "depth"), [(1, 131), (8, 131), (16, 132), (24, 131), (24, 144)])
 def test_halves_are_multiplied_as_floats(dtype: Any, rows: int, depth: int) -> None:
     multiplied(of_a_tile, rows, depth, 70, dtype)
+
+
+@pl.jit
+def of_one_output(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape) @ pl.load(w, [0, 0], w.shape).T, [0, 0], out)
+
+
+@pytest.mark.parametrize("depth", [13, 16])
+def test_one_output_is_a_column_by_itself(depth: int) -> None:
+    multiplied(of_one_output, 24, depth, 1, ml_dtypes.bfloat16)
 
 
 def test_words_of_weights_are_turned_as_they_lie() -> None:

@@ -106,6 +106,8 @@ class DotProduct:
         """Emit some columns of the product, a few rows at a time."""
         b, rows, height = self.e.b, self.extents[0], min(self._height, self.most_rows)
         known = static(rows)
+        if known is None:
+            height = 1 << height.bit_length() - 1  # which a mask counts whole ones of
         whole = b.op("and", rows, i64(-height)) if known is None else i64(known // height * height)
         with b.loop(i64(0), whole, i64(height)) as row:
             self._block(row, height, column, outputs)

@@ -77,7 +77,8 @@ class MatrixProduct:
         whole, steps = e.b.op("and", k, i64(-words)), e.b.op("udiv", k, i64(words))
         if (depth := static(k)) is not None:
             whole, steps = i64(depth // words * words), i64(depth // words)
-        made, is_turned = ready if whole == k else None, static(self.b.across) == 1
+        made = ready if whole == k else None
+        is_turned = static(self.b.across) == 1 != static(self.b.along)  # not a column by itself
         if made is None and is_turned:
             made = self._turned_words(Words(words), steps, parts)
         made = made or self._words(words, self.b.pointer, self.b.across, (whole, n), self.most[1], parts)
@@ -85,7 +86,7 @@ class MatrixProduct:
         if static(self.a.along) == 1:
             self._run(in_words, self.a._replace(along=i64(words)), b, steps, self.accumulate)
         else:
-            turned = self._words(words, self.a.pointer, self.a.along, (k, i64(self.most[0])), self.most[0], parts)
+            turned = self._words(words, self.a.pointer, self.a.along, (whole, i64(self.most[0])), self.most[0], parts)
             self._by_panels(in_words, turned, b, steps)
         if whole != k:
             left = e.b.op("sub", k, whole)

@@ -245,7 +245,7 @@ class Product:
             return 1
         if static(self.left.strides[-1]) == 1:
             return words
-        is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2] and (static(self.k) or 1) % 2 == 0
+        is_whole = static(self.lhs.valid[-2]) == self.lhs.type.shape[-2]
         return words if words == 2 and is_whole and static(self.left.strides[-2]) == 1 else 1
 
     @property
