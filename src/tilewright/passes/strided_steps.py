@@ -215,10 +215,13 @@ def numbers_of(value: object) -> tuple[int, ...] | None:
 
 
 class Moves:
-    """By how much numbers change where a variable grows by a step; one that counts is divided where that is exact."""
+    """By how much numbers change where a variable grows by a step; one that counts is divided where that is exact.
 
-    def __init__(self, var: Var, made: Mapping[Var, Call], step: int = 1) -> None:
-        self.var, self.made, self.step = var, made, step
+    Or where it stays `below` the next multiple of what it is divided by: then its remainder grows, not its quotient.
+    """
+
+    def __init__(self, var: Var, made: Mapping[Var, Call], step: int = 1, *, below: bool = False) -> None:
+        self.var, self.made, self.step, self.below = var, made, step, below
 
     def of(self, number: Expr) -> int | None:
         """Return by how much a number grows, None where that is not always as much."""
@@ -238,7 +241,11 @@ class Moves:
                 return by[0]
             case "scalar.div" | "scalar.floordiv" | "scalar.mod" if by[0] and self._counts(number.args[0]):
                 by_whom = number.args[1]
-                if not isinstance(by_whom, ConstInt) or by_whom.value <= 0 or by[0] % by_whom.value:
+                if not isinstance(by_whom, ConstInt) or by_whom.value <= 0:
+                    return None
+                if self.below:
+                    return by[0] if number.op.name == "scalar.mod" else 0
+                if by[0] % by_whom.value:
                     return None
                 return 0 if number.op.name == "scalar.mod" else by[0] // int(by_whom.value)
             case "scalar.add":
