@@ -1,8 +1,9 @@
 """Strided rows: launches whose blocks multiply windows of memory, several blocks below each other at once.
 
 A block is a tile of a product. Where the one below it reads the same right matrix, and its left one and its result lie
-behind this block's, both are one block of twice the rows: what is made of the right matrix is made once for them. How
-many blocks a launch has is known when it runs: those that fill none of the tallest blocks run in blocks of half their
+behind this block's, both are one block of twice the rows: what is made of the right matrix is made once for them.
+Blocks are counted along rows of them, or down columns, where as many are one as divide a column. How many blocks a
+launch has is known when it runs: those that fill none of the tallest blocks run in blocks of half their
 rows, then two by two, and those that fill none of these as they were written, as do all of a launch that has too few
 for its threads.
 """
@@ -44,6 +45,8 @@ class _Block:
     param: Var
     width: int
     rows: int
+    column: int
+    """How many blocks in a column follow each other, 0 where rows of blocks do."""
     taller: frozenset[Var]
     """The windows and tiles that have as many rows."""
     carried: Var
@@ -61,13 +64,13 @@ class _Walk(Rewriter):
         """Let a launch of blocks run taller ones."""
         made = _sole_call(stmt)
         block = _block(self.program[made.op.name], made.args.index(stmt.loop_var)) if made is not None else None
-        if made is None or block is None or self.rows // block.rows < 2:
+        if made is None or block is None or not _heights(self.rows // block.rows, block.column):
             return super().for_loop(stmt)
         loops: list[Stmt] = []
         done: Expr = stmt.start
         threads = Var("threads", ScalarType(INDEX))
         loops.append(AssignStmt(threads, call(OPS["system.available_thread_count"].spec, {}, stmt.span), stmt.span))
-        for times in _heights(self.rows // block.rows):
+        for times in _heights(self.rows // block.rows, block.column):
             tall = self._taller(self.program[made.op.name], block, times)
             rows, below = (Var(hint, ScalarType(INDEX)) for hint in ("rows", "below"))
             count = _tall_rows(scalar("sub", stmt.stop, done), threads, block.width, times)
@@ -88,9 +91,17 @@ class _Walk(Rewriter):
         return tall
 
 
-def _heights(most: int) -> list[int]:
-    """Return how many blocks are one: as many as may be, half as many where fewer are left, and two."""
-    return sorted({most, max(2, most // 2), 2}, reverse=True)
+def _heights(most: int, column: int = 0) -> list[int]:
+    """Return how many blocks are one: as many as may be, half as many where fewer are left, and two.
+
+    Where blocks of a column follow each other, as many that none is of two columns.
+    """
+    if most < 2:
+        return []
+    if not column:
+        return sorted({most, max(2, most // 2), 2}, reverse=True)
+    tallest = max(n for n in range(1, most + 1) if column % n == 0)
+    return [n for n in (tallest, tallest // 2) if n > 1 and tallest % n == 0]
 
 
 def _tall_rows(blocks: Expr, threads: Expr, width: int, times: int) -> Expr:
@@ -147,10 +158,12 @@ def _block(kernel: Function, at: int) -> _Block | None:
     own: set[Expr] = {target, first}
     if not all(stmt is loop or is_harmless(stmt, own) for stmt in kernel.body.stmts[:-1]):
         return None
-    return _placed(Moves(param, made, width), loop, (first, target), view)
+    ways = Moves(param, made, width), Moves(param, made, below=True)
+    found = (_placed(moves, loop, (first, target), view, width) for moves in ways)
+    return next((block for block in found if block is not None), None)
 
 
-def _placed(moves: Moves, loop: ForStmt, own: tuple[Var, Var], view: Call) -> _Block | None:
+def _placed(moves: Moves, loop: ForStmt, own: tuple[Var, Var], view: Call, width: int) -> _Block | None:
     """Return a block whose left matrix and result go on in the one below it, and whose right matrix is the same."""
     product = moves.made[_total(loop)]
     lhs, rhs = (window_of(moves.made, arguments(product)[name], 0) for name in ("lhs", "rhs"))
@@ -167,7 +180,8 @@ def _placed(moves: Moves, loop: ForStmt, own: tuple[Var, Var], view: Call) -> _B
     if moves.of(lhs.offset) != lhs.nbytes or moves.of(rhs.offset) != 0:
         return None
     taller = frozenset({*own, lhs.view, lhs.tile})
-    return _Block(moves.var, moves.step, shape[0], taller, loop.iter_args[0].var)
+    column = width if moves.below else 0
+    return _Block(moves.var, moves.step, shape[0], column, taller, loop.iter_args[0].var)
 
 
 def _total(loop: ForStmt) -> Var:

@@ -39,18 +39,34 @@ class _Walk(Rewriter):
         self.notes: list[str] = []
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
-        """Take several turns of a sum at once."""
+        """Take several turns of a sum at once, and those that are left over together."""
         found = sum_of(stmt)
-        times = (
-            1 if found is None else max(n for n in _divisors(found.turns) if n == 1 or n * found.length <= self.depth)
-        )
+        times = 1 if found is None else _times(found, self.depth)
         if found is None or times == 1:
             return super().for_loop(stmt)
-        step = found.step * times
-        self.notes.append(f"{stmt.loop_var.name_hint} by {step} instead of {found.step}")
-        stretched = _Stretched(found, times)
-        stretched.replaced = self.replaced
-        return stretched.for_loop(replace(stmt, step=integer(step)))
+        self.notes.append(f"{stmt.loop_var.name_hint} by {found.step * times} instead of {found.step}")
+        left = found.turns % times
+        if not left:
+            return self._stretched(stmt, found, times)
+        stop = integer(found.start + (found.turns - left) * found.step)
+        most = self._stretched(replace(stmt, stop=stop), found, times, fresh=True)
+        (loop,) = most
+        assert isinstance(loop, ForStmt)
+        carried = replace(stmt.iter_args[0], init=loop.return_vars[0])
+        rest = replace(stmt, start=stop, iter_args=(carried,))
+        return *most, *self._stretched(rest, found, left)
+
+    def _stretched(self, stmt: ForStmt, found: _Sum, times: int, fresh: bool = False) -> Sequence[Stmt]:
+        stretched = _Stretched(found, times, fresh)
+        stretched.replaced = dict(self.replaced) if fresh else self.replaced
+        return stretched.for_loop(replace(stmt, step=integer(found.step * times)))
+
+
+def _times(found: _Sum, depth: int) -> int:
+    """Return how many turns are one: as many as divide all, unless those are few, or as many as there may be."""
+    most = min(found.turns, max(1, depth // found.length))
+    divisor = max(n for n in _divisors(found.turns) if n <= most)
+    return divisor if 4 * divisor >= 3 * most else most
 
 
 def _divisors(count: int) -> list[int]:
@@ -61,6 +77,7 @@ def _divisors(count: int) -> list[int]:
 class _Sum:
     """A loop that sums products of two windows: how many turns it has, and which axis of each is summed over."""
 
+    start: int
     turns: int
     step: int
     length: int
@@ -71,8 +88,8 @@ class _Sum:
 class _Stretched(Rewriter):
     """A loop whose windows are longer."""
 
-    def __init__(self, found: _Sum, times: int) -> None:
-        super().__init__()
+    def __init__(self, found: _Sum, times: int, fresh: bool = False) -> None:
+        super().__init__(fresh=fresh)
         self.axes, self.length = found.axes, found.length * times
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
@@ -119,7 +136,7 @@ def sum_of(loop: ForStmt) -> _Sum | None:
     if any(each is None or each * turns.step != window.nbytes for each, window in zip(by, found, strict=True)):
         return None
     axes = {var: window.axis for window in found for var in (window.view, window.tile)}
-    return _Sum(len(turns), turns.step, found[0].length, axes)
+    return _Sum(turns.start, len(turns), turns.step, found[0].length, axes)
 
 
 def whole_turns(loop: ForStmt) -> range | None:
@@ -198,10 +215,13 @@ def numbers_of(value: object) -> tuple[int, ...] | None:
 
 
 class Moves:
-    """By how much numbers change where a variable grows by a step; one that counts is divided where that is exact."""
+    """By how much numbers change where a variable grows by a step; one that counts is divided where that is exact.
 
-    def __init__(self, var: Var, made: Mapping[Var, Call], step: int = 1) -> None:
-        self.var, self.made, self.step = var, made, step
+    Or where it stays `below` the next multiple of what it is divided by: then its remainder grows, not its quotient.
+    """
+
+    def __init__(self, var: Var, made: Mapping[Var, Call], step: int = 1, *, below: bool = False) -> None:
+        self.var, self.made, self.step, self.below = var, made, step, below
 
     def of(self, number: Expr) -> int | None:
         """Return by how much a number grows, None where that is not always as much."""
@@ -221,7 +241,11 @@ class Moves:
                 return by[0]
             case "scalar.div" | "scalar.floordiv" | "scalar.mod" if by[0] and self._counts(number.args[0]):
                 by_whom = number.args[1]
-                if not isinstance(by_whom, ConstInt) or by_whom.value <= 0 or by[0] % by_whom.value:
+                if not isinstance(by_whom, ConstInt) or by_whom.value <= 0:
+                    return None
+                if self.below:
+                    return by[0] if number.op.name == "scalar.mod" else 0
+                if by[0] % by_whom.value:
                     return None
                 return 0 if number.op.name == "scalar.mod" else by[0] // int(by_whom.value)
             case "scalar.add":

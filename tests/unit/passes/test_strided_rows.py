@@ -24,7 +24,7 @@ PLACES = {
 }
 
 
-def lowered(places: dict[str, str], row: str = "block // 3", after: str = "") -> Program:
+def lowered(places: dict[str, str], row: str = "block // 3", after: str = "", column: str = "block % 3") -> Program:
     """Return a product whose blocks, three side by side, are of 16 x 32 elements that lie in flat buffers."""
     text = f"""
 import tilewright.language as pl
@@ -37,7 +37,7 @@ class P:
         for block in pl.parallel(n):
             with pl.at(level=pl.Level.CORE_GROUP, name_hint="tile"):
                 row = {row}
-                column = block % 3
+                column = {column}
                 acc = pl.tile.full([16, 32], dtype=pl.FP32, value=0.0)
                 for k in pl.range(0, 64, 16):
                     x = pl.tensor.as_strided(a, [16, 16], [64, 1], {places["left"]}, dtype=pl.FP32)
@@ -79,6 +79,25 @@ def test_fewer_blocks_than_the_tallest_takes_run_in_half_as_tall_ones_and_then_t
     program = lowered(PLACES)
     found = str(widened(program, Wanted(rows=16 * most, depth=32))).strip().splitlines()[: len(expected)]
     assert [note.rpartition(": ")[2] for note in found] == [f"{16 * times} rows instead of 16" for times in expected]
+
+
+@pytest.mark.parametrize(("down", "heights"), [(4, [64, 32]), (6, [48]), (2, [32]), (5, []), (12, [64, 32])])
+@pytest.mark.parametrize("native", [False, True])
+def test_blocks_that_follow_each_other_down_a_column_are_one_too(down: int, heights: list[int], native: bool) -> None:
+    program = lowered(PLACES, f"block % {down}", column=f"block // {down}")
+    wide = widened(program, WANTED)
+    told = [note.rpartition(": ")[2] for note in str(wide).strip().splitlines() if "rows instead" in note]
+    assert told == [f"{rows} rows instead of 16" for rows in heights]
+    rng = np.random.default_rng(down)
+    a = rng.normal(size=(16 * down, DEPTH)).astype(np.float32)
+    b, c = rng.normal(size=(DEPTH, 96)).astype(np.float32), np.zeros(16 * down * 96, np.float32)
+    if native:
+        ir.compile(program)(3 * down - 1, a.ravel(), b.ravel(), c)
+    else:
+        run(wide.program, "main", [3 * down - 1, whole(a.ravel()), whole(b.ravel()), whole(c)])
+    expected = a @ b
+    expected[-16:, 64:] = 0
+    np.testing.assert_allclose(c, expected.ravel(), rtol=1e-4, atol=1e-4)
 
 
 def test_notes_say_how_many_rows_there_are() -> None:

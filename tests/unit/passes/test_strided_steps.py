@@ -56,6 +56,18 @@ def test_a_sum_over_windows_takes_longer_steps_and_gives_the_same() -> None:
     np.testing.assert_allclose(c, (a @ b).ravel(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("depth", "step"), [(48, 48), (96, 96), (112, 112), (32, 32), (80, 64)])
+def test_turns_that_are_left_over_are_one_longer_turn(depth: int, step: int) -> None:
+    program = lowered(LEFT, RIGHT, SUM)
+    longer = widened(program, Wanted(depth=depth))
+    assert str(longer).strip().endswith(f"k by {step} instead of 16")
+    rng, (m, k, n) = np.random.default_rng(0), (48, 128, 32)
+    a, b = rng.normal(size=(m, k)).astype(np.float32), rng.normal(size=(k, n)).astype(np.float32)
+    c = np.zeros(m * n, np.float32)
+    run(longer.program, "main", [3, whole(a.ravel()), whole(b.ravel()), whole(c)])
+    np.testing.assert_allclose(c, (a @ b).ravel(), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("stmts", "ends"),
     [

@@ -199,3 +199,13 @@ def test_memories_are_those_of_the_machine_that_the_text_names(said: str, target
     else:
         with pytest.raises(KernelError, match="more than the 196608 of `vec`"):
             lower(module, next(module.funcs()), target=target)
+
+
+def test_a_gather_of_lanes_without_indices_is_a_mistake_at_its_line() -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"k\.pto:5:10: .*takes a vector of indices"):
+        program(
+            "%at: i64",
+            "%p = pto.castptr %at : i64 -> !pto.ptr<f32, ub>",
+            '%m = pto.pset_b32 "PAT_ALL" : !pto.mask<b32>',
+            "%r = pto.vgather2 %p, %m : !pto.ptr<f32, ub>, !pto.mask<b32> -> !pto.vreg<64xf32>",
+        )

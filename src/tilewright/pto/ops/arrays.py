@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from math import prod
 
 from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
+from tilewright.pto.machine.threads import MOST_THREADS
 from tilewright.pto.machine.tiles import bytes_view
-from tilewright.pto.machine.values import View
+from tilewright.pto.machine.values import Pointer, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import Form, Layout, Typing, Word
@@ -44,8 +47,18 @@ def _declare(m: Machine, op: Op) -> View:
         message = f"`{text}` is more than the {capacity(Space.VEC, m.arch)} bytes there are"
         raise UnsupportedFeatureError(message, help="keep it in global memory")
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    pointer = m.memory.cell(m.here(op), SCALARS[found[2]], prod(shape))
+    pointer = _own(m, op, SCALARS[found[2]], prod(shape))
     return View(pointer, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))
+
+
+def _own(m: Machine, op: Op, element: Scalar, count: int) -> Pointer:
+    """Return where an array lies; each work item of a launch has one."""
+    threads = m.simt.threads
+    if threads is None:
+        return m.memory.cell(m.here(op), element, count)
+    items = prod(known(extent) or MOST_THREADS for extent in threads.extents)
+    first = m.memory.cell(m.here(op), element, count * min(items, MOST_THREADS))
+    return replace(first, offset=m.b.add(first.offset, m.b.mul(threads.number, count * element.nbytes)))
 
 
 @declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"), example=_NUMBERS, means="r = n")

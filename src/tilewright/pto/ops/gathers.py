@@ -59,7 +59,9 @@ def each(m: Machine, region: tuple[Expr, Expr]) -> Generator[tuple[Expr, Expr]]:
 
 
 def _finds(op: Op, _: Constants) -> None:
-    """Refuse a comparison that is none, or what it finds in anything but words."""
+    """Refuse a comparison that is none, what it finds in anything but words, and patterns but along rows."""
+    if "axis" in op.attributes and str(op.attributes["axis"]).strip('"') != "row":
+        raise PtoAttributeError(f"`{op.name}` gathers along {op.attributes['axis']}", help="axis is row")
     if len(op.ins) < 2 or not isinstance(op.ins[1].type, Scalar):
         return
     mode, element = word_of(op.attributes.get("cmpMode", "eq")).lower(), element_type(op.ins[0].type)
@@ -228,7 +230,11 @@ def _named(m: Machine, view: View, indices: Expr, at: tuple[Expr, Expr]) -> Expr
 
 def _indices(m: Machine, op: Op) -> Expr:
     """Return the vector of indices, which comes after the pointer."""
-    return next(v.expr for v in (m.values[o] for o in reversed(op.operands)) if isinstance(v, Vector))
+    found = next((v.expr for v in (m.values[o] for o in reversed(op.operands)) if isinstance(v, Vector)), None)
+    if found is None:
+        message = f"`{op.name}` takes a vector of indices behind its pointer"
+        raise UnsupportedFeatureError(message, help="as in `%p, %indices, %mask`")
+    return found
 
 
 @declare(

@@ -19,7 +19,7 @@ from tilewright.pto.operand_laws import read_in_vec
 from tilewright.pto.ops.accumulator_stores import SCALE, brought, is_there, scaled_by_words
 from tilewright.pto.paths import extracted, inserted, moved
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
-from tilewright.pto.types import TileBuf
+from tilewright.pto.types import Space, TileBuf
 
 
 @declare("pto.tmov", tile("zx?", "z"), rule=scaled_by_words, law=moved, means="x", words=MOVING)
@@ -39,7 +39,7 @@ def _move(m: Machine, op: Op, target: Tile, source: Tile, *factors: Expr | Tile)
     mode = word_of(op.attributes.get("accToVecMode", "single_mode_vec0")).lower()
     if m.core is None or mode not in VECTOR_CORES:
         region = common(m, source, target)
-        value = read(m, source, region, target.limits)
+        value = _as_bits(m, read(m, source, region, target.limits), source, target)
         write(m, target, brought(m, op, value, target.type.element, factors), covers=region)
         return
     rows, cols = target.limits
@@ -48,6 +48,13 @@ def _move(m: Machine, op: Op, target: Tile, source: Tile, *factors: Expr | Tile)
         value = read(m, source, target.valid, target.limits, first)
         there = replace(target, pointer=m.memory.lane(target.place, m.b.index(lane))) if m.placed(target) else target
         write(m, there, brought(m, op, value, target.type.element, factors, first[1]), covers=target.valid)
+
+
+def _as_bits(m: Machine, value: Expr, source: Tile, target: Tile) -> Expr:
+    """Return integers as the floats whose bits they are, or the other way round, if nothing leaves an accumulator."""
+    come, to = source.type.element, target.type.element
+    is_copied = source.type.space is not Space.ACC and come.nbytes == to.nbytes and not (come.is_packed or to.is_packed)
+    return m.b.tile("reinterpret_view", value, to.dtype) if is_copied and come.is_float != to.is_float else value
 
 
 VECTOR_CORES = {

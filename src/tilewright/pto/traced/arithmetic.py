@@ -15,7 +15,7 @@ from tilewright.frontend.walk.known import known
 from tilewright.pto.module import Value
 from tilewright.pto.traced.scalars import as_index, as_number, as_type, constant, convert
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.traced.values import Lanes, describe, is_runtime
 from tilewright.pto.types import I1, INDEX, Ptr, Scalar
 
 _BINARY: Mapping[type[ast.operator], tuple[str, str, str, str]] = {
@@ -56,8 +56,25 @@ _INSTEAD = {
 """What to write in place of an operator that a type lacks."""
 
 
-def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: ast.BinOp) -> Value:
-    """Return an operator applied to scalars, one of them at least a value of the module."""
+def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: ast.BinOp) -> Any:
+    """Return an operator applied to scalars, one of them at least a value of the module, or to each of some lanes."""
+    if isinstance(lhs, Lanes) or isinstance(rhs, Lanes):
+        return Lanes(binary(t, operator, a, b, node) for a, b in _lane_by_lane(t, lhs, rhs, node))
+    return _scalars(t, operator, lhs, rhs, node)
+
+
+def _lane_by_lane(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> list[tuple[object, object]]:
+    """Return the operands of each lane: a number meets all of them."""
+    counts = {len(side) for side in (lhs, rhs) if isinstance(side, Lanes)}
+    if len(counts) > 1:
+        message = f"the two sides have {' and '.join(map(str, sorted(counts)))} lanes"
+        raise t.error(OperandError, node, message, help="make both as long")
+    (count,) = counts
+    left, right = (side if isinstance(side, Lanes) else (side,) * count for side in (lhs, rhs))
+    return [*zip(left, right, strict=True)]
+
+
+def _scalars(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: ast.BinOp) -> Value:
     sign, *_ = _BINARY.get(type(operator), ("**", ""))
     if isinstance(lhs, Value) and isinstance(lhs.type, Ptr):
         return _moved(t, operator, lhs, rhs, node)

@@ -8,25 +8,27 @@ from functools import reduce
 from types import FunctionType
 from typing import Any
 
-from tilewright.errors import ArgumentCountError, KernelError, ReturnMismatchError, UncallableError
+from tilewright.errors import ArgumentCountError, AttributeValueError, KernelError, ReturnMismatchError, UncallableError
 from tilewright.frontend.names import defaults_of
 from tilewright.frontend.walk.known import FUNCTIONS, called, is_mathematical
 from tilewright.pto.declarations import const_expr, gm_ptr, mask_type, ptr, vreg_type
 from tilewright.pto.module import Op, Value
 from tilewright.pto.traced import arithmetic, ops
+from tilewright.pto.traced.allreduce import WARP, over_a_warp, over_items, over_lanes, over_warps
 from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.attributes import Method, address
 from tilewright.pto.traced.callees import Callee, call_function
 from tilewright.pto.traced.launches import Launch, LaunchScope, extents_of, launch
 from tilewright.pto.traced.namespace import DIRECTIVES, Operation, Scope
 from tilewright.pto.traced.nested import Nested, call_nested
-from tilewright.pto.traced.scalars import literal
+from tilewright.pto.traced.scalars import literal, static_int
 from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func, simt
 from tilewright.pto.traced.tracer import Tracer, text_of
 from tilewright.pto.traced.values import Handle, describe, is_runtime
 from tilewright.pto.types import Scalar
+from tilewright.records import record
 
-_STATIC = (*FUNCTIONS, range, sorted, any, all, list, tuple, ptr, gm_ptr, mask_type, vreg_type)
+_STATIC = (*FUNCTIONS, range, sorted, any, all, list, tuple, getattr, ptr, gm_ptr, mask_type, vreg_type)
 """What Python computes while a body is traced, on values that it knows."""
 
 
@@ -145,3 +147,63 @@ def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -
     defaults = defaults_of(function)
     bound = given.bound(t, positional, names, [name for name in names if name not in defaults])
     return {**defaults, **{name: argument.value for name, argument in bound.items()}}
+
+
+@ops.handles(*(f"simt_allreduce_{word}" for word in ("sum", "max", "min")))
+def _all_reduced(t: Tracer, given: Arguments) -> Any:
+    """Return what the work items of each group of `threads` have together; without them, those of a warp."""
+    word = given.word.rpartition("_")[2]
+    if "threads" not in given.kwargs:
+        given.word = f"redux_{word.replace('sum', 'add')}"
+        return ops.HANDLERS[given.word](t, given)
+    bound = given.bind(t, "value", optional=("threads", "scale", "thread_offset", "scratch"))
+    asked = {"threads": 1, "scale": 1, "thread_offset": 0}
+    for name in asked.keys() & bound.keys():
+        asked[name] = static_int(t, bound[name].value, bound[name].node, f"`{name}`")
+    threads, scale, first = asked.values()
+    if min(threads, scale) < 1 or first < 0 or threads % scale:
+        message = f"`{given.name}` has {threads} threads by {scale}, from {first} on"
+        raise t.error(AttributeValueError, given.node, message, help="threads are a positive multiple of scale")
+    return _reduced(t, given, bound, Group(threads, scale, first, word))
+
+
+@record
+class Group:
+    """Which work items reduce what they have: so many, those equal modulo `scale`, and to what."""
+
+    threads: int
+    scale: int
+    first: int
+    word: str
+
+    @property
+    def is_of_bits(self) -> bool:
+        """Whether numbers of items that meet differ in some bits."""
+        return all(number & (number - 1) == 0 for number in (self.threads, self.scale)) and self.scale <= WARP
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The bits in which lanes of a warp differ."""
+        most = min(self.threads, WARP)
+        return tuple(1 << bit for bit in reversed(range(6)) if self.scale <= 1 << bit < most)
+
+
+def _reduced(t: Tracer, given: Arguments, bound: dict[str, Argument], group: Group) -> Any:
+    value, scratch, word = bound["value"].value, bound.get("scratch"), group.word
+
+    def written(function: FunctionType, *values: Any) -> Any:
+        args = [Argument(each, given.node) for each in values]
+        return _inlined(t, function, Arguments(given.name, given.node, args=args))
+
+    if group.threads > group.scale and group.is_of_bits:
+        is_a_warp = group.scale == 1 and group.threads >= WARP
+        value = written(over_a_warp, value, word) if is_a_warp else written(over_lanes, value, group.offsets, word)
+    if group.threads <= group.scale or (group.is_of_bits and group.threads <= WARP):
+        return value
+    if scratch is None or scratch.value is None:
+        message = f"`{given.name}` of {group.threads} threads needs `scratch`"
+        raise t.error(ArgumentCountError, given.node, message, help="pass a pointer to ub, as many elements large")
+    if group.is_of_bits:
+        warps = group.threads // WARP
+        return written(over_warps, value, scratch.value, warps, group.scale, group.first, word)
+    return written(over_items, value, scratch.value, group.threads, group.scale, group.first, word)

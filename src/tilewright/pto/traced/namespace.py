@@ -30,7 +30,7 @@ DIRECTIVES = (
 _BITS = [f"{word}{form}" for word in ("and", "or", "xor", "shl", "shr") for form in ("", "s")]
 _ALIASES = {
     **{f"{word}_{which}_flag": f"pto.sync.{word}" for word in ("set", "wait") for which in ("cross", "intra")},
-    **{"mte_load": "pto.mte_gm_ub", "mte_store": "pto.mte_ub_gm", "pipe_barrier": "pto.barrier"},
+    **{"mte_load": "pto.mte_gm_ub", "mte_store": "pto.mte_ub_gm"},
     **{f"tile.bit_{word}": f"pto.t{word}" for word in (*_BITS, "not")},
     **{word: f"pto.{word}" for word in ("tsort32", "tmrgsort", "tgather", "tscatter")},
 }
@@ -118,10 +118,10 @@ def operations() -> dict[str, Operation]:
     from tilewright.pto.ops.registry import OPS
 
     words = {name: Operation(name) for name in DIRECTIVES}
-    words |= {name: Operation(name, op) for name, op in _ALIASES.items()}
     forms = ((op, declared.form) for op, declared in OPS.items() if op.startswith("pto."))
     spelled = ((_spelling(op, form), op) for op, form in forms if form.syntax in _SPELLED)
-    return words | {name: Operation(name, op) for name, op in spelled}
+    words |= {name: Operation(name, op) for name, op in spelled}
+    return words | {name: Operation(name, op) for name, op in _ALIASES.items()}
 
 
 def _spelling(op: str, form: Form) -> str:

@@ -24,7 +24,7 @@ from tilewright.pto.traced.phrases import emit_phrase
 from tilewright.pto.traced.scalars import as_integer, constant, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
-from tilewright.pto.types import Ptr, Scalar, Type
+from tilewright.pto.types import F32, Ptr, Scalar, Type
 
 Handler = Callable[[Tracer, Arguments], Any]
 HANDLERS: dict[str, Handler] = {}
@@ -69,6 +69,13 @@ def emit(t: Tracer, name: str, given: Arguments, more: tuple[Type, ...] = ()) ->
     if name.startswith("pto.get_"):
         t.writer.never_negative.update(made)
     return made[0] if len(made) == 1 else made or None
+
+
+def as_text_spells(word: str) -> str:
+    """Return an attribute as text spells it: `maskPattern` for `mask_pattern`, where there is one."""
+    first, *rest = word.split("_")
+    spelled = first + "".join(part.capitalize() for part in rest)
+    return spelled if spelled in ATTRIBUTES else word
 
 
 @dataclass
@@ -147,6 +154,7 @@ class Operands:
         elif word == "dtype":
             self.element = scalar_type(self.t, argument)
         else:
+            word = word if word in ATTRIBUTES else as_text_spells(word)
             self.attributes[word] = self._attribute(word, argument)
 
     def _slot(self, slot: Slot, argument: Argument) -> None:
@@ -254,6 +262,8 @@ class Operands:
             raise t.error(OperandError, node, message, help=self._usage())
         if isinstance(value, Value):
             return as_integer(t, value, wanted, node) if letter == "i" and wanted is not None else value
+        if wanted is None and self.name == "pto.vbr" and isinstance(value, float):
+            wanted = F32
         if wanted is None:
             help = "make it a value of a type first, `pto.const(value, pto.f32)`, or pass `dtype=`"
             raise t.error(OperandError, node, f"the type of {value!r} does not follow from this", help=help)
@@ -278,6 +288,6 @@ ATTRIBUTES = {
     **{"atomicType": "atomic_type", "cmpMode": "cmp", "maskPattern": "mask_pattern", "rmode": "round_mode"},
     **{"precision_mode": "precision_mode", "reluPreMode": "relu_pre_mode", "sat_mode": "saturation_mode"},
     **dict.fromkeys(("blockLen", "descending", "dist", "highPrecision", "mode", "order", "part", "position"), ""),
-    **dict.fromkeys(("rnd", "sat", "src0eqdst", "src1Col"), ""),
+    **dict.fromkeys(("axis", "rnd", "sat", "src0eqdst", "src1Col"), ""),
 }
 """The attributes of ops that have no place of their own in the text, each with its enumeration where it is of one."""

@@ -126,7 +126,7 @@ def _shuffle(t: Tracer, given: Arguments) -> Value | None:
 _REDUCED = {"sum": "add", "max": "max", "min": "min"}
 
 
-@handles("redux_add", "redux_max", "redux_min", *(f"simt_allreduce_{word}" for word in _REDUCED))
+@handles("redux_add", "redux_max", "redux_min")
 def _redux(t: Tracer, given: Arguments) -> Value | None:
     """Return the sum or extreme over a warp."""
     bound = given.bind(t, "value", optional=("signedness",))

@@ -15,7 +15,7 @@ from tilewright.frontend.walk.bindings import Binding
 from tilewright.frontend.walk.walker import Walker
 from tilewright.pto.module import Func, Value
 from tilewright.pto.traced.liveness import closed_over, read_after
-from tilewright.pto.traced.values import Handle, describe, is_runtime
+from tilewright.pto.traced.values import Handle, Lanes, describe, is_runtime
 from tilewright.pto.traced.writer import Writer
 from tilewright.source import Span
 
@@ -113,6 +113,10 @@ class Tracer(Walker):
             raise
         except RecursionError:
             raise self.error(NestingError, node, "this nests too deeply") from None
+
+    def computes(self, value: object) -> bool:
+        """Return whether operators on a value are ops: those of values, and of lanes of them."""
+        return isinstance(value, (Value, Lanes))
 
     def is_runtime(self, value: object) -> bool:
         """Return whether a value, or a part of it, is only known when the kernel runs."""

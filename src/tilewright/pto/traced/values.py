@@ -14,6 +14,10 @@ from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import F32, I1, INDEX, Scalar, Type
 
 
+class Lanes(tuple[object, ...]):
+    """Several numbers of one type that are computed with as one, `pto.Vec`: each op on them is one on each."""
+
+
 class Handle:
     """Something a body holds whose methods are called with the tracer and their arguments."""
 
@@ -52,7 +56,8 @@ def leaves(value: object) -> list[object]:
 def rebuilt(like: object, parts: Iterator[object]) -> object:
     """Return a value of the shape of another, with other leaves."""
     if is_sequence(like):
-        return tuple(rebuilt(part, parts) for part in like)
+        made = tuple(rebuilt(part, parts) for part in like)
+        return Lanes(made) if isinstance(like, Lanes) else made
     return next(parts)
 
 

@@ -80,7 +80,7 @@ def _attribute(t: Tracer, given: Arguments) -> Any:
     return given.bind(t, "name", "default")["default"].value
 
 
-@handles("chistv2", "sprsts", "vmi", "Vec")
+@handles("chistv2", "sprsts", "vmi")
 def _refused(t: Tracer, given: Arguments) -> Any:
     help = "keep numbers in variables, tiles or memory"
     raise t.error(UnsupportedFeatureError, given.node, f"there is no `{given.name}` here", help=help)

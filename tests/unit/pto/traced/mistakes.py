@@ -197,7 +197,7 @@ def view_of_a_number(n: Any) -> Any:
 
 @raises(errors.OperandError)
 def untyped_number(u: Any) -> Any:
-    pto.vbr(1.0)
+    pto.vbr(True)
 
 
 @raises(errors.OperandError)

@@ -154,7 +154,7 @@ def test_traced_kernels_and_text_mix_in_one_program() -> None:
         pto.empty_like([1])
 
 
-@pytest.mark.parametrize("name", ["chistv2", "sprsts", "vmi", "Vec"])
+@pytest.mark.parametrize("name", ["chistv2", "sprsts", "vmi"])
 def test_names_without_a_meaning_are_refused(name: str) -> None:
     operation = getattr(pto, name)
 

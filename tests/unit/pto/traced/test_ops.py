@@ -236,7 +236,7 @@ def test_pipes_events_and_sections() -> None:
         "%0 = arith.andi %n, %c1 : index",
         "pto.set_flag_dyn[<PIPE_V>, <PIPE_MTE3>, %0]",
         "pto.barrier <PIPE_ALL>",
-        "pto.barrier <PIPE_V>",
+        "pto.pipe_barrier <PIPE_V>",
         'pto.mem_bar "VST_VLD"',
         "pto.section.vector {",
         "  pto.barrier <PIPE_ALL>",
