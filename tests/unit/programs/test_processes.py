@@ -51,6 +51,12 @@ def test_processes_have_windows_end_together_and_go_on_after_faults(tmp_path: Pa
     assert "x must not be negative" in second and "on rank 1" in second
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_an_output_holds_beforehand_does_not_matter(tmp_path: Path, transport: str) -> None:
+    for said in launched(2, tmp_path, WORKER.with_name("outputs_worker.py"), transport):
+        assert len(said.splitlines()) == 8 and all(line.endswith(": right") for line in said.splitlines()), said
+
+
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")
 def test_host_functions_take_dtensors_and_have_gradients_beside_ddp(tmp_path: Path) -> None:
     for said in launched(2, tmp_path, WORKER.with_name("shards_worker.py")):

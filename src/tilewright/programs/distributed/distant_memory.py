@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.enums import ParamDirection
 from tilewright.core.region import Array
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Collective, Plan
@@ -39,8 +40,9 @@ class DistantMemory:
     """The memory of a plan whose processes share none."""
 
     def __init__(
-        self, group: Group, plan: Plan, args: Sequence[Any], written: Sequence[int], footprints: Mapping[str, Footprint]
-    ) -> None:
+        self, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection],
+        footprints: Mapping[str, Footprint],
+    ) -> None:  # fmt: skip
         self.group = group
         self.plan = plan
         self.link = group.link()
@@ -52,7 +54,7 @@ class DistantMemory:
         self.number = self.link.made
         self.copies = Copies(self.link, self.number, plan, self.own.abort)
         self.parts = self.copies.parts
-        self._changes = Changes([turn.action for turn in plan.turns[group.rank]], args, written, footprints)
+        self._changes = Changes(plan, group.rank, args, written, footprints)
         self._peers = [rank for rank in range(group.size) if rank != group.rank]
         self._telling = threading.Lock()
         self.is_at_fault = False
@@ -71,6 +73,10 @@ class DistantMemory:
         self.link.timeout = timedelta(seconds=timeout)
         self.copies.failure, self.is_at_fault = None, False
         return self._changes.begin(args)
+
+    def agree(self) -> None:
+        """Let tensors begin alike that several ranks write."""
+        self._changes.agree()
 
     def settle(self, turns: int) -> None:
         """Send others what this rank has changed of tensors; that and what it wrote to windows has arrived then."""

@@ -83,6 +83,7 @@ class ProcessRun:
     def _work(self) -> None:
         try:
             self.progress.meet()
+            self.memory.agree()
             self.steps.run(self.group.rank, self.progress)
             self.progress.meet()
         except BaseException as error:

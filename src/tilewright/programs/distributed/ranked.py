@@ -10,7 +10,7 @@ from tilewright.arrays import np
 from tilewright.backends.devices import Devices
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
-from tilewright.core.enums import ForKind
+from tilewright.core.enums import ForKind, ParamDirection
 from tilewright.core.expr import Submit
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region, whole
@@ -181,15 +181,16 @@ class Ranked:
         if gpu is not None:
             _check_on_devices(self.program[name], group, self._can_be_kept)
         together = group is not None
-        written = sorted(Footprints(self.program)[name].writes) if together else []
+        directions = self.program[name].param_directions
+        written = {k: directions[k] for k in sorted(Footprints(self.program)[name].writes)} if together else {}
         if group is not None:
             check_same(self.program[name], args, group)
-        given = shared_args(args, written) if together else args
+        given = shared_args(args, [*written]) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
         rows = rows if rows and group is not None and _are_numbered_alike(group) else ()
-        written = [position for position in written if position not in rows]
+        written = {k: direction for k, direction in written.items() if k not in rows}
         returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
@@ -211,7 +212,9 @@ class Ranked:
         handle = self.config.process_group
         return group_of(handle, self.config.timeout_s) if group_size(handle) > 1 else None
 
-    def _over_processes(self, group: Group, plan: Plan, args: Sequence[Any], written: Sequence[int]) -> ProcessRun:
+    def _over_processes(
+        self, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection]
+    ) -> ProcessRun:
         """Return a plan made ready for this process of a group."""
         threads = max(1, thread_count() // group.beside)
         if group.shares_memory:

@@ -1,36 +1,52 @@
 """Replicated writes: tensors that ranks write, of which every process has a copy that is told of them.
 
-A process remembers what all know of a tensor. What differs from that in the bytes that its rank may have written is
-what it has changed; the bytes between stay as others write them.
+What an `Out` tensor holds beforehand is not the same in all processes, and must not matter: a rank sends all bytes that
+it alone may write. Of other tensors a process remembers what all know, and what differs from that in the bytes that its
+rank may have written is what it has changed; the bytes between stay as others write them. Where several ranks may write
+to the same bytes of an `Out` tensor, all begin with what rank 0 has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.enums import ParamDirection
 from tilewright.core.region import Array, Region
-from tilewright.interpret.hosts import Collective, Dispatch
+from tilewright.interpret.hosts import Collective, Dispatch, Plan
 from tilewright.interpret.shadow import reach
 from tilewright.passes.aliases import Footprint
 from tilewright.programs.distributed.link import flat_bytes
 
 Change = tuple[Sequence[int], Array]
-"""A tensor's position among the arguments and how many bounds there are; the bounds, and the bytes between them."""
+"""A tensor's position among the arguments and how many bounds there are; the bounds, and the bytes between them.
+Without bounds, all that it holds before ranks write to it."""
+Written = tuple[int, int, int]
+"""A tensor's position, and which of its bytes may be written: from where on, and up to where."""
 
 
 class Changes:
-    """The tensors at some positions, and what each turn of a rank may write of them."""
+    """The tensors at some positions, how they are written, and what each turn of a rank may write of them."""
 
     def __init__(
-        self, actions: Sequence[Dispatch | Collective], args: Sequence[Any], positions: Sequence[int],
+        self, plan: Plan, rank: int, args: Sequence[Any], written: Mapping[int, ParamDirection],
         footprints: Mapping[str, Footprint],
     ) -> None:  # fmt: skip
-        self._positions = positions
-        whole = {position: reach(args[position].data) for position in positions}
-        self._turns = [[*_written(action, whole, footprints)] for action in actions]
-        self._told = 0
+        self._positions = [*written]
+        self._rank = rank
+        whole = {position: reach(args[position].data) for position in written}
+        turns = [[[*_written(turn.action, whole, footprints)] for turn in each] for each in plan.turns]
+        self._turns = turns[rank]
+        contested = _contested([{*chain(*each)} for each in turns])
+        outs = {position for position, direction in written.items() if direction is ParamDirection.Out}
+        self._sent_whole = outs - contested
+        self._agreed = sorted(outs & contested)
+        """What all begin with the same bytes of, which rank 0 sends."""
+        self._sent: dict[int, Array] = {}
+        """Those bytes, until this process may take them over."""
+        self._told = -1
         self._held: dict[int, Array] = {}
         """What this process has, as bytes."""
         self._known: dict[int, Array] = {}
@@ -39,15 +55,20 @@ class Changes:
     def begin(self, args: Sequence[Any]) -> Mapping[int, Array]:
         """Return copies of the tensors, for a run."""
         found = {position: np.array(args[position].data) for position in self._positions}
-        self._told = 0
+        self._told = -1
         self._held = {position: flat_bytes(array) for position, array in found.items()}
         self._known = {position: np.array(array) for position, array in self._held.items()}
         return found
 
     def since(self, turns: int) -> Iterator[Change]:
         """Yield what turns up to one have changed that was not told yet."""
-        for position, low, high in dict.fromkeys(each for turn in self._turns[self._told : turns] for each in turn):
+        if self._told < 0:
+            yield from (((position, 0), self._held[position]) for position in self._agreed if not self._rank)
+        for position, low, high in dict.fromkeys(chain(*self._turns[max(0, self._told) : turns])):
             held, known = (each[position][low:high] for each in (self._held, self._known))
+            if position in self._sent_whole:
+                yield (position, 2), np.concatenate([flat_bytes(np.array([low, high], np.int64)), held])
+                continue
             differs = np.concatenate(([False], held != known, [False]))
             bounds: list[int] = np.flatnonzero(differs[1:] != differs[:-1]).tolist()
             if bounds:
@@ -57,8 +78,16 @@ class Changes:
                 known[...] = held
         self._told = turns
 
+    def agree(self) -> None:
+        """Begin with what rank 0 has, once all have come."""
+        for position in self._agreed if self._rank else ():
+            for each in (self._held, self._known):
+                each[position][...] = self._sent[position]
+
     def take(self, position: int, count: int, data: Array) -> None:
-        """Take what another process has changed."""
+        """Take what another process has changed, or what to begin the next run with."""
+        if not count:
+            self._sent[position] = np.array(data)
         at = 8 * count
         bounds: list[int] = np.frombuffer(data, np.int64, count).tolist()
         for start, stop in zip(bounds[::2], bounds[1::2], strict=True):
@@ -67,9 +96,20 @@ class Changes:
             at += stop - start
 
 
+def _contested(ranks: Sequence[set[Written]]) -> set[int]:
+    """Return the tensors some of whose bytes several ranks may write, given what each of them may."""
+    found, ends = set[int](), dict[int, tuple[int, int]]()
+    for position, low, high, rank in sorted((*each, rank) for rank, written in enumerate(ranks) for each in written):
+        end, last = ends.get(position, (0, rank))
+        if low < end and rank != last:
+            found.add(position)
+        ends[position] = max((end, last), (high, rank))
+    return found
+
+
 def _written(
     action: Dispatch | Collective, whole: Mapping[int, tuple[int, int]], footprints: Mapping[str, Footprint]
-) -> Iterator[tuple[int, int, int]]:
+) -> Iterator[Written]:
     """Yield which bytes of which tensors a turn may write."""
     if isinstance(action, Collective):
         return

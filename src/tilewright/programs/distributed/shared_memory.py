@@ -49,6 +49,10 @@ class ProcessMemory(Protocol):
         """Return where the tensors that are written lie in the run that begins, holding what the arguments do."""
         ...
 
+    def agree(self) -> None:
+        """Have all begin with the same, once they have come."""
+        ...
+
     def settle(self, turns: int) -> None:
         """Let others see what this rank wrote in so many turns, before they are told that it has had them."""
         ...
@@ -135,6 +139,9 @@ class SharedMemory:
             if self.group.rank == 0:
                 found[position][...] = data
         return found
+
+    def agree(self) -> None:
+        """Do nothing: all see the same memory."""
 
     def settle(self, turns: int) -> None:
         """Do nothing: what was written is there."""
