@@ -1,4 +1,4 @@
-"""The examples of many ranks, in one process: by the interpreter, and natively on a thread for each rank."""
+"""The examples of many ranks: in one process by the interpreter and on threads, and over three and four processes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from processes import launched
 
 FOLDER = Path(__file__).parents[2] / "examples" / "distributed"
 
@@ -36,3 +37,10 @@ def test_ranks_end_with_the_same_bits() -> None:
     for way in EXAMPLES["all_reduce"].WAYS:
         got, _ = EXAMPLES["all_reduce"].run(4, "cpu", way=way)
         assert all(torch.equal(got[0], each) for each in got)
+
+
+@pytest.mark.parametrize("transport", ["memory", "messages"])
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_processes_give_what_torch_does(ranks: int, transport: str, tmp_path: Path) -> None:
+    for said in launched(ranks, tmp_path, Path(__file__).with_name("examples_worker.py"), transport):
+        assert said.splitlines() == [f"{name} {way}: right" for name, way in CASES], said

@@ -87,3 +87,14 @@ def reduced_blocks(dtype: DataType, op: ReduceOp) -> Function:
                     store(total, [block * BLOCK], part(target, peer))
 
     return reduce_blocks
+
+
+@cache
+def awaiting(per: int, pieces: int) -> Function:
+    """Return what waits for the rows of a step, of `per` steps for the rows of each rank, which come in `pieces`."""
+
+    @function(type=FunctionType.InCore)
+    def await_rows(arrived: Cells, step: Scalar[INT64]):
+        wait(arrived, [step // per, 0], step % per * pieces // per + 1, cmp=WaitCmp.Ge)
+
+    return await_rows

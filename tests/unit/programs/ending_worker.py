@@ -75,8 +75,10 @@ class Unbound:
         return y
 
 
-def attempt(name: str, first: int, second: int, timeout: float = 60.0, host: Callable[..., Any] = host) -> None:
-    x, y = np.ones((2, 1, 8), np.float32), np.zeros((2, 1, 8), np.float32)
+def attempt(
+    name: str, first: int, second: int, timeout: float = 60.0, host: Callable[..., Any] = host, apart: int = 1
+) -> None:
+    x, y = np.ones((2, apart, 8), np.float32)[:, :1], np.zeros((2, 1, 8), np.float32)
     config = RunConfig(distributed_config=DistributedConfig([0, 1], timeout_s=timeout))
     since = time.monotonic()
     try:
@@ -112,6 +114,9 @@ elif MODE == "unplanned":
     program = ir.compile(Unbound, distributed_config=DistributedConfig([0, 1]))
     attempt("unplanned", 1, 1, host=lambda *args, **_: program(*args))
     attempt("recovers", 1, 1)
+elif MODE == "otherwise":
+    for apart in ((1, 1), (2, 1), (1, 1), (1, 2), (2, 2), (2, 1), (1, 2), (1, 1), (2, 2), (1, 2), (2, 1), (1, 1)):
+        attempt("lies", 1, 1, 25.0, kept, apart[RANK])  # the same elements, in one process further apart
 elif MODE == "interrupt":
     if RANK == 0:
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()

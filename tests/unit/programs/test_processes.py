@@ -105,6 +105,15 @@ def test_computing_for_long_is_no_waiting(tmp_path: Path, transport: str) -> Non
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+def test_tensors_that_lie_otherwise_in_one_process_leave_all_with_the_same_plans(
+    tmp_path: Path, transport: str
+) -> None:
+    assert (
+        said_by(tmp_path, transport, "otherwise") == [["first: right [in time]", *12 * ["lies: right [in time]"]]] * 2
+    )
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_an_interrupt_ends_the_code_of_its_rank_and_is_told_the_other(tmp_path: Path, transport: str) -> None:
     first, second = said_by(tmp_path, transport, "interrupt")
     assert first[1] == "interrupted: KeyboardInterrupt  [in time]", first

@@ -94,11 +94,13 @@ def test_windows_that_are_kept_find_their_signals_as_they_were() -> None:
             assert torch.equal(y, wanted)
 
 
-def test_a_program_of_a_folder_reduces_on_one_rank() -> None:
+def test_a_program_of_a_folder_sums_on_all_ranks_too() -> None:
     x, y, wanted = given()
     program = compiled()
     program(x, y)
     assert len(program.anatomy(program.source).texts) > 0  # of its own functions, not of those that sum
     y[:] = 0
-    DistributedCompiledProgram.from_dir(program.output_dir)(x, y)
+    found = DistributedCompiledProgram.from_dir(program.output_dir)
+    found(x, y)
     assert np.array_equal(y, wanted)
+    assert {*found.loaded.chips.here} == {"make_telling_w", "sum_rows_fp32", "take"}

@@ -9,6 +9,7 @@ from tilewright.backends.host import HostProgram
 from tilewright.core.program import Function, Program
 from tilewright.interpret.hosts import Plan
 from tilewright.programs.distributed.in_place import InPlace, in_place
+from tilewright.programs.distributed.overlapped import Overlapped, overlapped
 from tilewright.programs.distributed.spread import spread
 
 if TYPE_CHECKING:
@@ -21,20 +22,18 @@ Compile = Callable[[Program, str, bool], "CompiledProgram"]
 class Chips:
     """What ranks run: what a program's hosts dispatch, and what they run besides where they share in reductions."""
 
-    def __init__(self, program: Program, compile: Compile, *, spreads: bool) -> None:
+    def __init__(self, program: Program, compile: Compile) -> None:
         self.here: dict[str, CompiledProgram] = {}
         self.distant: dict[str, CompiledProgram] = {}
         """The same functions for ranks that share no memory."""
         self._program = program
         self._compile = compile
-        self._spreads = spreads
-        """Whether reductions of the host may become functions that ranks run, which then are compiled."""
         self._besides: dict[str, Function] = {}
 
-    @property
-    def own(self) -> Mapping[str, CompiledProgram]:
-        """Those of the program's own functions that are compiled."""
-        return {name: chip for name, chip in self.here.items() if name not in self._besides}
+    def own(self, is_distant: bool = False) -> Mapping[str, CompiledProgram]:
+        """Return those of the program's own functions that are compiled."""
+        chips = self.distant if is_distant else self.here
+        return {name: chip for name, chip in chips.items() if name not in self._besides}
 
     def compiled(self, name: str, is_distant: bool = False) -> CompiledProgram:
         """Return a function that is dispatched, compiled when that is first asked for."""
@@ -55,14 +54,22 @@ class Chips:
 
     def shared(self, plan: Plan) -> tuple[Plan, InPlace]:
         """Return a plan for ranks that share memory, and which of its buffers need none of their own."""
-        if self._spreads:
-            made = spread(plan, self._program)
-            plan = made.plan
-            own = self._program.function_names
-            self._besides |= {each.name: each for each in made.program.function_list if each.name not in own}
-        chosen = in_place(plan, self._extended())
-        chosen.order(plan)
-        return plan, chosen
+        made = spread(plan, self._program)
+        self._note(made.program)
+        chosen = in_place(made.plan, self._extended())
+        chosen.order(made.plan)
+        return made.plan, chosen
+
+    def apart(self, plan: Plan, pieces: int) -> tuple[Overlapped, InPlace]:
+        """Return a plan for ranks that share no memory, and which gathers could be read where a rank has its row."""
+        made = overlapped(plan, self._program, pieces)
+        self._note(made.program)
+        return made, in_place(plan, self._program)
+
+    def _note(self, program: Program) -> None:
+        """Remember what ranks run besides."""
+        own = self._program.function_names
+        self._besides |= {each.name: each for each in program.function_list if each.name not in own}
 
     def _extended(self) -> Program:
         """Return the program, and what ranks run besides."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ctypes
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -21,6 +22,7 @@ from tilewright.interpret.hosts import Plan, WindowBuffer
 from tilewright.native.added import add
 from tilewright.native.domains import HEAD, Touch
 from tilewright.programs.distributed.link import Link, flat_bytes
+from tilewright.programs.distributed.mapped import Piece, made_file, mapped
 from tilewright.programs.distributed.windows import Parts, part_of
 from tilewright.records import record
 
@@ -69,7 +71,9 @@ class Box:
 class Copies:
     """The windows of a plan, as the process of one rank has them."""
 
-    def __init__(self, link: Link, number: int, plan: Plan, abort: int) -> None:
+    def __init__(
+        self, link: Link, number: int, plan: Plan, abort: int, gathered: Mapping[WindowBuffer, WindowBuffer]
+    ) -> None:
         self.link = link
         self.number = number
         self.failure: BaseException | None = None
@@ -85,18 +89,24 @@ class Copies:
         self._own: dict[int, Array] = {}
         self._places: list[tuple[int, int, int, Array]] = []
         """Where copies start, in order: of which buffer and rank, and the memory."""
+        self._mapped = _mapped_rows(link.rank, gathered)
         address = ctypes.cast(self._touched, ctypes.c_void_p).value or 0
         self.parts = {buffer: self._parts(k, buffer, abort, address) for k, buffer in enumerate(plan.buffers)}
         self._places.sort(key=lambda place: place[0])
         self._starts = [start for start, *_ in self._places]
 
     def _parts(self, number: int, buffer: WindowBuffer, abort: int, distant: int) -> Parts:
-        own, seen = part_of(buffer), {rank: part_of(buffer) for rank in buffer.domain}
+        own, seen = self._mapped.get(buffer), {rank: part_of(buffer) for rank in buffer.domain}
+        own = part_of(buffer) if own is None else own
         for rank, memory in seen.items():
             self._places.append((memory.ctypes.data + HEAD, number, rank, memory[HEAD:]))
         self._own[number] = own[HEAD:]
         held = {rank: own if rank == self.link.rank else memory for rank, memory in seen.items()}
         return Parts(held, {self.link.rank: abort}, seen=seen, distant=distant)
+
+    def is_gathered(self, target: WindowBuffer) -> bool:
+        """Return whether this rank's row of a gather lies where the gather has it."""
+        return target in self._mapped
 
     def _tell(self, what: int, address: int, words: Any) -> int:
         """Do what code asks for; return 1 where that failed, which is kept."""
@@ -142,11 +152,26 @@ class Copies:
             self.change(rank, [what, buffer, offset, value], None)
 
     def change(self, rank: int, numbers: Sequence[int], data: Array | None) -> None:
-        """Send a message that changes something."""
+        """Send a message that changes what the parts of a rank, or its tensors, hold."""
+        with self._lock:
+            self._dirty.add(rank)
+        self.bring(rank, numbers, data)
+
+    def bring(self, rank: int, numbers: Sequence[int], data: Array | None) -> None:
+        """Send a message that whoever waits for it goes on with."""
         with self._lock:
             self.sent += 1
-            self._dirty.add(rank)
         self.link.send(rank, self.number, numbers, data)
+
+    def count(self, is_here: bool) -> None:
+        """Take note that something is on its way, which torch brings, or here: nobody waits for it in vain."""
+        with self._lock:
+            self.sent, self.heard = self.sent + (not is_here), self.heard + is_here
+
+    def meet(self) -> None:
+        """Take note that all ranks tell each other that they have come, behind all that they have sent."""
+        with self._lock:
+            self._dirty.clear()
 
     def arrive(self, but: frozenset[int] = frozenset()) -> None:
         """Wait until all that was sent, but to some ranks, has arrived."""
@@ -183,3 +208,18 @@ class Copies:
             return
         start = self._own[box.buffer].ctypes.data + box.offset
         add(ALL[box.code], start, box.shape, box.strides, data.ctypes.data)
+
+
+def _mapped_rows(rank: int, gathered: Mapping[WindowBuffer, WindowBuffer]) -> dict[WindowBuffer, Array]:
+    """Return memory for the targets of gathers and for this rank's own rows, which lie in those as well."""
+    found: dict[WindowBuffer, Array] = {}
+    for rows in dict.fromkeys(each for each in gathered.values() if rank in each.ranks):
+        targets = [target for target, other in gathered.items() if other is rows]
+        size = targets[0].size // len(rows.domain)
+        with made_file(size * (1 + len(targets) * len(rows.domain))) as file:
+            own, others = Piece(rank, 0, size), count(size, size)
+            found[rows] = mapped([(file, 0, own)])
+            for target in targets:
+                pieces = [own if each == rank else Piece(each, next(others), size) for each in rows.domain]
+                found[target] = mapped([(file, 0, piece) for piece in pieces])
+    return found

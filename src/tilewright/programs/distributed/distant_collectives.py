@@ -1,7 +1,7 @@
 """Collectives of ranks that share no memory: torch.distributed's own, which all ranks of a domain call together.
 
 Elements are reduced in the order of ranks, as where memory is shared: torch moves them, and each rank reduces what it
-is to have, or all of it where that is little.
+is to have, or all of it where that is little. What is short goes by messages (`exchanges.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tilewright.core.enums import ReduceOp
 from tilewright.core.region import Array
 from tilewright.interpret.hosts import Collective
 from tilewright.ops.collectives import reduced
+from tilewright.programs.distributed.link import flat_bytes
 
 SMALL = 1 << 16
 """Bytes of all ranks up to which each of them has all, and reduces them for itself."""
@@ -27,8 +28,12 @@ for rows of megabytes.
 """
 
 
+SOME = 8
+"""Ranks up to which each sends all others what is short."""
+
 _EITHER = {ReduceOp.Sum: "SUM", ReduceOp.Prod: "PRODUCT"}
-"""What torch may reduce for two ranks: its order does not matter."""
+_ROUNDED = ("float32", "bfloat16")
+"""What torch may reduce for two ranks, to the same bits: its order does not matter."""
 
 
 _NARROW = ("float16", "bfloat16")
@@ -39,19 +44,26 @@ _TORCH = {ReduceOp.Sum: "add", ReduceOp.Max: "maximum", ReduceOp.Min: "minimum",
 class Joint:
     """A collective as one rank of several calls it, on its own windows; `wait` ends once torch is done, or the run.
 
-    `group` gives the group of its ranks, which is not held here: its threads end with the last reference to it.
+    `exchange` takes bytes for some ranks and returns those that they have for this one. `group` gives the group of its
+    ranks, which is not held here: its threads end with the last reference to it.
     """
 
     def __init__(
         self, action: Collective, rank: int, windows: Mapping[str, Array], group: Callable[[], Any],
-        wait: Callable[[Any], None],
+        wait: Callable[[Any], None], exchange: Callable[[Mapping[int, Array]], Mapping[int, Array]],
     ) -> None:  # fmt: skip
+        self.domain = action.domain
+        self.room = 0
+        """Bytes that are short, as messages have it."""
+        self.has_own_row = False
+        """Whether what a gather has of this rank is the memory of its row."""
         self.windows = windows
         self.options = action.options
         self.count, self.me = len(action.domain), action.domain.index(rank)
         self._group = group
         self.run: Callable[[], None] = getattr(self, action.name)
         self._wait = wait
+        self._exchange = exchange
         self._dist: Any = sys.modules["torch.distributed"]
 
     def barrier(self) -> None:
@@ -65,26 +77,25 @@ class Joint:
 
     def allgather(self) -> None:
         """Take a row of each."""
-        self._gather(self.windows["target"][: self.count], self.windows["local_data"][0])
+        self._gather(self.windows["target"][: self.count], self.windows["local_data"][0], has_own=self.has_own_row)
 
     def allreduce(self) -> None:
         """Reduce all, or what falls to this rank and take what the others have reduced."""
         target: Any = self.windows["target"]
-        if self.count == 2 and self.options["op"] in _EITHER and target.dtype == np.float32:  # noqa: PLR2004
-            how = getattr(self._dist.ReduceOp, _EITHER[self.options["op"]])
-            self._wait(
-                self._dist.all_reduce(sys.modules["torch"].from_numpy(target), how, self._group(), async_op=True)
-            )
+        are_two, op = self.count == 2, self.options["op"]  # noqa: PLR2004
+        if are_two and op in _EITHER and target.dtype.name in _ROUNDED and not self._is_short(target.nbytes):
+            how = getattr(self._dist.ReduceOp, _EITHER[op])
+            self._wait(self._dist.all_reduce(_tensor(target), how, self._group(), async_op=True))
             return
-        if self.count * target.nbytes <= SMALL:
+        if are_two or self.count * target.nbytes <= SMALL:
             held: Any = np.empty((self.count, *target.shape), target.dtype)
             self._gather(held, target)
-            target[...] = _reduced(held, self.options["op"])
+            target[...] = _reduced(held, op)
             return
         share = -(-target.size // self.count)
         padded: Any = np.zeros((self.count, share), target.dtype)
         padded.reshape(-1)[: target.size] = target.reshape(-1)
-        total = _reduced(self._exchanged(padded), self.options["op"])
+        total = _reduced(self._exchanged(padded), op)
         self._gather(padded, total)
         target[...] = padded.reshape(-1)[: target.size].reshape(target.shape)
 
@@ -106,8 +117,12 @@ class Joint:
         told = self._exchanged(np.ravel(self.windows["send_counts"])[: self.count])
         np.ravel(self.windows["recv_counts"])[: self.count] = np.minimum(told, rows)
 
-    def _gather(self, into: Array, own: Array) -> None:
-        """Let the rows of `into` be what each rank has."""
+    def _gather(self, into: Array, own: Array, *, has_own: bool = False) -> None:
+        """Let the rows of `into` be what each rank has, which this one's may be already."""
+        if self._is_short(own.nbytes):
+            self._brought(into, lambda _: own)
+            into[self.me] = own
+            return
         dist = self._dist
         if self.count > FEW:
             gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # its name before 2.13
@@ -115,17 +130,42 @@ class Joint:
             return
         rows = [own if rank == self.me else row for rank, row in enumerate(into)]
         works = [self._broadcast(row, rank) for rank, row in enumerate(rows)]
-        into[self.me] = own
+        if not has_own:
+            into[self.me] = own
         for work in works:
             self._wait(work)
+
+    def begin_gather(self, pieces: int) -> list[list[Any]]:
+        """Begin to take a row of each in so many pieces; return what is to be waited for, of each piece by rank."""
+        into, own = self.windows["target"][: self.count], self.windows["local_data"][0]
+        rows = [(own if rank == self.me else row).reshape(pieces, -1) for rank, row in enumerate(into)]
+        works = [[self._broadcast(row[piece], rank) for rank, row in enumerate(rows)] for piece in range(pieces)]
+        if not self.has_own_row:
+            into[self.me] = own
+        return works
+
+    def _is_short(self, size: int) -> bool:
+        return size <= self.room and self.count <= SOME
+
+    def _brought(self, into: Array, given: Callable[[int], Array]) -> None:
+        """Let rows be what the other ranks have for this one, which sends each what it is `given`."""
+        others = {each: rank for rank, each in enumerate(self.domain) if rank != self.me}
+        came: Mapping[int, Any] = self._exchange({each: flat_bytes(given(rank)) for each, rank in others.items()})
+        for each, rank in others.items():
+            into[rank] = came[each].view(into.dtype).reshape(into[rank].shape)
 
     def _broadcast(self, array: Array, root: int) -> Any:
         """Begin to let an array be what the root has there; return what is to be waited for."""
         return self._dist.broadcast(_bytes(array), group=self._group(), group_src=root, async_op=True)
 
-    def _exchanged(self, given: Array) -> Array:
+    def _exchanged(self, given: Any) -> Array:
         """Return what each rank has for this one, given what this one has for each, one behind the other."""
-        made = np.empty_like(given)
+        made: Any = np.empty_like(given)
+        if self._is_short(given.nbytes // self.count):
+            rows, taken = (each.reshape(self.count, -1) for each in (given, made))
+            self._brought(taken, lambda rank: rows[rank])
+            taken[self.me] = rows[self.me]
+            return made
         self._wait(self._dist.all_to_all_single(_bytes(made), _bytes(given), group=self._group(), async_op=True))
         return made
 
@@ -137,11 +177,21 @@ def _reduced(rows: Array, op: int) -> Array:
         return reduced([*rows], op)
     torch: Any = sys.modules["torch"]
     packed: Any = np.ascontiguousarray(rows)
-    words = packed.view(np.int16)
-    total, *others = torch.from_numpy(words).view(getattr(torch, name)).unbind()
+    total, *others = _tensor(packed).unbind()
     for each in others:
         getattr(torch, _TORCH[ReduceOp(op)])(total, each, out=total)
-    return words[0].view(rows.dtype)
+    return packed[0]
+
+
+def _tensor(array: Any) -> Any:
+    """Return the memory of an array as a tensor of torch's with the same elements."""
+    torch: Any = sys.modules["torch"]
+    name = array.dtype.name
+    return (
+        torch.from_numpy(array.view(np.int16)).view(getattr(torch, name))
+        if name in _NARROW
+        else torch.from_numpy(array)
+    )
 
 
 def _bytes(array: Any) -> Any:

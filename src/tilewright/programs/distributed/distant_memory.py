@@ -16,22 +16,29 @@ from tilewright.arrays import np
 from tilewright.core.enums import ParamDirection
 from tilewright.core.region import Array
 from tilewright.errors import ExecutionError
-from tilewright.interpret.hosts import Collective, Plan
+from tilewright.interpret.hosts import Collective, WindowBuffer
 from tilewright.native import futexes
 from tilewright.ops.collectives import MEANINGS
 from tilewright.passes.aliases import Footprint
+from tilewright.programs.distributed.arrivals import Arrivals
 from tilewright.programs.distributed.copies import SYNC, Copies
 from tilewright.programs.distributed.distant_collectives import Joint
+from tilewright.programs.distributed.exchanges import Exchanges
 from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.overlapped import Overlapped
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.replicated_writes import Changes
 from tilewright.programs.distributed.segments import PAGE, TEXT, Control, Segment
 from tilewright.programs.distributed.steps import Joins
 
-TOLD, ENDED, CHANGED = SYNC + 1, SYNC + 2, SYNC + 3
-"""Messages: what a process says of itself, that all waits are over, and what was changed of a tensor."""
+TOLD, ENDED, CHANGED, BROUGHT = SYNC + 1, SYNC + 2, SYNC + 3, SYNC + 4
+"""Messages: what a process says of itself, that all waits are over, what was changed of a tensor, and what a rank
+brings to a collective."""
 _SAID = slice(Control.ABORT + 1, max(Control) + 1)
 """The words that a process tells: all but the one that ends its own waits."""
+_NOTHING: Array = np.zeros(0, np.uint8)
+SOON = 2.0
+"""Seconds that rows which are on their way have to arrive."""
 PATIENCE = timedelta(seconds=0.05)
 """Between two looks of a rank that waits for what torch does."""
 
@@ -40,11 +47,13 @@ class DistantMemory:
     """The memory of a plan whose processes share none."""
 
     def __init__(
-        self, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection],
-        footprints: Mapping[str, Footprint],
+        self, group: Group, overlap: Overlapped, args: Sequence[Any], written: Mapping[int, ParamDirection],
+        footprints: Mapping[str, Footprint], gathered: Mapping[WindowBuffer, WindowBuffer],
     ) -> None:  # fmt: skip
+        plan = overlap.plan
         self.group = group
         self.plan = plan
+        self._overlap = overlap
         self.link = group.link()
         self.segments = [Segment.made(0) for _ in range(group.size)]
         for segment in self.segments:
@@ -52,11 +61,14 @@ class DistantMemory:
         self.own = self.segments[group.rank]
         self.link.made += 1
         self.number = self.link.made
-        self.copies = Copies(self.link, self.number, plan, self.own.abort)
+        self.copies = Copies(self.link, self.number, plan, self.own.abort, gathered)
         self.parts = self.copies.parts
         self._changes = Changes(plan, group.rank, args, written, footprints)
         self._peers = [rank for rank in range(group.size) if rank != group.rank]
         self._telling = threading.Lock()
+        self._hearing = threading.Lock()
+        self._arrivals = Arrivals(self._fail, self.copies.count)
+        self._exchanges = Exchanges(self._bring, self._look, PATIENCE.total_seconds())
         self.is_at_fault = False
         self.link.plans[self.number] = self
 
@@ -72,6 +84,7 @@ class DistantMemory:
         """Return copies of the tensors that are written."""
         self.link.timeout = timedelta(seconds=timeout)
         self.copies.failure, self.is_at_fault = None, False
+        self._exchanges.begin()
         return self._changes.begin(args)
 
     def agree(self) -> None:
@@ -80,10 +93,18 @@ class DistantMemory:
 
     def settle(self, turns: int) -> None:
         """Send others what this rank has changed of tensors; that and what it wrote to windows has arrived then."""
+        self._send_changes(turns)
+        self.copies.arrive()
+
+    def meet(self, turns: int) -> None:
+        """Send others what this rank has changed of tensors: what tells them that it has come arrives behind that."""
+        self._send_changes(turns)
+        self.copies.meet()
+
+    def _send_changes(self, turns: int) -> None:
         for numbers, data in self._changes.since(turns):
             for peer in self._peers:
                 self.copies.change(peer, [CHANGED, *numbers], data)
-        self.copies.arrive()
 
     def tell(self) -> None:
         """Send all others what this process says of itself."""
@@ -112,17 +133,24 @@ class DistantMemory:
         for peer in self._peers:
             self.link.try_to_send(peer, self.number, [ENDED, how], None)
 
+    def give_up(self) -> None:
+        """Wait for the rows of gathers that are on their way, all of whose ranks have come."""
+        self.link.is_broken = not self._arrivals.are_over(SOON) or self.link.is_broken
+
     def ended(self) -> Sequence[int]:
-        """Return the ranks whose processes have ended."""
-        return sorted(self.link.lost)
+        """Return the ranks whose processes have ended, and not once they had come to the last meeting of a run."""
+        own = int(self.own.words[Control.EPOCH])
+        over = [rank for rank, each in enumerate(self.segments) if not own % 2 and each.words[Control.EPOCH] >= own]
+        return sorted(self.link.lost.difference(over))
 
     def hear(self, source: int, numbers: Sequence[int], data: Array) -> Array | None:
         """Take a message; return what is asked for. What goes wrong is this rank's mistake, and ends its waits."""
         try:
-            return self._heard(source, numbers, data)
+            with self._hearing:
+                return self._heard(source, numbers, data)
         except Exception as error:
-            self.copies.failure, self.is_at_fault = self.copies.failure or error, True
-            self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or 1
+            self.is_at_fault = True
+            self._fail(error)
             return None
 
     def _heard(self, source: int, numbers: Sequence[int], data: Array) -> Array | None:
@@ -138,6 +166,9 @@ class DistantMemory:
         elif numbers[0] == CHANGED:
             self._changes.take(numbers[1], numbers[2], data)
             self.copies.heard += 1
+        elif numbers[0] == BROUGHT:
+            self._exchanges.take(source, numbers[1], data)
+            self.copies.heard += 1
         else:
             return self.copies.hear(numbers, data)
         return None
@@ -149,22 +180,44 @@ class DistantMemory:
 
     def _joined(self, action: Collective) -> Callable[[], None]:
         rank, number = self.group.rank, 1 + next(k for k, each in enumerate(self.plan.actions) if each is action)
+        if id(action) in self._overlap.ends:
+            return partial(self._end_gather, self._overlap.ends[id(action)])
         windows = {name: self.parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
         if len(action.domain) == 1:
             return lambda: MEANINGS[action.name]([windows], **action.options)
         group = partial(self.link.domain, action.domain)
         group()  # which all make when they plan
-        joint = Joint(action, rank, windows, group, lambda work: self.until_done(work, action.domain, number))
+        exchange = partial(self._exchanges.exchanged, number)
+        joint = Joint(action, rank, windows, group, partial(self.until_done, action.domain, number), exchange)
+        joint.room, target = self.link.room, action.windows.get("target")
+        joint.has_own_row = target is not None and self.copies.is_gathered(target.buffer)
+        run, begun = joint.run, self._overlap.begun.get(id(action))
+        if begun is not None:
+            cells = self.parts[begun.cells.buffer].array(rank, begun.cells)[:, 0]
+            meet = partial(exchange, {each: _NOTHING for each in action.domain if each != rank})
+            run = self._arrivals.begun(action, joint, begun.pieces, cells, meet)
 
         def join() -> None:
             self.copies.arrive()
             self.own.words[Control.JOINED] = number
-            joint.run()
+            run()
             self.own.words[Control.AWAITED] = 0
 
         return join
 
-    def until_done(self, work: Any, domain: Sequence[int], number: int) -> None:
+    def _end_gather(self, gather: Collective) -> None:
+        words = self.own.words
+        self._arrivals.end(gather, lambda: self._look(int(words[Control.JOINED]), self.group.rank))
+        words[Control.AWAITED] = 0
+
+    def _fail(self, error: BaseException) -> None:
+        self.copies.failure = self.copies.failure or error
+        self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or 1
+
+    def _bring(self, rank: int, number: int, data: Array) -> None:
+        self.copies.bring(rank, [BROUGHT, number], data)
+
+    def until_done(self, domain: Sequence[int], number: int, work: Any) -> None:
         """Wait for what torch does; Ended where the run is over, after which nobody may use the link again."""
         while True:
             try:
@@ -174,8 +227,15 @@ class DistantMemory:
                 if work.is_completed():
                     raise ExecutionError(f"the processes of ranks {[*domain]} cannot be reached") from error
             missing = [rank for rank in domain if self.segments[rank].words[Control.JOINED] < number]
-            words, awaited = self.own.words, (*missing, *domain)[0] + 1
-            words[Control.WORD], words[Control.NUMBER], words[Control.AWAITED] = Control.JOINED, number, awaited
-            if self.own.words[Control.ABORT]:
+            try:
+                self._look(number, (*missing, *domain)[0])
+            except Ended:
                 self.link.is_broken = True
-                raise Ended(f"it waits for rank {(*missing, *domain)[0]}")
+                raise
+
+    def _look(self, number: int, rank: int) -> None:
+        """Say that this one waits for a rank, and a collective; Ended where the run is over."""
+        words = self.own.words
+        words[Control.WORD], words[Control.NUMBER], words[Control.AWAITED] = Control.JOINED, number, rank + 1
+        if words[Control.ABORT]:
+            raise Ended(f"it waits for rank {rank}")

@@ -1,7 +1,9 @@
 """Links: messages between the processes of a group that share no memory, over torch.distributed's point-to-point.
 
-A message is some numbers, and perhaps bytes behind them. Each process has a thread that hears what others send, one
-message after the other, and answers those that ask. What one process sends another arrives in that order.
+A message is some numbers, and perhaps bytes behind them. Each process has a thread for each other one that hears what
+it sends, one message after the other, and answers those that ask. What one process sends another arrives in that
+order. Receives are posted before anything is sent, so that a short message is one way over the wire: torch has to ask
+whoever is sent something without one where it is to go.
 """
 
 from __future__ import annotations
@@ -24,13 +26,20 @@ HEAD = 32
 """How many numbers a message has: its plan, how many bytes follow, under what tag an answer of how many bytes is to
 come, and those of its sender."""
 _OWN = 4
+ROOM = 1 << 20
+"""Bytes that lie behind the numbers of messages of all processes together, each an equal share; those of a message that
+has more are one of their own."""
+POSTED = 2
+"""Receives that wait for each other process: one is heard while the next message arrives."""
 _NUMBERS, _BYTES, _ANSWERS = 1, 2, 3
-"""Tags of torch's: numbers, the bytes behind them, and from here on those of answers."""
+"""Tags of torch's: messages, bytes that are ones of their own, and from here on those of answers."""
 _ANSWERED, _GOODBYE = 0, -1
 """What stands for the plan of a process that is about to end, and of the answer to it."""
 FOREVER = timedelta(days=300)
 SOON = 0.1
 """Seconds to wait for messages that are on their way."""
+PATIENCE = 5.0
+"""Seconds that other processes have to answer one that is about to end: each does so at once, or has ended itself."""
 
 
 class Hearer(Protocol):
@@ -60,20 +69,28 @@ class Link:
         """How many plans there were."""
         self.timeout = timedelta(seconds=1)
         """How long a message may take."""
+        self.room = ROOM // size
         self._locks = [threading.Lock() for _ in range(size)]
         self._asked = count(_ANSWERS)
         self._is_closing = False
-        self._thread = threading.Thread(target=self._hear, daemon=True, name="tilewright-link")
-        self._thread.start()
+        self._threads = {peer: self._hearing(peer) for peer in range(size) if peer != rank}
         atexit.register(self._close)
+
+    def _hearing(self, peer: int) -> threading.Thread:
+        """Return a thread that hears another process, which may send from now on."""
+        made = threading.Thread(target=self._hear, args=(peer,), daemon=True, name=f"tilewright-link-{peer}")
+        made.start()
+        return made
 
     def _close(self) -> None:
         """End all threads: one of ours that heard a message while Python ends would abort it, and so would gloo's."""
         self._is_closing, self.timeout = True, timedelta(seconds=SOON)
-        for peer in (peer for peer in range(len(self._locks)) if peer != self.rank):
-            if self._thread.is_alive():
-                self.try_to_send(peer, _GOODBYE, [])
-                self._thread.join(SOON)
+        left = {peer: thread for peer, thread in self._threads.items() if thread.is_alive()}
+        for peer in left:
+            self.try_to_send(peer, _GOODBYE, [])
+        until = time.monotonic() + PATIENCE
+        for thread in left.values():
+            thread.join(max(0.0, until - time.monotonic()))
         made, self._group, self._domains = [self._group, *self._domains.values()], None, {}
         while made:
             _left(made.pop())
@@ -108,26 +125,35 @@ class Link:
 
     def ask(self, peer: int, plan: int, numbers: Sequence[int], size: int) -> Array:
         """Return the answer to a message, so many bytes."""
-        tag = next(self._asked)
+        self._check(peer)
+        tag, answer = next(self._asked), _torch().empty(size, dtype=_torch().uint8)
+        coming = self._group.recv([answer], peer, tag)
         with self._locks[peer]:
             self._send(peer, plan, numbers, None, tag, size)
-        answer = _torch().empty(size, dtype=_torch().uint8)
-        self._wait(peer, lambda: self._group.recv([answer], peer, tag))
+        self._wait(peer, lambda: coming)
         return answer.numpy()
 
     def _send(
         self, peer: int, plan: int, numbers: Sequence[int], data: Array | None, tag: int = 0, answer: int = 0
     ) -> None:
-        size, rest = 0 if data is None else data.nbytes, [0] * (HEAD - _OWN - len(numbers))
-        head = _torch().tensor([plan, size, tag, answer, *numbers, *rest], dtype=_torch().int64)
-        self._wait(peer, lambda: self._group.send([head], peer, _NUMBERS))
-        if data is not None and size:
+        size = 0 if data is None else data.nbytes
+        short = size if size <= self.room else 0
+        message: Any = np.zeros(8 * HEAD + short, np.uint8)
+        message[: 8 * HEAD].view(np.int64)[: _OWN + len(numbers)] = [plan, size, tag, answer, *numbers]
+        if data is not None and short:
+            message[8 * HEAD :] = flat_bytes(data)
+        packed = _torch().from_numpy(message)
+        self._wait(peer, lambda: self._group.send([packed], peer, _NUMBERS))
+        if data is not None and size > self.room:
             block = _torch().from_numpy(flat_bytes(data))
             self._wait(peer, lambda: self._group.send([block], peer, _BYTES))
 
-    def _wait(self, peer: int, begun: Callable[[], Any]) -> None:
+    def _check(self, peer: int) -> None:
         if self.is_broken or peer in self.lost:
             raise ExecutionError(f"rank {peer} cannot be reached")
+
+    def _wait(self, peer: int, begun: Callable[[], Any]) -> None:
+        self._check(peer)
         since = time.monotonic()
         try:
             begun().wait(timeout=self.timeout)
@@ -138,30 +164,38 @@ class Link:
             self.lost.add(peer)
             raise ExecutionError(f"the process of rank {peer} has ended") from error
 
-    def _hear(self) -> None:
-        """Hear messages until the group is gone."""
+    def _hear(self, peer: int) -> None:
+        """Hear what a process sends until it, or the group, is gone."""
         torch = _torch()
-        head = torch.zeros(HEAD, dtype=torch.int64)
-        while True:
-            try:
-                work = self._group.recv_anysource([head], _NUMBERS)
-                work.wait()
-                source = int(work._source_rank())
-                plan, size, tag, wanted, *numbers = head.tolist()
-                block = torch.empty(size, dtype=torch.uint8)
-                if size:
-                    self._group.recv([block], source, _BYTES).wait()
+        slots = [torch.empty(8 * HEAD + self.room, dtype=torch.uint8) for _ in range(POSTED)]
+        try:
+            coming = [self._group.recv([slot], peer, _NUMBERS) for slot in slots]
+            for turn in count():
+                at = turn % POSTED
+                coming[at].wait()
                 if self._is_closing:
                     return
-                if plan == _GOODBYE:
-                    self.try_to_send(source, _ANSWERED, [])
-                hearer = self.plans.get(plan)
-                answer = None if hearer is None else hearer.hear(source, numbers, block.numpy())
-                if tag:
-                    given = torch.zeros(wanted, dtype=torch.uint8) if answer is None else torch.from_numpy(answer)
-                    self._group.send([given], source, tag).wait(timeout=self.timeout)
-            except RuntimeError:  # as torch says that a process, this one perhaps, has ended
-                return
+                self._heard(peer, slots[at])
+                coming[at] = self._group.recv([slots[at]], peer, _NUMBERS)
+        except RuntimeError:  # as torch says that a process, this one perhaps, has ended
+            if not self._is_closing and not self.is_broken:
+                self.lost.add(peer)
+
+    def _heard(self, source: int, message: Any) -> None:
+        """Do what a message asks for."""
+        torch = _torch()
+        plan, size, tag, wanted, *numbers = message[: 8 * HEAD].view(torch.int64).tolist()
+        block = message[8 * HEAD : 8 * HEAD + size]
+        if size > self.room:
+            block = torch.empty(size, dtype=torch.uint8)
+            self._group.recv([block], source, _BYTES).wait()
+        if plan == _GOODBYE:
+            self.try_to_send(source, _ANSWERED, [])
+        hearer = self.plans.get(plan)
+        answer = None if hearer is None else hearer.hear(source, numbers, block.numpy())
+        if tag:
+            given = torch.zeros(wanted, dtype=torch.uint8) if answer is None else torch.from_numpy(answer)
+            self._group.send([given], source, tag).wait(timeout=self.timeout)
 
 
 def flat_bytes(data: Any) -> Array:

@@ -37,7 +37,7 @@ class ProcessProgress:
     def meet(self) -> None:
         """Wait until all processes have come as far; Ended where the run is over."""
         own = self.words[self.rank]
-        self.memory.settle(int(own[Control.TURNS]))
+        self.memory.meet(int(own[Control.TURNS]))
         number = int(own[Control.EPOCH]) + 1
         own[Control.EPOCH] = number
         futexes.wake(self._starts[self.rank] + 8 * Control.EPOCH)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.arrays import np
@@ -56,6 +56,8 @@ class ProcessRun:
         self.looks = Looks()
         self.failure: BaseException | None = None
         self.done = threading.Event()
+        self.others: Callable[[], Sequence[ProcessRun]] = tuple
+        """The runs of the same program for other arguments."""
 
     def run(self, args: Sequence[Any], timeout: float, starts: Mapping[int, int]) -> None:
         """Do what this process has to, and leave in `args` what all ranks wrote; raise what ended the run.
@@ -93,8 +95,10 @@ class ProcessRun:
     def _watch(self, timeout: float) -> None:
         """Wait for this process's part; end all where another process has ended, or they take too long."""
         own, patience, looks = self.segments[self.group.rank].words, Patience(), 0
+        left: Sequence[ProcessRun] = ()
         try:
             while not self.done.wait(LOOK):
+                left = left or _left(self.others())
                 own[Control.BEAT] += 1
                 self.memory.beat()
                 looks += bool(own[Control.ABORT])
@@ -110,6 +114,8 @@ class ProcessRun:
             self.steps.stop()
             self.done.wait(PATIENCE)
             raise
+        for other in left if self.failure is None else ():  # all forget them otherwise
+            other.leave(False)
         if self.failure is not None and own[Control.ABORT] == ALONE:
             raise CalledOtherwise
         if self.failure is not None:
@@ -137,16 +143,16 @@ class ProcessRun:
         in_vain = self.looks.are_in_vain(sleeps, naps, left, (*turns, *sent, *heard))
         return self.may_look and in_vain and sum(sent) == sum(heard)
 
-    def plan_anew(self, planning: bool) -> None:
-        """Tell the others that this process plans for other arguments, or has done so."""
-        self.segments[self.group.rank].words[Control.PLANNING] = planning
+    def leave(self, is_elsewhere: bool) -> None:
+        """Tell the others that this process plans or runs for other arguments, or no longer does."""
+        self.segments[self.group.rank].words[Control.ELSEWHERE] = is_elsewhere
         self.memory.beat()
 
     def _is_alone(self) -> bool:
         """Return whether another process, for which this one waits, was called with other arguments."""
         number = self.segments[self.group.rank].words[Control.EPOCH]
         words = (segment.words for segment in self.segments)
-        return any(each[Control.PLANNING] and each[Control.EPOCH] < number for each in words)
+        return any(each[Control.ELSEWHERE] and each[Control.EPOCH] < number for each in words)
 
     def _explained(self, error: BaseException, why: str) -> BaseException:
         """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""
@@ -204,6 +210,13 @@ def process_run(
     finally:
         memory.opened()
     return run
+
+
+def _left(runs: Sequence[ProcessRun]) -> Sequence[ProcessRun]:
+    """Return runs, which the other processes know now that this one is not in."""
+    for run in runs:
+        run.leave(True)
+    return runs
 
 
 def _note(error: BaseException, text: str) -> None:

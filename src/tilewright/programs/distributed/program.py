@@ -18,7 +18,6 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
-from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.interpret.hosts import chip_program, dispatched
 from tilewright.passes import chips, control_plane, distant
@@ -70,7 +69,7 @@ class DistributedCompiledProgram(CompiledProgram):
 
     def anatomy(self, lowered: Program) -> Anatomy:
         """Return what is made of all that it dispatches, one behind the other."""
-        chips = self.loaded.chips.own.items()
+        chips = self.loaded.chips.own().items()
         found = [chip.anatomy(walked(chip_program(self.source, name)).stages[-1].after) for name, chip in chips]
         stages = found[0].texts if found else ()
         texts = {stage: [line for each in found for line in each.texts[stage]] for stage in stages}
@@ -126,7 +125,7 @@ class DistributedCompiledProgram(CompiledProgram):
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{META} of {folder} is broken: {error}") from error
         assert isinstance(source, Program)
-        chips = Chips(source, partial(_loaded, folder), spreads=False)
+        chips = Chips(source, partial(_loaded, folder, name))
         ranked = Ranked(source, _placed(config), target_of(name), chips)
         return cls(source, name, ranked, _stages(ranked), output_dir=folder)
 
@@ -136,8 +135,8 @@ class DistributedCompiledProgram(CompiledProgram):
         said = {"device_ids": list(config.device_ids), "timeout_s": config.timeout_s}
         meta = {"platform": self.platform, "distributed_config": said}
         found = {META: json.dumps(meta, indent=1).encode(), SOURCE: serialize(self.declared)}
-        natives = {_file(name, False): chip.artifact for name, chip in self.loaded.chips.own.items()}
-        natives |= {_file(name, True): chip.artifact for name, chip in self.loaded.chips.distant.items()}
+        natives = {_file(name, False): chip.artifact for name, chip in self.loaded.chips.own().items()}
+        natives |= {_file(name, True): chip.artifact for name, chip in self.loaded.chips.own(is_distant=True).items()}
         found |= {file: artifact.to_bytes() for file, artifact in natives.items() if artifact is not None}
         return super()._files() | found
 
@@ -154,12 +153,14 @@ def _file(chip: str, is_distant: bool) -> str:
     return f"{'distant' if is_distant else 'chip'}_{chip}.twar"
 
 
-def _loaded(folder: Path, program: Program, chip: str, is_distant: bool) -> CompiledProgram:
+def _loaded(folder: Path, platform: str, program: Program, chip: str, is_distant: bool) -> CompiledProgram:
+    """Return what is dispatched as a folder has it, or made anew: it does so of what ranks run besides."""
+    from tilewright.programs.compilation import How, compiled_alone
+
     file = folder / _file(chip, is_distant)
-    if is_distant and not file.exists():
-        message = f"{folder} was written where ranks share memory, and here they run on several machines"
-        raise ExecutionError(message, help="compile the program here")
-    return load(file.read_bytes())
+    if file.exists():
+        return load(file.read_bytes())
+    return compiled_alone(_chip(program, chip, is_distant), How.of(platform=platform), None)
 
 
 def execute_distributed_compiled(
@@ -193,7 +194,7 @@ def compile_distributed(
     def compiled(program: Program, name: str, is_distant: bool) -> CompiledProgram:
         return compile(_chip(program, name, is_distant))
 
-    ranked = Ranked(source, _placed(config), target, Chips(source, compiled, spreads=not is_apart))
+    ranked = Ranked(source, _placed(config), target, Chips(source, compiled))
     for name in dispatched(source) if target != INTERPRETER else ():
         ranked.chips.compiled(name)
     made = DistributedCompiledProgram(source, platform, ranked, _stages(ranked), output_dir=directory)

@@ -27,6 +27,7 @@ from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.device_team import device_run
 from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import Group, group_of, group_size
+from tilewright.programs.distributed.overlapped import PIECES, WHOLE
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
 from tilewright.programs.distributed.rows import ROWS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
@@ -44,6 +45,8 @@ class _Planned:
 
     run: TeamRun | ProcessRun
     returned: tuple[int, ...]
+    number: int
+    """How many plans there were before it, and itself: the same in all processes that made it together."""
     rows: tuple[int, ...] = ()
     """The arguments of which ranks are given their own rows alone, and processes have no other."""
 
@@ -68,6 +71,8 @@ class Ranked:
         self.bound: Mapping[str, Callable[[list[Any]], Any]] = {}
         """What sub-workers do, where that was said at run time."""
         self.plans: dict[Hashable, _Planned] = {}
+        self._count = 0
+        """How many plans there were."""
 
     def again(self, *, keeps_windows: bool, bound: Mapping[str, Callable[[list[Any]], Any]]) -> Ranked:
         """Return this program with windows of its own, and perhaps other sub-workers."""
@@ -115,7 +120,7 @@ class Ranked:
         """Run natively; return which arguments the host function returns."""
         names = [param.name_hint for param in self.program[name].params]
         places = () if rows is None or not self._takes_rows else rows.places(names, args, self.size)
-        key = (name, places, self._gpu(args), self._group(), *map(_kind, args))
+        key = (self._group(), name, places, self._gpu(args), *map(_kind, args))
         planned = self.plans.get(key) or self._made(key, name, args, places)
         starts = {} if rows is None else rows.take(names, args, planned.rows)
         if isinstance(planned.run, TeamRun):
@@ -140,37 +145,46 @@ class Ranked:
         held = (arg.data.ctypes.data for arg in args if isinstance(arg, Region) and arg.data.size)
         return next(map(self.devices.holder, held), 0)
 
-    def _made(self, key: Hashable, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
+    def _made(self, key: tuple[Hashable, ...], name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         """Return a new plan, kept for the next call."""
-        runs = [each.run for each in self.plans.values() if isinstance(each.run, ProcessRun)]
+        runs = self._runs()
         for run in runs:
-            run.plan_anew(True)
+            run.leave(True)
         try:
-            planned = self._planned(name, args, places)
+            planned = self._planned(key, name, args, places)
         except BaseException:
             self.plans.clear()
             raise
         for run in runs:
-            run.plan_anew(False)
+            run.leave(False)
         if self._can_be_kept and len(self.plans) < KEPT:
             self.plans[key] = planned
         return planned
 
+    def _runs(self, but: ProcessRun | None = None) -> list[ProcessRun]:
+        """Return the plans over processes, made ready."""
+        return [p.run for p in self.plans.values() if isinstance(p.run, ProcessRun) and p.run is not but]
+
     def _run_together(self, run: ProcessRun, args: Sequence[Any], starts: Mapping[int, int]) -> None:
         """Run this process's part; what failed leaves nothing that the next run could go on from."""
+        run.others = lambda: self._runs(but=run)
         try:
             run.run(args, min(self.config.timeout_s, run.group.patience), starts)
         except BaseException:
+            run.memory.give_up()
             self.plans.clear()
             raise
 
-    def _planned(self, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
+    def _planned(self, key: tuple[Hashable, ...], name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         """Return a plan made ready; what goes wrong with it in one process ends it in all."""
         group = self._group()
         if group is None:
             return self._laid_out(None, name, args, places)
         group.is_told = False
         try:
+            held = [planned.number for planned in self.plans.values()], repr(key[1:])
+            if not are_same(self.program[name], args, group, held):  # each finds its plans for itself: the same ones
+                self.plans.clear()
             return self._laid_out(group, name, args, places)
         except Exception as error:
             group.tell_failure(said(error))
@@ -183,8 +197,6 @@ class Ranked:
         together = group is not None
         directions = self.program[name].param_directions
         written = {k: directions[k] for k in sorted(Footprints(self.program)[name].writes)} if together else {}
-        if group is not None:
-            check_same(self.program[name], args, group)
         given = shared_args(args, [*written]) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
@@ -205,7 +217,9 @@ class Ranked:
         looked_at = run.waits if isinstance(run, TeamRun) else run
         is_few = thread_count() < 2 * self.size and gpu is None
         looked_at.may_look = is_few or not self._runs_side_by_side
-        return _Planned(run, tuple(position for position in returned if position is not None), rows)
+        self._count += 1
+        returns = tuple(position for position in returned if position is not None)
+        return _Planned(run, returns, self._count, rows)
 
     def _group(self) -> Group | None:
         """Return the processes that it runs on now; None for this one alone."""
@@ -223,7 +237,9 @@ class Ranked:
             memory: ProcessMemory = SharedMemory(group, plan, sizes, chosen)
             natives = self.chips.native
         else:
-            memory = DistantMemory(group, plan, args, written, Footprints(self.program))
+            made, chosen = self.chips.apart(plan, WHOLE if group.beside == group.size else PIECES)
+            footprints = Footprints(made.program)
+            plan, memory = made.plan, DistantMemory(group, made, args, written, footprints, chosen.gathered)
             natives, threads = partial(self.chips.native, is_distant=True), 1 if self._adds else threads
         return process_run(group, memory, plan, natives, self._body, args, threads)
 
@@ -281,11 +297,11 @@ def _kind(arg: Any) -> Hashable:
     return (arg.data.shape, arg.data.strides, str(arg.data.dtype)) if isinstance(arg, Region) else repr(arg)
 
 
-def check_same(function: Function, args: Sequence[Any], group: Group) -> None:
-    """Raise where processes were called with arguments of other shapes, or with other numbers."""
-    told: list[dict[str, str]] = group.exchanged(
-        {param.name_hint: _told(arg) for param, arg in zip(function.params, args, strict=True)}
-    )
+def are_same(function: Function, args: Sequence[Any], group: Group, held: object) -> bool:
+    """Return whether all processes hold the same besides arguments; raise for other shapes of those, or numbers."""
+    own = {param.name_hint: _told(arg) for param, arg in zip(function.params, args, strict=True)}
+    brought: list[tuple[dict[str, str], object]] = group.exchanged((own, held))
+    told = [each for each, _ in brought]
     for name in told[0]:
         passed = [each.get(name, "nothing") for each in told]
         if len(set(passed)) > 1:
@@ -293,6 +309,7 @@ def check_same(function: Function, args: Sequence[Any], group: Group) -> None:
             help = "every process passes the same tensors and numbers, those of all ranks"
             message = f"processes were called with different `{name}`"
             raise ExecutionError(message, spans=[function.span], notes=notes, help=help)
+    return all(each == brought[0][1] for _, each in brought)
 
 
 def _are_numbered_alike(group: Group) -> bool:

@@ -32,8 +32,8 @@ class Control(IntEnum):
     """How many turns its rank has had in this run."""
     ANSWER = 3
     """The run, by its number, that its process has given up; the text says why."""
-    PLANNING = 4
-    """Whether its process was called with other arguments, and plans for them."""
+    ELSEWHERE = 4
+    """Whether its process was called with other arguments, and plans or runs for them."""
     FAILED = 5
     """The run, by its number, that its own mistake has ended."""
     AWAITED = 6

@@ -57,6 +57,10 @@ class ProcessMemory(Protocol):
         """Let others see what this rank wrote in so many turns, before they are told that it has had them."""
         ...
 
+    def meet(self, turns: int) -> None:
+        """Let others see it before they are told that it has come to a meeting of all."""
+        ...
+
     def tell(self) -> None:
         """Let others see what this process says of itself."""
         ...
@@ -67,6 +71,10 @@ class ProcessMemory(Protocol):
 
     def end(self, how: int) -> None:
         """End the waits of all."""
+        ...
+
+    def give_up(self) -> None:
+        """Take note that a run has failed, all of which is known by now."""
         ...
 
     def ended(self) -> Sequence[int]:
@@ -146,6 +154,9 @@ class SharedMemory:
     def settle(self, turns: int) -> None:
         """Do nothing: what was written is there."""
 
+    def meet(self, turns: int) -> None:
+        """Do nothing, either."""
+
     def tell(self) -> None:
         """Do nothing: others look at the segment."""
 
@@ -156,6 +167,9 @@ class SharedMemory:
         """End the waits of all."""
         for segment in self.segments:
             segment.words[Control.ABORT] = segment.words[Control.ABORT] or how
+
+    def give_up(self) -> None:
+        """Do nothing: nobody writes here any more."""
 
     def ended(self) -> Sequence[int]:
         """Return the ranks whose processes have ended."""
