@@ -72,6 +72,11 @@ class DistantMemory:
         self.copies.failure, self.is_at_fault = None, False
         return self._changes.begin(args)
 
+    def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
+        """Copy what all ranks have written into arguments."""
+        for position, array in written.items():
+            args[position].data[...] = array
+
     def settle(self, turns: int) -> None:
         """Send others what this rank has changed of tensors; that and what it wrote to windows has arrived then."""
         for numbers, data in self._changes.since(turns):

@@ -15,7 +15,7 @@ from tilewright.programs.distributed.in_place import PAGE, InPlace
 from tilewright.programs.distributed.mapped import Pieces
 from tilewright.programs.distributed.segments import Control, Segment
 from tilewright.programs.distributed.steps import Joins
-from tilewright.programs.distributed.windows import Parts, aligned, room_of
+from tilewright.programs.distributed.windows import Parts, Placed, aligned, room_of
 
 
 class ProcessMemory(Protocol):
@@ -27,7 +27,7 @@ class ProcessMemory(Protocol):
         ...
 
     @property
-    def parts(self) -> Mapping[WindowBuffer, Parts]:
+    def parts(self) -> Mapping[WindowBuffer, Placed]:
         """The windows."""
         ...
 
@@ -47,6 +47,10 @@ class ProcessMemory(Protocol):
 
     def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
         """Return where the tensors that are written lie in the run that begins, holding what the arguments do."""
+        ...
+
+    def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
+        """Let arguments hold what all ranks have written, once the run is over."""
         ...
 
     def settle(self, turns: int) -> None:
@@ -75,24 +79,14 @@ class ProcessMemory(Protocol):
         ...
 
 
-class SharedMemory:
-    """The memory of processes that share it."""
+class NearMemory:
+    """What processes of one machine say of themselves, in segments that all of them map."""
 
-    def __init__(self, group: Group, plan: Plan, sizes: Mapping[int, int], chosen: InPlace) -> None:
+    def __init__(self, group: Group, size: int) -> None:
         self.group = group
-        self.sizes = sizes
         self.failure: BaseException | None = None
         self.is_at_fault = False
-        self._number = 0
-        pieces = Pieces(plan, chosen)
-        self.segments = self._shared(self._room(plan, pieces) + pieces.rooms[group.rank])
-        self.parts = self._parts(plan, pieces)
-
-    def _room(self, plan: Plan, pieces: Pieces) -> int:
-        """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
-        held = [buffer for buffer in plan.buffers if self.group.rank in buffer.ranks and buffer not in pieces.of]
-        staged = 2 * sum(map(aligned, self.sizes.values())) if self.group.rank == 0 else 0
-        return -(-(sum(map(room_of, held)) + staged) // PAGE) * PAGE
+        self.segments = self._shared(size)
 
     def _shared(self, size: int) -> list[Segment]:
         """Return the segments of all processes."""
@@ -108,6 +102,47 @@ class SharedMemory:
         """Give up all descriptors."""
         for segment in self.segments:
             segment.close()
+
+    def settle(self, turns: int) -> None:
+        """Do nothing: what was written is there."""
+
+    def tell(self) -> None:
+        """Do nothing: others look at the segment."""
+
+    def beat(self) -> None:
+        """Do nothing, as well."""
+
+    def end(self, how: int) -> None:
+        """End the waits of all."""
+        for segment in self.segments:
+            segment.words[Control.ABORT] = segment.words[Control.ABORT] or how
+
+    def ended(self) -> Sequence[int]:
+        """Return the ranks whose processes have ended."""
+        return self.group.ended()
+
+    @property
+    def joins(self) -> Joins | None:
+        """None: the parts of all ranks are at hand."""
+        return None
+
+
+class SharedMemory(NearMemory):
+    """The memory of processes that share it."""
+
+    def __init__(self, group: Group, plan: Plan, sizes: Mapping[int, int], chosen: InPlace) -> None:
+        self.group = group
+        self.sizes = sizes
+        self._number = 0
+        pieces = Pieces(plan, chosen)
+        super().__init__(group, self._room(plan, pieces) + pieces.rooms[group.rank])
+        self.parts = self._parts(plan, pieces)
+
+    def _room(self, plan: Plan, pieces: Pieces) -> int:
+        """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
+        held = [buffer for buffer in plan.buffers if self.group.rank in buffer.ranks and buffer not in pieces.of]
+        staged = 2 * sum(map(aligned, self.sizes.values())) if self.group.rank == 0 else 0
+        return -(-(sum(map(room_of, held)) + staged) // PAGE) * PAGE
 
     def _parts(self, plan: Plan, pieces: Pieces) -> Mapping[WindowBuffer, Parts]:
         aborts = {self.group.rank: self.segments[self.group.rank].abort}
@@ -136,25 +171,7 @@ class SharedMemory:
                 found[position][...] = data
         return found
 
-    def settle(self, turns: int) -> None:
-        """Do nothing: what was written is there."""
-
-    def tell(self) -> None:
-        """Do nothing: others look at the segment."""
-
-    def beat(self) -> None:
-        """Do nothing, as well."""
-
-    def end(self, how: int) -> None:
-        """End the waits of all."""
-        for segment in self.segments:
-            segment.words[Control.ABORT] = segment.words[Control.ABORT] or how
-
-    def ended(self) -> Sequence[int]:
-        """Return the ranks whose processes have ended."""
-        return self.group.ended()
-
-    @property
-    def joins(self) -> Joins | None:
-        """None: the parts of all ranks are at hand."""
-        return None
+    def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
+        """Copy what all ranks have written into arguments."""
+        for position, array in written.items():
+            args[position].data[...] = array
