@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from processes import launched
+from unit.programs.test_device_ranks import WORKER, check_told
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
@@ -182,3 +184,12 @@ def test_a_peer_that_is_none_is_named() -> None:
     config = DistributedConfig(device_ids=range(2), timeout_s=20.0)
     with pytest.raises(ExecutionError, match="no rank of the domain"):
         straying(torch.ones(2, 1, SIZE, device="cuda"), config=RunConfig(distributed_config=config))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_processes_on_one_gpu_map_each_others_windows(tmp_path: Path, ranks: int) -> None:
+    told = [said.splitlines() for said in launched(ranks, tmp_path, WORKER, "memory", "cuda")]
+    check_told(told)
+    for lines in told:
+        examples = [line for line in lines if line.startswith("example ")]
+        assert len(examples) >= 11 and all(line.endswith(": right") for line in examples), lines

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
+from tilewright.core.region import Array
 from tilewright.records import record
 
 
@@ -24,6 +25,11 @@ class DeviceMemory(Protocol):
     """Bytes of a device, given back with this object."""
 
     address: int
+
+    @property
+    def handle(self) -> bytes:
+        """What another process opens them by, where they were asked for to be shared."""
+        ...
 
     def write(self, offset: int, data: bytes) -> None:
         """Copy bytes of the host's into it."""
@@ -45,8 +51,8 @@ class Devices(Protocol):
         """Let a device reach the memory of another; ExecutionError where it cannot."""
         ...
 
-    def memory(self, device: int, size: int) -> DeviceMemory:
-        """Return so many bytes of a device."""
+    def memory(self, device: int, size: int, *, is_shared: bool = False) -> DeviceMemory:
+        """Return so many bytes of a device, perhaps for other processes, too."""
         ...
 
     def words(self, count: int) -> Any:
@@ -63,4 +69,26 @@ class Devices(Protocol):
 
     def await_callers(self, device: int) -> None:
         """Wait for what the caller has started on a device, whose current stream that is."""
+        ...
+
+    # processes
+
+    def seat(self, device_id: int) -> Seat:
+        """Return where the rank of this process runs, as if nobody else ran there."""
+        ...
+
+    def identity(self, device: int) -> bytes:
+        """Return what tells a device from all others of the machine, in every process."""
+        ...
+
+    def opened(self, device: int, handle: bytes) -> DeviceMemory:
+        """Return memory of another process for a device of this one; ExecutionError where that cannot reach it."""
+        ...
+
+    def shown(self, words: Array) -> object:
+        """Let all devices see memory of the host at its own address, for as long as somebody holds what this gives."""
+        ...
+
+    def copy(self, target: Array, source: Array) -> None:
+        """Copy elements behind what the caller has started, and return once they are there."""
         ...

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from processes import launched
 from unit.programs.host_devices import HostDevices
 
 import tilewright.language as pl
@@ -166,3 +170,31 @@ def test_parts_lie_apart_each_behind_its_record() -> None:
         assert start % ALIGNED == 0 and start - HEAD - 8 * (Record.PARTS + len(buffer.domain)) >= ends
         ends = start + buffer.size
     assert ends <= layout.size and list(Layout.of(buffers, 0).offsets) == [buffers[0], buffers[2]]
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory is shared where Linux does")
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_processes_map_each_others_devices_end_together_and_go_on_after_faults(tmp_path: Path, ranks: int) -> None:
+    told = [said.splitlines() for said in launched(ranks, tmp_path, WORKER, "memory", "cpu")]
+    check_told(told)
+    for rank, lines in enumerate(told):
+        far = "the GPU of rank 1 does not reach the memory of rank 0"
+        assert f"{'' if rank == 1 else 'rank 1 failed: '}{far}" in lines[0], lines
+
+
+def check_told(told: Sequence[Sequence[str]]) -> None:
+    """Check what processes say that work, fail and work again."""
+    last = len(told) - 1
+    for rank, lines in enumerate(told):
+        for name, times in (("works", 1), ("again", 1), ("once more", 1), ("recovers", 2)):
+            assert [line for line in lines if line.startswith(name)] == [f"{name}: right [in time]"] * times, lines
+        found = {line.partition(":")[0]: line for line in lines}
+        failed = "on rank" if rank == last else f"rank {last} failed: x must not be negative"
+        assert "x must not be negative" in found["raises"] and failed in found["raises"], lines
+        assert "nobody can end that" in found["hangs"] or "this wait was ended" in found["hangs"], lines
+        assert rank == last or f"the process of rank {last} has ended" in found["dies"], lines
+        assert all(line.endswith("[in time]") for line in found.values() if line.split(":")[0] in FAULTS), lines
+
+
+FAULTS = "raises", "hangs", "dies"
+WORKER = Path(__file__).with_name("devices_worker.py")

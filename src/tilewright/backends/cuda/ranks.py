@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ from weakref import finalize
 
 from tilewright.backends.cuda.driver import DriverError, current_stream, driver
 from tilewright.backends.devices import Seat
+from tilewright.core.region import Array
 from tilewright.errors import ExecutionError
 
 CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
@@ -24,6 +26,9 @@ USUAL_CONNECTIONS, MOST_CONNECTIONS = 8, 32
 _NON_BLOCKING = 1
 _PORTABLE, _MAPPED = 1, 2
 _NOT_READY, _ALREADY = 600, 704
+_REACHING = 1  # another GPU's memory is reached from the first time on that it is touched
+SHARED = 1 << 21
+"""What memory for other processes is a multiple of: the driver hands out whole pages of that size."""
 _ORDINAL = 9  # attribute of an address: the GPU that it is on
 
 
@@ -52,9 +57,9 @@ class GPUs:
         """Let a GPU reach the memory of another; ExecutionError where it cannot."""
         _reach(device, other)
 
-    def memory(self, device: int, size: int) -> GPUMemory:
-        """Return so many bytes of a GPU."""
-        return GPUMemory(device, size)
+    def memory(self, device: int, size: int, *, is_shared: bool = False) -> GPUMemory:
+        """Return so many bytes of a GPU, perhaps for other processes, too."""
+        return GPUMemory(device, -(-size // SHARED) * SHARED if is_shared else size)
 
     def words(self, count: int) -> Any:
         """Return words of the host's that all GPUs see at the same address."""
@@ -90,6 +95,39 @@ class GPUs:
     def await_callers(self, device: int) -> None:
         """Wait for what the caller has started on a GPU, whose current stream that is."""
         driver().join(device, current_stream(device), None)
+
+    # processes
+
+    def seat(self, device_id: int) -> Seat:
+        """Return where the rank of this process runs, as if nobody else ran there."""
+        gpu = device_id % driver().count
+        return Seat(gpu, _stream(gpu, 0), driver().multiprocessors(gpu))
+
+    def identity(self, device: int) -> bytes:
+        """Return the number that NVIDIA gave a GPU, or a part of one."""
+        found = (ctypes.c_char * 16)()
+        driver().call("cuDeviceGetUuid_v2", ctypes.byref(found), device)
+        return bytes(found)
+
+    def opened(self, device: int, handle: bytes) -> OpenedMemory:
+        """Return memory of another process for a GPU of this one; ExecutionError where that cannot reach it."""
+        return OpenedMemory(device, handle)
+
+    def shown(self, words: Array) -> Shown:
+        """Let all GPUs see memory of the host at its own address."""
+        return Shown(words)
+
+    def copy(self, target: Array, source: Array) -> None:
+        """Copy elements by torch, behind what the caller has started, and return once they are there."""
+        torch: Any = sys.modules["torch"]
+        to, of = (torch.as_tensor(_Bytes(each), device=self._device(each)) for each in (target, source))
+        with torch.no_grad():
+            to.copy_(of)
+        for each in (to, of):
+            torch.cuda.current_stream(each.device).synchronize()
+
+    def _device(self, array: Array) -> str:
+        return f"cuda:{self.holder(array.ctypes.data)}"
 
 
 GPUS = GPUs()
@@ -144,6 +182,63 @@ class GPUMemory:
         """Copy bytes of the host's into it."""
         with driver().using(self.gpu):
             driver().call("cuMemcpyHtoD_v2", ctypes.c_uint64(self.address + offset), data, ctypes.c_size_t(len(data)))
+
+    @property
+    def handle(self) -> bytes:
+        """What another process opens it by."""
+        found = _Handle()
+        with driver().using(self.gpu):
+            driver().call("cuIpcGetMemHandle", ctypes.byref(found), ctypes.c_uint64(self.address))
+        return bytes(found)
+
+
+class OpenedMemory(GPUMemory):
+    """Bytes of a GPU that another process has, mapped here."""
+
+    def __init__(self, gpu: int, handle: bytes) -> None:
+        found = ctypes.c_uint64()
+        self.gpu = gpu
+        with driver().using(gpu):
+            driver().call("cuIpcOpenMemHandle_v2", ctypes.byref(found), _Handle.from_buffer_copy(handle), _REACHING)
+        self.address = found.value
+        finalize(self, _close, gpu, self.address).atexit = False
+
+
+class _Handle(ctypes.Structure):
+    """What the driver tells another process's driver, handed over by value."""
+
+    _fields_ = (("data", ctypes.c_ubyte * 64),)
+
+
+def _close(gpu: int, address: int) -> None:
+    with driver().using(gpu):
+        driver().call("cuIpcCloseMemHandle", ctypes.c_uint64(address))
+
+
+class Shown:
+    """Memory of the host that GPUs see, for as long as this is held."""
+
+    def __init__(self, words: Array) -> None:
+        self._words = words
+        address = ctypes.c_void_p(words.ctypes.data)
+        with driver().using(0):
+            driver().call("cuMemHostRegister_v2", address, ctypes.c_size_t(words.nbytes), _PORTABLE | _MAPPED)
+        finalize(self, _hide, address).atexit = False
+
+
+def _hide(address: ctypes.c_void_p) -> None:
+    with driver().using(0):
+        driver().call("cuMemHostUnregister", address)
+
+
+class _Bytes:
+    """Elements of a GPU as torch takes them: each is a row of bytes."""
+
+    def __init__(self, array: Array) -> None:
+        self.__cuda_array_interface__ = {
+            "version": 3, "typestr": "|u1", "data": (array.ctypes.data, False),
+            "shape": (*array.shape, array.itemsize), "strides": (*array.strides, 1),
+        }  # fmt: skip
 
 
 def _free(gpu: int, address: int) -> None:

@@ -1,4 +1,4 @@
-"""Teams on GPUs: a thread for each rank, which launches on a stream of its own what the rank is to run.
+"""Teams on GPUs: a thread for each rank of a process, which launches on a stream of its own what the rank is to run.
 
 Ranks run on at once: one that others wait for at the host's level, by turns or collectives, waits for its stream first.
 """
@@ -20,8 +20,11 @@ from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Collective, Dispatch, Plan, Window, WindowBuffer
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.device_collectives import performed
+from tilewright.programs.distributed.device_memory import MappedMemory
 from tilewright.programs.distributed.device_windows import DeviceParts, DeviceWindows, Layout
+from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.launches import Launch, launched
+from tilewright.programs.distributed.processes import ProcessRun, process_run
 from tilewright.programs.distributed.steps import Step, Steps
 from tilewright.programs.distributed.team import TeamRun
 from tilewright.programs.distributed.waits import WORDS, Waits
@@ -122,6 +125,17 @@ def device_run(
     bases = [each.address for each in memory.values()]
     windows = DeviceWindows(devices, plan.buffers, layouts, seats, memory, bases, held.aborts)
     return TeamRun(device_steps(devices, plan, chips, args, windows, seats, callers), held)
+
+
+def mapped_run(
+    group: Group, devices: Devices, plan: Plan, chips: Chips, args: Sequence[Any], sizes: Mapping[int, int],
+    device_ids: Sequence[int], callers: int,
+) -> ProcessRun:  # fmt: skip
+    """Return a plan made ready for this process of a group; of tensors that are written `sizes` tells the bytes."""
+    memory = MappedMemory(group, devices, plan, device_ids[group.rank], callers, sizes)
+    seats = {group.rank: memory.seat}
+    make = partial(device_steps, devices, plan, chips, args, memory.windows, seats, callers)
+    return process_run(group, memory, plan, make)
 
 
 def has_waits(program: Program) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.devices import DeviceMemory, Devices, Seat
 from tilewright.core.region import Array
-from tilewright.dtypes import DataType
 from tilewright.interpret.hosts import Window, WindowBuffer
 from tilewright.native.domains import HEAD, Record
 from tilewright.programs.distributed.windows import domain_record
@@ -33,25 +32,24 @@ class DeviceParts:
 
     def array(self, rank: int, window: Window) -> Array:
         """Return a rank's part of a window as an array whose elements the host cannot look at."""
-        return unseen(self.starts[rank], window.shape, window.dtype)
+        return unseen(self.starts[rank], window.shape, window.dtype.numpy)
 
     def clear(self) -> None:
         """Do nothing: all buffers are cleared together."""
 
 
-def unseen(address: int, shape: Sequence[int], dtype: DataType) -> Array:
-    """Return memory of a GPU as an array, of which nobody may touch an element."""
-    held: Any = _Memory(address, tuple(shape), dtype)
+def unseen(address: int, shape: Sequence[int], dtype: Any) -> Array:
+    """Return memory of a GPU as an array of one of NumPy's types, of which nobody may touch an element."""
+    held: Any = _Memory(address, tuple(shape), np.dtype(dtype).itemsize)
     made: Any = np.asarray(held)
-    return made.view(dtype.numpy)
+    return made.view(dtype)
 
 
 class _Memory:
     """Memory by NumPy's protocol for what is not its own."""
 
-    def __init__(self, address: int, shape: tuple[int, ...], dtype: DataType) -> None:
-        typed = f"<u{dtype.get_byte()}"
-        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typed, "data": (address, False)}
+    def __init__(self, address: int, shape: tuple[int, ...], size: int) -> None:
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": f"<u{size}", "data": (address, False)}
 
 
 @record
@@ -67,12 +65,13 @@ class Layout:
         offsets: dict[WindowBuffer, int] = {}
         end = 0
         for buffer in (each for each in buffers if rank in each.ranks):
-            offsets[buffer] = _aligned(end + 8 * (Record.PARTS + len(buffer.domain)) + HEAD)
+            offsets[buffer] = aligned(end + 8 * (Record.PARTS + len(buffer.domain)) + HEAD)
             end = offsets[buffer] + buffer.size
-        return Layout(offsets, _aligned(end))
+        return Layout(offsets, aligned(end))
 
 
-def _aligned(size: int) -> int:
+def aligned(size: int) -> int:
+    """Return a size so that what follows is aligned, too."""
     return -(-size // ALIGNED) * ALIGNED
 
 

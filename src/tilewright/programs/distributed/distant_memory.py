@@ -91,6 +91,11 @@ class DistantMemory:
         """Let tensors begin alike that several ranks write."""
         self._changes.agree()
 
+    def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
+        """Copy what all ranks have written into arguments."""
+        for position, array in written.items():
+            args[position].data[...] = array
+
     def settle(self, turns: int) -> None:
         """Send others what this rank has changed of tensors; that and what it wrote to windows has arrived then."""
         self._send_changes(turns)

@@ -23,7 +23,7 @@ from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.segments import Control
 from tilewright.programs.distributed.shared_memory import ProcessMemory
-from tilewright.programs.distributed.steps import Bodies, Natives, Steps, steps_of
+from tilewright.programs.distributed.steps import Steps
 from tilewright.programs.distributed.team import GRACE, LOOK, STUCK, TEAM, said
 from tilewright.programs.distributed.waits import Looks, Patience
 
@@ -40,16 +40,13 @@ class CalledOtherwise(Exception):
 class ProcessRun:
     """What this process does of a plan, again and again."""
 
-    def __init__(
-        self, group: Group, memory: ProcessMemory, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any],
-        threads: int,
-    ) -> None:  # fmt: skip
+    def __init__(self, group: Group, memory: ProcessMemory, plan: Plan, steps: Steps) -> None:
         self.group = group
         self.memory = memory
         self.segments = memory.segments
         self.progress = ProcessProgress(group.rank, memory)
         self.number = 0
-        self.steps: Steps = steps_of(plan, natives, bodies, args, memory.parts, [group.rank], threads, memory.joins)
+        self.steps = steps
         self.turns = [len(turns) for turns in plan.turns]
         self.may_look = True
         """Whether a rank that sleeps does nothing else: it has one thread, or no turns side by side."""
@@ -79,8 +76,7 @@ class ProcessRun:
             self._watch(timeout)
         if self.failure is not None:
             raise self.failure
-        for position, array in shared.items():
-            args[position].data[...] = array
+        self.memory.bring(args, shared)
 
     def _work(self) -> None:
         try:
@@ -197,12 +193,10 @@ class ProcessRun:
         return f"it has had {int(self.segments[rank].words[Control.TURNS])} of {self.turns[rank]} turns"
 
 
-def process_run(
-    group: Group, memory: ProcessMemory, plan: Plan, natives: Natives, bodies: Bodies, args: Sequence[Any], threads: int
-) -> ProcessRun:
+def process_run(group: Group, memory: ProcessMemory, plan: Plan, make: Callable[[], Steps]) -> ProcessRun:
     """Return a plan made ready for this process, once all others have it; what goes wrong here ends it in all."""
     try:
-        run = ProcessRun(group, memory, plan, natives, bodies, args, threads)
+        run = ProcessRun(group, memory, plan, make())
         group.exchanged(None)
     except Exception as error:
         group.tell_failure(said(error))

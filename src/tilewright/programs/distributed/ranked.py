@@ -24,13 +24,15 @@ from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
-from tilewright.programs.distributed.device_team import device_run
+from tilewright.programs.distributed.device_memory import packed_args
+from tilewright.programs.distributed.device_team import device_run, mapped_run
 from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.overlapped import PIECES, WHOLE
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
 from tilewright.programs.distributed.rows import ROWS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
+from tilewright.programs.distributed.steps import steps_of
 from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.records import record
@@ -197,7 +199,8 @@ class Ranked:
         together = group is not None
         directions = self.program[name].param_directions
         written = {k: directions[k] for k in sorted(Footprints(self.program)[name].writes)} if together else {}
-        given = shared_args(args, [*written]) if together else args
+        packed = shared_args if gpu is None else packed_args
+        given = packed(args, [*written]) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
@@ -207,7 +210,7 @@ class Ranked:
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
         if group is not None:
-            run = self._over_processes(group, machine.plan, given, written)
+            run = self._over_processes(group, machine.plan, given, written, gpu)
         elif gpu is not None and self.devices is not None:
             run = device_run(self.devices, machine.plan, self.program, self.chips, given, self.config.device_ids, gpu)
         else:
@@ -216,7 +219,7 @@ class Ranked:
         run.steps.keeps_windows = self.keeps_windows
         looked_at = run.waits if isinstance(run, TeamRun) else run
         is_few = thread_count() < 2 * self.size and gpu is None
-        looked_at.may_look = is_few or not self._runs_side_by_side
+        looked_at.may_look = is_few or not _runs_side_by_side(self.program)
         self._count += 1
         returns = tuple(position for position in returned if position is not None)
         return _Planned(run, returns, self._count, rows)
@@ -227,37 +230,30 @@ class Ranked:
         return group_of(handle, self.config.timeout_s) if group_size(handle) > 1 else None
 
     def _over_processes(
-        self, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection]
+        self, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection], gpu: int | None
     ) -> ProcessRun:
-        """Return a plan made ready for this process of a group."""
+        """Return a plan made ready for this process of a group; tensors lie on a GPU, or on the processor."""
         threads = max(1, thread_count() // group.beside)
+        sizes = {position: args[position].data.nbytes for position in written}
+        if self.devices is not None and gpu is not None:
+            return mapped_run(group, self.devices, plan, self.chips, args, sizes, self.config.device_ids, gpu)
         if group.shares_memory:
             plan, chosen = self.chips.shared(plan)
-            sizes = {position: args[position].data.nbytes for position in written}
             memory: ProcessMemory = SharedMemory(group, plan, sizes, chosen)
             natives = self.chips.native
         else:
             made, chosen = self.chips.apart(plan, WHOLE if group.beside == group.size else PIECES)
             footprints = Footprints(made.program)
             plan, memory = made.plan, DistantMemory(group, made, args, written, footprints, chosen.gathered)
-            natives, threads = partial(self.chips.native, is_distant=True), 1 if self._adds else threads
-        return process_run(group, memory, plan, natives, self._body, args, threads)
-
-    @computed_once
-    def _runs_side_by_side(self) -> bool:
-        """Whether a rank may do something on other threads while one of them waits."""
-        return _runs_side_by_side(self.program)
-
-    @computed_once
-    def _adds(self) -> bool:
-        """Whether ranks add to memory, which threads do one after the other where it is a copy of a peer's."""
-        footprints = Footprints(self.program)
-        return any(footprints[function.name].adds for function in self.program.function_list)
+            natives, threads = partial(self.chips.native, is_distant=True), 1 if _adds(self.program) else threads
+        here = [group.rank]
+        make = partial(steps_of, plan, natives, self._body, args, memory.parts, here, threads, memory.joins)
+        return process_run(group, memory, plan, make)
 
     @property
     def _takes_rows(self) -> bool:
         """Whether processes may have rows of tensors alone: there are several, and the host looks at no element."""
-        is_native = self.platform != INTERPRETER
+        is_native = self.platform != INTERPRETER and self.devices is None
         return is_native and self._can_be_kept and group_size(self.config.process_group) > 1
 
     @computed_once
@@ -268,10 +264,17 @@ class Ranked:
 
 
 def _runs_side_by_side(program: Program) -> bool:
+    """Return whether a rank may do something on other threads while one of them waits."""
     found = [s for function in program.function_list for s in statements(function.body)]
     calls = (call for s in found for call in expressions(s))
     loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
     return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
+
+
+def _adds(program: Program) -> bool:
+    """Return whether ranks add to memory, which threads do one after the other where it is a copy of a peer's."""
+    footprints = Footprints(program)
+    return any(footprints[function.name].adds for function in program.function_list)
 
 
 def _check_on_devices(host: Function, group: Group | None, can_be_kept: bool) -> None:
@@ -279,9 +282,9 @@ def _check_on_devices(host: Function, group: Group | None, can_be_kept: bool) ->
     if not can_be_kept:
         message = "this host function looks at elements of its arguments, which are on a GPU"
         raise ExecutionError(message, spans=[host.span], help="pass numbers, or tensors on the CPU")
-    if group is not None:
-        message = "ranks that are processes run on the processor: windows on GPUs are not shared between them yet"
-        help = "run it in one process, RunConfig(device_ids=...), or pass tensors on the CPU"
+    if group is not None and not group.shares_memory:
+        message = "ranks on GPUs reach into each other's memory, and these processes share none"
+        help = "run them on one machine, with TILEWRIGHT_TRANSPORT=memory, or pass tensors on the CPU"
         raise ExecutionError(message, spans=[host.span], help=help)
 
 

@@ -15,7 +15,7 @@ from tilewright.programs.distributed.in_place import PAGE, InPlace
 from tilewright.programs.distributed.mapped import Pieces
 from tilewright.programs.distributed.segments import Control, Segment
 from tilewright.programs.distributed.steps import Joins
-from tilewright.programs.distributed.windows import Parts, aligned, room_of
+from tilewright.programs.distributed.windows import Parts, Placed, aligned, room_of
 
 
 class ProcessMemory(Protocol):
@@ -27,7 +27,7 @@ class ProcessMemory(Protocol):
         ...
 
     @property
-    def parts(self) -> Mapping[WindowBuffer, Parts]:
+    def parts(self) -> Mapping[WindowBuffer, Placed]:
         """The windows."""
         ...
 
@@ -51,6 +51,10 @@ class ProcessMemory(Protocol):
 
     def agree(self) -> None:
         """Have all begin with the same, once they have come."""
+        ...
+
+    def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
+        """Let arguments hold what all ranks have written, once the run is over."""
         ...
 
     def settle(self, turns: int) -> None:
@@ -87,24 +91,14 @@ class ProcessMemory(Protocol):
         ...
 
 
-class SharedMemory:
-    """The memory of processes that share it."""
+class NearMemory:
+    """What processes of one machine say of themselves, in segments that all of them map."""
 
-    def __init__(self, group: Group, plan: Plan, sizes: Mapping[int, int], chosen: InPlace) -> None:
+    def __init__(self, group: Group, size: int) -> None:
         self.group = group
-        self.sizes = sizes
         self.failure: BaseException | None = None
         self.is_at_fault = False
-        self._number = 0
-        pieces = Pieces(plan, chosen)
-        self.segments = self._shared(self._room(plan, pieces) + pieces.rooms[group.rank])
-        self.parts = self._parts(plan, pieces)
-
-    def _room(self, plan: Plan, pieces: Pieces) -> int:
-        """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
-        held = [buffer for buffer in plan.buffers if self.group.rank in buffer.ranks and buffer not in pieces.of]
-        staged = 2 * sum(map(aligned, self.sizes.values())) if self.group.rank == 0 else 0
-        return -(-(sum(map(room_of, held)) + staged) // PAGE) * PAGE
+        self.segments = self._shared(size)
 
     def _shared(self, size: int) -> list[Segment]:
         """Return the segments of all processes."""
@@ -120,33 +114,6 @@ class SharedMemory:
         """Give up all descriptors."""
         for segment in self.segments:
             segment.close()
-
-    def _parts(self, plan: Plan, pieces: Pieces) -> Mapping[WindowBuffer, Parts]:
-        aborts = {self.group.rank: self.segments[self.group.rank].abort}
-        starts = [segment.size - room for segment, room in zip(self.segments, pieces.rooms, strict=True)]
-        found = pieces.parts(aborts, lambda rank: (self.segments[rank].descriptor, starts[rank]))
-        places = [0] * self.group.size
-        for buffer in (each for each in plan.buffers if each not in pieces.of):
-            memory: dict[int, Array] = {}
-            for rank in buffer.domain:
-                memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
-                places[rank] += room_of(buffer)
-            found[buffer] = Parts(memory, aborts)
-        self._staged_at = places[0]
-        return found
-
-    def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
-        """Return where tensors that are written lie: in two places of rank 0's memory, by turns."""
-        self._number += 1
-        half = sum(map(aligned, self.sizes.values()))
-        at, found = self._staged_at + half * (self._number % 2), dict[int, Array]()
-        for position, size in self.sizes.items():
-            data: Any = args[position].data
-            found[position] = self.segments[0].part(at, size).view(data.dtype).reshape(data.shape)  # pyright: ignore[reportUnknownMemberType]
-            at += aligned(size)
-            if self.group.rank == 0:
-                found[position][...] = data
-        return found
 
     def agree(self) -> None:
         """Do nothing: all see the same memory."""
@@ -179,3 +146,53 @@ class SharedMemory:
     def joins(self) -> Joins | None:
         """None: the parts of all ranks are at hand."""
         return None
+
+
+class SharedMemory(NearMemory):
+    """The memory of processes that share it."""
+
+    def __init__(self, group: Group, plan: Plan, sizes: Mapping[int, int], chosen: InPlace) -> None:
+        self.group = group
+        self.sizes = sizes
+        self._number = 0
+        pieces = Pieces(plan, chosen)
+        super().__init__(group, self._room(plan, pieces) + pieces.rooms[group.rank])
+        self.parts = self._parts(plan, pieces)
+
+    def _room(self, plan: Plan, pieces: Pieces) -> int:
+        """Return the bytes in front of the pieces: parts of windows, and with rank 0 the tensors that are written."""
+        held = [buffer for buffer in plan.buffers if self.group.rank in buffer.ranks and buffer not in pieces.of]
+        staged = 2 * sum(map(aligned, self.sizes.values())) if self.group.rank == 0 else 0
+        return -(-(sum(map(room_of, held)) + staged) // PAGE) * PAGE
+
+    def _parts(self, plan: Plan, pieces: Pieces) -> Mapping[WindowBuffer, Parts]:
+        aborts = {self.group.rank: self.segments[self.group.rank].abort}
+        starts = [segment.size - room for segment, room in zip(self.segments, pieces.rooms, strict=True)]
+        found = pieces.parts(aborts, lambda rank: (self.segments[rank].descriptor, starts[rank]))
+        places = [0] * self.group.size
+        for buffer in (each for each in plan.buffers if each not in pieces.of):
+            memory: dict[int, Array] = {}
+            for rank in buffer.domain:
+                memory[rank] = self.segments[rank].part(places[rank], room_of(buffer))
+                places[rank] += room_of(buffer)
+            found[buffer] = Parts(memory, aborts)
+        self._staged_at = places[0]
+        return found
+
+    def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
+        """Return where tensors that are written lie: in two places of rank 0's memory, by turns."""
+        self._number += 1
+        half = sum(map(aligned, self.sizes.values()))
+        at, found = self._staged_at + half * (self._number % 2), dict[int, Array]()
+        for position, size in self.sizes.items():
+            data: Any = args[position].data
+            found[position] = self.segments[0].part(at, size).view(data.dtype).reshape(data.shape)  # pyright: ignore[reportUnknownMemberType]
+            at += aligned(size)
+            if self.group.rank == 0:
+                found[position][...] = data
+        return found
+
+    def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
+        """Copy what all ranks have written into arguments."""
+        for position, array in written.items():
+            args[position].data[...] = array
