@@ -63,6 +63,19 @@ class Argument:
         return not self.address % size and not any(stride % size for stride in self.strides)
 
     @property
+    def is_turned(self) -> bool:
+        """Whether code could read it with its last two axes swapped, and not as it is: `w.T`, in memory of the host."""
+        if len(self.shape) < 2 or self.device != CPU or min(self.shape[-2:]) < 2 or self.is_addressable:
+            return False
+        return self.strides[-2] == self.dtype.get_byte() and self.turned().is_addressable
+
+    def turned(self) -> Argument:
+        """Return the same memory with its last two axes swapped."""
+        shape, strides = ((*of[:-2], of[-1], of[-2]) for of in (self.shape, self.strides))
+        owner: Any = np.swapaxes(self.owner, -1, -2) if is_array(self.owner) else self.owner
+        return Argument(self.address, shape, strides, self.dtype, self.device, owner)
+
+    @property
     def words(self) -> list[int]:
         """Its words, where code can read it."""
         size = self.dtype.get_byte()

@@ -74,11 +74,11 @@ def bind_described(
     specialized: Mapping[str, Number] | None = None,
 ) -> Bound:
     """Return the arguments of a call that are placed already, and of which some are described."""
-    values = [_taken(param, value, described) for param, value in zip(entry.params, given, strict=True)]
+    values = [_lying(entry, param, value, described) for param, value in zip(entry.params, given, strict=True)]
     for position, (param, value, direction) in enumerate(zip(entry.params, given, directions, strict=True)):
         if direction is not ParamDirection.In and framework_of(value) is TORCH and is_lazy(value):
             value.data_ptr()  # which gives it memory of its own
-            values[position] = _taken(param, value, {})
+            values[position] = _lying(entry, param, value, {})
     for name, number in (specialized or {}).items():
         _check_specialized(entry, values, name, number)
     extents = _extents(entry, values)
@@ -105,6 +105,12 @@ def _argument(value: Any, name: str) -> Argument:
         return argument_of(value, name)
     check_readable(TORCH, value, name)
     return Argument.of_array(unpacked(value))
+
+
+def _lying(entry: Function, param: Var, value: Any, described: Mapping[str, Argument]) -> Any:
+    """Return an argument as the program takes it; a tensor on its side where the program was made for such ones."""
+    taken = _taken(param, value, described)
+    return taken.turned() if isinstance(taken, Argument) and param.name_hint in entry.turned else taken
 
 
 def _taken(param: Var, value: Any, described: Mapping[str, Argument]) -> Any:

@@ -14,6 +14,7 @@ from tilewright.call.words import (
     IN_PLACE,
     INTEGER,
     ITSELF,
+    LIES_TURNED,
     MAX_RANK,
     NONE,
     NUMPY_KINDS,
@@ -49,12 +50,14 @@ def _pack(module: Module) -> None:
     address = c.number(data)
     c.refuse(c.is_not(c.op("and", address, c.op("sub", size, i64(1))), i64(0)))
     words, launched = c.word(frame, Frame.KEY), c.word(frame, Frame.LAUNCH)
+    lies_turned = c.convert("zext", c.call(I1, "turned", rank, shape, strides, shift), I64)
     tag = c.op("or", c.op("or", i64(TENSOR), c.op("shl", rank, i64(32))), dtype)
-    c.put(key, words, tag)
+    c.put(key, words, c.op("or", tag, c.op("shl", lies_turned, i64(LIES_TURNED))))
     c.put(launch, launched, address)
     extents = c.op("add", launched, i64(1))
     steps = c.op("add", extents, rank)
     last = c.op("sub", rank, i64(1))
+    before = c.op("sub", last, lies_turned)
     reach, count = c.slot(I64), c.slot(I64)
     c.store(i64(0), reach, 8)
     c.store(i64(1), count, 8)
@@ -63,19 +66,23 @@ def _pack(module: Module) -> None:
         raw = c.word(strides, axis)
         step = c.op("ashr", raw, shift)
         c.refuse(c.is_not(c.op("shl", step, shift), raw))
-        is_last = c.compare("icmp eq", axis, last)
+        at = c.select(
+            c.compare("icmp eq", axis, before), last, c.select(c.compare("icmp eq", axis, last), before, axis)
+        )
+        is_last = c.compare("icmp eq", at, last)
         short = c.compare("icmp sle", extent, i64(1))
         gaps = c.op("and", c.op("and", is_last, c.negated(short)), c.is_not(step, i64(1)))
         backward = c.op("and", c.negated(short), c.compare("icmp slt", step, i64(0)))
         c.refuse(c.op("or", gaps, backward))
         c.put(key, c.op("add", c.op("add", words, i64(1)), axis), extent)
-        c.put(launch, c.op("add", extents, axis), extent)
-        c.put(launch, c.op("add", steps, axis), c.select(is_last, i64(1), step))
+        c.put(launch, c.op("add", extents, at), extent)
+        c.put(launch, c.op("add", steps, at), c.select(is_last, i64(1), step))
         along = c.op("mul", c.op("sub", extent, i64(1)), step)
         c.store(c.op("add", c.load(I64, reach, 8), c.select(short, i64(0), along)), reach, 8)
         c.store(c.op("mul", c.load(I64, count, 8), extent), count, 8)
     with c.when(c.is_not(written, i64(0))):
-        c.refuse(c.negated(c.call(I1, "spread", rank, shape, c.offset(launch, steps, I64))))
+        launched_as = (c.offset(launch, words, I64) for words in (extents, steps))
+        c.refuse(c.negated(c.call(I1, "spread", rank, *launched_as)))
     c.put(frame, Frame.KEY, c.op("add", c.op("add", words, i64(1)), rank))
     c.put(frame, Frame.LAUNCH, c.op("add", steps, rank))
     elements = c.load(I64, count, 8)
@@ -110,6 +117,24 @@ def _flatten(module: Module) -> None:
         c.store(c.op("mul", before, extent), count, 8)
     c.put(line, 0, c.load(I64, count, 8))
     c.put(line, 1, i64(1))
+    c.done(Value(I1, YES))
+
+
+def _turned(module: Module) -> None:
+    """Write `@turned(rank, shape, strides, shift)`: whether only with its last two axes swapped code can read a tensor.
+
+    That is so where neighbours along the last axis but one are neighbours in memory, as `Argument.is_turned` has it.
+    """
+    rank, shape, strides, shift = (
+        Value(t, f"%{n}") for t, n in ((I64, "rank"), (PTR, "shape"), (PTR, "strides"), (I64, "shift"))
+    )
+    c = Code(module, "turned", [rank, shape, strides, shift], I1, NO)
+    c.refuse(c.compare("icmp slt", rank, i64(2)))
+    one = c.op("shl", i64(1), shift)
+    for back in (1, 2):
+        axis = c.op("sub", rank, i64(back))
+        c.refuse(c.compare("icmp sle", c.word(shape, axis), i64(1)))
+        c.refuse(c.compare("icmp eq" if back == 1 else "icmp ne", c.word(strides, axis), one))
     c.done(Value(I1, YES))
 
 
@@ -359,4 +384,4 @@ def _overlaps(module: Module) -> None:
     c.done(Value(I1, YES))
 
 
-ARGUMENTS = _flatten, _spread, _overlaps, _recorded, _pack, _argument, _gather, _configured
+ARGUMENTS = _flatten, _turned, _spread, _overlaps, _recorded, _pack, _argument, _gather, _configured

@@ -245,8 +245,8 @@ def fits(entry: Function, count: int, returns: Sequence[str] | None) -> bool:
 
 def _key(given: Given, device: str) -> list[int] | None:
     if isinstance(given, TensorMeta):
-        found = tensor_key(given.dtype, given.shape)
-        return None if found is None else [found[0] | device_bits(device), *found[1:]]
+        found, lies = tensor_key(given.dtype, given.shape), given.is_turned << code.LIES_TURNED
+        return None if found is None else [found[0] | device_bits(device) | lies, *found[1:]]
     return scalar_key(given.value) if isinstance(given, Known) else None
 
 

@@ -24,6 +24,9 @@ TENSOR, INTEGER, FLOAT, BOOL, NONE, ITSELF = (kind << 48 for kind in range(1, 7)
 DEVICE_KIND, DEVICE_NUMBER = 36, 40
 """Where in that word stands the kind of a tensor's device, and one more than its number; of the host's, nothing."""
 
+LIES_TURNED = 35
+"""Which bit of it says that the last two axes are launched in the other order, as memory holds them."""
+
 IN_PLACE, RETURNING = 0, 1
 OF_NUMPY, OF_TORCH = 2, 4
 """The styles of calls, the first word of a key: with every argument, and with the inputs alone, arrays or tensors."""

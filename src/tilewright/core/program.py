@@ -16,6 +16,9 @@ from tilewright.core.types import TensorType, TileType, Type
 from tilewright.core.visitor import expressions, invocations, statements, types_of
 from tilewright.source import UNKNOWN, Span
 
+TURNED = "turned"
+"""The attribute that names the parameters whose last two axes are swapped."""
+
 
 @node
 class Function(Printable):
@@ -55,6 +58,11 @@ class Function(Printable):
         """How the kernel is split between vector lanes."""
         mode = self.attrs.get("split", SplitMode.NONE)
         return mode if isinstance(mode, SplitMode) else SplitMode.NONE
+
+    @property
+    def turned(self) -> tuple[str, ...]:
+        """The parameters whose last two axes are swapped: callers have tensors that lie on their side."""
+        return tuple(str(self.attrs.get(TURNED, "")).split())
 
     @property
     def symbols(self) -> Mapping[str, tuple[int, int]]:

@@ -79,10 +79,10 @@ def returned_parameters(function: Function) -> tuple[int, ...] | None:
 
 def _source(stmt: AssignStmt) -> Any:
     """Return what a variable stands for after an assignment, None where that is something new."""
-    return _written(stmt.value) if isinstance(stmt.value, Call) else stmt.value
+    return tensor_written(stmt.value) if isinstance(stmt.value, Call) else stmt.value
 
 
-def _written(value: Call) -> Any:
+def tensor_written(value: Call) -> Any:
     """Return the tensor that an operation writes and is, None for one that is something else."""
     spec = value.op.spec
     return arguments(value).get(spec.alias) if spec.alias and spec.alias == spec.writes else None

@@ -41,6 +41,8 @@ class TensorMeta:
     shape: tuple[int | DynDim, ...]
     dtype: DataType
     layout: TensorLayout = TensorLayout.ND
+    is_turned: bool = False
+    """Whether its memory holds the last two axes in the other order, as that of `w.T` does."""
 
 
 @record
@@ -118,19 +120,20 @@ def axis_of(extent: Extent, frame: object) -> tuple[int, int] | None:
 def metas_of(entry: Function, taken: Sequence[str], given: Mapping[str, Given]) -> dict[str, Given]:
     """Return what an entry takes for granted about each argument, of which it has the `taken` ones as parameters."""
     types = dict(zip(taken, (param.type for param in entry.params), strict=True))
-    return {name: _meta(one, types.get(name), given) for name, one in given.items()}
+    return {name: _meta(one, types.get(name), given, name in entry.turned) for name, one in given.items()}
 
 
-def _meta(one: Given, type_: Type | None, given: Mapping[str, Given]) -> Given:
+def _meta(one: Given, type_: Type | None, given: Mapping[str, Given], is_turned: bool) -> Given:
     source = given[one.source] if isinstance(one, Alike) else one
     if not isinstance(source, TensorMeta) or not isinstance(type_, TensorType):
         return one
     bounds = [d.static_bound if isinstance(d, DynDim) else d for d in source.shape]
+    extents = (*type_.shape[:-2], *type_.shape[:-3:-1]) if is_turned else type_.shape
     shape = tuple(
         int(extent) if isinstance(extent, int) else _dynamic(extent, bound)
-        for extent, bound in zip(type_.shape, bounds, strict=True)
+        for extent, bound in zip(extents, bounds, strict=True)
     )
-    return TensorMeta(shape, type_.dtype, type_.layout)
+    return TensorMeta(shape, type_.dtype, type_.layout, is_turned)
 
 
 def _dynamic(extent: Extent, bound: int | None) -> DynDim:

@@ -48,16 +48,30 @@ class Call:
         """Everything about the arguments but their extents."""
         return tuple(described.kind for described in self.described.values())
 
+    def as_it_lies(self) -> Call:
+        """Return the call with tensors that lie on their side described as such."""
+        return Call(self.values, {name: _lying(one) for name, one in self.described.items()})
+
     def passed(self, name: str) -> Given:
         """Return what is known about an argument, an output that is like an input by its own shape."""
         given = self.described[name].given
         source = self.described[given.source].given if isinstance(given, Alike) else given
-        return source if isinstance(source, TensorMeta) else given
+        if not isinstance(source, TensorMeta) or source is given:
+            return given
+        return TensorMeta(source.shape, source.dtype, source.layout)  # in the order of its axes
 
     @property
     def extents(self) -> tuple[int | None, ...]:
         """The extents of all tensors, one after the other."""
         return tuple(extent for described in self.described.values() for extent in described.extents)
+
+
+def _lying(one: Described) -> Described:
+    argument = one.argument
+    if argument is None or not argument.is_turned:
+        return one
+    meta = TensorMeta(argument.shape, argument.dtype, is_turned=True)
+    return Described(meta, (f"{argument.dtype.name} on its side", len(argument.shape)), argument.shape, argument)
 
 
 class Binder:

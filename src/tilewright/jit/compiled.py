@@ -75,6 +75,10 @@ class Compiled:
             return None
         if left_out and (self.returns is None or not {*left_out} <= {*self.returns}):
             return None
+        if any(
+            isinstance(one, TensorMeta) and one.is_turned for name, one in call.given.items() if not self.turns(name)
+        ):
+            return None
         results = result if left_out and len(self.returns or ()) > 1 else (result,)
         made = dict(zip(self.returns or (), results, strict=False)) if left_out else {}
         slots = [self._slot(call, name, made.get(name) if name in left_out else None) for name in names]
@@ -103,6 +107,10 @@ class Compiled:
         param = self.program.entry.function.params[self.parameters.index(name)]
         assert isinstance(param.type, ScalarType)
         return Slot(Known(number), param.type, bounds=open_bounds(param.type.dtype, number, param.bounds))
+
+    def turns(self, name: str) -> bool:
+        """Return whether the program takes a tensor that lies on its side as it lies."""
+        return name in self.program.entry.function.turned
 
     @property
     def dynamic(self) -> list[int]:

@@ -59,12 +59,12 @@ def lasting_reason(kernel: Kernel, call: Call, found: Compiled) -> str:
     if named is not None:
         return f"`{named}` can only be given by name"
     for name, value in call.values.items():
-        if reason := _argument(name, call, value):
+        if reason := _argument(name, call, value, found):
             return reason
     return found.obstacle or _returned(call, found) or _shared(call, found)
 
 
-def _argument(name: str, call: Call, value: Any) -> str:
+def _argument(name: str, call: Call, value: Any, found: Compiled) -> str:
     """Return why the dispatcher does not read an argument, or nothing."""
     from tilewright.call.tables import is_itself  # the fast path, which a first call does without
 
@@ -72,13 +72,13 @@ def _argument(name: str, call: Call, value: Any) -> str:
     if isinstance(value, np.generic):
         return f"`{name}` is a number of NumPy: pass `{name}.item()`"
     if is_tensor(value):
-        return _tensor(name, value)
+        return _tensor(name, value, found.turns(name))
     if not isinstance(given, Known) or isinstance(value, (bool, int, float, type(None))) or is_itself(value):
         return ""
     return f"`{name}` is a {type(value).__name__}, and neither a tensor nor a number, a string or an enum's member"
 
 
-def _tensor(name: str, value: Any) -> str:
+def _tensor(name: str, value: Any, is_turned: bool) -> str:
     torch: Any = sys.modules.get("torch")
     is_torch = torch is not None and isinstance(value, torch.Tensor)
     plain: tuple[Any, ...] = (np.ndarray, *((torch.Tensor, torch.nn.Parameter) if torch is not None else ()))
@@ -92,7 +92,7 @@ def _tensor(name: str, value: Any) -> str:
     if not is_torch and 0 in shape:
         return f"`{name}` is a NumPy array without elements"
     steps = [step * size for step in value.stride()] if is_torch else value.strides
-    if len(shape) and shape[-1] > 1 and steps[-1] != size:
+    if len(shape) and shape[-1] > 1 and steps[-1] != size and not is_turned:
         return f"`{name}` has gaps along its last axis"
     if any(extent > 1 and step < 0 for extent, step in zip(shape, steps, strict=True)):
         return f"`{name}` runs backwards along an axis"

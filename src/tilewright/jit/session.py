@@ -77,8 +77,8 @@ class Session:
         """Run the kernel on a call's arguments."""
         if settings.debug() and (self.kernel.kind is not KernelKind.HOST or is_one_process(config)):
             return self.steps.run(self.binder, args, kwargs, config=config)
-        config, told = taken(config)
-        return self._run(self.binder.call(args, kwargs), config, Written(args, kwargs, told), untold(config, told))
+        (config, told), call = taken(config), lying(self.kernel, self.binder.call(args, kwargs))
+        return self._run(call, config, Written(args, kwargs, told), untold(config, told))
 
     def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
         """Run the kernel on a call that was `written` so; `apart` is why all calls like it come here, or nothing."""
@@ -129,7 +129,7 @@ class Session:
 
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """Return why no program is found for some arguments, or that one is."""
-        call = self.binder.described(args, kwargs)
+        call = lying(self.kernel, self.binder.described(args, kwargs))
         kinds = self._kinds(call, placed(call, None))
         programs = self.store.find(kinds, call.extents)
         drifts = [drift for program in programs if (drift := program.reads.drift()) is not None]
@@ -240,6 +240,11 @@ class Session:
                 self.warm_calls.forget()
             finally:
                 self.lock.release()
+
+
+def lying(kernel: Kernel, call: Call) -> Call:
+    """Return a call as kernels are compiled for it; what a host function hands on lies as usual."""
+    return call if kernel.kind is KernelKind.HOST else call.as_it_lies()
 
 
 def untold(config: RunConfig | None, told: Configured | None) -> str:

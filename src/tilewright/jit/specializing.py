@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Changed
-from tilewright.frontend.signature import Alike
+from tilewright.frontend.signature import Alike, TensorMeta, metas_of
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.parameters import UntoldOutputError
 
@@ -30,7 +32,17 @@ def specialized(kernel: Kernel, call: Call) -> Specialization:
     for name, given in call.given.items():
         if isinstance(given, Alike):
             _check_guess(kernel, made, name, is_passed=name in call.values)
-    return made
+    lying = [name for name, given in call.given.items() if isinstance(given, TensorMeta) and given.is_turned]
+    return _turned(kernel, made, lying, call) if lying else made
+
+
+def _turned(kernel: Kernel, made: Specialization, lying: Sequence[str], call: Call) -> Specialization:
+    """Return a program that takes tensors which lie on their side as they lie, where it can."""
+    from tilewright.frontend.turned_parameters import turned
+
+    program = turned(made.program, kernel.name, [name for name in lying if name in made.parameters])
+    metas = metas_of(program[kernel.name], made.parameters, call.given)
+    return replace(made, program=program, metas=metas)
 
 
 def read(kernel: Kernel, binder: Binder, call: Call) -> tuple[Call, Specialization]:

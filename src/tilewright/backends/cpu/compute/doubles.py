@@ -9,7 +9,9 @@ as in C.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from functools import reduce
 
 from tilewright.backends.cpu.compute.vectormath import INF, Emitter, accuracy, exp_of_sum, outside_of_log
 from tilewright.native.llvm import F64, I32, element
@@ -58,11 +60,17 @@ def in_doubles(body: Callable[..., Term]) -> Emitter:
     def rounded(*operands: Term) -> Term:
         if element(operands[0].type) == F64:  # what has a function of its own for doubles comes from `library`
             return body(*operands)
-        return body(*(operand.to("fpext", "double") for operand in operands)).to("fptrunc", "float")
+        return body(*map(_widened, operands)).to("fptrunc", "float")
 
     rounded.__name__, rounded.__doc__ = body.__name__, body.__doc__
     FUNCTIONS.append(accuracy(ulp=0.55)(rounded))
     return FUNCTIONS[-1]
+
+
+def _widened(operand: Term) -> Term:
+    """Return floats as doubles; numbers of the code stay such."""
+    wide = operand.to("fpext", "double")
+    return wide if operand.number is None else wide.like(operand.number)
 
 
 def natural_exp(x: Term) -> Term:
@@ -132,12 +140,36 @@ def log1p(x: Term) -> Term:
     return (x.magnitude() < TINY).choose(x, result)
 
 
+def is_few_products(exponent: float, most: float) -> bool:
+    """Return whether a power is a few products, of roots too, of which no exponent is larger than `most`."""
+    return 0.0 < abs(exponent) <= most and (exponent * 2).is_integer()
+
+
+def few_products(x: Term, exponent: float) -> Term:
+    """Return x to the power of a small multiple of a half, by products: each costs half a unit of the last place."""
+    whole, half = divmod(abs(exponent), 1.0)
+    base = x.magnitude() if half else x
+    parts = [base.intrinsic("llvm.sqrt")] if half else []
+    while whole:
+        parts += [base] if whole % 2 else []
+        whole //= 2
+        base = base * base if whole else base
+    result = reduce(operator.mul, parts)
+    result = x.like(1.0) / result if exponent < 0 else result
+    if not half:
+        return result
+    root = (x < 0.0) & x.compare("one", "ne", -INF)
+    return root.choose(x.like(float("nan")), result)
+
+
 @in_doubles
 def power(x: Term, y: Term) -> Term:
     """Return x to the power of y: of a negative x only for whole y, NaN otherwise.
 
     Anything to the power of zero is one, and so is one to the power of anything.
     """
+    if y.number is not None and is_few_products(y.number, most=8.0):
+        return few_products(x, y.number)
     size = x.magnitude()
     result = natural_exp((y * natural_log(size)).at_most(200.0).at_least(-200.0))
     unit = size.compare("oeq", "eq", 1.0)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from tilewright.backends.cpu.compute.doubles import part_way
+from tilewright.backends.cpu.compute.doubles import few_products, is_few_products, part_way
 from tilewright.backends.cpu.compute.vectormath import Emitter
 from tilewright.native.llvm import F64, I32, Builder, Value, lanes
 from tilewright.native.terms import Term
@@ -55,6 +55,14 @@ def _times_fast_normal(b: Builder, given: Value) -> Value:
     return (x * ((y < 0.0).choose(e, 1.0) / (e + 1.0))).value
 
 
+def _power(b: Builder, x: Value, y: Value) -> Value:
+    """Return a power: few products are as near as the library, but where one that is divided by overflows."""
+    exponent = Term(b, y).number
+    if exponent is not None and exponent >= -1.0 and is_few_products(exponent, most=4.0):
+        return few_products(Term(b, x), exponent).value
+    return called("pow")(b, x, y)
+
+
 def _between(b: Builder, *given: Value) -> Value:
     return part_way(*(Term(b, each) for each in given)).value
 
@@ -64,6 +72,7 @@ FUNCTIONS: Mapping[str, Function | Emitter] = {
     "times_normal": _times_normal,
     "times_fast_normal": _times_fast_normal,
     "between": _between,
+    "power": _power,
 }
 """By the names that the references of ops have for them."""
 NAMES = frozenset(_NAMES.values())
