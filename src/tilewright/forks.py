@@ -8,6 +8,7 @@ is paused. Work on such is *undivided*: a fork waits for it, and no other begins
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator
@@ -138,6 +139,11 @@ def after_fork(run: Callable[[], None]) -> None:
         os.register_at_fork(after_in_child=run)
 
 
+def had(module: str) -> bool | None:
+    """Return whether a module was imported when this process was forked; None for a process that was not."""
+    return None if _imported is None else module in _imported
+
+
 def _before() -> None:
     _gate.close()
     for lock in _OTHERS:
@@ -150,8 +156,9 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    global _gate
+    global _gate, _imported
     _held.close()
+    _imported = frozenset(sys.modules)
     _gate = _gate.renewed()
     for lock in list(_LOCKS):
         lock.renew()
@@ -160,6 +167,7 @@ def _after_in_child() -> None:
 _LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
 _OTHERS: list[Callable[[], AbstractContextManager[Any]]] = []
 _held = ExitStack()
+_imported: frozenset[str] | None = None
 _gate = _Gate()
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
     os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

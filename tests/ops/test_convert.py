@@ -53,7 +53,7 @@ def test_cast_rounds_to_integers_by_its_mode(mode: str, expected: list[int]) -> 
 @pytest.mark.parametrize("integers", [pl.INT64, pl.UINT64], ids=str)
 @pytest.mark.parametrize("mode", [mode.name for mode in RoundMode])
 def test_whole_doubles_stay_what_they_are_in_every_mode(mode: str, integers: DataType) -> None:
-    whole: list[float] = [2**52 + 1, 8672367567484189, 2**53 - 1, 2**53 + 2, 2**62]
+    whole = [2.0**52 + 1, 8672367567484189.0, 2.0**53 - 1, 2.0**53 + 2, 2.0**62]
     assert cast(whole, pl.FP64, integers, f', mode="{mode}"') == whole
 
 

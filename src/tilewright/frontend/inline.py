@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.expr import Var
 from tilewright.core.stmt import AssignStmt
-from tilewright.errors import ArgumentCountError, UnsupportedFeatureError
+from tilewright.errors import ArgumentCountError
 from tilewright.frontend.capture import Captured, capture
+from tilewright.frontend.handed_back import HandedBack
 from tilewright.frontend.names import Resolver, defaults_of
 from tilewright.frontend.tracebacks import brief
 
@@ -33,7 +34,7 @@ class InlineFunction:
         """The function's syntax; read again where its code was replaced."""
         code = self.function.__code__
         if self._captured[0] is not code:
-            self._captured = code, _template(self.function)
+            self._captured = code, capture(self.function)
         return self._captured[1]
 
     @property
@@ -62,10 +63,7 @@ class InlineFunction:
             inner.scope.bind(name, _own(inner, name, value, node), t.span(node))
             if name in inner.scope.shared:
                 inner.note_known(name, value)
-        body = captured.node.body
-        last = body[-1]
-        inner.execute(body[:-1] if isinstance(last, ast.Return) else body)
-        return inner.handed_back(last) if isinstance(last, ast.Return) else None
+        return _returned(inner, captured.node.body)
 
     def _bound(self, t: Translator, parameters: ast.arguments, given: Arguments, node: ast.Call) -> dict[str, Value]:
         names = [arg.arg for arg in parameters.args + parameters.kwonlyargs]
@@ -83,6 +81,20 @@ class InlineFunction:
         return values
 
 
+def _returned(inner: Translator, body: Sequence[ast.stmt]) -> Value:
+    """Translate a template's body up to its `return`; return what it gives there, None where it has none."""
+    open_blocks = (inner.yields, inner.loops, inner.written)
+    depths = [len(blocks) for blocks in open_blocks]
+    inner.home = inner.stmts
+    try:
+        inner.execute(body)
+    except HandedBack as handed:
+        for blocks, depth in zip(open_blocks, depths, strict=True):
+            del blocks[depth:]
+        return handed.value
+    return None
+
+
 def _own(inner: Translator, name: str, value: Value, node: ast.Call) -> Value:
     """Return an argument the template may assign: a copy where its blocks do, so that the caller's stays."""
     if name not in inner.scope.shared:
@@ -97,19 +109,4 @@ def _own(inner: Translator, name: str, value: Value, node: ast.Call) -> Value:
 @brief
 def inline(function: FunctionType) -> InlineFunction:
     """Make a function a template that kernels write out where they call it."""
-    return InlineFunction(_template(function))
-
-
-def _template(function: FunctionType) -> Captured:
-    captured = capture(function)
-    returns_once(captured)
-    return captured
-
-
-def returns_once(captured: Captured) -> None:
-    """Raise when a template returns anywhere but at its end."""
-    for statement in ast.walk(captured.node):
-        if isinstance(statement, ast.Return) and statement is not captured.node.body[-1]:
-            message = f"inline function `{captured.node.name}` returns once, at its end"
-            help = "bind the result in each branch, and return it after them"
-            raise UnsupportedFeatureError(message, spans=[captured.span(statement)], help=help)
+    return InlineFunction(capture(function))

@@ -30,7 +30,7 @@ from tilewright.frontend.capture import Captured
 from tilewright.frontend.dynamic import name_axes, spread
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.functions import Header, Options, translated, with_told_extents
-from tilewright.frontend.inline import InlineFunction, returns_once
+from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import as_parameter, fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
 from tilewright.frontend.messages import Messages
@@ -172,7 +172,6 @@ class Kernels:
     ) -> Value:
         """Write a kernel out in place, its annotations held against the arguments."""
         resolver = self.resolver(kernel)
-        returns_once(kernel.captured)
         bound = {} if kernel.self_name is None else {kernel.self_name: kernel.owner}
         named: list[tuple[str, Expr, int]] = []
         for says, (name, value) in zip(kernel.declared(resolver), values.items(), strict=True):

@@ -157,6 +157,8 @@ class Translation(Walker):
     """The vector lane whose turn is being written out."""
     deferred: dict[int, list[Stmt]] = field(default_factory=dict[int, "list[Stmt]"])
     """The waits of tasks that nothing has depended on yet, by the identity of the task."""
+    home: list[Stmt] | None = None
+    """The statements that a helper which is written out goes into, outside of its blocks; None for other functions."""
     frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 

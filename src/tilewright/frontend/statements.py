@@ -24,6 +24,7 @@ from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
 from tilewright.frontend.deferred import settle
+from tilewright.frontend.handed_back import HandedBack
 from tilewright.frontend.memory import check_place, without_values
 from tilewright.frontend.state import is_action
 from tilewright.frontend.translator import Translator
@@ -241,7 +242,9 @@ def _agrees(declared: Type, actual: Type) -> bool:
 
 
 def return_(t: Translator, node: ast.Return) -> None:
-    """Translate a `return`."""
+    """Translate a `return`; that of a helper which is written out ends the reading of it."""
+    if t.home is not None:
+        raise HandedBack(_handed_back(t, node))
     settle(t)
     span = t.span(node)
     if t.kernels and len(t.yields) > t.kernels[-1]:
@@ -253,6 +256,15 @@ def return_(t: Translator, node: ast.Return) -> None:
     values = tuple(t.expr(part, node, "a returned value") for part in parts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     t.returned.append((tuple(v.type for v in values), span))
     t.emit(ReturnStmt(values, span))
+
+
+def _handed_back(t: Translator, node: ast.Return) -> Value:
+    """Return what a helper gives; an error inside a block, which the running program may leave out or repeat."""
+    if t.stmts is not t.home:
+        message = f"`{t.captured.node.name}` returns in a block, and where a helper ends is known while it is compiled"
+        help = "bind the result in each branch, and return it after them"
+        raise t.error(UnsupportedFeatureError, node, message, help=help)
+    return t.handed_back(node)
 
 
 def exit_loop(t: Translator, node: ast.Break | ast.Continue) -> None:

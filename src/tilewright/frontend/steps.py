@@ -82,6 +82,8 @@ class StepBuilder(KernelBuilder):
         """Walk one statement between two steps."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
+        if isinstance(node, ast.Return) and self.home is not None:
+            super().statement(node)  # whose steps `handed_back` takes
         stmts, before, depth = self.stmts, len(self.stmts), (len(self.scope.frames), len(self.yields))
         is_exit = isinstance(node, (ast.Break, ast.Continue))
         if not (is_exit and stmts and isinstance(stmts[-1], YieldStmt)):  # whose values the exit takes along

@@ -5,7 +5,8 @@ and returns once all have run. Behind the pointer is a loop for one thread; a te
 already, mostly torch's, since its workers spin after each region and starve any others; or else a pool of workers of
 our own. A second OpenMP runtime is never loaded: it would be a second set of workers.
 
-A forked child has no workers. It starts a pool anew; OpenMP would hang, so what used a team runs serially there.
+A forked child has no workers. It starts a pool anew; OpenMP would hang, even where torch alone had used it, so what
+used a team runs serially there, and what comes later gets a pool.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
-from tilewright import settings
+from tilewright import forks, settings
 from tilewright.forks import Lock, after_fork
 from tilewright.named_tuples import NamedTuple
 from tilewright.native.assemble import SOON, assemble
@@ -53,7 +54,7 @@ def parallel_address(threads: int, emit: Emit = emitted) -> int:
         raise ValueError(f"kernels need at least one thread, got {threads}")
     machine = here()
     threads = threads if machine is None or machine.has_pool else 1
-    runtime = openmp("torch" in sys.modules) if threads > 1 else None
+    runtime = _usable_openmp() if threads > 1 else None
     with _lock:
         key = (threads, runtime)
         if key not in _instances:
@@ -95,6 +96,12 @@ def openmp(torch_is_imported: bool) -> OpenMP | None:
         except (OSError, AttributeError):
             continue
     return None
+
+
+def _usable_openmp() -> OpenMP | None:
+    """Return the OpenMP runtime to make teams with: in a forked child none that the parent may have used."""
+    has_torch = "torch" in sys.modules
+    return None if forks.had("torch") == has_torch else openmp(has_torch)
 
 
 def _forget_workers() -> None:

@@ -46,8 +46,9 @@ def _counted() -> str:
 
 
 _ELEMENTS = """
-What ops on tiles take, by the architecture that `pto.target_arch` names: `"a5"`, or any other for A2/A3, which is meant
-where neither the text nor a kernel's `target=` says one. An integer stands for its width, with or without a sign.
+What ops on tiles take, by the architecture that `pto.target_arch` names: `"a5"`, or any other for A2/A3. Where
+the text names none, a kernel's `target=` or the command's `--target` does, which is A5 unless you say `a3`.
+An integer stands for its width, with or without a sign.
 `tstore[vec]` is a form of an op: the memory that it reads, or how it gathers; `mgather@1` is its operand with that
 number, from 0 on, and `tci>0` what it writes. An op alone stands for the first tile that it reads, or for the one it
 writes where it reads none. Ops that are not listed ask for no more than their form and rules.

@@ -1,4 +1,4 @@
-"""A template that returns from a branch."""
+"""A template that returns from a branch which the running program decides on."""
 
 import tilewright.language as pl
 
@@ -14,5 +14,5 @@ def choose(t, flag):
 
 
 @pl.function
-def kernel(x: Matrix, out: pl.Out[Matrix]):
-    pass
+def kernel(x: Matrix, n: pl.Scalar[pl.INDEX], out: pl.Out[Matrix]):
+    y = choose(pl.load(x, [0, 0], [64, 64]), n > 3)

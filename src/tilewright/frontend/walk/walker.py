@@ -34,6 +34,8 @@ class Listed(tuple[Any, ...]):
 W = TypeVar("W", bound="Walker")
 E = TypeVar("E", bound=KernelError)
 Handler: TypeAlias = Callable[[Any, Any], Any]
+DEEPEST = 32
+"""How often a function may be written out inside itself: each time takes a part of Python's own stack."""
 
 
 @mutable
@@ -78,9 +80,13 @@ class Walker(ABC):
     def entered(self: W, function: FunctionType, captured: Captured, resolver: Resolver, node: ast.Call) -> W:
         """Return the walker at the start of a function that a call writes out in place."""
         inlining = (*self.inlining, function)
-        if function in self.inlining:
+        if function in self.inlining and not _may_end(captured):
             cycle = " -> ".join(each.__name__ for each in inlining)
             raise self.error(RecursiveCallError, node, f"`{function.__name__}` calls itself: {cycle}")
+        if self.inlining.count(function) == DEEPEST:
+            message = f"`{function.__name__}` calls itself {DEEPEST} times over, and nothing that is known ends it"
+            help = "let a number that is known while compiling decide when it returns, or use a loop"
+            raise RecursiveCallError(message, spans=[self.captured.span(node)], help=help)
         return replace(self, captured=captured, resolver=resolver, caller=self.span(node), inlining=inlining)
 
     def evaluate(self, node: ast.expr) -> Value:
@@ -233,3 +239,8 @@ class Walker(ABC):
     @abstractmethod
     def unassignable(self, target: ast.expr) -> KernelError:
         """Return the error for an assignment to what is neither a name nor an item."""
+
+
+def _may_end(captured: Captured) -> bool:
+    """Return whether a function that calls itself decides something, and so may decide not to."""
+    return any(isinstance(node, (ast.If, ast.IfExp)) for node in ast.walk(captured.node))

@@ -50,9 +50,8 @@ class DistantMemory:
         self, group: Group, overlap: Overlapped, args: Sequence[Any], written: Mapping[int, ParamDirection],
         footprints: Mapping[str, Footprint], gathered: Mapping[WindowBuffer, WindowBuffer],
     ) -> None:  # fmt: skip
-        plan = overlap.plan
         self.group = group
-        self.plan = plan
+        self.plan = plan = overlap.plan
         self._overlap = overlap
         self.link = group.link()
         self.segments = [Segment.made(0) for _ in range(group.size)]

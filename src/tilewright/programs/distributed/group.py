@@ -84,7 +84,7 @@ class Group:
         import torch
 
         own = torch.frombuffer(bytearray(data.ljust(size, b"\0")), dtype=torch.uint8)
-        rows: list[Any] = [*torch.empty(self.size, size, dtype=torch.uint8).unbind()]
+        rows: list[Any] = [*torch.empty(self.size, size, dtype=torch.uint8, device="cpu").unbind()]
         since = time.monotonic()
         try:
             _torch().all_gather(rows, own, group=self.handle)

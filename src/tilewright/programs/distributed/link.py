@@ -126,7 +126,7 @@ class Link:
     def ask(self, peer: int, plan: int, numbers: Sequence[int], size: int) -> Array:
         """Return the answer to a message, so many bytes."""
         self._check(peer)
-        tag, answer = next(self._asked), _torch().empty(size, dtype=_torch().uint8)
+        tag, answer = next(self._asked), _torch().empty(size, dtype=_torch().uint8, device="cpu")
         coming = self._group.recv([answer], peer, tag)
         with self._locks[peer]:
             self._send(peer, plan, numbers, None, tag, size)
@@ -167,7 +167,7 @@ class Link:
     def _hear(self, peer: int) -> None:
         """Hear what a process sends until it, or the group, is gone."""
         torch = _torch()
-        slots = [torch.empty(8 * HEAD + self.room, dtype=torch.uint8) for _ in range(POSTED)]
+        slots = [torch.empty(8 * HEAD + self.room, dtype=torch.uint8, device="cpu") for _ in range(POSTED)]
         try:
             coming = [self._group.recv([slot], peer, _NUMBERS) for slot in slots]
             for turn in count():
@@ -187,14 +187,14 @@ class Link:
         plan, size, tag, wanted, *numbers = message[: 8 * HEAD].view(torch.int64).tolist()
         block = message[8 * HEAD : 8 * HEAD + size]
         if size > self.room:
-            block = torch.empty(size, dtype=torch.uint8)
+            block = torch.empty(size, dtype=torch.uint8, device="cpu")
             self._group.recv([block], source, _BYTES).wait()
         if plan == _GOODBYE:
             self.try_to_send(source, _ANSWERED, [])
         hearer = self.plans.get(plan)
         answer = None if hearer is None else hearer.hear(source, numbers, block.numpy())
         if tag:
-            given = torch.zeros(wanted, dtype=torch.uint8) if answer is None else torch.from_numpy(answer)
+            given = torch.zeros(wanted, dtype=torch.uint8, device="cpu") if answer is None else torch.from_numpy(answer)
             self._group.send([given], source, tag).wait(timeout=self.timeout)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -149,7 +149,7 @@ class Ranked:
 
     def _made(self, key: tuple[Hashable, ...], name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         """Return a new plan, kept for the next call."""
-        runs = self._runs()
+        runs = _process_runs(self.plans.values())
         for run in runs:
             run.leave(True)
         try:
@@ -163,13 +163,9 @@ class Ranked:
             self.plans[key] = planned
         return planned
 
-    def _runs(self, but: ProcessRun | None = None) -> list[ProcessRun]:
-        """Return the plans over processes, made ready."""
-        return [p.run for p in self.plans.values() if isinstance(p.run, ProcessRun) and p.run is not but]
-
     def _run_together(self, run: ProcessRun, args: Sequence[Any], starts: Mapping[int, int]) -> None:
         """Run this process's part; what failed leaves nothing that the next run could go on from."""
-        run.others = lambda: self._runs(but=run)
+        run.others = lambda: _process_runs(self.plans.values(), but=run)
         try:
             run.run(args, min(self.config.timeout_s, run.group.patience), starts)
         except BaseException:
@@ -199,8 +195,7 @@ class Ranked:
         together = group is not None
         directions = self.program[name].param_directions
         written = {k: directions[k] for k in sorted(Footprints(self.program)[name].writes)} if together else {}
-        packed = shared_args if gpu is None else packed_args
-        given = packed(args, [*written]) if together else args
+        given = (shared_args if gpu is None else packed_args)(args, [*written]) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
@@ -242,9 +237,7 @@ class Ranked:
             memory: ProcessMemory = SharedMemory(group, plan, sizes, chosen)
             natives = self.chips.native
         else:
-            made, chosen = self.chips.apart(plan, WHOLE if group.beside == group.size else PIECES)
-            footprints = Footprints(made.program)
-            plan, memory = made.plan, DistantMemory(group, made, args, written, footprints, chosen.gathered)
+            plan, memory = _distant(self.chips, group, plan, args, written)
             natives, threads = partial(self.chips.native, is_distant=True), 1 if _adds(self.program) else threads
         here = [group.rank]
         make = partial(steps_of, plan, natives, self._body, args, memory.parts, here, threads, memory.joins)
@@ -259,8 +252,26 @@ class Ranked:
     @computed_once
     def _can_be_kept(self) -> bool:
         """Whether what the ranks do follows from the shapes of arguments and from numbers: no element is looked at."""
-        calls = [e for host in self.program.hosts for s in statements(host.body) for e in expressions(s)]
-        return not any(getattr(getattr(call, "op", None), "name", "") == "tensor.read" for call in calls)
+        return not _looks_at_elements(self.program)
+
+
+def _process_runs(plans: Iterable[_Planned], but: ProcessRun | None = None) -> list[ProcessRun]:
+    """Return the plans over processes, made ready."""
+    return [p.run for p in plans if isinstance(p.run, ProcessRun) and p.run is not but]
+
+
+def _distant(
+    chips: Chips, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection]
+) -> tuple[Plan, ProcessMemory]:
+    """Return a plan for processes that share no memory, and what they have instead."""
+    made, chosen = chips.apart(plan, WHOLE if group.beside == group.size else PIECES)
+    memory = DistantMemory(group, made, args, written, Footprints(made.program), chosen.gathered)
+    return made.plan, memory
+
+
+def _looks_at_elements(program: Program) -> bool:
+    calls = [e for host in program.hosts for s in statements(host.body) for e in expressions(s)]
+    return any(getattr(getattr(call, "op", None), "name", "") == "tensor.read" for call in calls)
 
 
 def _runs_side_by_side(program: Program) -> bool:

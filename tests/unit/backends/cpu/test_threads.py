@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable
 from ctypes import c_int64, c_void_p
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,6 +72,26 @@ for _ in range(3):
 assert [os.waitpid(pid, 0)[1] for pid in pids] == [0, 0, 0]
 assert counted(address, 1000) == {{1}}
 print("done")
+"""
+
+FIRST_IN_CHILD = """
+import os, sys, signal, torch
+import tilewright.language as pl
+
+x = torch.zeros(2000, 300) + 1.0  # on torch's own threads
+
+@pl.jit
+def add(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(0, x.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [r, 0], [16, x.shape[1]]) + 1.0, [r, 0], out)
+    return out
+
+pid = os.fork()
+if pid == 0:
+    signal.alarm(30)
+    os._exit(0 if (add(x.numpy()) == 2).all() else 3)
+print(os.waitpid(pid, 0)[1])
 """
 
 
@@ -160,6 +182,14 @@ def test_a_forked_child_does_not_hang(extra: str) -> None:
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=60, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert (run.stdout, run.stderr) == ("done\n", "")
+
+
+def test_the_first_call_of_all_may_be_in_a_child_of_a_parent_whose_torch_ran_on_threads(tmp_path: Path) -> None:
+    (script := tmp_path / "first.py").write_text(FIRST_IN_CHILD)
+    environment = {**os.environ, "TILEWRIGHT_NUM_THREADS": "2", "TILEWRIGHT_CACHE_DIR": "off"}
+    command = [sys.executable, "-W", "ignore", str(script)]
+    run = subprocess.run(command, timeout=120, capture_output=True, text=True, env=environment)
+    assert (run.stdout, run.stderr) == ("0\n", "")
 
 
 def test_an_address_is_kept_and_its_code_made_once() -> None:
