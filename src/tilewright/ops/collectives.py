@@ -265,7 +265,10 @@ def allgather(local_data: Tensor, target: Tensor, signal: Tensor) -> Tensor:
 
 @_collective(_reduce_scatter_type, _scattered, "target")
 def reduce_scatter(target: Tensor, signal: Tensor, *, op: ReduceOp = ReduceOp.Sum) -> Tensor:
-    """Let the row of each rank that has its number be the sum of those of all ranks; return the window."""
+    """Let the row of each rank that has its number be the sum of those of all ranks; return the window.
+
+    `op` is `pld.ReduceOp.Sum`: others are for `allreduce`.
+    """
     ...
 
 

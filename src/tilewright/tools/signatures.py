@@ -127,7 +127,8 @@ def _given(default: object) -> str:
     if default is inspect.Parameter.empty:
         return ""
     if isinstance(default, Enum):
-        return f" = pl.{type(default).__name__}.{default.name}"
+        module = "pl" if hasattr(pl, type(default).__name__) else "pld"
+        return f" = {module}.{type(default).__name__}.{default.name}"
     return f" = pl.{default.symbol}" if isinstance(default, DataType) else f" = {default!r}"
 
 

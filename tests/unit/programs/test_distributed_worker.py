@@ -15,6 +15,7 @@ from tilewright.runtime import (
     DistributedConfig,
     DistributedRunHandle,
     DistributedWorker,
+    RunConfig,
     StackedDeviceTensor,
     execute_distributed_compiled,
 )
@@ -171,3 +172,18 @@ def test_a_folder_holds_a_program_that_runs_again(tmp_path: Path) -> None:
     (tmp_path / "out" / "distributed_meta.json").write_text("{}")
     with pytest.raises(ValueError, match="broken"):
         DistributedCompiledProgram.from_dir(tmp_path / "out")
+
+
+def test_a_program_refuses_other_ranks_than_it_was_compiled_for_and_a_worker_tensors_for_programs() -> None:
+    program = ir.compile(pl.parse(HEAD + COPYING), distributed_config=DistributedConfig([0, 1]))
+    assert isinstance(program, DistributedCompiledProgram)
+    x, y = shared(3.0), shared(0.0)
+    program(x, y, config=RunConfig(device_ids=[0, 1]))
+    alone, interpreted = RunConfig(device_ids=[0]), RunConfig(platform="interpret")
+    for config, words in ((alone, "device_ids"), (interpreted, "platform 'interpret'")):
+        with pytest.raises(ValueError, match=f"config names {words}.* was compiled for"):
+            program(x, y, config=config)
+    with pytest.raises(TypeError, match="config is a RunConfig, got 17"):
+        program(x, y, config=17)
+    with program.prepare() as worker, pytest.raises(TypeError, match=r"submit\(program, \*tensors\), got Tensor"):
+        worker.submit(x, y)  # pyright: ignore[reportArgumentType]

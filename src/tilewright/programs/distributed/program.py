@@ -31,7 +31,7 @@ from tilewright.programs.distributed.shards import along_axis, mesh_of, on_whole
 from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load
-from tilewright.programs.platforms import DEFAULT, INTERPRETER, checked_platform, target_of
+from tilewright.programs.platforms import DEFAULT, INTERPRETER, Unsaid, checked_platform, target_of
 from tilewright.programs.program import CompiledProgram
 from tilewright.programs.stages import Makers
 
@@ -81,6 +81,8 @@ class DistributedCompiledProgram(CompiledProgram):
 
     def __call__(self, *args: Any, config: Any = None, **named: Any) -> Any:
         """Run the host function; DTensors are gathered for it, and what it returns of them is sharded again."""
+        if config is not None:
+            self._check(config)
         if not has_shards((*args, *named.values())):
             return super().__call__(*args, config=config, **named)
         if mesh_of((*args, *named.values())).ndim > 1:
@@ -91,6 +93,18 @@ class DistributedCompiledProgram(CompiledProgram):
         directions = zip(entry.param_names, entry.directions, strict=True)
         written = [name for name, direction in directions if direction is not ParamDirection.In]
         return on_whole(super().__call__, given, written)
+
+    def _check(self, config: Any) -> None:
+        """Raise for a configuration that says other ranks, or another platform, than this program was compiled for."""
+        if not hasattr(config, "distributed_config"):
+            raise TypeError(f"config is a RunConfig, got {config!r}")
+        said, own = config.distributed_config, [*self.loaded.config.device_ids]
+        if said is not None and [*said.device_ids] != own:
+            message = f"config names device_ids {[*said.device_ids]}, and this program was compiled for {own}"
+            raise ValueError(f"{message}: compile it for those")
+        if not isinstance(config.platform, Unsaid) and config.runs_on != self.loaded.platform:
+            message = f"config names platform {config.platform!r}, and this program was compiled for {self.platform!r}"
+            raise ValueError(f"{message}: compile it for that")
 
     def run_bound(self, bound: Bound) -> tuple[Any, ...]:
         """Run a host function on arguments that are bound; TypeError for memory that a worker holds."""

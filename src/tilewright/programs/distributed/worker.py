@@ -120,8 +120,11 @@ class DistributedWorker(ChipWorker):
         self._known(compiled)
         return RegistrationHandle(self, compiled, next(self._numbers))
 
-    def _known(self, compiled: CompiledProgram) -> Ranked:
+    def _known(self, compiled: object) -> Ranked:
         self._check_open()
+        if not isinstance(compiled, CompiledProgram):
+            message = f"a program comes first, submit(program, *tensors), got {type(compiled).__name__}"
+            raise TypeError(message)
         if id(compiled) not in self.programs:
             raise ValueError(f"{compiled!r} was not given to this worker when it was made")
         return self._ranked[id(compiled)]
