@@ -18,7 +18,7 @@ KEY, GUARD = "found by", "looked at before each call"
 
 SETTINGS = (
     "TILEWRIGHT_CHECKED", "TILEWRIGHT_PERF for debuggers", "TILEWRIGHT_TILES=chosen", "TILEWRIGHT_SMALL_WORK=alone",
-    "TILEWRIGHT_CUDA_SCHEDULE", "TILEWRIGHT_AMX",
+    "TILEWRIGHT_CUDA_SCHEDULE", "TILEWRIGHT_AMX", "TILEWRIGHT_CORES",
 )  # fmt: skip
 """What people call the settings that code depends on."""
 

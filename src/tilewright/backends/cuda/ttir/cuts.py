@@ -36,7 +36,7 @@ def parts(text: str, errors: str) -> int:
     if "dense<[" in text or not all(_FREE.match(found + " ") for found in _OPERATION.findall(text)):
         return 1
     stores = re.findall(r"tt\.store (%\w+),[^\n]*? : (tensor|)", text)
-    if not stores or any(kind != "tensor" and place != errors for place, kind in stores):
+    if not shapes or not stores or any(kind != "tensor" and place != errors for place, kind in stores):
         return 1
     if any(shape[-1] not in (1, width) or width in shape[:-1] for shape in shapes if len(shape) > 1):
         return 1
