@@ -235,7 +235,7 @@ _ON, _OFF = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
 
 
 KNOWN: Mapping[str, Callable[[], object]] = {
-    "CHECKED": checked, "NUM_THREADS": num_threads, "AUTOTUNE": autotune, "TILES": chooses_tiles,
+    "CHECKED": checked, "NUM_THREADS": num_threads, "AUTOTUNE": autotune, "TILES": chooses_tiles, "CORES": cores,
     "SMALL_WORK": keeps_small_work, "CUDA_SCHEDULE": cuda_schedule, "AMX": amx, "DEBUG": debug, "PERF": perf,
     "BUILD_DIR": build_dir, "CACHE_DIR": cache_dir, "CACHE_LIMIT": cache_limit, "DISPATCH": native_dispatch,
     "DRIFT": drift, "LOADER": own_loader, "RUN_ONLY": run_only, "SHARED_CACHE_DIRS": shared_cache_dirs,
