@@ -57,4 +57,6 @@ class Nest:
             head = b.intrinsic("llvm.smax", b.op("sub", first, before), i64(0))
             tail = b.intrinsic("llvm.smin", b.op("sub", last, before), width)
             counted_loop(e, self.inner, (head, tail), (), (b.op("add", begin, b.op("mul", head, by)), by))
+            if e.program.polled and e.program.work.short(self.outer) is None:
+                e.worked(1 + e.program.work.body(self.outer.body).units)
         e.regions.pop()

@@ -53,8 +53,8 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words += [e.bound[var] for var in flagged]
     if nest is not None:
         words, turns, stmt = [*words, *nest.words], nest.turns, nest.inner
-    in_shares = shared_out(e.program.program, stmt, e.roots) is not None
-    in_rows = not in_shares and divides_rows(e, stmt, turns)
+    in_shares = nest is None and shared_out(e.program.program, stmt, e.roots) is not None
+    in_rows = nest is None and not in_shares and divides_rows(e, stmt, turns)
     chunks = _workers(e) if in_shares or in_rows else _chunks(e, turns, e.program.durations.each_turn(stmt))
     task = Task(e, chunks, [*words, turns], chunks) if in_shares or in_rows else Task(e, turns, words, chunks)
     loaded = iter(task.words)
