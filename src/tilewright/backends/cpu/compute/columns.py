@@ -177,7 +177,7 @@ class Columns:
         """Return the lanes folded into one."""
         self.b.place_at(fold.tile.span)
         pair = fold.node.pair if lanes.element.is_float() else None
-        folded, combine = lanes, fold.node.combine if pair is None else pair.of_numbers
+        folded, combine = lanes, fold.node.combine if pair is None else pair.first_of_numbers
         while folded.count > 1:
             half = folded.count // 2
             folded = combine(*(self._half(folded, range(start, start + half)) for start in (0, half)))

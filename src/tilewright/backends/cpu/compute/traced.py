@@ -307,6 +307,10 @@ class Extreme:
         beyond = x.b.compare(f"fcmp {self.is_beyond}", x.value, y.value)
         return Lanes(x.b, x.b.select(beyond, x.value, y.value), x.element)
 
+    def first_of_numbers(self, x: Lanes, y: Lanes) -> Lanes:
+        """Emit the same, and of two zeros the first, as NumPy has it."""
+        return self.of_numbers(y, x)
+
     def unless_nan(self, folded: Lanes, lanes: Lanes) -> Lanes:
         """Emit what lanes are folded to: NaN where one of them is, else what they are as numbers."""
         return self._unless(Term(lanes.b, lanes.value).is_nan().any(), folded)
