@@ -99,7 +99,7 @@ def findings_format() -> int:
 
 def test_the_settings_that_are_known_are_those_that_are_read() -> None:
     text = Path(settings.__file__).read_text(encoding="utf-8")
-    read = {a or b for a, b in re.findall(r'PREFIX \+ "([A-Z_]+)"|_(?:choice|switch)\("([A-Z_]+)"', text)}
+    read = {a or b for a, b in re.findall(r'PREFIX \+ "([A-Z_]+)"|_(?:choice|positive|switch)\("([A-Z_]+)"', text)}
     assert read == {*settings.KNOWN}
 
 
