@@ -151,6 +151,20 @@ def test_short_loops_do_not_look() -> None:
     assert "@poll" in COUNTED.native.code.texts["llvm"]()
 
 
+def test_loops_that_threads_share_together_are_polled_around_a_short_one() -> None:
+    program = native(f"""
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, {X}, {TURNS}, {OUT}):
+        for i in pl.parallel(turns):
+            for j in pl.parallel(2):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    pl.write(out, [j], pl.read(x, [j]) + i)
+""")
+    assert "@poll(" in program.native.code.texts["llvm"]()
+
+
 def test_polls_can_be_left_out_to_measure_them() -> None:
     assert "@poll" not in _without_polls(COUNTED).code.texts["llvm"]()
 
