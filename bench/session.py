@@ -55,9 +55,16 @@ class Session:
 
     def save(self) -> None:
         """Write the section of RESULTS.md and the plot it links to."""
-        notes = NOTES.format(torch=torch.__version__, rounds=self.rounds).replace("\n", " ")
         plot(self.outcomes)
-        save("kernels", f"{notes}\n\n![times as fast as torch eager]({PATH.name})", self.parts)
+        save("kernels", f"{self._notes}\n\n![times as fast as torch eager]({PATH.name})", self.parts)
+
+    def save_section(self, name: str) -> None:
+        """Write a section of RESULTS.md of its own."""
+        save(name, self._notes, self.parts)
+
+    @property
+    def _notes(self) -> str:
+        return NOTES.format(torch=torch.__version__, rounds=self.rounds).replace("\n", " ")
 
 
 def _contests(progress: Progress, contests: Sequence[Contest], threads: Sequence[int], rounds: int) -> list[Outcome]:

@@ -330,3 +330,29 @@ def test_results_are_as_valid_as_what_they_are_taken_by() -> None:
     assert type_of(function, "r") == TileType((8, 16), pl.FP32, (4, 15))
     assert type_of(function, "s") == TileType((8, 32), pl.FP32, (3, 5))
     assert type_of(function, "t") == TensorType((8, 32), pl.FP32, (8, 32))
+
+
+@pytest.mark.parametrize("dtype", [pl.INT8, pl.FP16, pl.FP32, pl.FP64], ids=str)
+@pytest.mark.parametrize("count", [1, 7, 16, 40])
+def test_columns_are_picked_by_indices(dtype: DataType, count: int) -> None:
+    x, columns = sample(RNG, dtype, 5, 30), RNG.integers(0, 30, (1, count)).astype("int32")
+    body = (
+        f"t = pl.load(x, [0, 0], [5, 30])\nplaces = pl.load(columns, [0, 0], [1, {count}])\n"
+        "out = pl.store(t[:, places], [1, 2], out)\n"
+        "turned = pl.transpose(t, 0, 1)\n"
+        f"line = pl.reshape(places, [{count}, 1])\nout = pl.store(turned[places], [8, 0], out)\n"
+        "out = pl.store(pl.tile.pick(t + t, line, axis=-1), [50, 0], out)"
+    )
+    want = np.zeros((60, 50), dtype.numpy)
+    want[1:6, 2 : 2 + count] = x[:, columns[0]]
+    want[8 : 8 + count, :5] = x.T[columns[0]]
+    want[50:55, :count] = (x + x)[:, columns[0]]
+    same(computed(body, x=x, columns=columns, out=np.zeros((60, 50), dtype.numpy)), want)
+
+
+@pytest.mark.parametrize("bad", [-1, 30])
+def test_a_column_that_is_not_there_is_an_error(bad: int) -> None:
+    columns = np.array([[0, 3, bad, 4]], np.int32)
+    body = "out = pl.store(pl.load(x, [0, 0], [5, 30])[:, pl.load(columns, [0, 0], [1, 4])], [0, 0], out)"
+    x, out = sample(RNG, pl.FP32, 5, 30), np.zeros((5, 4), np.float32)
+    assert all(f"index {bad} " in error for error in refused(body, x=x, columns=columns, out=out))

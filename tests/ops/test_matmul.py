@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ import tilewright.language as pl
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import DataType
 from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
-from tilewright.ops.matmul import accumulator
+from tilewright.ops.product_types import accumulator
+from tilewright.runtime import RunConfig
 
 pytestmark = pytest.mark.usefixtures("on_target")
 
@@ -57,16 +59,19 @@ def test_small_integers_accumulate_in_int32() -> None:
 @pytest.mark.parametrize(
     ("dtype", "number", "other", "result", "expected"),
     [
-        (pl.INT64, 1 << 31, pl.INT64, pl.INT64, -(1 << 31)),
-        (pl.INT64, 1 << 31, pl.INT32, pl.FP32, -float(1 << 31)),
-        (pl.UINT32, 1 << 31, pl.UINT32, pl.UINT64, (1 << 64) - (1 << 31)),
+        (pl.INT64, 1 << 31, pl.INT64, pl.INT64, 9 << 31),
+        (pl.INT32, 1 << 30, pl.INT32, pl.INT32, 1 << 30),
+        (pl.INT64, 1 << 62, pl.INT64, pl.INT64, (9 << 62) - (1 << 65)),
+        (pl.INT64, 1 << 31, pl.INT32, pl.FP32, float(9 << 31)),
+        (pl.UINT32, 1 << 31, pl.UINT32, pl.UINT64, 9 << 31),
+        (pl.UINT64, 1 << 63, pl.UINT64, pl.UINT64, 1 << 63),
         (pl.UINT8, 200, pl.UINT8, pl.INT32, 1800),
         (pl.UINT8, 200, pl.UINT8, pl.UINT8, 1800 % 256),
         (pl.UINT64, 1 << 63, pl.FP32, pl.FP32, 9.0 * (1 << 63)),
         (pl.FP32, (1 << 24) - 1, pl.FP32, pl.INT64, 9 * ((1 << 24) - 1) // 16 * 16),
     ],
 )
-def test_tensors_are_summed_in_int32_or_fp32_whatever_they_and_the_result_hold(
+def test_tensors_are_summed_in_fp32_or_all_the_bits_that_they_and_their_result_have(
     dtype: DataType, number: int, other: DataType, result: DataType, expected: float
 ) -> None:
     body = f"out[:, :] = pl.matmul(x, y, out_dtype=pl.{result.symbol})"
@@ -303,3 +308,44 @@ def test_the_operator_multiplies_along_leading_axes(left: tuple[int, ...], right
     body = f"out = pl.store({' @ '.join(loads)}, {[0] * want.ndim}, out)"
     types = {"x": tensor(pl.FP32, *left), "y": tensor(pl.FP32, *right), "out": out(pl.FP32, *want.shape)}
     np.testing.assert_array_equal(run(kernel(body, **types), a, b), want)
+
+
+@pl.jit
+def whole(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        out[:] = x @ y
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "result"),
+    [(np.uint8, np.int8, np.int16), (np.int8, np.uint8, np.int16), (np.uint32, np.int32, np.int64)],
+)
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_tensors_of_two_types_are_multiplied_in_one_that_holds_both(
+    platform: str, left: Any, right: Any, result: Any
+) -> None:
+    a: Array = np.full((2, 3), np.iinfo(left).max // 2, left)
+    b: Array = np.full((3, 4), np.iinfo(right).max // 2, right)
+    found: Array = np.zeros((2, 4), result)
+    whole(a, b, found, config=RunConfig(platform=platform))
+    wanted: Array = a.astype(np.int64) @ b.astype(np.int64)
+    assert found.tolist() == wanted.astype(result).tolist()
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "help"),
+    [
+        (pl.INT8, pl.FP32, r"convert the left one: pl.cast\(..., pl.FP32\)"),
+        (pl.FP32, pl.BF16, r"convert the right one: pl.cast\(..., pl.FP32\)"),
+        (pl.UINT8, pl.INT8, r"convert the left one and the right one: pl.cast\(..., pl.INT16\)"),
+        (pl.UINT64, pl.INT64, "no integers hold both"),
+    ],
+)
+def test_the_help_for_tiles_of_two_types_names_one_that_holds_both(lhs: DataType, rhs: DataType, help: str) -> None:
+    with pytest.raises(DTypeMismatchError, match=help):
+        kernel(LOADS + "p = pl.matmul(a, b)", x=tensor(lhs, 2, 3), y=tensor(rhs, 3, 4))
+
+
+def test_a_product_that_would_wrap_names_the_type_to_sum_in() -> None:
+    with pytest.raises(DTypeMismatchError, match="out_dtype=pl.INT32"):
+        whole(np.ones((2, 3), np.int8), np.ones((3, 4), np.int8), np.zeros((2, 4), np.int32))

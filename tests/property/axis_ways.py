@@ -13,12 +13,12 @@ from tilewright.core.op import OPS, Kind, Op
 
 def names(module: str) -> list[str]:
     """Return the ops that a module declares, by their full names."""
-    return [name for name, op in OPS.items() if op.spec.function.__module__ == f"tilewright.ops.{module}"]
+    return sorted(name for name, op in OPS.items() if op.spec.function.__module__ == f"tilewright.ops.{module}")
 
 
 def derived_in(text: str) -> frozenset[str]:
     """Return the derived ops that a program calls: what it is made of after that says nothing of them."""
-    derived = [(name, op.spec.name) for name, op in OPS.items() if op.spec.family == "derived"]
+    derived = sorted((name, op.spec.name) for name, op in OPS.items() if op.spec.family == "derived")
     return frozenset(name for name, short in derived if f".{short}(" in text)
 
 

@@ -21,7 +21,7 @@ from property.online_folds import check_fold, fold
 from property.product_grids import check_grid, grid, in_deep_tiles
 from property.programs import program
 from property.survival import fates
-from property.surviving import fate
+from property.surviving import GRID, fate
 from property.test_mutants import mutants, survived
 from property.test_passes import check_idempotence, check_meaning
 from property.test_round_trip import check_stage
@@ -31,6 +31,8 @@ from property.ways import covered
 from tilewright.backends.cpu.compute import streaming
 from tilewright.errors import ExecutionError, KernelError
 from tilewright.passes.pipeline import DEFAULT
+from tilewright.pto.examples.lines import example
+from tilewright.pto.ops.registry import OPS
 
 Campaign = Callable[[int], object]
 
@@ -130,9 +132,18 @@ def _broken_kernel(number: int) -> None:
 def _broken_pto(number: int) -> None:
     rng = Random(number)
     name = rng.choice(sorted(TEXTS))
-    text = mutated(TEXTS[name], rng)
+    _survives(mutated(TEXTS[name], rng), name, number)
+
+
+def _broken_example(number: int) -> None:
+    rng = Random(number)
+    name = rng.choice(sorted(name for name, declared in OPS.items() if not declared.family))
+    _survives(mutated(example(name), rng), name, number, grid=1)  # every block would write the same
+
+
+def _survives(text: str, name: str, number: int, grid: int = GRID) -> None:
     with named(text, f"the mutation of {name} from {number}"):
-        found = fate(text, number % (1 << 30))
+        found = fate(text, number % (1 << 30), grid=grid)
     assert found.kind != "failed", found.how
 
 
@@ -154,5 +165,6 @@ CAMPAIGNS: dict[str, Campaign] = {
     "undefined": undefined.check,  # tiles that nobody wrote all of: refused by both, or the same
     "mutant": lambda number: survived(list(fates(mutants(number, 1)))),  # mutated kernels, compiled and run
     "pto": _broken_pto,  # mutated PTO texts: a located mistake, or what the interpreter says
+    "example": _broken_example,  # the same of the example of each op of PTO
 }
 """What is tried, by name."""

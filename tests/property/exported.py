@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tilewright.pto.lint import lint
 from tilewright.pto.lower import lower
 from tilewright.pto.types import Ptr
 from tilewright.pto.verify import verify
+from tilewright.runtime import RunConfig
 
 ROOM = 1 << 18
 """How many elements are brought for each tensor that a program makes."""
@@ -56,3 +57,13 @@ def extents_of(entry: Function, arguments: Sequence[Any]) -> dict[str, int]:
     tensors = [(p.type, a.shape) for p, a in pairs if isinstance(p.type, TensorType) and is_array(a)]
     both = [pair for type_, shape in tensors for pair in zip(type_.shape, shape, strict=True)]
     return {extent.name: size for extent, size in both if isinstance(extent, Symbol)}
+
+
+def read_back(kernel: Any, made: Callable[[], list[Any]], platform: str) -> tuple[list[Any], list[Any]]:
+    """Return arguments as a kernel leaves them on a platform, and as its PTO text does there."""
+    wanted, found = made(), made()
+    text = kernel.compile(*found).as_pto()
+    kernel(*wanted, config=RunConfig(platform=platform))
+    entry = kernel.specialize(*found).program.entries[-1]
+    run_exported(text, entry.name, found, extents_of(entry, found), platform)
+    return wanted, found

@@ -180,11 +180,13 @@ def attempt(name: str, number: int) -> str:
 
 
 def work(names: Sequence[str], first: int, step: int) -> None:
-    """Make one attempt after the other, for whoever reads what is printed."""
-    for number in count(first, step):
-        name = names[number // step % len(names)]
-        print(json.dumps([name, number, None]), flush=True)
-        print(json.dumps([name, number, attempt(name, number)]), flush=True)
+    """Make one attempt after the other, for whoever reads what is printed; what kernels print nobody reads."""
+    with os.fdopen(os.dup(1), "w") as told, open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 1)
+        for number in count(first, step):
+            name = names[number // step % len(names)]
+            print(json.dumps([name, number, None]), file=told, flush=True)
+            print(json.dumps([name, number, attempt(name, number)]), file=told, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ from tilewright.core.op import OPS, Kind, Op
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 
-POSITIONS = [name for name, op in OPS.items() if op.spec.family == "position"]
+POSITIONS = sorted(name for name, op in OPS.items() if op.spec.family == "position")
 
 
 @way(*POSITIONS)

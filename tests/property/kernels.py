@@ -26,9 +26,14 @@ OTHERS = ("concat", "expands", "fillpad", "transpose_view")
 """Ops outside those families for which the same way of calling works."""
 
 
+def ordered_specs() -> list[OpSpec]:
+    """Return the declared ops in an order that does not depend on which module was imported first."""
+    return sorted(specs(), key=lambda spec: (spec.name, spec.kinds[0].value))
+
+
 def callable_specs(kind: Kind) -> list[OpSpec]:
     """Return the ops of a kind that are called by the roles of their parameters."""
-    known = [s for s in specs() if s.family in FAMILIES or s.name in OTHERS]
+    known = [s for s in ordered_specs() if s.family in FAMILIES or s.name in OTHERS]
     return [s for s in known if kind in s.kinds and s.effect is Effect.PURE]
 
 
@@ -94,7 +99,7 @@ def _argument(w: Writer, p: Parameter, pool: Sequence[Value], first: Value) -> s
     whole = [v for v in pool if is_whole(v)]
     alike = [v for v in whole if shape_of(v) == shape_of(first)]
     if p.name == "vec" and w.chance(70):
-        reductions = [s for s in specs() if s.family == "reduction"]
+        reductions = [s for s in ordered_specs() if s.family == "reduction"]
         return f"{spelled(w.pick(reductions), Kind.TILE)}({w.pick(alike or whole).name})" if whole else ""
     found = alike if p.role is Role.EITHER and not is_whole(first) or alike and w.chance(60) else whole
     return w.pick(found).name if found else ""
@@ -233,7 +238,8 @@ def assemble(w: Writer) -> None:
         w.make(f"pl.assemble({target.name}, {source.name}, [{offsets}])")
         return
     indices = ", ".join(w.index(extent - 1)[0] for extent in shape_of(target))
-    if target.depth == w.depth and isinstance(target.type, TileType) and target.type.memory is MemorySpace.Vec:
+    is_here = target.depth == w.depth and target.name not in w.added_to
+    if is_here and isinstance(target.type, TileType) and target.type.memory is MemorySpace.Vec:
         w.act(f"pl.write({target.name}, [{indices}], {w.scalar(dtype_of(target))})")
 
 

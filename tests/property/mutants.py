@@ -15,8 +15,7 @@ from random import Random
 from textwrap import indent
 
 from property import broken
-
-from tilewright.core.op import specs
+from property.kernels import ordered_specs
 
 EXAMPLES = broken.TESTS.parent / "examples"
 EDGES = [-1, 0, 1, 7, 1 << 31, (1 << 31) - 1, 1 << 32, (1 << 63) - 1, 1 << 63, -(1 << 63), 1 << 64, 10**30]
@@ -63,7 +62,7 @@ def of_ops() -> Iterator[Subject]:
     """Yield the example of every op, as a kernel."""
     head = HEAD.format("pl.Tensor[[16, 32], pl.FP32]", "pl.Tensor[[16, 16], pl.FP32]")
     loads = "a = pl.load(x, [0, 0], [16, 32])\nb = pl.load(y, [0, 0], [16, 32])\n"
-    for spec in specs():
+    for spec in ordered_specs():
         if spec.example:
             body = loads + spec.example.replace("{name}", spec.name)
             yield Subject(f"op-{spec.kinds[0].value}-{spec.name}", head + indent(body, "    ") + "\n")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from random import Random
 
@@ -17,7 +20,7 @@ from property.writer import DTYPES
 from tilewright.core import region
 from tilewright.core.region import Array
 from tilewright.dtypes import DataType
-from tilewright.ops import load
+from tilewright.ops import load, registry
 
 
 def other_blank(shape: Sequence[int], dtype: DataType) -> Array:
@@ -35,6 +38,29 @@ def test_programs_give_the_same_whatever_unwritten_memory_holds(text: str) -> No
             patch.setattr(region, "blank", other_blank)
             patch.setattr(load, "blank", other_blank)
             assert_same(expected, outcome(program, seed))
+
+
+BACKWARDS = """
+import ast, importlib, sys
+from random import Random
+
+import tilewright.ops
+names = [node.names[0].name for node in ast.parse(open(sys.argv[1]).read()).body if isinstance(node, ast.ImportFrom)]
+for name in reversed([name for name in names if name.islower()]):
+    try:
+        importlib.import_module(f"tilewright.ops.{name}")
+    except ModuleNotFoundError:
+        pass
+from property.programs import program
+print(program(Random(11).randint), end="")
+"""
+
+
+def test_programs_do_not_depend_on_which_ops_were_declared_first() -> None:
+    command = [sys.executable, "-c", BACKWARDS, str(registry.__file__)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout == program(Random(11).randint)
 
 
 FEATURES = {

@@ -9,16 +9,20 @@ import pytest
 from property.deadline import DidNotEnd, Elsewhere
 from property.mutations import TEXTS, mutated
 from property.native import named
-from property.surviving import Fate, ends, fate, lowered
+from property.surviving import GRID, Fate, ends, fate, lowered
 
 from tilewright.errors import KernelError
+from tilewright.pto.examples.lines import example
+from tilewright.pto.ops.registry import OPS
 
 MUTATIONS, RUNS = 20, 2
 """How many mutations of each file are lowered, and how many of them run."""
 SECONDS = 120.0
 """What a text may take to be refused, or compiled and run: a hundred times what most take on a machine at rest."""
 
-Survivor = Elsewhere[[str, int, bool], Fate]
+SLICES = 8
+
+Survivor = Elsewhere[[str, int, bool, int], Fate]
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +32,10 @@ def survivor() -> Generator[Survivor]:
         yield elsewhere
 
 
-def _survive(survivor: Survivor, text: str, origin: str, seed: int, runs: bool) -> Fate:
+def _survive(survivor: Survivor, text: str, origin: str, seed: int, runs: bool, grid: int = GRID) -> Fate:
     with named(text, origin):
         try:
-            found = survivor.within(SECONDS, text, seed, runs)
+            found = survivor.within(SECONDS, text, seed, runs, grid)
         except DidNotEnd as error:
             pytest.fail(f"{origin}: {error}\n{text}", pytrace=False)
     assert found.kind != "failed", f"{origin}: {found.how}\n{text}"
@@ -47,6 +51,14 @@ def test_a_mutated_text_is_refused_where_it_is_wrong_or_runs_as_the_interpreter_
         text = mutated(TEXTS[name], rng)
         found = _survive(survivor, text, f"mutation {number} of {name}", number, left > 0)
         left -= found.kind in ("ran", "stopped")
+
+
+@pytest.mark.parametrize("first", range(SLICES))
+def test_the_mutated_example_of_an_op_is_refused_where_it_is_wrong_or_runs(first: int, survivor: Survivor) -> None:
+    names = sorted(name for name, declared in OPS.items() if not declared.family)[first::SLICES]
+    for number, name in enumerate(names):
+        text = mutated(example(name), Random(name))
+        _survive(survivor, text, f"the mutation of {name}", number, runs=number % 4 == 0, grid=1)
 
 
 def test_many_files_are_still_texts_when_something_is_changed() -> None:

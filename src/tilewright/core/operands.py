@@ -109,9 +109,14 @@ def _is_data(value: Argument) -> bool:
     return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
 
 
+_TORCH_WORDS = {"dim": "axis", "keepdim": "keepdims"}
+"""What torch calls parameters that are called here as in NumPy, whichever op they are of."""
+
+
 def _parameter(spec: OpSpec, name: str) -> str:
     """Return the parameter that an argument is given for by name."""
-    found = next((p.name for p in spec.parameters if name in (p.name, *p.also)), None)
+    name_here = _TORCH_WORDS.get(name, name)
+    found = next((p.name for p in spec.parameters if name in (p.name, *p.also) or name_here == p.name), None)
     if found is None:
         help = usage(spec) + _kin(spec)
         raise ArgumentCountError(f"`{spec.name}` has no parameter `{name}`", blame=[name], help=help)
@@ -226,6 +231,9 @@ def _is_integer(value: Expr) -> bool:
 def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> OperandError:
     got = str(value.type) if isinstance(value, Expr) else repr(value)
     help = next((help for word, help in _HELP.items() if word in wanted), "")
+    given = value if isinstance(value, tuple) else (value,)
+    if "list" in wanted and any(isinstance(each, float) for each in given):
+        help = "`n // 2` is an integer, `n / 2` is not"
     if "tile" in wanted and isinstance(value, Expr) and isinstance(value.type, ScalarType):
         help = _for_numbers(spec)
     message = f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}"

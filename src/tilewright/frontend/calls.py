@@ -15,7 +15,7 @@ from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, spec_of
 from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import Extent, TensorType, TileType
 from tilewright.errors import InvalidOperationError, KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
@@ -155,17 +155,27 @@ def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:
 def _may_be_cut(t: Translator, bound: Mapping[str, Value]) -> bool:
     """Return whether a load that starts inside its tensor may take what is there.
 
-    Where an argument decides the extent, a tile that is larger than the whole tensor is as good as a ragged last one.
+    Where an argument decides the extent, a tile that is larger than the whole tensor, or a part of it, is as good as a
+    ragged last one.
     """
     tensor, offsets = bound.get("tensor"), bound.get("offsets")
     if t.frame is None or bound.get("clamp") is not False or not isinstance(tensor, Expr):
         return False
     shape = tensor.type.shape if isinstance(tensor.type, TensorType) else ()
     starts = [bounds(t.expr(offset, t.captured.node)) for offset in sequence(offsets)]
-    return any(isinstance(extent, Dim) for extent in shape) and all(
+    return any(isinstance(extent, Dim) for extent in _viewed_extents(t, tensor)) and all(
         reach is None or not isinstance(extent, int) or 0 <= reach[0] < max(extent, 1)
         for reach, extent in zip(starts, shape, strict=False)
     )
+
+
+def _viewed_extents(t: Translator, tensor: Expr) -> list[Extent]:
+    """Return the extents of a tensor and of those that it is a part of."""
+    shape = tensor.type.shape if isinstance(tensor.type, TensorType) else ()
+    made = t.assigned.get(tensor) if isinstance(tensor, Var) else tensor
+    if not isinstance(made, Call) or not made.op.spec.is_view or not made.args:
+        return [*shape]
+    return [*shape, *_viewed_extents(t, made.args[0])]
 
 
 def _check_attributes(

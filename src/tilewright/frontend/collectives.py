@@ -14,6 +14,7 @@ from tilewright.core.enums import NotifyOp, ReduceOp, WaitCmp
 from tilewright.core.op import OpSpec
 from tilewright.core.operands import bind, order_of
 from tilewright.core.types import show_shape
+from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, OperandError
 from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.inline import InlineFunction, inline
@@ -22,6 +23,7 @@ from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.elementwise import add, maximum, minimum, mul
 from tilewright.ops.load import load
+from tilewright.ops.masks import isnan, where
 from tilewright.ops.memory import read, store
 from tilewright.ops.ranks import copies, nranks, part, rank
 from tilewright.ops.reshape import reshape
@@ -63,7 +65,23 @@ def _barrier(signal: Any) -> Any:
 
 
 @inline
-def _allreduce(target: Any, signal: Any, op: Any, combine: Any) -> Any:
+def _one_nan(total: Any) -> Any:
+    """Let every NaN be the same one: which of several a sum keeps is the processor's choice."""
+    return where(isnan(total), float("nan"), total)
+
+
+@inline
+def _as_it_is(total: Any) -> Any:
+    return total
+
+
+def settling(dtype: DataType) -> Any:
+    """Return what makes the bits of a reduction those that `ops/collectives.py` says."""
+    return _one_nan if dtype.is_float() else _as_it_is
+
+
+@inline
+def _allreduce(target: Any, signal: Any, op: Any, combine: Any, settle: Any) -> Any:
     """Reduce every so many blocks of all parts, and hand them to all."""
     _met(signal, signal.ndim)
     count = target.numel()
@@ -73,8 +91,9 @@ def _allreduce(target: Any, signal: Any, op: Any, combine: Any) -> Any:
         total = load(reshape(part(target, 0), [count]), [block * BLOCK], [BLOCK], clamp=True)
         for peer in pl.range(1, every):
             total = combine(total, load(reshape(part(target, peer), [count]), [block * BLOCK], [BLOCK], clamp=True))
+        made = settle(total)
         for peer in pl.range(every):
-            store(total, [block * BLOCK], reshape(part(target, peer), [count]))
+            store(made, [block * BLOCK], reshape(part(target, peer), [count]))
     _met(signal, signal.ndim)
     return target
 
@@ -102,7 +121,7 @@ def _met_by_row(signal: Any) -> Any:
 
 
 @inline
-def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
+def _around(target: Any, signal: Any, op: Any, combine: Any, settle: Any) -> Any:
     """Reduce around a ring: what a rank has of a share is added to by the next one, and the sums go around once more.
 
     Every rank reads from the one before it alone, and row k of the signal says that this one has taken k steps.
@@ -124,7 +143,7 @@ def _around(target: Any, signal: Any, op: Any, combine: Any) -> Any:
                 if link * LINK < count:
                     summed = load(reshape(part(target, before), [count]), [link * LINK], [LINK], clamp=True)
                     held = load(reshape(target, [count]), [link * LINK], [LINK], clamp=True)
-                    store(combine(summed, held), [link * LINK], reshape(target, [count]))
+                    store(settle(combine(summed, held)), [link * LINK], reshape(target, [count]))
             _passed(signal, step + 1, behind)
         for step in pl.range(steps):
             _awaited(signal, steps + step, before)
@@ -159,15 +178,15 @@ def _allgather(local_data: Any, target: Any, signal: Any) -> Any:
 
 
 @inline
-def _reduce_scatter(target: Any, signal: Any, op: Any) -> Any:
+def _reduce_scatter(target: Any, signal: Any, op: Any, combine: Any, settle: Any) -> Any:
     _met(signal, signal.ndim)
     me = rank(target)
     columns = target.shape[1]
     for block in pl.range((columns + BLOCK - 1) // BLOCK):
         total = load(part(target, 0), [me, block * BLOCK], [1, BLOCK], clamp=True)
         for peer in pl.range(1, nranks(target)):
-            total = add(total, load(part(target, peer), [me, block * BLOCK], [1, BLOCK], clamp=True))
-        store(total, [me, block * BLOCK], target)
+            total = combine(total, load(part(target, peer), [me, block * BLOCK], [1, BLOCK], clamp=True))
+        store(settle(total), [me, block * BLOCK], target)
     _met(signal, signal.ndim)
     return target
 
@@ -216,8 +235,8 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     if bound.get("core_num", 1) != 1:
         raise t.error(AttributeValueError, node, "core_num is for allreduce in a host function", help="leave it out")
     options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
-    if spec.name == "allreduce":
-        options["combine"] = COMBINED[ReduceOp(bound["op"])]
+    if "op" in bound:
+        options |= {"combine": COMBINED[ReduceOp(bound["op"])], "settle": settling(bound["target"].type.dtype)}
     is_ring = bound.get("mode") == "ring"
     for name in (name for name in _ROWS if name in bound and (name != "target" or spec.name in _KEPT_BY_RANK)):
         _check_rows(t, spec, name, bound, is_ring, node)

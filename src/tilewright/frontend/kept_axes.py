@@ -48,7 +48,7 @@ def check_meeting(t: Translation, result: Expr, bound: Mapping[str, Value], node
 
 def is_kept_column(t: Translation, tile: Expr) -> bool:
     """Return whether an index left a column where NumPy has a vector."""
-    return _extents(tile)[-1] == 1 and _kept(t, tile, -1) is not None
+    return isinstance(tile.type, TileType) and tile.type.shape[-1] == 1 and _kept(t, tile, -1) is not None
 
 
 def kept_axes(t: Translation, tile: Expr) -> frozenset[int]:

@@ -34,7 +34,7 @@ def met(
     """Return the operands of an operator, one of them a tile or a tensor, in the type that they meet in by value."""
     types = [dtype for dtype in (element_type(lhs), element_type(rhs)) if dtype is not None]
     if isinstance(operator, ast.MatMult):
-        return lhs, rhs
+        return _factors(lhs, rhs, convert)
     dtype = _elements(operator, lhs, rhs)
     keeps = promote(types[0], types[-1]) == dtype
 
@@ -46,6 +46,17 @@ def met(
         return convert(value, dtype) if element_type(value) or dtype == FP32 else value
 
     return converted(lhs), converted(rhs)
+
+
+def _factors(lhs: Value, rhs: Value, convert: Callable[[Expr, DataType], Value]) -> tuple[Value, Value]:
+    """Return the operands of a product of tensors, those that no type of the two holds in one that does."""
+    if not isinstance(lhs, Expr) or not isinstance(rhs, Expr):
+        return lhs, rhs
+    if not isinstance(lhs.type, TensorType) or not isinstance(rhs.type, TensorType):
+        return lhs, rhs
+    left, right = lhs.type.dtype, rhs.type.dtype
+    dtype = common(left, right) or no_common(left, right, ["lhs", "rhs"])
+    return (lhs, rhs) if dtype in (left, right) else (convert(lhs, dtype), convert(rhs, dtype))
 
 
 def compared(lhs: Value, rhs: Value, convert: Callable[[Expr, DataType], Value] | None) -> tuple[Value, Value]:

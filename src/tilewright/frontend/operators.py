@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from functools import partial, reduce
+from typing import TypeGuard
 
 from tilewright.core.build import arguments, call, locate, scalar
 from tilewright.core.expr import Call, Const, Expr, Var, constant
@@ -19,6 +20,7 @@ from tilewright.frontend.kept_axes import check_meeting
 from tilewright.frontend.operand_types import compared, met, of_one_kind
 from tilewright.frontend.state import Widened
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.vector_products import added_vector, is_vector, vector_product
 from tilewright.frontend.walk.expressions import Augmented
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
@@ -120,6 +122,8 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
     if is_power and (power := _power(lhs, rhs)) is not None:
         return power
     spec = _spec(t, node, BINARY[type(operator)], is_shaped)
+    if isinstance(operator, ast.MatMult) and any(map(is_vector, (lhs, rhs))) and _is_shaped(lhs) and _is_shaped(rhs):
+        return vector_product(t, lhs, rhs, node, lambda a, b: _binary(t, operator, a, b, node))
     if isinstance(operator, ast.MatMult) and any(map(_is_batch, (lhs, rhs))):
         spec = OPS["tile.batch_matmul"].spec
     _check_operands(t, node, lhs, rhs)
@@ -147,6 +151,8 @@ def _added(t: Translator, acc: Value, product: Value, node: ast.BinOp) -> Expr |
     """
     made = t.assigned.get(product) if t.frame is not None and isinstance(product, Var) else None
     is_product = isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.MatMult)
+    if is_product and isinstance(made, Call) and made.op.name == "tile.reshape" and isinstance(acc, Expr):
+        return added_vector(t, acc, made, node, lambda to, by: _added(t, to, by, node))
     is_named = isinstance(node, Augmented) and isinstance(made, Call) and made.span == t.span(node.right)
     if (
         not (is_product or is_named)
@@ -239,7 +245,7 @@ def _defaults(spec: OpSpec) -> dict[str, Value]:
     return {p.name: p.default for p in spec.parameters}
 
 
-def _is_shaped(value: Value) -> bool:
+def _is_shaped(value: Value) -> TypeGuard[Expr]:
     return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
 
 

@@ -146,11 +146,12 @@ def _along(t: Translator, owner: Expr, indices: Expr, axis: int, node: ast.expr)
     if not 0 <= axis < rank:
         message = f"{owner.type} has {rank} axes, and this subscript names more"
         raise t.error(SubscriptError, node, message, help="give each axis one index or slice")
-    turned = w.named(w.do("tile.transpose", x=owner, axis1=0, axis2=axis)) if axis else owner
-    bound = {"x": turned, "indices": indices}
+    turns = 0 < axis < rank - 1
+    turned = w.named(w.do("tile.transpose", x=owner, axis1=0, axis2=axis)) if turns else owner
+    bound = {"x": turned, "indices": indices, "axis": 0 if turns else axis}
     spans = {"x": node.value, "indices": node.slice} if isinstance(node, ast.Subscript) else {}
     taken = apply(t, OPS["tile.pick"].spec, bound, node, spans)
-    return w.do("tile.transpose", x=w.named(taken), axis1=0, axis2=axis) if axis else taken
+    return w.do("tile.transpose", x=w.named(taken), axis1=0, axis2=axis) if turns else taken
 
 
 def _elements(

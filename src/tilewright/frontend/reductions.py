@@ -15,7 +15,7 @@ from tilewright.core.annotations import DistributedTensor, InOut, Scalar, dynami
 from tilewright.core.enums import FunctionType, Level, NotifyOp, ReduceOp, WaitCmp
 from tilewright.core.program import Function
 from tilewright.dtypes import INT32, INT64, DataType
-from tilewright.frontend.collectives import BLOCK, COMBINED
+from tilewright.frontend.collectives import BLOCK, COMBINED, settling
 from tilewright.frontend.programs import function
 from tilewright.ops.load import load
 from tilewright.ops.memory import store
@@ -34,7 +34,7 @@ def summed_rows(dtype: DataType) -> Function:
     A step makes so many elements, one behind the other, and there are so many `steps`, none where all is made; what was
     told is taken back.
     """
-    combine: Any = COMBINED[ReduceOp.Sum]
+    combine, settle = COMBINED[ReduceOp.Sum], settling(dtype)
     rows: Any = InOut[DistributedTensor[[NR, SIZE], dtype]]
 
     @function(type=FunctionType.Orchestration)
@@ -49,7 +49,7 @@ def summed_rows(dtype: DataType) -> Function:
                 total = load(part(target, 0), [me, block * BLOCK], [1, BLOCK], clamp=True)
                 for peer in pl.range(1, nranks(target)):
                     total = combine(total, load(part(target, peer), [me, block * BLOCK], [1, BLOCK], clamp=True))
-                store(total, [me, block * BLOCK], target)
+                store(settle(total), [me, block * BLOCK], target)
             for peer in pl.range(nranks(target)):
                 notify(told, me, [peer, 0], -steps, op=NotifyOp.AtomicAdd)
 
@@ -72,7 +72,7 @@ def telling() -> Function:
 @cache
 def reduced_blocks(dtype: DataType, op: ReduceOp) -> Function:
     """Return what reduces every so many blocks of a window, and hands them to all ranks."""
-    combine: Any = COMBINED[op]
+    combine, settle = COMBINED[op], settling(dtype)
     elements: Any = InOut[DistributedTensor[[SIZE], dtype]]
 
     @function(type=FunctionType.Orchestration)
@@ -83,8 +83,9 @@ def reduced_blocks(dtype: DataType, op: ReduceOp) -> Function:
                 total = load(part(target, 0), [block * BLOCK], [BLOCK], clamp=True)
                 for peer in pl.range(1, every):
                     total = combine(total, load(part(target, peer), [block * BLOCK], [BLOCK], clamp=True))
+                made = settle(total)
                 for peer in pl.range(every):
-                    store(total, [block * BLOCK], part(target, peer))
+                    store(made, [block * BLOCK], part(target, peer))
 
     return reduce_blocks
 

@@ -270,6 +270,11 @@ def _index(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subs
         help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
         if isinstance(index.type, TileType):
             help = "a tile is a value: pl.where(mask, new, t) chooses, and pl.tile.scatter moves elements to indices"
+        elif isinstance(index.type, TensorType):
+            name = ast.unparse(part)
+            help = (
+                f"pl.load({name}, offsets, shapes) makes a tile of indices, which gathers; pl.read({name}, [i]) is one"
+            )
         raise t.error(OperandError, part, f"an index is an integer, got {index.type}", help=help)
     if isinstance(index, Const) and index.value < 0:
         type_ = _shaped(owner)

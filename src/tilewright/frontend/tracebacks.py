@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dis import opmap
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -12,6 +13,8 @@ from tilewright.errors import DroppedWriteWarning, InternalError, TilewrightErro
 P = ParamSpec("P")
 R = TypeVar("R")
 
+RAISE = opmap["RAISE_VARARGS"]
+"""What a `raise` is compiled to."""
 STEPPER = "__tilewright__"
 """What the lines of a kernel that is stepped through call, by which their frames are known."""
 
@@ -28,11 +31,21 @@ def brief(function: Callable[P, R]) -> Callable[P, R]:
         except (TilewrightError, DroppedWriteWarning) as error:
             raise error.with_traceback(_stepped(error.__traceback__)) from error.__cause__
         except Exception as error:
-            if seen := _stepped(error.__traceback__):
-                raise error.with_traceback(seen)  # noqa: B904 - the same one
+            if (seen := _stepped(error.__traceback__)) or _is_told(error):
+                raise error.with_traceback(seen) from error.__cause__
             raise
 
     return call
+
+
+def _is_told(error: Exception) -> bool:
+    """Return whether a `raise` of ours says what is wrong with an argument; where Python does, a mistake is ours."""
+    inner = error.__traceback__
+    while inner is not None and inner.tb_next is not None:
+        inner = inner.tb_next
+    if inner is None or not isinstance(error, (TypeError, ValueError)) or not is_ours(inner.tb_frame):
+        return False
+    return inner.tb_frame.f_code.co_code[inner.tb_lasti] == RAISE
 
 
 def is_ours(frame: FrameType | None) -> bool:

@@ -17,6 +17,7 @@ from tilewright.frontend.kernels import UNBOUND, KernelKind
 from tilewright.frontend.references import Referred
 from tilewright.frontend.tracebacks import brief
 from tilewright.jit.bound_methods import bound
+from tilewright.jit.hosts import beside_others
 from tilewright.jit.torch_kernels import Followed
 from tilewright.jit.variants import CacheInfo
 
@@ -106,7 +107,14 @@ class JITFunction(Followed, Referred):
             return super().__call__(*args, **kwargs)
         if args and self.owner is UNBOUND and self._is_method_of(args[0]):
             return self.__get__(args[0])(*args[1:], config=config, **kwargs)  # as in `Class.method(instance, x)`
-        values, config = (*args, *kwargs.values()), config or self.config
+        config = config or self.config
+        if self.kind is KernelKind.HOST:
+            with beside_others(config):
+                return self._called(args, kwargs, config)
+        return self._called(args, kwargs, config)
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], config: RunConfig | None) -> Any:
+        values = (*args, *kwargs.values())
         is_traced = is_watched(values)
         if is_traced and self.kind is KernelKind.HOST and has_shards(values):
             return self._on_shards(args, kwargs, config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from tilewright import settings
@@ -37,6 +38,13 @@ def is_one_process(config: RunConfig | None) -> bool:
 
     ranks = None if config is None else config.distributed_config
     return group_size(None if ranks is None else ranks.process_group) == 1
+
+
+def beside_others(config: RunConfig | None) -> AbstractContextManager[None]:
+    """Return what a call of a host function runs in: the other processes that make it are told what goes wrong here."""
+    from tilewright.programs.distributed.agreement import told_to_others
+
+    return told_to_others(config)
 
 
 def host_program(made: Specialization, config: RunConfig | None, reads: ReadSet) -> CompiledProgram:

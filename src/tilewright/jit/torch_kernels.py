@@ -81,4 +81,5 @@ class Followed(Inside):
             made = self.on(ranks)
             made._make_traceable()
             return made.traced.record(*args, **kwargs)  # whose forward and backward come here again, and record nothing
-        return on_whole(partial(self, config=ranks), given, parameters.written)
+        assert ranks.distributed_config is not None
+        return on_whole(partial(self, config=ranks), ranks.distributed_config, given, parameters.written)

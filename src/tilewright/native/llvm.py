@@ -315,3 +315,10 @@ def mangled(type_: str) -> str:
         element(type_), element(type_)
     )
     return base if lanes(type_) == 1 else f"v{lanes(type_)}{base}"
+
+
+def shuffled(b: Builder, first: Value, second: Value, order: Sequence[int]) -> Value:
+    """Return lanes of two vectors in an order."""
+    mask = ", ".join(f"i32 {lane}" for lane in order)
+    type_ = vector(element(first.type), len(order))
+    return b.value(type_, f"shufflevector {first}, {second}, <{len(order)} x i32> <{mask}>")

@@ -47,6 +47,8 @@ ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more th
 MARKS = str.maketrans("", "", "._-")
 _SLOW_IN_PAIRS = ("rapids", "rapids-d", "cooperlake")
 """How the names of processors end that multiply pairs of bfloat16 numbers at half the speed of floats."""
+_INTEL = ("lake", "rapids", "well")
+"""What the names of Intel's processors have in them."""
 V2 = ("cmov", "cx16", "cx8", "fxsr", "mmx", "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3")
 V3 = (*V2, "avx", "avx2", "bmi", "bmi2", "crc32", "f16c", "fma", "lzcnt", "movbe", "xsave")
 V4 = (*V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
@@ -101,6 +103,11 @@ class Target:
     def is_quick_in_pairs(self) -> bool:
         """Whether products of pairs of bfloat16 numbers beat those of floats: on Intel's they take twice as long."""
         return self.has_avx512bf16 and not self.cpu.endswith(_SLOW_IN_PAIRS)
+
+    @property
+    def fetches_along_rows(self) -> bool:
+        """Whether the processor fetches along several rows of a matrix by itself, as far as nobody asks further."""
+        return any(part in self.cpu for part in _INTEL)
 
     @property
     def has_amx(self) -> bool:

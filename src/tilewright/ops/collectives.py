@@ -25,7 +25,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 Parts = Sequence[Mapping[str, Array]]
 """The windows of each rank, by the names of parameters."""
 
-COMBINED = {ReduceOp.Sum: "add", ReduceOp.Max: "maximum", ReduceOp.Min: "minimum", ReduceOp.Prod: "multiply"}
 MODES = ("mesh", "ring")
 
 
@@ -163,12 +162,31 @@ _ROOM = {"signal": "a cell", "recv_counts": "a cell"}
 
 
 def reduced(elements: Sequence[Array], op: int) -> Array:
-    """Return what elements of all ranks make, rounded after each of them."""
-    combine, result = getattr(np, COMBINED[ReduceOp(op)]), np.array(elements[0])
+    """Return what elements of all ranks make, rounded after each of them.
+
+    To the bit: of two zeros the largest and the smallest is the later rank's, and every NaN is the same, since which of
+    several a sum keeps is the processor's choice.
+    """
+    combine, result = COMBINED[ReduceOp(op)], np.array(elements[0])
     with np.errstate(all="ignore"):
         for each in elements[1:]:
-            combine(result, each, out=result)
+            result[...] = combine(np, result, each)
+        if result.dtype.kind not in "iu":
+            result[result != result] = np.nan  # noqa: PLR0124
     return result
+
+
+def _chosen(arrays: Any, lhs: Any, rhs: Any, is_first: Any) -> Any:
+    return arrays.where(is_first | (lhs != lhs), lhs, rhs)  # noqa: PLR0124
+
+
+COMBINED: dict[ReduceOp, Callable[[Any, Any, Any], Any]] = {
+    ReduceOp.Sum: lambda arrays, lhs, rhs: arrays.add(lhs, rhs),
+    ReduceOp.Max: lambda arrays, lhs, rhs: _chosen(arrays, lhs, rhs, lhs > rhs),
+    ReduceOp.Min: lambda arrays, lhs, rhs: _chosen(arrays, lhs, rhs, lhs < rhs),
+    ReduceOp.Prod: lambda arrays, lhs, rhs: arrays.multiply(lhs, rhs),
+}
+"""What two elements make, as NumPy, or torch in its place, computes it."""
 
 
 def _all_reduced(parts: Parts, op: int, **_: Any) -> None:

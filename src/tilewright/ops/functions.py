@@ -13,7 +13,6 @@ from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
 from tilewright.core.foreign_names import called
 from tilewright.core.region import Array
-from tilewright.dtypes import FP32, FP64
 from tilewright.ops.declare import FLOATS
 from tilewright.ops.families import elementwise
 
@@ -126,7 +125,7 @@ def cosh(x: X) -> X:
 
 
 @called("numpy torch")
-@elementwise(reference=lambda x: np.sin(x) / np.cos(x), accepts={FP32, FP64}, float_result=True, ulp=6)
+@elementwise(reference=lambda x: np.sin(x) / np.cos(x), accepts=FLOATS, float_result=True, ulp=6)
 def tan(x: X) -> X:
     """Return the tangent of each element, an angle in radians."""
     ...

@@ -1,4 +1,6 @@
-"""Matrix products. Floats accumulate in fp32, doubles in themselves, integers in int32; the interpreter rounds once.
+"""Matrix products. Floats accumulate in fp32, doubles and integers of 64 bits in themselves, other integers in int32.
+
+The interpreter rounds once.
 
 Native code may take subnormal bfloat16 numbers, and subnormal sums of their products, for zero.
 """
@@ -12,23 +14,19 @@ from tilewright.core.expr import Expr
 from tilewright.core.foreign_names import called
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, reshaped, show_shape, static_shape
-from tilewright.dtypes import FP8E4M3FN, FP8E5M2, FP32, FP64, INT32, DataType, promote, round_to
+from tilewright.dtypes import FP32, DataType, from_numpy, promote, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
-from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
+from tilewright.ops.convert import convert
+from tilewright.ops.declare import TILE, UNIFIED, op
 from tilewright.ops.families import broadcast, check_dtype, common_shape, shaped
+from tilewright.ops.product_types import SUPPORTED, accumulator, conversion, summed_in
 
 __all__ = [
     "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias", "matmul", "matmul_acc", "matmul_bias",
 ]  # fmt: skip
 
-SMALL_FLOATS = frozenset((FP8E4M3FN, FP8E5M2))
-"""Floats that are multiplied as longer ones, which hold their products exactly."""
-SUPPORTED = FLOATS | INTEGERS | SMALL_FLOATS
-
-
-def accumulator(dtype: DataType) -> DataType:
-    """Return the type products of `dtype` elements are summed in."""
-    return FP64 if dtype == FP64 else FP32 if dtype.is_float() else INT32
+VECTORS = "`a @ v` and `v @ a` take vectors; v[:, None] is one as a column, v[None] as a row"
+BATCHES = "pl.batch_matmul and `@` multiply matrices along leading axes"
 
 
 def _axes(type_: ShapedType, transposed: bool) -> tuple[Shape, Shape]:
@@ -47,7 +45,9 @@ def _product_type(lhs: Expr, rhs: Expr, a_trans: bool, b_trans: bool, dtype: Dat
     check_dtype(right.dtype, SUPPORTED, ["rhs"])
     (a, a_valid), (b, b_valid) = _axes(left, a_trans), _axes(right, b_trans)
     if len(a) < 2 or len(b) < 2:
-        raise ShapeMismatchError(f"a matrix product needs two axes, got {left} and {right}", blame=["lhs", "rhs"])
+        raise ShapeMismatchError(
+            f"a matrix product needs two axes, got {left} and {right}", blame=["lhs", "rhs"], help=VECTORS
+        )
     if _differ(a[-1], b[-2]):
         raise ShapeMismatchError(
             f"a matrix product needs equal inner sizes, got {show_shape(a)} and {show_shape(b)}", blame=["lhs", "rhs"]
@@ -78,7 +78,7 @@ def _same_inputs(lhs: Expr, rhs: Expr) -> DataType:
         raise DTypeMismatchError(
             f"a tile product needs equal element types, got {left.dtype} and {right.dtype}",
             blame=["lhs", "rhs"],
-            help=f"convert one: pl.cast(x, pl.{left.dtype.symbol})",
+            help=conversion(left.dtype, right.dtype),
         )
     return accumulator(left.dtype)
 
@@ -109,7 +109,7 @@ def _check_rank(lhs: Expr, rhs: Expr, rank: int) -> None:
         raise ShapeMismatchError(
             f"this product needs {rank}-D tiles, got {shaped(lhs)} and {shaped(rhs)}",
             blame=["lhs", "rhs"],
-            help="pl.batch_matmul and `@` multiply matrices along leading axes",
+            help=VECTORS if min(len(shaped(each).shape) for each in (lhs, rhs)) < 2 else BATCHES,
         )
 
 
@@ -148,10 +148,11 @@ def _matmul(
     result: ShapedType, lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False, **_: Any
 ) -> Region:
     product = multiply(lhs, rhs, a_trans, b_trans)
-    if product.dtype.kind == "i":  # also where the result has more bits
-        product = round_to(product, INT32)
+    if product.dtype.kind == "i":
+        left, right = from_numpy(lhs.data.dtype), from_numpy(rhs.data.dtype)
+        product = round_to(product, summed_in(left, right, result.dtype))
     elif result.dtype.is_int():
-        product = round_to(product, FP32)
+        product = convert(round_to(product, FP32), result.dtype, "trunc")
     return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
 
 
@@ -220,7 +221,8 @@ def summed(
     cut = tuple(slice(0, extent) for extent in box)
     product = np.broadcast_to(product[cut[len(pad) :]], box)
     if not starts_anew:
-        product = product + _summable(acc.seen(cut))
+        with np.errstate(all="ignore"):
+            product = product + _summable(acc.seen(cut))
     return embed(product, acc.data.shape, dtype)
 
 
@@ -302,7 +304,7 @@ def matmul(
     b_trans: bool = False,
     c_matrix_nz: bool = False,
 ) -> X:
-    """Return the matrix product; tiles are 2-D and give fp32 or int32, tensors may have batch axes."""
+    """Return the matrix product; tiles are 2-D and give fp32, int32 or 64 bits, tensors may have batch axes."""
     ...
 
 

@@ -63,8 +63,12 @@ def _store_type(
         valid = _partition(source, shapes, rank)
     for axis, (offset, size, extent) in enumerate(zip(offsets, valid, target.shape, strict=True)):
         if fits(offset, size, extent) is False:
-            raise outside(axis, offset, size, extent, "offsets", NARROW)
+            is_row = len(source.shape) < rank and axis == rank - 1
+            raise outside(axis, offset, size, extent, "offsets", ROW if is_row else NARROW)
     return target
+
+
+ROW = "a tile of fewer axes is a row: keepdims=True keeps the axis of a fold, and pl.reshape makes a column"
 
 
 def _rounds_on_the_way(source: TileType, target: TensorType) -> bool:

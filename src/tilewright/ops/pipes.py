@@ -96,7 +96,7 @@ def _pop(towards: str) -> Any:
         if taken.data.shape != result.shape or taken.dtype != result.dtype:
             shape = " x ".join(map(str, taken.data.shape))
             raise ExecutionError(f"a tile of {shape} {taken.dtype} was pushed, and {result} is taken")
-        return taken
+        return taken.forgotten()  # a pipe carries valid elements
 
     return evaluate
 

@@ -8,7 +8,7 @@ from tilewright.core.expr import Expr
 from tilewright.core.region import Region, embed
 from tilewright.core.types import TileType, TupleType, static_shape
 from tilewright.dtypes import DataType
-from tilewright.errors import ExecutionError
+from tilewright.errors import AttributeValueError, ExecutionError
 from tilewright.ops.declare import ANY, TILE, op
 from tilewright.ops.families import shaped
 from tilewright.ops.indices import INSIDE, PICKED, check_picked, inside, pattern_of
@@ -41,16 +41,24 @@ def _gather(result: TileType, src: Region, indices: Region, tmp: Region | None) 
     return embed(src.data[places], result.shape, result.dtype)
 
 
-def _pick_type(x: Expr, indices: Expr) -> TileType:
+def _pick_type(x: Expr, indices: Expr, axis: int) -> TileType:
     source, result = shaped(x), places_type(x, indices, 0, None)
+    last = len(source.shape) - 1
+    if axis not in (0, -1, last):
+        help = "turn the tile: pl.transpose(pl.tile.pick(pl.transpose(t, 0, 1), indices), 0, 1)"
+        raise AttributeValueError(f"`axis` is the first one or the last, {last}, got {axis!r}", help=help)
+    if axis % (last + 1):
+        shape, valid = static_shape(source.shape), source.valid
+        return TileType((*shape[:-1], result.shape[0]), source.dtype, (*valid[:-1], result.valid[0]))
     return TileType(
         result.shape, source.dtype, (*result.valid[:1], *source.valid[1:]) if len(source.shape) > 1 else result.valid
     )
 
 
-def _pick(result: TileType, x: Region, indices: Region) -> Region:
+def _pick(result: TileType, x: Region, indices: Region, axis: int) -> Region:
     numbers = np.reshape(indices.seen(), -1) if x.data.ndim > 1 else indices.seen()
-    return embed(x.seen()[inside(numbers, x.valid[0], "indices")], result.shape, result.dtype)
+    taken = np.take(x.seen(), inside(numbers, x.valid[axis], "indices"), axis)
+    return embed(taken, result.shape, result.dtype)
 
 
 def _mask_type(src: Expr, mask_pattern: int, output_dtype: DataType | None) -> TileType:
@@ -105,10 +113,11 @@ def gather(src: Tile, indices: Tile, tmp: Tile | None = None) -> Tile:
     example="rows = pl.cast(pl.tile.full([1, 16], dtype=pl.FP32, value=3.0), pl.INT32)\n"
     "out = pl.store(pl.tile.pick(a, rows), [0, 0], out)",
 )  # fmt: skip
-def pick(x: Tile, indices: Tile) -> Tile:
+def pick(x: Tile, indices: Tile, *, axis: int = 0) -> Tile:
     """Return the rows of a tile, or the elements of a vector, that indices name; also written `t[indices]`.
 
-    Rows are named by indices in a line. An index outside what is valid of `x` is an error.
+    Along the last axis it is the columns, `t[:, indices]`. Both are named by indices in a line. An index outside what
+    is valid of `x` is an error.
     """
     ...
 

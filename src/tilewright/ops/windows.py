@@ -21,7 +21,8 @@ def tile_shape(shapes: Sequence[Expr], blame: str) -> tuple[int, ...]:
             help="give the tile a fixed shape and say how much of it holds data with valid_shape",
         )
     if any(extent <= 0 for extent in static_shape(shape)):
-        raise ShapeMismatchError(f"extents must be positive, got {show_shape(shape)}", blame=[blame])
+        help = "where an argument is empty, a tile of a fixed size holds nothing of it: [32, 64], cut to what is there"
+        raise ShapeMismatchError(f"extents must be positive, got {show_shape(shape)}", blame=[blame], help=help)
     return static_shape(shape)
 
 
@@ -55,7 +56,10 @@ def valid_extents(shape: Shape, valid_shape: Sequence[Expr] | None) -> Shape:
 
 BEFORE = "start at 0 or after it: pl.max(i, 0) keeps an offset there"
 CLAMP = "make the region smaller; pl.load and pl.slice with clamp=True read only what is there"
-NARROW = "the valid part of a tile is stored: a load knows its own, and pl.set_validshape narrows that of other tiles"
+NARROW = (
+    "the valid part of a tile is stored: a load knows its own, and pl.set_validshape narrows that of other tiles, "
+    "such as a sum to which a loop of no turns added nothing"
+)
 CUT = "pl.load is cut to what the tensor holds, and so is pl.slice with clamp=True"
 
 

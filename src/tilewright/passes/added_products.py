@@ -13,10 +13,11 @@ from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, statements
 from tilewright.dtypes import FP32, INT32
+from tilewright.passes.few_rows import FEW_FLOATS, FEW_ROWS
 from tilewright.passes.last_use import reads
 
-FEW_ROWS = 8
-"""Rows of products that are added up piece by piece, and so had better not begin with something large."""
+FEW = {FP32: FEW_FLOATS, INT32: FEW_ROWS}
+"""Rows of products that are added up piece by piece, by their sums: they had better not begin with something large."""
 
 
 def run(program: Program) -> Program:
@@ -57,7 +58,7 @@ def _is_whole(tile: Expr, like: Var) -> bool:
     if not isinstance(type_, TileType) or not isinstance(like.type, TileType) or not isinstance(tile, Var):
         return False
     is_whole = type_.shape == type_.valid == like.type.shape  # which a product's has rows and columns
-    return is_whole and type_.dtype in (FP32, INT32) and type_.shape[-2] > FEW_ROWS
+    return is_whole and type_.dtype in FEW and type_.shape[-2] > FEW[type_.dtype]
 
 
 class _Joiner(Rewriter):

@@ -8,7 +8,6 @@ block in a tile.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 
 from tilewright.core.build import arguments, call, scalar
 from tilewright.core.enums import CmpType
@@ -20,16 +19,18 @@ from tilewright.core.program import Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, Stmt
 from tilewright.core.types import ScalarType, TensorType, TileType
-from tilewright.dtypes import FP32, INT32, DataType, promote
+from tilewright.dtypes import FP32, INT32, DataType
 from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
 from tilewright.ops.lanes import AXES, GAP
 from tilewright.ops.load import padding
 from tilewright.ops.masks import compared_in
-from tilewright.ops.matmul import accumulator
 from tilewright.ops.position import NOTHING
+from tilewright.ops.product_types import accumulator, summed_in
 from tilewright.passes import block_scans, block_sorts
 from tilewright.passes.blocks import COMBINED, FOLDED, ZERO, Blocks, Offsets, sizes_of, tensor_type
+from tilewright.passes.few_rows import FEW_ROWS
+from tilewright.passes.turned_copies import turned_copy
 
 Given = Mapping[str, Argument]
 Rule = Callable[[Blocks, Call, Given], Var]
@@ -41,10 +42,16 @@ def run(program: Program) -> Program:
 
 
 class _Blocker(Rewriter):
+    def __init__(self) -> None:
+        super().__init__()
+        self.views: dict[Var, Call] = {}
+
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Write the blocks of a tensor computation; its name goes to the tensor they are stored into."""
         (kept,) = super().assign(stmt) or (None,)
         if not isinstance(kept, AssignStmt) or (rule := _rule(kept.value)) is None:
+            if isinstance(kept, AssignStmt) and isinstance(kept.value, Call) and kept.value.op.spec.is_view:
+                self.views[kept.var] = kept.value
             return () if kept is None else (kept,)
         assert isinstance(kept.value, Call)
         blocks = Blocks(kept.span, kept.var.name_hint)
@@ -53,8 +60,11 @@ class _Blocker(Rewriter):
         return blocks.stmts
 
     def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
-        """Drop what is computed for nobody."""
-        return () if _rule(stmt.expr) is not None else super().evaluate(stmt)
+        """Drop what is computed for nobody, and write what lies on its side tile by tile."""
+        if _rule(stmt.expr) is not None:
+            return ()
+        (kept,) = super().evaluate(stmt)
+        return (isinstance(kept, EvalStmt) and turned_copy(kept, self.views)) or (kept,)
 
 
 def _rule(value: Expr) -> Rule | None:
@@ -259,8 +269,10 @@ _M, _N, _BYTES = 128, 128, 128
 A GPU holds so much in registers and shared memory; processors choose their own tiles for products in any case.
 """
 
-LARGE = 1 << 28
-"""How many elements are multiplied at least in a product that is cut into blocks."""
+LARGE = 1 << 26
+"""How many elements are multiplied at least in a product that is cut into blocks: about what is worth two threads."""
+LONG = 1 << 22
+"""Of few rows the elements of the right matrix count, which are read once each: how many there are at least."""
 
 
 def is_large_product(value: Call) -> bool:
@@ -272,15 +284,18 @@ def is_large_product(value: Call) -> bool:
         return False
     rows, columns = tensor_type(value).shape[-2:]
     depth = tensor_type(value.args[0]).shape[-1 if not arguments(value)["a_trans"] else -2]
-    known = [extent for extent in (rows, columns, depth) if isinstance(extent, int)]
-    return len(known) == 3 and prod(known[:2]) > _M * _N and prod(known) >= LARGE
+    if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(depth, int):
+        return False
+    if rows <= FEW_ROWS:
+        return columns > _N and columns * depth >= LONG
+    return rows * columns > _M * _N and rows * columns * depth >= LARGE
 
 
 def _product(b: Blocks, value: Call, given: Given) -> Var:
     """Write a product of matrices, summed block by block in a tile."""
     lhs, rhs, acc = _operand(given, "lhs"), _operand(given, "rhs"), given.get("acc")
     left, right = _turned(b, lhs, given["a_trans"]), _turned(b, rhs, given["b_trans"])
-    dtype, inner_type = _types(lhs, rhs)
+    dtype, inner_type = _types(lhs, rhs, tensor_type(value).dtype)
     sums = [acc] if isinstance(acc, Var) else []
     shape, valid, (left, right, *_) = b.met([left, right, *sums], 2)
     shape += [b.extent(left, -2), b.extent(right, -1)]
@@ -336,13 +351,11 @@ def _turned(b: Blocks, x: Var, transposed: Argument) -> Var:
     return b.do("tensor.transpose", x=x, axis1=-2, axis2=-1) if transposed else x
 
 
-def _types(lhs: Var, rhs: Var) -> tuple[DataType, DataType]:
+def _types(lhs: Var, rhs: Var, result: DataType) -> tuple[DataType, DataType]:
     """Return the type that products are summed in, and the one that both sides of a product have."""
     a, c = tensor_type(lhs).dtype, tensor_type(rhs).dtype
-    if a == c:
-        return accumulator(a), a
-    wide = accumulator(promote(a, c))
-    return wide, wide
+    wide = summed_in(a, c, result)
+    return wide, a if a == c and accumulator(a) == wide else wide
 
 
 _RULES: Mapping[str, Rule] = {

@@ -18,11 +18,10 @@ from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.dtypes import BF16, FP16, FP32, DataType
+from tilewright.passes.few_rows import FEW_ROWS
 
-FEW_ROWS = 8
-"""Rows of the left matrix for which each row of the right one had better be read once, as it comes."""
 FEW_TURNED = 16
-"""The same for a right one whose columns lie as rows: turning them takes longer than to multiply so many."""
+"""Rows that meet a right matrix as it lies on its side: turning it takes longer than to multiply so many."""
 FLOATS = (FP32, FP16, BF16)
 
 

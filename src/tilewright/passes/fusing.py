@@ -11,13 +11,14 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import BOOL, DataType
-from tilewright.ops.matmul import SMALL_FLOATS
+from tilewright.dtypes import BOOL, FP64, DataType
 from tilewright.ops.pipes import PIPES
+from tilewright.ops.product_types import SMALL_FLOATS
 from tilewright.passes.chains import tiles_on_their_side
-from tilewright.passes.computed_operands import FEW_ROWS
+from tilewright.passes.few_rows import factors, most_few
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known, number
+from tilewright.passes.gathers import gather, pick, ravel, take
 from tilewright.passes.parts import part
 
 
@@ -248,16 +249,22 @@ def _resized(w: Walk, call: Call, given: Given) -> Waiting | None:
     return _put_together(w, call, given) if call.op.spec.name == "fillpad" else w.needing(call, given)
 
 
-_plans("slice", "extract", "strided", "gather_mask", "reinterpret_view")(part)
+@_plans("reshape")
+def _reshape(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let a row that is loaded to be seen otherwise be in memory ahead of the group that goes on."""
+    for tile in w.tiles(given, "x"):
+        if tile.floats and tile.loaded is not None:
+            w.withdraw(tile)
+    return w.needing(call, given)
 
 
-@_plans("mgather", "take")
-def _gather(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let what is gathered for a store alone be written where that goes."""
-    gathered = w.needing(call, given)
-    assert gathered is not None
-    w.straighten(gathered.rows)
-    return gathered
+_plans("slice", "extract", "strided", "flip", "gather_mask", "reinterpret_view")(part)
+
+
+_plans("ravel_index")(ravel)
+_plans("take")(take)
+_plans("mgather")(gather)
+_plans("pick")(pick)
 
 
 @_plans("scan")
@@ -320,10 +327,7 @@ def _update(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 @_plans("transpose", "transpose_view")
 def _transpose(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let a transpose that products of an inner loop read be packed for all of them, where it stands.
-
-    What few rows meet as it lies is not turned at all.
-    """
+    """Let a transpose be packed for products of an inner loop where it stands; few rows meet it as it lies."""
     stmt = w.recorder.stmt
     assert stmt is not None
     if isinstance(stmt, AssignStmt) and stmt.var in w.recorder.computed:
@@ -356,7 +360,8 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
     if "acc" in given:
         w.recorder.end("a product is added to what is in memory")
     made = w.in_memory(call, valid)
-    if call.op.spec.name == "matmul" and made is not None and made.shape[-2] > FEW_ROWS:  # few are summed in memory
+    is_many = made is not None and made.shape[-2] > most_few(factors(call))  # few are summed in memory
+    if call.op.spec.name == "matmul" and made is not None and is_many:
         in_place = (tile for tile in (lhs, rhs) if tile.loaded is not None and w.recorder.plan.at(tile.loaded).in_place)
         w.straighten(made.rows, read=[tile.tensor for tile in in_place if tile.tensor is not None])
     return made
@@ -369,7 +374,7 @@ def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:
 
 
 def _is_plain(dtype: DataType) -> bool:
-    return dtype.bits <= 32 and dtype not in SMALL_FLOATS
+    return dtype == FP64 or (dtype.bits <= 32 and dtype not in SMALL_FLOATS)
 
 
 def _shape(call: Call) -> tuple[int, ...]:

@@ -130,6 +130,8 @@ class Waiting:
     owners: list[Var] = field(default_factory=list[Var])
     bools: Waiting | None = None
     """Of a mask that is only chosen by: what it stands for."""
+    is_raveled: bool = False
+    """Whether it counts elements by an index along each of several axes."""
     turned: bool | None = None
     """Whether it lies on its side; None for what can be computed either way."""
 

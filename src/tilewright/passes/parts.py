@@ -1,4 +1,4 @@
-"""Parts of what is loaded: slices of it, every other column, its bytes as other elements, each loaded by itself."""
+"""Parts of what is loaded: slices of it, every other column, its end first, its bytes as others, each by itself."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def _keeps(given: Given, source: Waiting, axis: int) -> bool:
     if "steps" in given:
         steps = given["steps"]
         return isinstance(steps, (tuple, list)) and steps[axis] == 1
+    if "axis" in given:
+        return True
     if "dtype" in given or "mask_pattern" in given:
         return axis < len(source.shape) - 1
     starts, shape = _starts(given), given["shape"]

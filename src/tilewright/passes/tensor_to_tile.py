@@ -157,7 +157,7 @@ def _scratch(spec: OpSpec, bound: Mapping[str, Argument], loads: dict[Var, Stmt]
 
 
 def _is_computation(value: Call) -> bool:
-    """Return whether a call computes a tensor of static shape from others, all of them with data everywhere."""
+    """Return whether a call computes a tensor of static shape from others, all with elements, and data everywhere."""
     if value.op.kind is not Kind.TENSOR or not isinstance(value.type, TensorType):
         return False
     spec = value.op.spec
@@ -166,7 +166,7 @@ def _is_computation(value: Call) -> bool:
     if is_large_product(value):
         return False
     tensors = [value.type, *(a.type for a in value.args if isinstance(a.type, TensorType))]
-    return all(is_static(t.shape) and t.shape and is_fully_valid(t) for t in tensors)
+    return all(is_static(t.shape) and t.shape and all(t.shape) and is_fully_valid(t) for t in tensors)
 
 
 def _gives_the_same(tile: Type, tensor: Type) -> bool:

@@ -62,7 +62,8 @@ class Class:
     counted: set[Var] = field(default_factory=set[Var])
     """Variables that numbers of its elements begin at."""
     roles: set[int] = field(default_factory=set[int])
-    """Whether products have it as their rows, 0, or their columns, 1; or loaded columns are folded along it, 2."""
+    """Whether products have it as their rows, 0, or their columns, 1; or loaded columns are folded along it, 2; or it
+    is a side of a matrix that is loaded, turned and stored, 3 and 4."""
 
     def take_in(self, other: Class) -> None:
         """Make the axes of another class ones of this."""
@@ -242,8 +243,7 @@ class TileAxes:
         assert isinstance(tile, Var) and isinstance(tensor, Var) and isinstance(offsets, MakeTuple)
         type_, shape = tensor.type, _shape(tile)
         assert isinstance(type_, TensorType)
-        before = len(type_.shape) - len(shape)
-        """Axes of the tensor of which the tile has one element."""
+        before = len(type_.shape) - len(shape)  # axes of which the tile has one element
         plain = all(x is None or isinstance(x, Absent) for x in others) and before >= 0
         if not plain or type_.valid != type_.shape or pad not in (None, 0):
             self._fix([*call.args, tile])
@@ -260,6 +260,7 @@ class TileAxes:
             self.of(tile, axis).is_whole |= self._made.is_made((tile, axis - len(shape)))
         if is_stored:
             self.stores.append(cuts)
+            _note_sides(self, tile)
 
     def _same(self, tiles: Iterable[Expr], operands: Sequence[Expr] = ()) -> None:
         """Join the axes of tiles, counted from the last; those of one element are repeated along the others.
@@ -345,6 +346,15 @@ def _turns(call: Call) -> bool:
         axes = {axis % 2 for axis in (given["axis1"], given["axis2"]) if isinstance(axis, int)}
         return isinstance(call.type, TileType) and len(call.type.shape) == 2 == len(axes)
     return call.op.spec.name == "transpose_view"
+
+
+def _note_sides(axes: TileAxes, stored: Var) -> None:
+    """Give the axes of a tile their roles where it is a matrix as it was loaded, but on its side."""
+    turned = axes.made.get(stored)
+    source = turned.args[0] if turned is not None and _turns(turned) else None
+    if isinstance(source, Var) and source in axes.made and axes.made[source].op.spec.name == "load":
+        for axis, role in ((-2, 3), (-1, 4)):
+            axes.of(stored, axis).roles.add(role)
 
 
 def _starts(call: Call, loop: Var) -> bool:

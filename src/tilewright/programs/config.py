@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cache
 from sys import intern
-from typing import Any
+from typing import Any, cast
 
 from tilewright.call.written_calls import Configured
 from tilewright.passes.choices import MemoryPlanner
@@ -45,6 +45,18 @@ def _kept(default: Any, rule: fields.Rule) -> Any:
 
 def _platform(_: str, value: Any) -> str:
     return value if isinstance(value, Unsaid) else checked_platform(value)
+
+
+class _Found(list[int]):
+    """The devices that a configuration has, as `dataclasses.replace` hands them on beside what it became."""
+
+
+class _Devices:
+    """An argument that is read where it went: in the distributed configuration."""
+
+    def __get__(self, config: RunConfig | None, owner: type) -> Any:
+        said = None if config is None else config.distributed_config
+        return None if said is None else _Found(said.device_ids)
 
 
 @dataclass(slots=True)  # calls read it where it lies
@@ -92,7 +104,7 @@ class RunConfig:
     ring_dep_pool: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4, 2**31 - 1)))
     distributed_config: DistributedConfig | None = None
     """On which devices a host function runs, a rank on each."""
-    device_ids: InitVar[Sequence[int] | None] = None
+    device_ids: InitVar[Sequence[int] | None] = cast("None", _Devices())  # noqa: RUF009
     """The devices of a distributed configuration that says nothing else, which it becomes."""
     analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
     memory_planner: MemoryPlanner | None = _kept(None, fields.optional(fields.one_of(MemoryPlanner)))
@@ -108,7 +120,7 @@ class RunConfig:
         for name, default, rule in _rules():
             if (value := getattr(self, name)) is not default:
                 setattr(self, name, rule(name, value))
-        if device_ids is not None:
+        if device_ids is not None and not isinstance(device_ids, _Found):
             if self.distributed_config is not None:
                 raise ValueError("device_ids belongs to distributed_config: give one of them")
             self.distributed_config = DistributedConfig(device_ids)

@@ -26,6 +26,11 @@ CONVERSION: Words = {
 COMPARISON: Words = dict.fromkeys(("cmpMode", "cmp_mode", "cmp"), "eq ne lt le gt ge")
 RECTIFYING: Words = {"reluPreMode": "no_relu norelu normal_relu normalrelu"}
 STORING: Words = {**RECTIFYING, "atomicType": "atomic_none atomic_add"}
+GATHERING: Words = {"gatherOob": "undefined clamp wrap zero", "coalesce": "row elem"}
+SCATTERING: Words = {
+    "scatterAtomicOp": "none add max min", "scatterOob": "undefined skip clamp wrap", "coalesce": "row elem",
+    "atomicType": "atomic_none atomic_add atomic_max atomic_min", "scatterConflict": "default last",
+}  # fmt: skip
 MOVING: Words = {**RECTIFYING, "accToVecMode": "single_mode_vec0 single_mode_vec1 dual_mode_split_m dual_mode_split_n"}
 
 

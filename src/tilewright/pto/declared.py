@@ -46,6 +46,16 @@ class Declared:
         found = next((arg for arg in _arguments(captured.node) if arg.arg == parameter), None)
         return name_span(captured) if found is None else captured.span(found)
 
+    def statements(self) -> list[Span]:
+        """Return where the body does something: more than say what it is for, and that it never runs."""
+        from tilewright.frontend.capture import capture
+
+        try:
+            captured = capture(self.function)
+        except KernelError:
+            return []
+        return [captured.span(stmt) for stmt in captured.node.body if not _says_nothing(stmt)]
+
     def refusal(
         self, kind: type[E], message: str, parameter: str | None = None, help: str = "", notes: Iterable[str] = ()
     ) -> E:
@@ -53,6 +63,13 @@ class Declared:
         error = kind(message, spans=[self.span(parameter)], help=help, notes=notes)
         error.function = self.name
         return error
+
+
+def _says_nothing(stmt: ast.stmt) -> bool:
+    """Return whether a statement is a text, `...`, `pass`, `raise` or a `return` of nothing."""
+    if isinstance(stmt, ast.Expr | ast.Return):
+        return stmt.value is None or isinstance(stmt.value, ast.Constant)
+    return isinstance(stmt, ast.Pass | ast.Raise)
 
 
 def _arguments(node: ast.FunctionDef) -> Iterator[ast.arg]:

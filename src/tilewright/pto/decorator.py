@@ -33,8 +33,9 @@ def jit(
     """Return the decorator that makes a function a kernel called `name`, or like the function.
 
     With `source`, the path of a file of PTO text or the text itself, the function declares the entry of that name in
-    it; without, its body is the kernel. Functions with `entry=False` are called by kernels. Everything wrong with the
-    declaration is a TypeError or ValueError here that names the kernel, its parameter, the file and the line.
+    it, and has no body beside `...` or what it is for; without, its body is the kernel. Functions with `entry=False`
+    are called by kernels. Everything wrong with the declaration is a TypeError or ValueError here that names the
+    kernel, its parameter, the file and the line.
     `ast_rewrite`, `frontend_options` and `native_options` speak to other compilers of the family: they are checked,
     and change nothing here.
     """
@@ -77,6 +78,7 @@ def _made(
     options = checked_options(declared, given)
     if source is not None:
         _check_source(declared, options, source)
+        _check_body(declared)
     signature = signature_of(declared, namespace, is_entry=options.entry)
     if source is None:
         return TracedKernel(declared, options, signature)
@@ -92,6 +94,14 @@ def _check_source(declared: Declared, options: Options, source: Any) -> None:
     if not options.entry:
         message = "source= needs entry=True: PTO text calls its own functions"
         raise declared.refusal(PtoDeclarationError, message)
+
+
+def _check_body(declared: Declared) -> None:
+    for span in declared.statements()[:1]:
+        message = "the kernel is what source= says, and this body would never run"
+        error = PtoDeclarationError(message, spans=[span], help="write `...` for the body, or leave source= out")
+        error.function = declared.name
+        raise error
 
 
 def _check_constants(declared: Declared, signature: Signature, source: str) -> None:

@@ -23,7 +23,7 @@ _BYTES = 32
 """The bytes of a block."""
 
 
-def reduced(op: Op, _: Constants) -> None:
+def reduced(op: Op, constants: Constants) -> None:
     """Refuse a fold of other layouts, or whose result does not have one element for each row, or for each column."""
     source, target = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf)
     is_by_rows, is_place = op.name.startswith("pto.trow"), "arg" in op.name
@@ -36,7 +36,8 @@ def reduced(op: Op, _: Constants) -> None:
     else:
         laid_out_as(op, op.outs[0], ROWS)
         valid_in(op, op.outs[0], rows=1 if is_place else None, cols=source.valid_cols)
-    if 0 in (source.valid_rows, source.valid_cols):
+    takes_nothing = not (is_by_rows or is_place) and (constants.arch == A3 or op.name == "pto.tcolprod")
+    if 0 in (source.valid_rows, source.valid_cols) and not takes_nothing:
         raise PtoValidShapeError(f"{short(op)}: there is nothing to reduce", help="extents are positive")
     if is_place:
         holds(op, op.outs[0], "i32")
@@ -44,6 +45,9 @@ def reduced(op: Op, _: Constants) -> None:
         if is_by_rows or is_place:
             equal_elements(op, scratch, op.ins[0])
             valid_alike(op, scratch, op.ins[0])
+        if is_place and not is_by_rows:
+            lies_in(op, scratch, Space.VEC)
+            by_rows(op, scratch)
     if op.name == "pto.tcolsum" and (len(op.ins) > 1) != ("isBinary" in op.attributes):
         has, lacks = ("a scratch tile", "`isBinary`") if len(op.ins) > 1 else ("`isBinary`", "scratch tile")
         message = f"tcolsum has {has} and no {lacks}"

@@ -11,7 +11,7 @@ from tilewright.core.expr import Symbol, Var, constant, integer
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TensorType, tensor
-from tilewright.dtypes import INDEX, UINT8
+from tilewright.dtypes import FP8E8M0, INDEX, UINT8
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.ops.builder import Builder, tile_type
 from tilewright.passes.covered_buffers import is_covered
@@ -166,7 +166,8 @@ def _buffer(value: Value, name: str) -> TensorType:
 def _blank(machine: Machine, slot: Slot) -> Stmt:
     """Return the statement that lets a tile hold something before anything is written to it."""
     dtype = tile_type(slot.var).dtype
-    zeros = machine.b.op("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
+    nothing = 2.0**-127 if dtype == FP8E8M0 else 0  # what bytes of zero are
+    zeros = machine.b.op("tile.full", shape=slot.shape, dtype=dtype, value=constant(nothing, dtype))
     return AssignStmt(slot.var, zeros, slot.var.span)
 
 

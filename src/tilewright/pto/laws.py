@@ -158,6 +158,8 @@ def _refuse_plain_store(op: Op, tile: TileBuf, arch: str) -> None:
 
 
 def _refuse_accumulated(op: Op, tile: TileBuf, view: TensorView, arch: str) -> None:
+    for scales in tiles_of(op.ins[1:]):
+        lies_in(op, scales, Space.SCALING)
     source, target = plain(tile.element), plain(view.element)
     ways = LEAVING["tstore"] if len(op.ins) == 1 else LEAVING["tstore_fp"]
     allowed = ways.on(arch).get(source, ())
@@ -227,7 +229,8 @@ def comparable(op: Op, constants: Constants) -> None:
     a, b, target = op.ins[0].of(TileBuf), op.ins[1].of(TileBuf), op.outs[0].of(TileBuf)
     for value in (*op.ins[:2], op.outs[0]) if constants.arch == A3 else ():
         lies_in(op, value, Space.VEC)
-    valid_alike(op, op.ins[0], op.ins[1])
+    if constants.arch == A3:
+        valid_alike(op, op.ins[0], op.ins[1])
     if constants.arch == A3 and None not in (a.valid_rows, target.valid_rows) and a.valid_rows != target.valid_rows:
         message = f"A2/A3 {short(op)}: the result has as many valid rows, got {a.valid_rows} and {target.valid_rows}"
         raise PtoValidShapeError(message, help=f"write v_row={a.valid_rows} in its type")
@@ -250,7 +253,7 @@ def partly(op: Op, constants: Constants) -> None:
             shapes = f"{show(extents[0])}x{show(extents[1])} of `%{value.name}` and {show(wanted[0])}x{show(wanted[1])}"
             message = f"{short(op)}: the result is valid where its sources are, got {shapes}"
             raise PtoValidShapeError(message, help="make more of the result valid")
-    for value, index in zip(op.ins[:count], op.ins[count:], strict=False):
+    for value, index in zip((*op.ins[:count], op.outs[0]), (*op.ins[count:], *op.outs[1:]), strict=False):
         holds(op, index, "i32")
         shaped_alike(op, index, value)
         valid_alike(op, index, value)

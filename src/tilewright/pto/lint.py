@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from tilewright.pto.architectures import architectures
-from tilewright.pto.elements import A5
 from tilewright.pto.entries import callees
 from tilewright.pto.module import Func, Module, Op, Value, word_of
 from tilewright.pto.ops.registry import OPS
-from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.types import Ptr, TileBuf
 from tilewright.records import record
 from tilewright.source import Span
@@ -35,10 +32,8 @@ class Finding:
 class Subject:
     """One function as checks look at it: its ops in order, and who uses what."""
 
-    def __init__(self, func: Func, called: Collection[str], said: str) -> None:
+    def __init__(self, func: Func, called: Collection[str]) -> None:
         self.func = func
-        self.said = said
-        """The machine that the text says it is for; empty where it says none."""
         self.called = called
         """The names of the functions that some function of the module calls."""
         self.ops = list(_ops(func))
@@ -82,24 +77,12 @@ def _ops(func: Func) -> Iterator[Op]:
 def lint(module: Module) -> list[Finding]:
     """Return what all checks find in a verified module, in the order of the text."""
     called = {name for func in module.funcs() for name in callees(func)}
-    subjects = [Subject(func, called, said) for func, (_, said) in architectures(module, "")]
+    subjects = [Subject(func, called) for func in module.funcs()]
     found = [finding for subject in subjects for each in CHECKS.values() for finding in each(subject)]
     return sorted(found, key=lambda finding: (finding.span.line, finding.span.column))
 
 
-# what a text says to the machine: which one it is, where products find their operands, and events
-
-
-_MACHINES = ("a2", "a3", "a2a3", A5)
-
-
-@check
-def _unknown_machine(subject: Subject) -> Iterator[tuple[Span, str, str]]:
-    """A function for a machine that there is not."""
-    if subject.said and subject.said not in _MACHINES:
-        message = f"`{subject.said}` is no machine: `@{subject.func.name}` is held to the rules of A2/A3"
-        help = nearest(subject.said.lower(), _MACHINES) or f"`pto.target_arch` is {', '.join(_MACHINES)}"
-        yield subject.func.span, message, help
+# what a text says to the machine: where products find their operands, and events
 
 
 @check
@@ -246,6 +229,8 @@ def _idle_tile(subject: Subject) -> Iterator[tuple[Span, str, str]]:
 
 def _scratch(op: Op) -> tuple[Value, ...]:
     """Return the tile that an op takes to work in: the last of its inputs, which may be left out."""
+    if op.name == "pto.tmrgsort":
+        return op.ins[-1:] if len(op.outs) > 1 else ()  # where it says how far lists got
     ins = OPS[op.name].form.words.get("ins")
     has_all = ins is not None and ins.kinds.endswith("z?") and len(op.ins) == len(ins.kinds) - 1
     return op.ins[-1:] if has_all else ()

@@ -75,6 +75,8 @@ class Constants(dict[Value, int]):
     arch = ""
     said = ""
     """The architecture as the text has it."""
+    given: tuple[Value, ...] = ()
+    """What the function is given."""
 
 
 @dataclass(slots=True)

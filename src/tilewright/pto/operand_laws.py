@@ -6,6 +6,7 @@ from tilewright.pto.elements import A3
 from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.laws import alike, bits_apart
 from tilewright.pto.module import Constants, Op, word_of
+from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.tile_laws import (
     ROWS,
     apart,
@@ -21,7 +22,7 @@ from tilewright.pto.tile_laws import (
     tiles_of,
     valid_in,
 )
-from tilewright.pto.types import F32, Opaque, Scalar, Space, TileBuf
+from tilewright.pto.types import F32, Opaque, Scalar, Space, TensorView, TileBuf
 
 
 def of_elements(op: Op, _: Constants) -> None:
@@ -85,6 +86,9 @@ def in_turn(op: Op, constants: Constants) -> None:
         laid_out_as(op, op.ins[2], ROWS)
 
 
+_TAKEN = "vector<4xi16>"
+
+
 def merged(op: Op, _: Constants) -> None:
     """Refuse lists that are not two to four rows of equal elements, and blocks of tiles of other sizes."""
     tiles, target = tiles_of(op.ins), op.outs[0]
@@ -93,6 +97,10 @@ def merged(op: Op, _: Constants) -> None:
     if is_list and not 2 <= len(lists) <= 4:
         message = f"{short(op)} merges two to four lists, got {len(lists)} before the scratch tile"
         raise PtoOperandError(message, help="give a tile for each list, then a scratch tile")
+    for value in op.outs[1:]:
+        if isinstance(value.type, Opaque) and str(value.type) != _TAKEN:
+            message = f"{short(op)}: how much was taken of each list is {_TAKEN}, `%{value.name}` is {value.type}"
+            raise PtoTypeMismatchError(message, help=f"make it {_TAKEN}")
     for value in (*tiles, target):
         if value.of(TileBuf).rows != 1:
             message = f"{short(op)}: a list is one row, `%{value.name}` has {value.of(TileBuf).rows}"
@@ -116,29 +124,51 @@ def sorted_with(op: Op, _: Constants) -> None:
 
 
 def gathered(op: Op, _: Constants) -> None:
-    """Refuse comparisons of tiles that are not row-major in vec."""
-    if len(op.ins) > 1 and isinstance(op.ins[1].type, Scalar):
-        for value in tiles_of((*op.ins, *op.outs)):
-            lies_in(op, value, Space.VEC)
-            by_rows(op, value)
+    """Refuse comparisons of tiles that are not row-major in vec, and what is gathered as something else."""
+    if not any(isinstance(value.type, Scalar) for value in op.ins[1:2]):
+        equal_elements(op, op.outs[0], op.ins[0])
+        return
+    for value in tiles_of((*op.ins, *op.outs)):
+        lies_in(op, value, Space.VEC)
+        by_rows(op, value)
 
 
 def scattered(op: Op, _: Constants) -> None:
-    """Refuse indices of another width than the data; those of bytes have 16 bits."""
+    """Refuse other elements than the data's, and indices of another width; those of bytes have 16 bits."""
+    equal_elements(op, op.outs[0], op.ins[0])
     wanted = max(op.ins[0].of(TileBuf).element.bits, 16)
     holds(op, op.ins[1], f"i{wanted}")
 
 
-def gathered_blocks(op: Op, _: Constants) -> None:
-    """Refuse results that do not lie row after row."""
+def made_by_rows(op: Op, _: Constants) -> None:
+    """Refuse a result that does not lie row after row."""
     by_rows(op, op.outs[0])
+
+
+def chosen_bytes(op: Op, _: Constants) -> None:
+    """Refuse bytes to choose by that are not a column of ui8."""
+    tile = op.ins[1].of(TileBuf)
+    if tile.element.name != "ui8" or tile.blayout != "col_major" or tile.cols != 1:
+        message = f"{short(op)}: `%{op.ins[1].name}` must be a column of ui8, got {brief_text(tile)}"
+        raise PtoTypeMismatchError(message, help=f"write {tile.rows}x1xui8 and blayout=col_major in its type")
 
 
 _COMBINED = {"add": ("i32", "f16", "f32"), "max": ("i32", "f32"), "min": ("i32", "f32")}
 
 
-def combined(op: Op, _: Constants) -> None:
+def of_memory(op: Op, _: Constants) -> None:
+    """Refuse a tile of other elements than the view's that it meets."""
+    view = next(value for value in (*op.ins, *op.outs) if isinstance(value.type, TensorView))
+    tile = op.outs[0] if view in op.ins else op.ins[0]
+    come, go = view.of(TensorView).element, tile.of(TileBuf).element
+    if come != go:
+        message = f"{short(op)}: `%{view.name}` and `%{tile.name}` must hold equal elements, got {come} and {go}"
+        raise PtoTypeMismatchError(message, help=f"make `%{tile.name}` a tile of {come}")
+
+
+def combined(op: Op, constants: Constants) -> None:
     """Refuse elements that are not combined in global memory so."""
+    of_memory(op, constants)
     way = word_of(op.attributes.get("atomicType", op.attributes.get("scatterAtomicOp", ""))).lower().rpartition("_")[2]
     element = op.ins[0].of(TileBuf).element
     if way in _COMBINED and plain(element) not in _COMBINED[way]:
@@ -164,6 +194,14 @@ def boxed_alike(op: Op, _: Constants) -> None:
     if (a.slayout == "none_box") != (b.slayout == "none_box"):
         message = f"{short(op)}: both tiles have boxes or none, got slayout={a.slayout} and slayout={b.slayout}"
         raise PtoTypeMismatchError(message, help="move it with `pto.tmov`")
+
+
+def bound_here(op: Op, constants: Constants) -> None:
+    """Refuse a tile that comes from the caller, who knows what of it is valid."""
+    tile = op.operands[0]
+    if tile in constants.given:
+        message = f"{short(op)}: `%{tile.name}` must be bound in this function, and it is an argument"
+        raise PtoOperandError(message, help="allocate the tile here, or say what is valid where it is allocated")
 
 
 def read_in_vec(op: Op, _: Constants) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from tilewright.pto.architectures import MACHINES
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoDeclarationError, PtoOptionError
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
-    "target": ("a2", "a3", "a2a3", "a5"),
+    "target": MACHINES,
     "backend": ("vpto", "emitc"),
     "mode": ("auto", "explicit"),
     "kernel_kind": ("vector", "cube"),

@@ -20,6 +20,9 @@ _MOVES = {
 }
 
 
+_INTO_BOXES = ("pto.textract_fp", "pto.tinsert_fp")
+
+
 def _refuse_move(op: Op, source: TileBuf, target: TileBuf, wanted: str) -> None:
     places = f"{source.space.loc} to {target.space.loc}"
     raise PtoOperandError(f"{short(op)}: nothing goes from {places}", help=wanted)
@@ -55,6 +58,8 @@ def moved(op: Op, constants: Constants) -> None:
         )
     if arch == A3 and (tile.space, target.space) == (Space.ACC, Space.MAT):
         _refuse_fractal(op, target)
+    if op.name in _INTO_BOXES or (op.name == "pto.tmov.fp" and target.space is Space.MAT and arch == A3):
+        laid_out_as(op, op.outs[0], NZ)
     if scales or (tile.space is Space.ACC and not is_plain):
         _refuse_scales(op, tile, target, scales[:1], arch)
 
@@ -91,10 +96,9 @@ def extracted(op: Op, constants: Constants) -> None:
     ways[Space.MAT] = (Space.LEFT, Space.RIGHT, *((Space.SCALING,) if arch == A5 else ()))
     if target.space not in ways.get(source.space, ()):
         _refuse_move(op, source, target, "it takes parts of vec for vec, and of mat for left and right")
-    for value in op.ins[1:3]:
-        if isinstance(value.type, Scalar) and value.type != INDEX:
-            message = f"{short(op)}: rows and columns are counted in index, `%{value.name}` is {value.type}"
-            raise PtoTypeMismatchError(message, help="cast it with `arith.index_cast`")
+    _refuse_counts(op)
+    if arch == A3 and source.space is Space.MAT:
+        _refuse_turned(op, source)
     outer = "col_major" if arch == A5 else "row_major"
     layouts = {Space.LEFT: (outer, "row_major"), Space.RIGHT: ("row_major", "col_major")}
     if target.space in layouts:
@@ -102,6 +106,22 @@ def extracted(op: Op, constants: Constants) -> None:
     if arch == A5 and source.space is target.space is Space.VEC:
         for value in (op.ins[0], op.outs[0]):
             laid_out_as(op, value, ROWS)
+
+
+def _refuse_counts(op: Op) -> None:
+    """Refuse places that are not counted in index."""
+    for value in op.ins[1:3]:
+        if isinstance(value.type, Scalar) and value.type != INDEX:
+            message = f"{short(op)}: rows and columns are counted in index, `%{value.name}` is {value.type}"
+            raise PtoTypeMismatchError(message, help="cast it with `arith.index_cast`")
+
+
+def _refuse_turned(op: Op, source: TileBuf) -> None:
+    """Refuse what A2/A3 takes no parts of: columns, but for those of boxes of rows."""
+    if source.blayout != "row_major" and _layout(source) != NZ:
+        found = f"blayout={source.blayout}, slayout={source.slayout}"
+        message = f"{CALLED[A3]} {short(op)} takes no part of a tile in mat with {found}"
+        raise PtoTypeMismatchError(message, help="write blayout=row_major, or slayout=row_major, in its type")
 
 
 def _refuse_outside(op: Op, constants: Constants, part: tuple[int, ...], whole: tuple[int, ...]) -> None:
@@ -117,6 +137,7 @@ def inserted(op: Op, constants: Constants) -> None:
     source, target, arch = op.ins[0].of(TileBuf), op.outs[0].of(TileBuf), constants.arch
     held = source.valid_rows or 0, source.valid_cols or 0
     _refuse_outside(op, constants, held, (target.rows, target.cols))
+    _refuse_counts(op)
     come, go = plain(source.element), plain(target.element)
     ways = {Space.ACC: (Space.MAT,), Space.VEC: (Space.VEC, *((Space.MAT,) if arch == A5 else ()))}
     if target.space not in ways.get(source.space, ()):

@@ -8,10 +8,10 @@ from math import prod
 
 from tilewright.pto.elements import A5
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError
-from tilewright.pto.machine.cores import CUBE, PIPED, SECTIONS, VECTOR, number
+from tilewright.pto.machine.cores import CUBE, PIPED, POPS, PUSHES, SECTIONS, VECTOR, number, refuse_larger
 from tilewright.pto.module import Func, Op, Region, SymbolRef, word_of
 from tilewright.pto.text.free import words_of
-from tilewright.pto.types import Dims, TensorView
+from tilewright.pto.types import Dims, Space, TensorView, TileBuf
 
 RESERVE, IMPORT = "pto.reserve_buffer", "pto.import_reserved_buffer"
 MET = frozenset((*PIPED, RESERVE, IMPORT))
@@ -75,6 +75,7 @@ def _refuse_unmade(op: Op, made: Op | None, towards: str, id: int, split: int) -
     if made is None:
         raise _at(op, f"`{op.name}` is about pipe {id}, and nobody initialized it", f"initialize one with `id = {id}`")
     _refuse_entry(op, made)
+    refuse_larger(op, id, _bytes(op), number(made, "slot_size"))
     mask = number(made, "dir_mask")
     if not mask & _MASKS[towards]:
         message = f"`{op.name}` is about a pipe with `dir_mask` {_MASKS[towards]} or 3, pipe {id} has {mask}"
@@ -135,6 +136,15 @@ def _refuse_entry(op: Op, made: Op) -> None:
         if not fits or entry.element != slot.element:
             message = f"`%{value.name}` of `{op.name}` is {entry}, and a slot of pipe {number(op, 'id')} {slot}"
             raise _at(op, message, f"write {slot} for it, as its `gm_slot_tensor` is")
+
+
+def _bytes(op: Op) -> int:
+    """Return the bytes of the tile that an op takes or pushes; none where who takes it says as what."""
+    value = op.results[0] if op.name in POPS else op.operands[0] if op.name in PUSHES else None
+    tile = value.type if value is not None else None
+    if not isinstance(tile, TileBuf) or (op.name in PUSHES and tile.space is Space.ACC):
+        return 0
+    return tile.nbytes
 
 
 def _refuse_buffers(ops: Sequence[Op], functions: Mapping[str, Func]) -> None:

@@ -45,6 +45,9 @@ def multiplied(op: Op, constants: Constants) -> None:
             valid_in(op, value, rows=1)
     if not is_scaled:
         _refuse_elements(op, a, b, sums)
+        return
+    for value in sums:
+        holds(op, value, "f32")
 
 
 def _refuse_shapes(op: Op, a: Value, b: Value, sums: list[Value]) -> None:

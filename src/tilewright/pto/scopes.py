@@ -2,7 +2,8 @@
 
 Where nothing says it, ops on registers, masks and alignment states that follow each other are one scope, numbers
 between them included, and loops and branches of only such ops. What moves data or waits ends it: copies, tile ops,
-flags, barriers, calls that pass no register, and the sorts that go through memory.
+flags, barriers, calls that pass no register, numbers in memory, settings, and the sorts that go through memory. Where
+something says it, all of the region is one scope.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from tilewright.pto.types import ALIGN, Mask, VReg
 
 SCOPES = ("pto.vecscope", "pto.strict_vecscope")
 _ENDS = frozenset(["pto.barrier", "pto.barrier_sync", "func.call", "pto.vbitsort", "pto.vmrgsort4", "pto.simt_launch"])
-_FAMILIES = ("pto.mte_", "pto.copy_", "pto.set_flag", "pto.wait_flag", "pto.sync.", "pto.get_buf", "pto.rls_buf")
+_FAMILIES = tuple(
+    f"pto.{word}"
+    for word in (
+        *("mte_", "copy_", "load", "store", "ldg", "stg", "atomic_", "mad", "comm.", "tpush", "tpop", "tfree"),
+        *("talloc", "set_", "wait_flag", "sync.", "get_buf", "rls_buf", "tprint", "print", "trap"),
+    )
+)
+"""What moves data, sets a register of the machine, waits, or is seen from outside."""
 
 
 def refuse_escapes(func: Func) -> None:
@@ -47,6 +55,8 @@ class _Scopes:
 
     def __init__(self) -> None:
         self.scope = 0
+        self.is_said = False
+        """Whether an op around says that this is one scope."""
         self.homes: dict[Value, int] = {}
         """The scope that each register lives in."""
         self.makers: dict[Value, Op] = {}
@@ -58,14 +68,16 @@ class _Scopes:
             self._op(op)
 
     def _op(self, op: Op) -> None:
-        is_apart = _ends(op) or (bool(op.regions) and op.name.startswith("pto.section."))
+        is_apart = not self.is_said and (_ends(op) or (bool(op.regions) and op.name.startswith("pto.section.")))
         if is_apart:
             self.scope += 1
         if self.makers:
             for value in op.uses:
                 self._check(value, op)
+        around, self.is_said = self.is_said, self.is_said or op.name in SCOPES
         for region in op.regions:
             self.region(region)
+        self.is_said = around
         if is_apart:
             self.scope += 1
         for value in op.results:

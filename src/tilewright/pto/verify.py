@@ -47,6 +47,7 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
     for func, visible in module.scopes():
         constants = Constants()
         constants.arch, constants.said = ("", "") if is_portable else archs[func]
+        constants.given = func.arguments
         checker = _Checker(visible, constants)
         checker.function(func)
         if constants.arch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,10 @@ print(out[0])
 """
 
 
+IMPORTING = re.compile(r"Exception ignored in: <function _get_module_lock.*?KeyboardInterrupt: \n", re.DOTALL)
+"""What Python says of an interrupt between two lines of its own imports, which it forgets."""
+
+
 @pytest.mark.parametrize("milliseconds", [8, 20, 35, 50, 70, 100])
 def test_a_first_call_that_is_interrupted_leaves_the_next_whole(milliseconds: int, tmp_path: Path) -> None:
     """While it imports, loads LLVM in a thread and compiles: no lock stays taken, no op is declared twice."""
@@ -119,4 +124,4 @@ def test_a_first_call_that_is_interrupted_leaves_the_next_whole(milliseconds: in
     environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": "off", "TILEWRIGHT_NUM_THREADS": "2"}
     command = [sys.executable, "-W", "ignore", str(script), str(milliseconds / 1000)]
     run = subprocess.run(command, env=environment, timeout=100, capture_output=True, text=True)
-    assert (run.stdout, run.stderr) == ("10\n", "")
+    assert (run.stdout, IMPORTING.sub("", run.stderr)) == ("10\n", "")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from unit.passes.texts import gives, kernel, leaves
 
+from tilewright.core.expr import Call
+from tilewright.core.stmt import AssignStmt
 from tilewright.core.verify import verify
 from tilewright.passes import block_tensors
 
@@ -69,3 +71,20 @@ def test_nothing_computes_on_whole_tensors_afterwards(value: str) -> None:
 
 def test_what_only_moves_tensors_stays() -> None:
     leaves(block_tensors.run, kernel("z = pl.slice(x, [1, 4], [0, 0])\npl.assemble(y, z, [0, 0])", UNKNOWN))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "is_large"),
+    [
+        (512, 512, 512, True), (256, 256, 256, False), (1, 4096, 4096, True), (8, 2048, 2048, True),
+        (1, 1024, 1024, False), (1, 64, 1 << 18, False), (16, 2048, 2048, True), (128, 128, 1 << 20, False),
+    ],
+)  # fmt: skip
+def test_products_that_are_worth_two_threads_are_cut_into_blocks(
+    rows: int, columns: int, depth: int, is_large: bool
+) -> None:
+    parameters = f"x: pl.Tensor[[{rows}, {depth}], pl.FP32], y: pl.Tensor[[{depth}, {columns}], pl.FP32]"
+    (function,) = kernel("z = pl.matmul(x, y)\nreturn z", parameters).function_list
+    (product, *_) = function.body
+    assert isinstance(product, AssignStmt) and isinstance(product.value, Call)
+    assert block_tensors.is_large_product(product.value) == is_large

@@ -92,8 +92,8 @@ def test_a_grid_over_extents_that_only_calls_know_is_cut_by_them() -> None:
 def test_a_grid_over_rows_that_only_calls_know_has_tiles_for_few_of_them() -> None:
     found = widened(lowered(SUM, STORE, rows="M", stop="M"), WANTED)
     many, few = found.notes
-    assert many.startswith("tile: i by 48 instead of 12") and few.startswith("tile of few rows: i by 8 instead of 12")
-    assert "if M <= 8:" in str(found.program)
+    assert many.startswith("tile: i by 48 instead of 12") and few.startswith("tile of few rows: i by 16 instead of 12")
+    assert "if M <= 16:" in str(found.program)
 
 
 @pytest.mark.parametrize("rows", ["96", "M"])
@@ -116,7 +116,8 @@ def test_kernels_that_do_more_than_multiply_stay_as_they_are() -> None:
 
 
 def test_tiles_as_large_as_wanted_stay_as_they_are() -> None:
-    assert str(widened(lowered(SUM, STORE), Wanted(rows=12, columns=16, depth=16))).startswith("every tile")
+    taller = lowered(SUM.replace("[12, 16]", "[24, 16]"), STORE, by="24")
+    assert str(widened(taller, Wanted(rows=24, columns=16, depth=16))).startswith("every tile")
 
 
 def test_a_sum_that_a_branch_begins_is_one() -> None:
@@ -248,3 +249,58 @@ def test_blocks_that_each_call_a_kernel_are_a_grid() -> None:
     assert "block_row by 64 instead of 16" in in_blocks.compile(a, b, out).stages["tiles"]
     in_blocks(a, b, out)
     np.testing.assert_array_equal(out, a @ b)
+
+
+@pl.jit
+def turning(x: pl.Tensor, out: pl.Out[pl.Tensor], rows: int, columns: int):
+    m, n = x.shape
+    for i in pl.parallel(0, m, rows):
+        for j in pl.parallel(0, n, columns):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                pl.store(pl.load(x, [i, j], [rows, columns]).T, [j, i], out)
+
+
+@pl.jit
+def turning_blocks(x: pl.Tensor, out: pl.InOut[pl.Tensor]):
+    for i in pl.parallel(0, x.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [i, i], [16, 16]).T, [i, i], out)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(32, 32), (48, 16), (7, 9), (64, 64)])
+def test_matrices_are_turned_in_tiles_of_the_machines_choice(rows: int, columns: int) -> None:
+    x = np.random.default_rng(rows).standard_normal((200, 150), np.float32)
+    out = np.zeros((150, 200), np.float32)
+    turning(x, out, rows=rows, columns=columns)
+    np.testing.assert_array_equal(out, np.swapaxes(x, 0, 1))
+    tiles = turning.compile(x, out, rows=rows, columns=columns).stages["tiles"]
+    assert ("i by" in tiles and "j by" in tiles) == (rows < 64)
+
+
+def test_blocks_on_the_diagonal_stay_what_they_are() -> None:
+    x, out = np.random.default_rng(0).standard_normal((64, 64), np.float32), np.zeros((64, 64), np.float32)
+    turning_blocks(x, out)
+    for i in range(0, 64, 16):
+        np.testing.assert_array_equal(out[i : i + 16, i : i + 16], np.swapaxes(x[i : i + 16, i : i + 16], 0, 1))
+    assert np.count_nonzero(out) == 4 * 16 * 16
+    assert turning_blocks.compile(x, out).stages["tiles"].strip() == "every tile is as it was written"
+
+
+@pl.jit
+def centred(x: pl.Tensor, out: pl.Out[pl.Tensor], is_sum: bool):
+    m, n = x.shape
+    for j in pl.parallel(0, n, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [0, j], [m, 16])
+            total = pl.sum(t, axis=0, keepdims=True)
+            pl.store(total if is_sum else t - total / m, [0, j], out)
+
+
+@pytest.mark.parametrize("is_sum", [True, False])
+def test_columns_that_are_read_again_are_folded_fewer_at_a_time(is_sum: bool) -> None:
+    x = np.random.default_rng(1).standard_normal((64, 2048), np.float32)
+    out = np.zeros((1 if is_sum else 64, 2048), np.float32)
+    centred(x, out, is_sum=is_sum)
+    want = x.sum(0, keepdims=True) if is_sum else x - x.mean(0)
+    np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
+    assert f"j by {512 if is_sum else 128}" in centred.compile(x, out, is_sum=is_sum).stages["tiles"]

@@ -215,3 +215,18 @@ def test_devices_of_ranks_stay_what_they_are_where_another_field_is_replaced() -
 def test_devices_are_said_once() -> None:
     with pytest.raises(ValueError, match="device_ids belongs to distributed_config: give one of them"):
         RunConfig(device_ids=[0, 1], distributed_config=DistributedConfig([0, 1]))
+
+
+def test_device_ids_read_what_was_given() -> None:
+    def read(config: Any) -> Any:
+        return config.device_ids
+
+    assert read(RunConfig()) is None
+    assert read(RunConfig(device_ids=[2, 0])) == [2, 0]
+    assert read(RunConfig(device_ids=range(3))) == [0, 1, 2]
+    assert read(RunConfig(distributed_config=DistributedConfig([3, 1]))) == [3, 1]
+    other = dataclasses.replace(RunConfig(device_ids=[0, 1]), distributed_config=DistributedConfig([5]))
+    assert read(other) == [5]
+    with pytest.raises(ValueError, match="give one of them"):
+        dataclasses.replace(other, device_ids=[1])
+    assert "device_ids=_" not in repr(other)

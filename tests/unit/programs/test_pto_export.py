@@ -143,6 +143,31 @@ def pieces(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.F
         pl.store(pl.assemble(folded, pl.slice(t, [8, 16], [4, 16]), [8, 32]), [0, 0], out)
 
 
+@pl.jit
+def lonely(x: pl.Tensor[[N], pl.FP32], out: pl.Out[pl.Tensor[[N], pl.FP32]]):
+    """One element of a tile with one axis, met by all others."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0], [64])
+        pl.store(t + pl.read(t, [3]), [0], out)
+
+
+@pl.jit
+def read_bounds(
+    x: pl.Tensor[[64, 64], pl.FP32], out: pl.InOut[pl.Tensor[[64, 64], pl.FP32]], ends: pl.Tensor[[3], pl.INT32]
+):
+    """A loop whose bounds are numbers of 32 bits in memory."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for r in pl.range(pl.read(ends, [0]), pl.read(ends, [1]), 8):
+            pl.store(pl.load(x, [r, 0], [8, 64]) * 2.0, [r, 0], out)
+
+
+@pl.jit
+def kept_axis(x: pl.Tensor[[16, 1], pl.FP32], out: pl.Out[pl.Tensor[[16, 1], pl.FP32]]):
+    """An axis that changes places with itself."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.transpose(pl.load(x, [0, 0], [16, 1]), 1, -1), [0, 0], out)
+
+
 def floats(*shape: int) -> Any:
     return np.random.default_rng(0).integers(-8, 9, shape).astype(np.float32)
 
@@ -159,6 +184,9 @@ CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
     "counted": (counted, lambda: [np.arange(1024, dtype=np.int32).reshape(16, 64), np.zeros((16, 64), np.int32)]),
     "halved": (halved, lambda: [floats(20, 64), floats(20, 64), 37]),
     "through": (through, lambda: [floats(41, 64), floats(41, 64)]),
+    "lonely": (lonely, lambda: [floats(64), floats(64)]),
+    "read_bounds": (read_bounds, lambda: [floats(64, 64), floats(64, 64), np.array([8, 48, 0], np.int32)]),
+    "kept_axis": (kept_axis, lambda: [floats(16, 1), floats(16, 1)]),
     "pieces": (pieces, lambda: [floats(16, 64), floats(16, 64)]),
 }
 
@@ -211,3 +239,16 @@ def test_several_entries_are_several_functions() -> None:
         x, out = floats(8, 64), np.zeros((8, 64), np.float32)
         run_exported(text, name, [x, out], {})
         np.testing.assert_array_equal(out, by * x)
+
+
+@pl.jit
+def flattened(x: Rows, out: pl.Out[pl.Tensor[[1], pl.FP32]]):
+    """The sum of a row that may not be there, as a tile of one axis."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        row = pl.load(x, [0, 0], [1, 64])
+        pl.store(pl.sum(row, axis=1, keepdims=False), [0], out)
+
+
+def test_a_row_that_may_not_be_there_is_no_tile_of_one_axis() -> None:
+    with pytest.raises(pto.NoPtoError, match=r"`pl\.tile\.reshape` of a tile that is valid in part"):
+        flattened.compile(floats(41, 64), floats(1)).as_pto()

@@ -278,6 +278,52 @@ def test_numbers_become_integers_towards_zero_only() -> None:
 
 
 @pl.jit
+def turned_around_one_axis(x: Block, out: pl.Out[Block]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 16])
+        pl.store(pl.transpose(t, 1, -1) + pl.transpose(t, 0, -1), [0, 0], out)
+
+
+def test_an_axis_that_takes_its_own_place_turns_nothing() -> None:
+    x = np.random.default_rng(0).standard_normal((16, 64), dtype=np.float32)
+    wanted, found = np.zeros_like(x), np.zeros_like(x)
+    turned_around_one_axis(x, wanted)
+    run_as_pto(turned_around_one_axis, [x, found])
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(wanted[:, :16], x[:, :16] + np.swapaxes(x[:, :16], 0, 1))
+
+
+@pl.jit
+def counted_down(x: Block, out: pl.Out[Block]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        total = pl.load(x, [15, 0], [1, 64])
+        for r in pl.range(14, -1, -3):
+            total = total * 0.5 + pl.load(x, [r, 0], [1, 64])
+            pl.store(total, [r, 0], out)
+
+
+@pl.jit
+def counted_either_way(
+    x: Block, out: pl.Out[Block], start: pl.Scalar[pl.INDEX], stop: pl.Scalar[pl.INDEX], step: pl.Scalar[pl.INDEX]
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        total = pl.load(x, [15, 0], [1, 64])
+        for r in pl.range(start, stop, step):
+            total = total * 0.5 + pl.load(x, [r, 0], [1, 64])
+            pl.store(total, [r, 0], out)
+
+
+@pytest.mark.parametrize("ends", [(14, -1, -3), (14, 1, -3), (3, 14, 4), (3, 15, 4), (3, 3, 1), (3, 4, -1), (4, 3, -1)])
+def test_loops_count_down_or_either_way(ends: tuple[int, int, int]) -> None:
+    x = np.random.default_rng(0).standard_normal((16, 64), dtype=np.float32)
+    for kernel, given in ((counted_down, []), (counted_either_way, [*ends])):
+        wanted, found = np.zeros_like(x), np.zeros_like(x)
+        kernel(x, wanted, *given)
+        run_as_pto(kernel, [x, found, *given])
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pl.jit
 def sorted_rows(x: Rows, out: pl.Out[Rows]):
     with pl.at(level=pl.Level.CORE_GROUP):
         pl.store(pl.sort(pl.load(x, [0, 0], [16, 64])), [0, 0], out)
@@ -289,6 +335,29 @@ def test_what_cannot_be_said_is_named_at_its_line() -> None:
     words = r"this export has no words for `pl\.tile\.sort"
     with pytest.raises(pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:\d+: {words}"):
         sorted_rows.compile(x, out).as_pto()
+
+
+def test_what_cannot_be_said_shows_its_line_with_a_caret_and_what_to_try() -> None:
+    x = np.ones((16, 64), np.float32)
+    with pytest.raises(pto.NoPtoError) as caught:
+        sorted_rows.compile(x, np.zeros_like(x)).as_pto()
+    _, line, carets, *_, help = str(caught.value).splitlines()
+    sort = "pl.sort(pl.load(x, [0, 0], [16, 64]))"
+    assert sort in line
+    assert carets.index("^") == line.index(sort) and carets.count("^") == len(sort)
+    assert help.startswith("    help: ")
+
+
+@pl.jit
+def small(x: pl.Tensor[[16, 64], pl.INT4], out: pl.Out[Rows]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.cast(pl.load(x, [0, 0], [16, 64]), pl.FP32), [0, 0], out)
+
+
+def test_a_parameter_that_cannot_be_said_is_shown() -> None:
+    with pytest.raises(pto.NoPtoError, match="no words for elements of int4") as caught:
+        small.compile().as_pto()
+    assert "def small(x: pl.Tensor" in str(caught.value) and "^" in str(caught.value)
 
 
 @pl.jit

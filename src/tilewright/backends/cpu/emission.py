@@ -15,10 +15,11 @@ from tilewright.backends.interface import Anatomy, Held, Line, Memory
 from tilewright.core.program import Program
 from tilewright.core.types import TileType
 from tilewright.core.visitor import defined, statements
-from tilewright.dtypes import BF16, FP16
+from tilewright.dtypes import BF16, FP16, FP64
 from tilewright.native.assemble import assembly
 from tilewright.native.target import Target
-from tilewright.passes.chosen_tiles import Widened, may_be_widened, operand_types
+from tilewright.passes.chosen_tiles import Widened, may_be_widened
+from tilewright.passes.few_rows import factors_of
 from tilewright.records import record
 
 if TYPE_CHECKING:
@@ -81,12 +82,13 @@ def _wanted(program: Program, target: Target) -> Wanted:
     words are a fourth as large as floats, and so fast that their sums had better be stored once: a Zen 5 multiplies
     2048³ of int8 in 15.8 ms in tiles of 1024 x 128 x 2048, in 16.9 in 512 x 128 x 512. Pairs of bfloat16 numbers fill
     as much cache in steps of 1024 as floats do in 512: 1024³ takes 4.02 ms in these, and 4.11 in steps of 512.
+    Doubles do in steps of 256.
     """
     from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
     from tilewright.backends.cpu.compute.words import elements_of_word
     from tilewright.passes.product_grids import Wanted
 
-    plain, pairs = Wanted(), operand_types(program)
+    plain, pairs = Wanted(), factors_of(program.function_list)
     if pairs and all(depth_of_tile(target, *pair) for pair in pairs):
         return Wanted(rows=256, columns=256, depth=1024, keys=128, few=plain)
     words = {elements_of_word(target, *pair) for pair in pairs}
@@ -94,6 +96,8 @@ def _wanted(program: Program, target: Target) -> Wanted:
         return Wanted(rows=1024, depth=2048, few=plain)
     if words == {2}:
         return Wanted(depth=1024, few=plain)
+    if all(FP64 in pair for pair in pairs):
+        return Wanted(depth=256, few=plain)
     return plain
 
 

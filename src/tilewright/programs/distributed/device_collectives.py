@@ -12,11 +12,11 @@ from typing import Any
 from tilewright.backends.devices import Seat
 from tilewright.call.argument import Argument
 from tilewright.call.launch import Bytes
-from tilewright.core.enums import ReduceOp
 from tilewright.dtypes import to_torch
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Collective, Window
-from tilewright.ops.collectives import COMBINED, MEANINGS
+from tilewright.ops.collectives import MEANINGS
+from tilewright.programs.distributed.torch_reductions import reduced_by_torch, settled
 
 Parts = Sequence[Mapping[str, Any]]
 """The windows of each rank as tensors of torch, by the names of parameters."""
@@ -65,11 +65,7 @@ def _tensor(torch: Any, window: Window, address: int, gpu: int) -> Any:
 
 def _reduced(elements: Sequence[Any], op: int) -> Any:
     """Return what elements of all ranks make, rounded after each of them."""
-    torch: Any = sys.modules["torch"]
-    combine, result = getattr(torch, COMBINED[ReduceOp(op)]), elements[0].clone()
-    for each in elements[1:]:
-        combine(result, each.to(result.device), out=result)
-    return result
+    return settled(reduced_by_torch([elements[0], *(each.to(elements[0].device) for each in elements[1:])], op))
 
 
 def _all_reduced(parts: Parts, op: int, **_: Any) -> None:

@@ -33,7 +33,7 @@ class MappedMemory(NearMemory):
         own = self.segments[group.rank]
         self._shown = devices.shown(own.memory[:PAGE])
         seat = devices.seat(device_id)
-        places = group.exchanged(devices.identity(seat.device))
+        places = group.exchanged(devices.identity(seat.device), "devices")
         self.seat = replace(seat, room=seat.room // places.count(places[group.rank]))
         if seat.device != callers:
             devices.reach(seat.device, callers)
@@ -55,7 +55,7 @@ class MappedMemory(NearMemory):
     def _mapped(self, size: int) -> list[DeviceMemory]:
         """Return the memory of all ranks, this one's a new one."""
         own = self._devices.memory(self.seat.device, size, is_shared=True)
-        handles = self.group.exchanged(own.handle)
+        handles = self.group.exchanged(own.handle, "memory of devices")
         return [own if rank == self.group.rank else self._opened(rank, each) for rank, each in enumerate(handles)]
 
     def _opened(self, rank: int, handle: bytes) -> DeviceMemory:

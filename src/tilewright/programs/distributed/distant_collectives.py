@@ -16,6 +16,7 @@ from tilewright.core.region import Array
 from tilewright.interpret.hosts import Collective
 from tilewright.ops.collectives import reduced
 from tilewright.programs.distributed.link import flat_bytes
+from tilewright.programs.distributed.torch_reductions import reduced_by_torch, settled
 
 SMALL = 1 << 16
 """Bytes of all ranks up to which each of them has all, and reduces them for itself."""
@@ -38,7 +39,8 @@ _ROUNDED = ("float32", "bfloat16")
 
 _NARROW = ("float16", "bfloat16")
 """Elements that NumPy reduces ten to forty times as slowly as torch does, which gives the same bits."""
-_TORCH = {ReduceOp.Sum: "add", ReduceOp.Max: "maximum", ReduceOp.Min: "minimum", ReduceOp.Prod: "mul"}
+_INFINITE = {"bfloat16": 0x7F80, "float16": 0x7C00}
+"""Infinity, as bits: those of NaN are more."""
 
 
 class Joint:
@@ -68,7 +70,7 @@ class Joint:
 
     def barrier(self) -> None:
         """Wait until all have come."""
-        self._wait(self._dist.barrier(self._group(), async_op=True))
+        self._wait(self._group().barrier())
 
     def broadcast(self) -> None:
         """Take what the root has, once all have come."""
@@ -83,9 +85,9 @@ class Joint:
         """Reduce all, or what falls to this rank and take what the others have reduced."""
         target: Any = self.windows["target"]
         are_two, op = self.count == 2, self.options["op"]  # noqa: PLR2004
-        if are_two and op in _EITHER and target.dtype.name in _ROUNDED and not self._is_short(target.nbytes):
-            how = getattr(self._dist.ReduceOp, _EITHER[op])
-            self._wait(self._dist.all_reduce(_tensor(target), how, self._group(), async_op=True))
+        if are_two and op in _EITHER and target.dtype.name in _ROUNDED and not self.is_short(target.nbytes):
+            self._wait(self._group().allreduce([_tensor(target)], getattr(self._dist.ReduceOp, _EITHER[op])))
+            _settle(target)
             return
         if are_two or self.count * target.nbytes <= SMALL:
             held: Any = np.empty((self.count, *target.shape), target.dtype)
@@ -119,14 +121,12 @@ class Joint:
 
     def _gather(self, into: Array, own: Array, *, has_own: bool = False) -> None:
         """Let the rows of `into` be what each rank has, which this one's may be already."""
-        if self._is_short(own.nbytes):
+        if self.is_short(own.nbytes):
             self._brought(into, lambda _: own)
             into[self.me] = own
             return
-        dist = self._dist
         if self.count > FEW:
-            gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # its name before 2.13
-            self._wait(gather(_bytes(into), _bytes(own), group=self._group(), async_op=True))
+            self._wait(self._group()._allgather_base(_bytes(into), _bytes(own)))
             return
         rows = [own if rank == self.me else row for rank, row in enumerate(into)]
         works = [self._broadcast(row, rank) for rank, row in enumerate(rows)]
@@ -144,7 +144,8 @@ class Joint:
             into[self.me] = own
         return works
 
-    def _is_short(self, size: int) -> bool:
+    def is_short(self, size: int) -> bool:
+        """Return whether so many bytes for each go by messages."""
         return size <= self.room and self.count <= SOME
 
     def _brought(self, into: Array, given: Callable[[int], Array]) -> None:
@@ -156,17 +157,17 @@ class Joint:
 
     def _broadcast(self, array: Array, root: int) -> Any:
         """Begin to let an array be what the root has there; return what is to be waited for."""
-        return self._dist.broadcast(_bytes(array), group=self._group(), group_src=root, async_op=True)
+        return self._group().broadcast(_bytes(array), root)
 
     def _exchanged(self, given: Any) -> Array:
         """Return what each rank has for this one, given what this one has for each, one behind the other."""
         made: Any = np.empty_like(given)
-        if self._is_short(given.nbytes // self.count):
+        if self.is_short(given.nbytes // self.count):
             rows, taken = (each.reshape(self.count, -1) for each in (given, made))
             self._brought(taken, lambda rank: rows[rank])
             taken[self.me] = rows[self.me]
             return made
-        self._wait(self._dist.all_to_all_single(_bytes(made), _bytes(given), group=self._group(), async_op=True))
+        self._wait(self._group().alltoall_base(_bytes(made), _bytes(given), [], []))
         return made
 
 
@@ -176,11 +177,21 @@ def _reduced(rows: Array, op: int) -> Array:
     if name not in _NARROW:
         return reduced([*rows], op)
     torch: Any = sys.modules["torch"]
-    packed: Any = np.ascontiguousarray(rows)
-    total, *others = _tensor(packed).unbind()
-    for each in others:
-        getattr(torch, _TORCH[ReduceOp(op)])(total, each, out=total)
-    return packed[0]
+    made = reduced_by_torch(_tensor(np.ascontiguousarray(rows)).unbind(), op).view(torch.int16).numpy().view(rows.dtype)
+    _settle(made)
+    return made
+
+
+def _settle(array: Any) -> None:
+    """Let every NaN be the same one, if there is any."""
+    if array.size and (np.isnan(array.min()) if array.dtype.name not in _NARROW else _has_nan(array)):
+        settled(_tensor(array))
+
+
+def _has_nan(array: Any) -> bool:
+    """Return whether a NaN is among floats of two bytes: their bits are the largest, with a sign or without."""
+    infinite = _INFINITE[array.dtype.name]
+    return bool(array.view(np.int16).max() > infinite or array.view(np.uint16).max() > infinite + (1 << 15))
 
 
 def _tensor(array: Any) -> Any:

@@ -1,7 +1,7 @@
 """Groups: the processes that run a program together, as torch.distributed knows them.
 
 Threads of gloo's take Python's lock when they let go of tensors, and abort a process that ends meanwhile. They end with
-their group, which nobody here holds on to, and an exchange is over once they have let go.
+their group, which nobody here holds on to.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import select
 import socket
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from tilewright import settings
@@ -26,20 +26,32 @@ from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.programs.distributed.config import TIMEOUT
 from tilewright.programs.distributed.link import Link
+from tilewright.programs.distributed.meetings import Absent, Failed, Meetings
 
-SLOT = 2048
-"""Bytes that each process brings to an exchange at once, its length among them: what is longer takes a second one."""
-_LENGTH = 8
-PATIENCE, ENDING, LOOK = 1.0, 20.0, 0.01
-"""Seconds that torch's threads have to let go of what they worked on, and a process that has left its group to end; and
-between two looks."""
+ENDING, LOOK = 20.0, 0.01
+"""Seconds that a process that has left its group has to end, and between two looks."""
+SOON = 5.0
+"""Seconds that a process which has failed waits for one to tell it."""
+LEAVING = 2.0
+"""And one that has left a group for rank 0 to leave it, too."""
+_LAUNCHER = "TORCHELASTIC_USE_AGENT_STORE"
+"""Whether whoever launched the processes holds their store."""
+EVERYBODY = "every process calls the host function, with the same tensors and numbers"
+
+
+class Leaves(Protocol):
+    """What processes made ready to run together, which one of them may leave."""
+
+    def leave(self, is_elsewhere: bool) -> None:
+        """Tell the others that this process does other things, or no longer does."""
+        ...
 
 
 class Group:
     """The processes of a process group, one for each rank; those of a group of the script's wait no longer than it."""
 
     def __init__(self, handle: Any) -> None:
-        self._handle = ref(handle)
+        self._handle = ref(handle, lambda _: self._leave())
         self.patience = inf if handle in _OWN else _patience(handle)
         """Seconds that one of them may wait for the others at the most."""
         self.rank: int = _torch().get_rank(handle)
@@ -49,18 +61,45 @@ class Group:
         """Where the process of each rank runs, once all have said so."""
         self.is_told = False
         """Whether the others know that what they have begun together has failed."""
+        self.limit = self.patience
+        """Seconds that one of them may wait for the others now."""
+        self.runs: WeakSet[Leaves] = WeakSet()
+        """What is made ready here for all of them to run."""
+        self.failures = 0
+        """How often a call has failed here before it came to them: what was made ready before is over."""
+        self.links = 0
+        """How many links there were."""
+        self._meetings = Meetings(self._store, self.rank, self.size)
+        self._held_by = _holder(self._store())
 
-    def exchanged(self, value: object) -> list[Any]:
-        """Return what every process has brought, in the order of ranks; all of them have to come.
+    def _leave(self) -> None:
+        """Let go of what belongs to a group that was left, once what rank 0 holds of it is gone.
 
-        The first time they say where they run, too. ExecutionError where one of them brings that it has failed, which
-        ends what all of them have begun.
+        The script may make another one at once: whoever found the old store then would wait for rank 0 in vain.
         """
-        brought = self._brought((True, value, None if self._known else (_machine(), _may_share(), os.getpid())))
-        for rank, (is_fine, told, _) in enumerate(brought):
-            if not is_fine:
-                self.is_told = True
-                raise ExecutionError(f"rank {rank} failed: {told}")
+        if self._link is not None:
+            self._link.close()
+        if self._held_by is not None:
+            with suppress(OSError):
+                self._held_by.recv(1)
+            self._held_by.close()
+
+    def _store(self) -> Any:
+        """Return what torch keeps for the processes."""
+        return _torch().distributed_c10d._world.pg_map[self.handle][1]
+
+    def exchanged(self, value: object, about: str) -> list[Any]:
+        """Return what every process has brought, in the order of ranks; all of them have to come, for the same thing.
+
+        They say where they run, too. ExecutionError where one of them has failed or does not come in
+        time, which ends what all of them have begun.
+        """
+        own = about, value, (_machine(), _may_share(), os.getpid())
+        brought = [pickle.loads(each) for each in self._met(pickle.dumps(own))]
+        if {*(each for each, *_ in brought)} != {about}:
+            told = ", ".join(f"rank {rank} at {each}" for rank, (each, *_) in enumerate(brought))
+            self.is_told = True
+            raise ExecutionError(f"ranks make ready for different things: {told}", help=EVERYBODY)
         self._known = self._known or [place for *_, place in brought]
         return [told for _, told, _ in brought]
 
@@ -68,45 +107,57 @@ class Group:
         """Let the exchange that the others are in, or come to, fail on all of them; once, and not what they know."""
         if not self.is_told:
             self.is_told = True
-            with suppress(ExecutionError):  # of others that have ended, too: the caller raises what happened here
-                self._brought((False, text, None))
+            with suppress(RuntimeError):  # of others that have ended, too: the caller raises what happened here
+                self._meetings.fail(text)
 
-    def _brought(self, value: object) -> list[Any]:
-        data = pickle.dumps(value)
-        brought = self._gathered(len(data).to_bytes(_LENGTH, "little") + data[: SLOT - _LENGTH], SLOT)
-        lengths = [int.from_bytes(each[:_LENGTH], "little") for each in brought]
-        if max(lengths) > SLOT - _LENGTH:
-            brought = [b"\0" * _LENGTH + each for each in self._gathered(data, max(lengths))]
-        return [pickle.loads(each[_LENGTH:]) for each in brought]
+    def give_up(self, text: str) -> None:
+        """Let all runs of this process be over, and the exchange fail that others come to in their place."""
+        self.failures += 1
+        self.leave(True)
+        self.runs.clear()
+        self.is_told = False
+        self.tell_failure(text)
 
-    def _gathered(self, data: bytes, size: int) -> list[bytes]:
-        """Return what every process has brought, filled up to so many bytes."""
-        import torch
+    def leave(self, is_elsewhere: bool) -> None:
+        """Tell the others that this process is in none of its runs, or may come to them again."""
+        for run in [*self.runs]:
+            run.leave(is_elsewhere)
 
-        own = torch.frombuffer(bytearray(data.ljust(size, b"\0")), dtype=torch.uint8)
-        rows: list[Any] = [*torch.empty(self.size, size, dtype=torch.uint8, device="cpu").unbind()]
+    def _met(self, data: bytes) -> list[bytes]:
         since = time.monotonic()
         try:
-            _torch().all_gather(rows, own, group=self.handle)
+            return self._meetings.exchanged(data, self.limit, self._look)
+        except Failed as error:
+            self.is_told = True
+            raise ExecutionError(f"rank {error.rank} failed: {error.text}") from None
+        except Absent as error:
+            raise absence(error, self.rank, time.monotonic() - since) from None
         except RuntimeError as error:
             self.is_told = True
-            raise self._broken(error, time.monotonic() - since) from error
-        finally:
-            _wait_for_release([own, *rows])
-        return [row.numpy().tobytes() for row in rows]
+            raise self._broken(error) from error
 
-    def _broken(self, error: RuntimeError, waited: float) -> ExecutionError:
+    def _look(self) -> None:
+        if self._known and self.beside == self.size:
+            for rank in self.ended():
+                raise self._ending(rank)
+
+    def _ending(self, rank: int) -> ExecutionError:
+        return ExecutionError(f"the process of rank {rank} has ended while rank {self.rank} made ready to run")
+
+    def _broken(self, error: RuntimeError) -> ExecutionError:
         """Return what happened where processes could not tell each other something: who has ended, if anybody."""
-        can_look, is_late = bool(self._known) and self.beside == self.size, "imed out" in str(error)
-        until = time.monotonic() + (0 if is_late else ENDING)
+        can_look, until = bool(self._known) and self.beside == self.size, time.monotonic() + ENDING
         while can_look and not self.ended() and time.monotonic() < until:
             time.sleep(LOOK)
         for rank in self.ended() if can_look else ():
-            return ExecutionError(f"the process of rank {rank} has ended while rank {self.rank} made ready to run")
+            return self._ending(rank)
         message = f"a process of the group has ended while rank {self.rank} made ready to run"
-        if is_late:
-            message = f"rank {self.rank} has waited {waited:.0f} s for all others to make ready to run"
         return ExecutionError(message, notes=[str(error).partition("\n")[0]])
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the process group is no more."""
+        return self._handle() is None
 
     @property
     def handle(self) -> Any:
@@ -120,7 +171,7 @@ class Group:
     def _places(self) -> list[tuple[object, bool, int]]:
         """The machine of each rank, whether it may share memory there, and its process."""
         if not self._known:
-            self.exchanged(None)
+            self.exchanged(None, "places")
         return self._known
 
     @property
@@ -140,8 +191,9 @@ class Group:
 
     def link(self) -> Link:
         """Return what messages go over; a new one where a message was given up, which all find out together."""
-        if any(self.exchanged(self._link is None or self._link.is_broken)):
-            self._link = Link(self.handle, self.rank, self.size)
+        if any(self.exchanged(self._link is None or self._link.is_broken, "messages")):
+            self.links += 1
+            self._link = Link(self._store, f"{self._meetings.name}/link {self.links}", self.rank, self.size)
         assert self._link is not None
         return self._link
 
@@ -157,6 +209,20 @@ class Group:
         for descriptor in self._watched:
             watch.register(descriptor, select.POLLIN)
         return [self._watched[descriptor] for descriptor, _ in watch.poll(0)]
+
+
+def _holder(store: Any) -> socket.socket | None:
+    """Return what ends with the store of a group, where another process of the group holds it and may take it along."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    is_launcher = os.environ.get(_LAUNCHER) == str(True)
+    if is_launcher or not isinstance(store, _torch().TCPStore) or _torch().get_rank() == 0:
+        return None
+    with suppress(OSError):
+        found = socket.create_connection((store.host, store.port), LEAVING)
+        found.settimeout(LEAVING)
+        return found
+    return None
 
 
 def _watching(process: int) -> int:
@@ -176,6 +242,7 @@ def _torch() -> Any:
     return torch.distributed
 
 
+@cache
 def _machine() -> object:
     """Return what tells this machine, or a part of one whose processes see no others, from the rest."""
     told = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
@@ -188,23 +255,55 @@ def _may_share() -> bool:
     return hasattr(os, "memfd_create") and settings.transport() == "memory"
 
 
-def _wait_for_release(tensors: Sequence[Any]) -> None:
-    """Wait until nobody but the caller holds tensors: torch's threads do so a while longer than they work on them."""
-    until = time.monotonic() + PATIENCE
-    while any(each._use_count() > 1 for each in tensors) and time.monotonic() < until:
-        time.sleep(0)
-
-
 def _join(timeout: float) -> None:
-    """Make a group of all processes that were launched together."""
+    """Make a group of all processes that were launched together, once all of them have come."""
+    dist, rank, size, since = _torch(), int(os.environ["RANK"]), launched_size(), time.monotonic()
     try:
-        _torch().init_process_group("gloo", timeout=timedelta(seconds=timeout))
-    except RuntimeError as error:
-        message = f"not all {launched_size()} processes have come within {timeout:g} s"
-        told = str(error).partition("\n")[0]
-        raise ExecutionError(message, notes=[told], help="every process calls the host function") from error
-    _OWN.add(_torch().group.WORLD)
+        meetings = _joining(rank, size, timeout)
+        meetings.exchanged(b"", timeout, lambda: None)
+    except Failed as error:
+        raise ExecutionError(f"rank {error.rank} failed: {error.text}") from None
+    except Absent as error:
+        found = absence(error, rank, time.monotonic() - since)
+        _JOINING[0].fail(found.message)
+        raise found from None
+    store = dist.PrefixStore(meetings.name, _STORE.pop())
+    _JOINING.clear()
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=timeout))
+    _OWN.add(dist.group.WORLD)
     atexit.register(_leave)
+
+
+def _joining(rank: int, size: int, timeout: float) -> Meetings:
+    """Return the meetings of all processes that were launched together; Absent where rank 0 does not come.
+
+    The store is the one that torch would make: of whoever launched them, or else rank 0's.
+    """
+    if not _JOINING:
+        is_held = rank == 0 and os.environ.get(_LAUNCHER) != str(True)
+        place, limit = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=timeout)
+        try:
+            held = _torch().TCPStore(*place, None, is_held, limit, wait_for_workers=False, multi_tenant=True)
+        except RuntimeError as error:
+            if is_held:
+                raise
+            raise Absent([0]) from error
+        _STORE[:] = [held]
+        _JOINING[:] = [Meetings(lambda: held, rank, size)]
+    return _JOINING[0]
+
+
+def tell_joining(text: str) -> None:
+    """Let others that wait for a first call know that it has failed here; those who come later, if rank 0 has come."""
+    with suppress(RuntimeError, Absent):
+        _joining(int(os.environ["RANK"]), launched_size(), SOON).fail(text)
+
+
+def absence(absent: Absent, rank: int, waited: float) -> ExecutionError:
+    """Return that processes have not come for which one has waited."""
+    names = ", ".join(map(str, absent.ranks))
+    who, them = (f"rank {names} has", "it") if len(absent.ranks) == 1 else (f"ranks {names} have", "them")
+    return ExecutionError(f"{who} not come: rank {rank} has waited {waited:.0f} s for {them}", help=EVERYBODY)
 
 
 def _patience(handle: Any) -> float:
@@ -264,5 +363,8 @@ def _over_gloo(handle: Any) -> Any:
 
 
 _GROUPS: WeakKeyDictionary[Any, Group] = WeakKeyDictionary()
+_JOINING: list[Meetings] = []
+_STORE: list[Any] = []
+"""Where processes that were launched together meet until they are a group: kept while some have not come."""
 _OWN: WeakSet[Any] = WeakSet()
 """The groups that were made here."""

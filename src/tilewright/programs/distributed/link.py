@@ -53,12 +53,12 @@ class Hearer(Protocol):
 class Link:
     """The messages of this process."""
 
-    def __init__(self, group: Any, rank: int, size: int) -> None:
-        dist = _torch().distributed
-        self._ranks: list[int] = dist.get_process_group_ranks(group)
+    def __init__(self, store: Callable[[], Any], name: str, rank: int, size: int) -> None:
+        self._store = store
+        self._name = name
         self._domains: dict[tuple[int, ...], Any] = {}
-        self._group: Any = self._made(range(size))
         self.rank = rank
+        self._group: Any = self._made(range(size), "messages")
         self.lost: set[int] = set()
         """The ranks whose processes have ended."""
         self.is_broken = False
@@ -74,7 +74,7 @@ class Link:
         self._asked = count(_ANSWERS)
         self._is_closing = False
         self._threads = {peer: self._hearing(peer) for peer in range(size) if peer != rank}
-        atexit.register(self._close)
+        atexit.register(self.close)
 
     def _hearing(self, peer: int) -> threading.Thread:
         """Return a thread that hears another process, which may send from now on."""
@@ -82,29 +82,30 @@ class Link:
         made.start()
         return made
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """End all threads: one of ours that heard a message while Python ends would abort it, and so would gloo's."""
+        if self._is_closing:
+            return
         self._is_closing, self.timeout = True, timedelta(seconds=SOON)
+        atexit.unregister(self.close)
         left = {peer: thread for peer, thread in self._threads.items() if thread.is_alive()}
         for peer in left:
             self.try_to_send(peer, _GOODBYE, [])
         until = time.monotonic() + PATIENCE
         for thread in left.values():
             thread.join(max(0.0, until - time.monotonic()))
-        made, self._group, self._domains = [self._group, *self._domains.values()], None, {}
-        while made:
-            _left(made.pop())
+        self.is_broken, self._group, self._domains = True, None, {}  # gloo's threads end with the last reference
 
-    def _made(self, domain: Sequence[int]) -> Any:
-        """Return a new group of some ranks, which all of them make."""
-        ranks = [self._ranks[rank] for rank in domain]
+    def _made(self, domain: Sequence[int], name: str) -> Any:
+        """Return a new group of some ranks, which all of them make: torch knows nothing of it, and leaves it to us."""
         dist = _torch().distributed
-        return dist.new_group(ranks, timeout=FOREVER, backend="gloo", use_local_synchronization=True)
+        store = dist.PrefixStore(f"{self._name}/{name}", self._store())
+        return dist.ProcessGroupGloo(store, domain.index(self.rank), len(domain), FOREVER)
 
     def domain(self, domain: tuple[int, ...]) -> Any:
         """Return the group for the collectives of some ranks."""
         if domain not in self._domains:
-            self._domains[domain] = self._made(domain)
+            self._domains[domain] = self._made(domain, "-".join(map(str, domain)))
         return self._domains[domain]
 
     def send(self, peer: int, plan: int, numbers: Sequence[int], data: Array | None = None) -> None:
@@ -202,13 +203,6 @@ def flat_bytes(data: Any) -> Array:
     """Return the elements of an array as bytes one behind the other, copied where they do not lie like that."""
     packed: Any = np.ascontiguousarray(data)
     return packed.reshape(-1).view(np.uint8)
-
-
-def _left(group: Any) -> None:
-    """Leave a group, unless the script has left all: its threads end with the last reference to it."""
-    dist = _torch().distributed
-    if dist.is_initialized() and group in dist.distributed_c10d._world.pg_map:
-        dist.destroy_process_group(group)
 
 
 def _torch() -> Any:

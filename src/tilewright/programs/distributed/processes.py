@@ -42,6 +42,7 @@ class ProcessRun:
 
     def __init__(self, group: Group, memory: ProcessMemory, plan: Plan, steps: Steps) -> None:
         self.group = group
+        self._failures = group.failures
         self.memory = memory
         self.segments = memory.segments
         self.progress = ProcessProgress(group.rank, memory)
@@ -75,6 +76,7 @@ class ProcessRun:
             TEAM.grown(1)[0].put(self._work)
             self._watch(timeout)
         if self.failure is not None:
+            self.group.failures += 1  # what has failed for another process may be the run of another program
             raise self.failure
         self.memory.bring(args, shared)
 
@@ -139,6 +141,11 @@ class ProcessRun:
         in_vain = self.looks.are_in_vain(sleeps, naps, left, (*turns, *sent, *heard))
         return self.may_look and in_vain and sum(sent) == sum(heard)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the others do not come to it any more: their group was left, or a call on it has failed here."""
+        return self.group.is_left or self.group.failures != self._failures
+
     def leave(self, is_elsewhere: bool) -> None:
         """Tell the others that this process plans or runs for other arguments, or no longer does."""
         self.segments[self.group.rank].words[Control.ELSEWHERE] = is_elsewhere
@@ -197,7 +204,8 @@ def process_run(group: Group, memory: ProcessMemory, plan: Plan, make: Callable[
     """Return a plan made ready for this process, once all others have it; what goes wrong here ends it in all."""
     try:
         run = ProcessRun(group, memory, plan, make())
-        group.exchanged(None)
+        group.exchanged(None, "the run")
+        group.runs.add(run)
     except Exception as error:
         group.tell_failure(said(error))
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from tilewright.forks import computed_once
 from tilewright.interpret.hosts import chip_program, dispatched
 from tilewright.passes import chips, control_plane, distant
 from tilewright.passes.stages import walked
+from tilewright.programs.distributed.agreement import told_to_others
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
@@ -81,6 +82,10 @@ class DistributedCompiledProgram(CompiledProgram):
 
     def __call__(self, *args: Any, config: Any = None, **named: Any) -> Any:
         """Run the host function; DTensors are gathered for it, and what it returns of them is sharded again."""
+        with told_to_others(self.loaded.config):
+            return self._called(args, config, named)
+
+    def _called(self, args: Sequence[Any], config: Any, named: Mapping[str, Any]) -> Any:
         if config is not None:
             self._check(config)
         if not has_shards((*args, *named.values())):
@@ -92,7 +97,7 @@ class DistributedCompiledProgram(CompiledProgram):
         given = {name: value for name, value in given.items() if value is not MISSING}
         directions = zip(entry.param_names, entry.directions, strict=True)
         written = [name for name, direction in directions if direction is not ParamDirection.In]
-        return on_whole(super().__call__, given, written)
+        return on_whole(super().__call__, self.loaded.config, given, written)
 
     def _check(self, config: Any) -> None:
         """Raise for a configuration that says other ranks, or another platform, than this program was compiled for."""

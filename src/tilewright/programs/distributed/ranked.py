@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from tilewright.backends.devices import Devices
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.enums import ForKind, ParamDirection
+from tilewright.core.equality import structural_hash
 from tilewright.core.expr import Submit
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region, whole
@@ -22,6 +24,7 @@ from tilewright.frontend.sub_workers import as_tensors, body_of, told
 from tilewright.interpret.hosts import HostMachine, Plan
 from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
+from tilewright.programs.distributed.agreement import agreed, known_to_all
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.device_memory import packed_args
@@ -30,7 +33,7 @@ from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.overlapped import PIECES, WHOLE
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
-from tilewright.programs.distributed.rows import ROWS, Rows, is_taken_by_rows
+from tilewright.programs.distributed.rows import ROWS, SHARDS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
 from tilewright.programs.distributed.steps import steps_of
 from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
@@ -51,6 +54,11 @@ class _Planned:
     """How many plans there were before it, and itself: the same in all processes that made it together."""
     rows: tuple[int, ...] = ()
     """The arguments of which ranks are given their own rows alone, and processes have no other."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the processes that it was made for do not come to it any more."""
+        return isinstance(self.run, ProcessRun) and self.run.is_over
 
 
 class Ranked:
@@ -105,6 +113,7 @@ class Ranked:
 
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what a host function returns; tensors are written in place."""
+        known_to_all()  # what goes wrong from here on
         rows = ROWS.get()
         names = [param.name_hint for param in self.program[name].params]
         if rows is not None and not self._takes_rows:
@@ -123,7 +132,9 @@ class Ranked:
         names = [param.name_hint for param in self.program[name].params]
         places = () if rows is None or not self._takes_rows else rows.places(names, args, self.size)
         key = (self._group(), name, places, self._gpu(args), *map(_kind, args))
-        planned = self.plans.get(key) or self._made(key, name, args, places)
+        planned = self.plans.get(key)
+        if planned is None or planned.is_over:
+            planned = self._made(key, name, args, places)
         starts = {} if rows is None else rows.take(names, args, planned.rows)
         if isinstance(planned.run, TeamRun):
             bases = [arg.data.ctypes.data if isinstance(arg, Region) else 0 for arg in args]
@@ -148,17 +159,14 @@ class Ranked:
         return next(map(self.devices.holder, held), 0)
 
     def _made(self, key: tuple[Hashable, ...], name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
-        """Return a new plan, kept for the next call."""
-        runs = _process_runs(self.plans.values())
-        for run in runs:
-            run.leave(True)
-        try:
-            planned = self._planned(key, name, args, places)
-        except BaseException:
-            self.plans.clear()
-            raise
-        for run in runs:
-            run.leave(False)
+        """Return a new plan, kept for the next call; those that are over are not."""
+        self.plans = {other: planned for other, planned in self.plans.items() if not planned.is_over}
+        with _elsewhere(self._group(), _process_runs(self.plans.values())):
+            try:
+                planned = self._planned(key, name, args, places)
+            except BaseException:
+                self.plans.clear()
+                raise
         if self._can_be_kept and len(self.plans) < KEPT:
             self.plans[key] = planned
         return planned
@@ -178,10 +186,10 @@ class Ranked:
         group = self._group()
         if group is None:
             return self._laid_out(None, name, args, places)
-        group.is_told = False
+        group.is_told, group.limit = False, min(self.config.timeout_s, group.patience)
         try:
             held = [planned.number for planned in self.plans.values()], repr(key[1:])
-            if not are_same(self.program[name], args, group, held):  # each finds its plans for itself: the same ones
+            if not are_same(self.program, name, args, group, held):  # each finds its plans for itself: the same ones
                 self.plans.clear()
             return self._laid_out(group, name, args, places)
         except Exception as error:
@@ -255,9 +263,23 @@ class Ranked:
         return not _looks_at_elements(self.program)
 
 
+@contextmanager
+def _elsewhere(group: Group | None, own: Sequence[ProcessRun]) -> Generator[None]:
+    """Let other processes know that this one is in none of its runs; its `own` are over where that fails."""
+    others = [] if group is None else [run for run in group.runs if run not in own]
+    for run in (*own, *others):
+        run.leave(True)
+    try:
+        yield
+        others += own
+    finally:
+        for run in others:
+            run.leave(False)
+
+
 def _process_runs(plans: Iterable[_Planned], but: ProcessRun | None = None) -> list[ProcessRun]:
     """Return the plans over processes, made ready."""
-    return [p.run for p in plans if isinstance(p.run, ProcessRun) and p.run is not but]
+    return [p.run for p in plans if isinstance(p.run, ProcessRun) and p.run is not but and not p.is_over]
 
 
 def _distant(
@@ -311,25 +333,18 @@ def _kind(arg: Any) -> Hashable:
     return (arg.data.shape, arg.data.strides, str(arg.data.dtype)) if isinstance(arg, Region) else repr(arg)
 
 
-def are_same(function: Function, args: Sequence[Any], group: Group, held: object) -> bool:
+def are_same(program: Program, name: str, args: Sequence[Any], group: Group, held: object) -> bool:
     """Return whether all processes hold the same besides arguments; raise for other shapes of those, or numbers."""
-    own = {param.name_hint: _told(arg) for param, arg in zip(function.params, args, strict=True)}
-    brought: list[tuple[dict[str, str], object]] = group.exchanged((own, held))
-    told = [each for each, _ in brought]
-    for name in told[0]:
-        passed = [each.get(name, "nothing") for each in told]
-        if len(set(passed)) > 1:
-            notes = [f"rank {rank} passed {each}" for rank, each in enumerate(passed)]
-            help = "every process passes the same tensors and numbers, those of all ranks"
-            message = f"processes were called with different `{name}`"
-            raise ExecutionError(message, spans=[function.span], notes=notes, help=help)
-    return all(each == brought[0][1] for _, each in brought)
+    function, called = program[name], f"`{name}`, version {structural_hash(program):016x}"
+    shards, names = SHARDS.get(), [param.name_hint for param in function.params]
+    own = {name: shards.get(name) or _told(arg) for name, arg in zip(names, args, strict=True)}
+    return agreed(own, held, group, [function.span], called)
 
 
 def _are_numbered_alike(group: Group) -> bool:
     """Return whether every process has the row that has its number in a group."""
     rows = ROWS.get()
-    return all(group.exchanged(rows is not None and rows.rank == group.rank))
+    return all(group.exchanged(rows is not None and rows.rank == group.rank, "rows"))
 
 
 def _told(arg: Any) -> str:

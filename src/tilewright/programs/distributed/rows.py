@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any
 
 from tilewright.core.region import Array, Region
@@ -54,6 +55,10 @@ class NotRows(Exception):
 
 ROWS: ContextVar[Rows | None] = ContextVar("rows", default=None)
 """The rows of the call that runs."""
+
+
+SHARDS: ContextVar[Mapping[str, str]] = ContextVar("shards", default=MappingProxyType({}))
+"""What DTensors the call that runs was given, by the names of parameters."""
 
 
 def _has_rows(data: Array, size: int) -> bool:

@@ -13,8 +13,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from tilewright.programs.distributed.agreement import agreed, known_to_all
 from tilewright.programs.distributed.config import DistributedConfig
-from tilewright.programs.distributed.rows import ROWS, NotRows, Rows
+from tilewright.programs.distributed.group import group_of
+from tilewright.programs.distributed.rows import ROWS, SHARDS, NotRows, Rows
 
 if TYPE_CHECKING:
     from tilewright.programs.config import RunConfig
@@ -37,7 +39,9 @@ def ranked(config: RunConfig | None, mesh: Any) -> RunConfig:
     said = config.distributed_config
     if said is not None and (said.mesh_axis is None or said.process_group is not None):
         return config
-    ranks = replace(said or DistributedConfig(), device_ids=range(mesh.size()), process_group=mesh.get_group())
+    dist, group = sys.modules["torch.distributed"], mesh.get_group()
+    is_all = dist.get_process_group_ranks(group) == [*range(dist.get_world_size())]
+    ranks = replace(said or DistributedConfig(), device_ids=range(mesh.size()), process_group=None if is_all else group)
     return replace(config, distributed_config=ranks)
 
 
@@ -99,7 +103,9 @@ def _along(tensors: Any, shard: Any, axis: str) -> Any:
     return tensors.DTensor.from_local(shard.to_local(), mesh[axis], [shard.placements[number]], run_check=False)
 
 
-def on_whole(call: Callable[..., Any], given: Mapping[str, Any], written: Collection[str]) -> Any:
+def on_whole(
+    call: Callable[..., Any], config: DistributedConfig, given: Mapping[str, Any], written: Collection[str]
+) -> Any:
     """Return what a call with whole tensors instead of DTensors returns, as DTensors; those it has `written` change.
 
     A DTensor of which each process has one row stays where it is, where the call needs no more of it.
@@ -110,9 +116,12 @@ def on_whole(call: Callable[..., Any], given: Mapping[str, Any], written: Collec
     may_stay = _may_stay(shards.values())
     rows: set[str] = {name for name, value in shards.items() if may_stay and _is_row(tensors, value)}
     while True:
+        told = {name: _told(value, name in rows) for name, value in shards.items()}
+        if rows != shards.keys():
+            _agree(config, told)
         whole = {name: _whole(name, value, name in rows) for name, value in shards.items()}
         held = _held(mesh, given.keys(), {name: shards[name] for name in rows})
-        token = ROWS.set(held if may_stay else None)
+        token, told_token = ROWS.set(held if may_stay else None), SHARDS.set(told)
         try:
             made = call(**{**given, **whole})
             break
@@ -120,12 +129,31 @@ def on_whole(call: Callable[..., Any], given: Mapping[str, Any], written: Collec
             rows -= {*needed.names}
         finally:
             ROWS.reset(token)
+            SHARDS.reset(told_token)
     for name in (shards.keys() & written) - rows:
         _put_back(tensors, whole[name], shards[name])
     origin = {id(each): shards[name] for name, each in whole.items() if name in written}
     several: tuple[Any, ...] = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
     back = tuple(origin[id(each)] if id(each) in origin else _sharded(tensors, each, mesh, held) for each in several)
     return back if isinstance(made, tuple) else back[0]
+
+
+def _agree(config: DistributedConfig, told: Mapping[str, str]) -> None:
+    """Raise unless all processes have such DTensors: torch would wait for those that gather others, or none."""
+    group = group_of(config.process_group, config.timeout_s)
+    group.limit = min(config.timeout_s, group.patience)
+    group.leave(True)
+    known_to_all()
+    agreed(told, None, group, ())
+    known_to_all(False)
+    group.leave(False)
+
+
+def _told(shard: Any, is_row: bool) -> str:
+    """Return what a process passes, as errors have it."""
+    placed = ", ".join(map(str, shard.placements))
+    kind = f"a DTensor {[*shard.shape]} {shard.dtype}".replace("torch.", "")
+    return f"{kind} placed {placed}, {'a row' if is_row else 'gathered'}"
 
 
 def flow_in_place(values: Iterable[Any]) -> bool:

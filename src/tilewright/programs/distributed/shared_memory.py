@@ -103,12 +103,14 @@ class NearMemory:
     def _shared(self, size: int) -> list[Segment]:
         """Return the segments of all processes."""
         own = Segment.made(size)
-        told = self.group.exchanged((own.descriptor, own.size))
+        told = self.group.exchanged((own.descriptor, own.size), "memory")
         processes = self.group.processes
-        return [
+        segments = [
             own if peer == self.group.rank else Segment.opened(processes[peer], descriptor, size)
             for peer, (descriptor, size) in enumerate(told)
         ]
+        self.group.exchanged(None, "memory")  # who fails from here on closes a descriptor that all have opened
+        return segments
 
     def opened(self) -> None:
         """Give up all descriptors."""

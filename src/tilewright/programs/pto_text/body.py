@@ -13,15 +13,16 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType
 from tilewright.ops.convert import round_mode
-from tilewright.programs.pto_text import memory, ops, shapes
+from tilewright.programs.pto_text import indexed, memory, ops, shapes, sorts
 from tilewright.programs.pto_text.flow import Flow
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Value, located
+from tilewright.programs.pto_text.sums import uses
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Value
 from tilewright.programs.pto_text.words import written
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.source import UNKNOWN
 
-WRITERS = (memory, ops, shapes)
+WRITERS = (indexed, memory, ops, shapes, sorts)
 """The modules whose functions say ops."""
 
 
@@ -29,7 +30,7 @@ class Body(Flow):
     """The statements of one program on their way to text."""
 
     def __init__(self, program: Program, writer: Writer) -> None:
-        super().__init__(writer)
+        super().__init__(writer, uses(program.functions.values()))
         self.program = program
         self.symbols: dict[str, Number] = {}
         """The extents that only a call knows."""
@@ -41,13 +42,16 @@ class Body(Flow):
             try:
                 self._stmt(stmt)
             except NoPtoError as error:
-                raise located(str(error), self.w.span) from None
+                error.locate([self.w.span])
+                raise
             self.w.span = outer
 
     def _stmt(self, stmt: Stmt) -> None:
         match stmt:
             case AssignStmt():
-                self.values[stmt.var] = self.value(stmt.value)
+                made = self.value(stmt.value)
+                if made is not None:
+                    self.values[stmt.var] = made
             case EvalStmt():
                 self.value(stmt.expr)
             case ForStmt():
@@ -68,6 +72,8 @@ class Body(Flow):
         """Return an operand as a value of the text; what is none, as it is."""
         match expr:
             case Var():
+                if expr not in self.values:
+                    raise NoPtoError("PTO text does not say what was there before")
                 return self.values[expr]
             case Symbol():
                 if expr.name not in self.symbols:

@@ -17,20 +17,24 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ForStmt, ReturnStmt
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.errors import KernelError
+from tilewright.frontend.tracebacks import brief
 from tilewright.passes.manager import PassManager
 from tilewright.programs.pto_text.body import Body
 from tilewright.programs.pto_text.readers import READERS
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, element, kept, located
+from tilewright.programs.pto_text.values import NoPtoError, Number, element, kept
 from tilewright.programs.pto_text.writer import HEAD, Writer
 from tilewright.source import UNKNOWN, Span
 
 
+@brief
 def as_pto(program: Program) -> str:
     """Return PTO text that computes what a program computes; NoPtoError names what it cannot say, with its line."""
     lowered = PassManager.get_strategy().run_passes(program)
     if not lowered.entries:
-        raise NoPtoError("this program has no entry")
+        raise NoPtoError(
+            "this program has no entry", help="export a program with a function that is called from Python"
+        )
     exports = [_Export(lowered, entry) for entry in lowered.entries]
     functions = [export.lines() for export in exports]
     text = "\n".join([HEAD, *(line for lines in functions for line in lines), "}", ""])
@@ -39,7 +43,7 @@ def as_pto(program: Program) -> str:
             read(text)
         except KernelError as error:
             origin = _origin(exports, functions, error.spans[0].line if error.spans else 0)
-            raise located(f"PTO text cannot say this: {error.message}", origin) from error
+            raise NoPtoError(f"PTO text cannot say this: {error.message}", spans=(origin,), help=error.help) from error
     return text
 
 
@@ -62,8 +66,15 @@ class _Export:
         self.body = Body(program, self.w)
 
     def lines(self) -> list[str]:
-        """Return the function, a line each."""
-        params = [(self._parameter(param), self._type(param)) for param in self.entry.params]
+        """Return the function, a line each; NoPtoError at the function where no statement has said its place."""
+        try:
+            return self._lines()
+        except NoPtoError as error:
+            error.locate([self.entry.span])
+            raise
+
+    def _lines(self) -> list[str]:
+        params = [self._declared(param) for param in self.entry.params]
         for name in dict.fromkeys((*self.entry.symbols, *self.entry.solutions)):
             self.body.symbols[name] = Number(self.w.name(name), dt.INDEX)
             params.append((self.body.symbols[name].name, "index"))
@@ -75,6 +86,14 @@ class _Export:
         used = self.w.prune()
         shown = [f"{name if name in used else f'%_{name[1:]}'}: {kind}" for name, kind in params]
         return self.w.function(f"func.func @{self.entry.name}({', '.join([*shown, *self.w.rooms])})")
+
+    def _declared(self, param: Var) -> tuple[str, str]:
+        """Return the name and the type of a parameter; NoPtoError at its place."""
+        try:
+            return self._parameter(param), self._type(param)
+        except NoPtoError as error:
+            error.locate([param.span])
+            raise
 
     def _parameter(self, param: Var) -> str:
         name = self.w.name(param.name_hint)

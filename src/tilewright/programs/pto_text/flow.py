@@ -7,17 +7,19 @@ so is how much of a tile is valid where only the running program knows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tilewright import dtypes as dt
+from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, WhileStmt
 from tilewright.core.types import ScalarType, TileType
-from tilewright.programs.pto_text.scalars import converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element
+from tilewright.programs.pto_text.scalars import computed, converted
+from tilewright.programs.pto_text.sums import is_used_up, sum_of
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element, room_of
 from tilewright.programs.pto_text.words import flat, in_vec, refuse_parts
 from tilewright.programs.pto_text.writer import Writer
 
@@ -25,8 +27,10 @@ from tilewright.programs.pto_text.writer import Writer
 class Flow(ABC):
     """What loops and branches are written with."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, uses: Mapping[Var, int]) -> None:
         self.w = writer
+        self.uses = uses
+        """How often the program's variables are operands."""
         self.values: dict[Var, Value] = {}
         """What the program's variables are in the text."""
         self.yields: list[tuple[Value, ...]] = []
@@ -46,23 +50,67 @@ class Flow(ABC):
 
     def loop(self, stmt: ForStmt, start: Number, step: Number) -> None:
         """Write a loop: tiles are carried in a buffer, numbers and how much of a tile is valid as the text's values."""
-        pace = bounds(stmt.step)
-        if pace is None or pace[0] <= 0:
-            raise NoPtoError("this export has no words for a loop that counts down, or may do so")
-        inits = [self.value(arg.init) for arg in stmt.iter_args]
-        carried = [self._carried(arg.var, init) for arg, init in zip(stmt.iter_args, inits, strict=True)]
-        stop = self.number(stmt.stop)
-        index = Number(self.w.name(stmt.loop_var.name_hint), dt.INDEX, counts=start.is_natural)
-        self.values[stmt.loop_var] = index
+        inits, stop = [self.value(arg.init) for arg in stmt.iter_args], self.number(stmt.stop)
+        start, stop, step = (converted(self.w, number, dt.INDEX) for number in (start, stop, step))
+        is_up = _is_up(stmt.step, step)
+        turn = Number(self.w.name(stmt.loop_var.name_hint), dt.INDEX, counts=start.is_natural or not is_up)
+        ends = (start, stop, step) if is_up else _counted(self.w, start, stop, step)
+        carried = [self._sum(stmt, n, init, (turn, ends[0])) for n, init in enumerate(inits)]
+        self.values[stmt.loop_var] = turn
         self.values.update(zip((arg.var for arg in stmt.iter_args), carried, strict=True))
         inside, outside = _numbers(carried, carried), _numbers(inits, carried)
         pairs = ", ".join(f"{value.name} = {init.name}" for value, init in zip(inside, outside, strict=True))
         given = f" iter_args({pairs}) -> ({_types(inside)})" if inside else ""
-        ends = f"{index.name} = {start.name} to {stop.name} step {step.name}"
+        shown = f"{turn.name} = {ends[0].name} to {ends[1].name} step {ends[2].name}"
         results = self._fresh(inside)
-        with self.w.block(f"{_given(results)}scf.for {ends}{given}"):
+        with self.w.block(f"{_given(results)}scf.for {shown}{given}"):
+            if not is_up:
+                gone = computed(self.w, "mul", [turn, step], dt.INDEX)
+                self.values[stmt.loop_var] = computed(self.w, "add", [start, gone], dt.INDEX)
             self._region(stmt.body, carried)
-        self.values.update(zip(stmt.return_vars, _with(carried, results), strict=True))
+        given = [self._summed(value, (ends[0], ends[1])) for value in _with(carried, results)]
+        self.values.update(zip(stmt.return_vars, given, strict=True))
+
+    def _sum(self, stmt: ForStmt, position: int, start: Value | None, counter: tuple[Number, Number]) -> Value:
+        """Return what stands for something carried, an accumulator where all that turns do is add products to it."""
+        arg = stmt.iter_args[position]
+        added = sum_of(stmt, position, self.uses)
+        if not isinstance(start, Tile) or added is None:
+            return self._carried(arg.var, start)
+        if start.name in self.w.zeros:
+            factor = added.args[1].type
+            assert isinstance(factor, TileType)
+            place = self._place(arg.var, MemorySpace.Acc, room_of(factor.dtype, start.shape, MemorySpace.Acc))
+            assert isinstance(place, Tile)
+            self.w.sums[place.name] = counter
+            return place
+        place = self._place_of(arg.var, start)
+        if place is None or start.memory is not MemorySpace.Acc or not is_used_up(arg.init, self.uses):
+            return self._carried(arg.var, start)
+        self.w.sums[place.name] = None
+        return place
+
+    def _place_of(self, var: Var, start: Tile) -> Tile | None:
+        """Return an accumulator as one that a loop carries, None where its buffer cannot be as valid as that."""
+        assert isinstance(var.type, TileType)
+        is_open = {isinstance(extent, int) for extent in var.type.valid} != {True}
+        known = [number.known for number in start.valid]
+        if not is_open:
+            return start if None not in known else None
+        return self._named(start, var) if known == [None, None] else None
+
+    def _summed(self, value: Value, ends: tuple[Number, Number]) -> Value:
+        """Return what a loop gives, zeros where no turn has begun a sum."""
+        if not isinstance(value, Tile) or self.w.sums.get(value.name) is None:
+            return value
+        if None not in (ends[0].known, ends[1].known) and (ends[0].known or 0) < (ends[1].known or 0):
+            return value
+        out = self.w.tile("sum", value.dtype, value.shape, value.valid)
+        with self.w.branch(f"scf.if {computed(self.w, 'lt', [*ends], dt.BOOL).name}") as otherwise:
+            self.w.op("tmov", [value], out)
+            otherwise()
+            self.w.op("texpands", [self.w.constant(0, out.dtype)], out)
+        return out
 
     def repeat(self, stmt: WhileStmt) -> None:
         """Write a loop that asks before each round whether there is one more."""
@@ -153,7 +201,7 @@ class Flow(ABC):
                 self._region(stmt.else_body, places)
         self.values.update(zip(stmt.return_vars, _with(places, results), strict=True))
 
-    def _place(self, var: Var) -> Value:
+    def _place(self, var: Var, memory: MemorySpace = MemorySpace.Vec, room: tuple[int, int] | None = None) -> Value:
         """Return what stands for what branches and rounds give: a value, or a buffer, of which a part may be valid."""
         type_ = var.type
         if isinstance(type_, ScalarType):
@@ -165,10 +213,32 @@ class Flow(ABC):
         if None not in sizes:
             rows, cols = flat([size or 0 for size in sizes])
             valid = self.w.constant(rows), self.w.constant(cols)
-            return self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), valid)
-        tile = self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), self.w.open(flat(type_.shape)))
+            return self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), valid, memory, room=room)
+        open_ = self.w.open(flat(type_.shape))
+        return self._named(self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), open_, memory, room=room), var)
+
+    def _named(self, tile: Tile, var: Var) -> Tile:
+        """Return a tile with names of its own for how much of it is valid."""
         names = (Number(self.w.name(f"{var.name_hint}_{word}"), dt.INDEX) for word in ("rows", "cols"))
         return replace(tile, valid=(next(names), next(names)))
+
+
+def _counted(w: Writer, start: Number, stop: Number, step: Number) -> tuple[Number, Number, Number]:
+    """Write how many turns there are, from zero on by one, of a loop that counts down or may do so."""
+    if step.known is None:
+        up = computed(w, "gt", [step, w.constant(0)], dt.BOOL)
+        sign = w.number("arith.select", [up, w.constant(1), w.constant(-1)], dt.INDEX, "index", hint="sign")
+    else:
+        sign = w.constant(-1)
+    reach = computed(w, "add", [computed(w, "sub", [stop, start], dt.INDEX), step], dt.INDEX)
+    turns = computed(w, "floordiv", [computed(w, "sub", [reach, sign], dt.INDEX), step], dt.INDEX)
+    return w.constant(0), turns, w.constant(1)
+
+
+def _is_up(step: Expr, written: Number) -> bool:
+    """Return whether a loop is known to count up."""
+    pace = bounds(step)
+    return written.is_natural or (pace is not None and pace[0] > 0)
 
 
 def _numbers(values: Sequence[Value], targets: Sequence[Value]) -> list[Number]:

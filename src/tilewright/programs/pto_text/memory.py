@@ -30,11 +30,13 @@ from tilewright.programs.pto_text.words import (
 )
 from tilewright.programs.pto_text.writer import Writer
 
+NARROWED = "let the tile be valid in part (`pl.set_validshape`), or select before storing"
+
 
 @writes("tile.load")
 def _load(w: Writer, call: Call, given: Given) -> Tile:
     source: Tensor = given["tensor"]
-    refuse(call, given["mask"] is not None, "with a mask")
+    refuse(call, given["mask"] is not None, "with a mask", NARROWED)
     if given["pad"] is not None:
         return _padded(w, call, given, source)
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(source.offsets, given["offsets"], strict=True)]
@@ -95,7 +97,7 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     tensor: Tensor = given["output_tensor" if is_store else "target"]
     atomic = given.get("atomic", AtomicType.None_)
     refuse(call, atomic not in (AtomicType.None_, AtomicType.Add), f"that is atomic by {atomic}")
-    refuse(call, given.get("mask") is not None, "with a mask")
+    refuse(call, given.get("mask") is not None, "with a mask", NARROWED)
     if isinstance(given[key], Tensor):
         return _copied(w, call, given[key], tensor, given["offset"])
     type_ = _type_of(call, key)

@@ -12,7 +12,7 @@ from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, FP32, DataType
 from tilewright.ops.convert import round_mode
-from tilewright.programs.pto_text.scalars import converted
+from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, NoPtoError, Number, Tile, kept, room_of
 from tilewright.programs.pto_text.words import (
     Given,
@@ -126,8 +126,11 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
 
 @writes("tile.row_expand", "tile.col_expand")
 def _expand(w: Writer, call: Call, given: Given) -> Tile:
-    like = in_vec(w, given["x"])
-    return _spread(w, in_vec(w, given["vec"]), like.shape, like.valid)
+    like, line = in_vec(w, given["x"]), in_vec(w, given["vec"])
+    made = _spread(w, line, like.shape, like.valid)
+    if call.op.spec.name == "col_expand" and line.name in w.ascending:
+        w.ascending.add(made.name)
+    return made
 
 
 _WHOLE = {"floor": "FLOOR", "ceil": "CEIL", "trunc": "TRUNC", "round": "RINT"}
@@ -248,16 +251,46 @@ def _where(w: Writer, call: Call, given: Given) -> Tile:
 def _product(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     acc, (lhs, rhs) = given.get("acc"), (given["lhs"], given["rhs"])
-    refuse(call, bool(given.get("a_trans") or given.get("b_trans")), "of a transposed operand")
+    is_turned = bool(given.get("a_trans") or given.get("b_trans"))
+    refuse(call, is_turned, "of a transposed operand", "transpose the tile with `pl.transpose` first")
     shape, type_ = matrix(call)
     a = moved(w, moved(w, in_vec(w, lhs), MemorySpace.Mat), MemorySpace.Left)
     b = moved(w, moved(w, in_vec(w, rhs), MemorySpace.Mat), MemorySpace.Right)
     valid, room = (a.valid[0], b.valid[1]), (a.room[0], b.room[1])
-    sums = w.tile(call.op.spec.name, type_.dtype, shape, valid, MemorySpace.Acc, room=room)
+    first: Number | None = given.get("init_cond")
     if acc is not None and acc.memory is MemorySpace.Acc:
-        return w.op("tmatmul.acc", [acc, a, b], sums)
-    product = w.op("tmatmul", [a, b], sums)
+        return _summed(w, acc, a, b, first)
+    product = w.op("tmatmul", [a, b], w.tile(call.op.spec.name, type_.dtype, shape, valid, MemorySpace.Acc, room=room))
     if acc is None:
         return product
     made = in_vec(w, product)  # since nothing leads back to an accumulator
-    return w.op("tadd", [acc, made], w.tile(call.op.spec.name, type_.dtype, shape, made.valid))
+    out = w.tile(call.op.spec.name, type_.dtype, shape, made.valid)
+    if first is None:
+        return w.op("tadd", [acc, made], out)
+    with w.branch(f"scf.if {first.name}") as otherwise:
+        w.op("tmov", [made], out)
+        otherwise()
+        w.op("tadd", [acc, made], out)
+    return out
+
+
+def _summed(w: Writer, acc: Tile, a: Tile, b: Tile, first: Number | None) -> Tile:
+    """Write a product that is added to an accumulator: in place where a loop carries that, or else to a new one."""
+    valid, begins = (a.valid[0], b.valid[1]), w.sums.get(acc.name)
+    is_open = None in (number.known for number in acc.valid)
+    if acc.name not in w.sums:
+        out = w.tile("matmul_acc", acc.dtype, acc.shape, valid, MemorySpace.Acc, room=(a.room[0], b.room[1]))
+    else:
+        out = replace(acc, valid=w.unknown(valid)) if is_open else acc
+        if is_open:
+            w.resize(out, valid)
+    if begins is not None:
+        start = computed(w, "eq", [*begins], BOOL)
+        first = start if first is None else computed(w, "or_", [first, start], BOOL)
+    if first is None:
+        return w.op("tmatmul.acc", [acc, a, b], out)
+    with w.branch(f"scf.if {first.name}") as otherwise:
+        w.op("tmatmul", [a, b], out)
+        otherwise()
+        w.op("tmatmul.acc", [acc, a, b], out)
+    return out

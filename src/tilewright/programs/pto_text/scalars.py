@@ -86,7 +86,7 @@ def converted(w: Writer, value: Number, dtype: DataType, mode: str = "round") ->
     if dtype == dt.BOOL:
         return computed(w, "ne", [value, w.constant(0, have)], dt.BOOL)
     if mode != "trunc" and have.is_float() and not dtype.is_float():
-        raise NoPtoError(f'PTO\'s numbers become integers towards zero, not by {mode!r}: write `mode="trunc"`')
+        raise NoPtoError(f"PTO's numbers become integers towards zero, not by {mode!r}", help='write `mode="trunc"`')
     if value.known is not None and (dtype.is_float() or not have.is_float()):
         return w.constant(float(value.known) if dtype.is_float() else value.known, dtype)
     typing = f"{element(have)} to {element(dtype)}"

@@ -36,7 +36,10 @@ def _full(w: Writer, call: Call, given: Given) -> Tile:
     valid = given["valid_shape"]
     refuse(call, valid is not None and len(valid) != 2, "with a valid shape of other than two axes")
     like = (valid[0], valid[1]) if valid is not None else (w.constant(shape[0]), w.constant(shape[1]))
-    return w.op("texpands", [converted(w, given["value"], kept(type_.dtype))], result(w, call, like))
+    tile = w.op("texpands", [converted(w, given["value"], kept(type_.dtype))], result(w, call, like))
+    if given["value"].known == 0:
+        w.zeros.add(tile.name)
+    return tile
 
 
 @writes("tile.expands")
@@ -49,6 +52,7 @@ def _expands(w: Writer, call: Call, given: Given) -> Tile:
 def _create(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
     tile = w.tile("create", type_.dtype, shape, (w.constant(shape[0]), w.constant(shape[1])))
+    w.zeros.add(tile.name)
     return w.op("texpands", [w.constant(0, tile.dtype)], tile)  # a tile that nothing writes is one of zeros in PTO
 
 
@@ -58,10 +62,21 @@ def _move(w: Writer, call: Call, given: Given) -> Tile:
     return in_vec(w, given["tile"]) if given["target_memory"] is MemorySpace.Vec else given["tile"]
 
 
-@writes("tile.transpose", "tile.transpose_view")
+@writes("tile.transpose")
 def _transpose(w: Writer, call: Call, given: Given) -> Tile:
+    rank = len(matrix(call)[1].shape)
+    if given["axis1"] % rank == given["axis2"] % rank:
+        return in_vec(w, given["x"])  # an axis that changes places with itself
+    return _turned(w, call, in_vec(w, given["x"]))
+
+
+@writes("tile.transpose_view")
+def _transpose_view(w: Writer, call: Call, given: Given) -> Tile:
+    return _turned(w, call, in_vec(w, given["tile"]))
+
+
+def _turned(w: Writer, call: Call, x: Tile) -> Tile:
     refuse_batches(call)
-    x = in_vec(w, given["x" if call.op.name == "tile.transpose" else "tile"])
     return w.op("ttrans", [x], result(w, call, (x.valid[1], x.valid[0])))
 
 
@@ -70,7 +85,10 @@ def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     x = in_vec(w, given["x"])
     valid = given["valid_rows"], given["valid_cols"]
-    return w.op("tmov", [_window(w, x, (w.constant(0), w.constant(0)), x.shape, valid)], result(w, call, valid))
+    made = w.op("tmov", [_window(w, x, (w.constant(0), w.constant(0)), x.shape, valid)], result(w, call, valid))
+    if x.name in w.ascending:
+        w.ascending.add(made.name)
+    return made
 
 
 @writes("tile.slice")
@@ -132,7 +150,8 @@ def _concat(w: Writer, call: Call, given: Given) -> Tile:
 def _reshape(w: Writer, call: Call, given: Given) -> Tile:
     x: Tile = in_vec(w, given["x"])
     shape, type_ = matrix(call)
-    if shape == x.shape:
+    loses_rows = len(type_.shape) == 1 and x.valid[0].known != 1  # of a row, only columns can be valid in part
+    if shape == x.shape and not loses_rows:
         return x
     refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
     out = result(w, call, (w.constant(shape[0]), w.constant(shape[1])))
@@ -166,7 +185,7 @@ def _read(w: Writer, call: Call, given: Given) -> Number:
 
 def _place(w: Writer, tile: Tile, given: Given) -> str:
     """Write how many elements lie before one of a tile."""
-    row, column = given["indices"]
+    row, column = given["indices"] if len(given["indices"]) == 2 else (w.constant(0), *given["indices"])
     step = computed(w, "mul", [row, w.constant(tile.room[1])], INDEX)
     return computed(w, "add", [step, column], INDEX).name
 
@@ -177,8 +196,16 @@ def _place(w: Writer, tile: Tile, given: Given) -> str:
 @writes("tile.ci", "tile.arange")
 def _count(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
-    row = _row(w, type_.dtype, shape[1], given["start"], given["descending"])
-    return row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, _whole(w, shape)))
+    start: Number = given["start"]
+    row = _row(w, type_.dtype, shape[1], start, given["descending"])
+    made = row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, _whole(w, shape)))
+    if not given["descending"] and isinstance(start.known, int) and 0 <= start.known < _MOST - shape[1]:
+        w.ascending.add(made.name)
+    return made
+
+
+_MOST = 1 << 31
+"""Numbers below this count up without wrapping around."""
 
 
 @writes("tile.iota")

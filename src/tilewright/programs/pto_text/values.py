@@ -5,19 +5,14 @@ from __future__ import annotations
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
-from tilewright.errors import TilewrightError
+from tilewright.errors import KernelError
 from tilewright.records import record
-from tilewright.source import Span
 
 
-class NoPtoError(TilewrightError, NotImplementedError):
+class NoPtoError(KernelError, NotImplementedError):
     """Something that `as_pto` cannot write down as PTO text."""
 
-
-def located(message: str, span: Span) -> NoPtoError:
-    """Return the error at its place in the program, which the innermost statement has said first."""
-    said = not span.is_known or message.startswith(span.filename)
-    return NoPtoError(message if said else f"{span}: {message}")
+    hint = "docs/pto.md lists what PTO text says: write this with other ops, or leave the kernel in `pl`"
 
 
 _ELEMENTS = {

@@ -23,6 +23,7 @@ Given = dict[str, Any]
 Writes = Callable[[Writer, Call, Given], Value | None]
 OPS: dict[str, Writes] = {}
 Pair = tuple[Number, Number]
+ONE_BY_ONE = "take one matrix at a time, in a loop over the other axes"
 
 
 def writes(*names: str) -> Callable[[Writes], Writes]:
@@ -44,10 +45,10 @@ def written(w: Writer, call: Call, value: Callable[[Any], Any]) -> Value | None:
     return function(w, call, {key: value(each) for key, each in arguments(call).items()})
 
 
-def refuse(call: Call, is_so: bool, what: str) -> None:
+def refuse(call: Call, is_so: bool, what: str, help: str = "") -> None:
     """Raise where an op is one of a kind that nothing says."""
     if is_so:
-        raise NoPtoError(f"this export has no words for `pl.{call.op.name}` {what}")
+        raise NoPtoError(f"this export has no words for `pl.{call.op.name}` {what}", help=help)
 
 
 def flat(shape: Sequence[int]) -> tuple[int, int]:
@@ -66,7 +67,7 @@ def refuse_batches(call: Call) -> None:
     """Raise for an op on matrices whose tiles hold several of them."""
     types = [each.type for each in (call, *call.args)]
     if any(isinstance(type_, TileType) and prod(type_.shape[:-2]) != 1 for type_ in types):
-        raise NoPtoError(f"PTO's tiles have two axes, and `pl.{call.op.name}` is told more")
+        raise NoPtoError(f"PTO's tiles have two axes, and `pl.{call.op.name}` is told more", help=ONE_BY_ONE)
 
 
 def refuse_parts(shape: Sequence[int], sizes: Sequence[int | None]) -> None:
@@ -75,7 +76,8 @@ def refuse_parts(shape: Sequence[int], sizes: Sequence[int | None]) -> None:
     while rows and rows[0][0] == 1:
         rows.pop(0)
     if any(size != extent for extent, size in rows[1:]):
-        raise NoPtoError("PTO's tiles have two axes, and of this one a part is valid along more")
+        message = "PTO's tiles have two axes, and of this one a part is valid along more"
+        raise NoPtoError(message, help=ONE_BY_ONE)
 
 
 def result(w: Writer, call: Call, like: Pair, is_mask: bool = False, room: tuple[int, int] | None = None) -> Tile:

@@ -40,6 +40,12 @@ class Writer:
         """The parameters for room that the caller brings, each with its type."""
         self.share: Number | None = None
         """The block, where blocks share the turns and each has its own part of that room."""
+        self.zeros: set[str] = set()
+        """The tiles that hold zeros."""
+        self.ascending: set[str] = set()
+        """The tiles whose rows count up."""
+        self.sums: dict[str, tuple[Number, Number] | None] = {}
+        """The accumulators that are added to in place; what a loop counts, and from where, for those it begins."""
         self.turn, self.turns = self.constant(0), self.constant(1)
         """Which of how many runs of a kernel is being written."""
 
@@ -49,8 +55,17 @@ class Writer:
 
     def prune(self) -> set[str]:
         """Drop what nothing uses; return the names that something uses."""
-        while self._drop_unread():
-            pass
+        before = len(self.lines) + 1
+        used: set[str] = set()
+        while len(self.lines) < before:  # what nothing uses may be all that reads a tile
+            before = len(self.lines)
+            self._drop_unread()
+            used = self._drop_unused()
+        self._heads = [line for line in self._heads if _NAME.findall(line)[0] in used]
+        return used
+
+    def _drop_unused(self) -> set[str]:
+        """Drop what only makes values that nothing uses; return the names that something uses."""
         used: set[str] = set()
         kept: list[tuple[str, Span]] = []
         for line, span in zip(reversed(self.lines), reversed(self._origins), strict=True):
@@ -59,7 +74,6 @@ class Writer:
                 used.update(name for name in _NAME.findall(line) if made is None or name != made[1])
                 kept.append((line, span))
         self.lines, self._origins = [line for line, _ in reversed(kept)], [span for _, span in reversed(kept)]
-        self._heads = [line for line in self._heads if _NAME.findall(line)[0] in used]
         return used
 
     def name(self, hint: str) -> str:
@@ -73,8 +87,8 @@ class Writer:
         self.lines.append(f"{_STEP * self._depth}{text}")
         self._origins.append(self.span)
 
-    def _drop_unread(self) -> bool:
-        """Drop what only writes tiles that nothing reads; return whether there was any."""
+    def _drop_unread(self) -> None:
+        """Drop what only writes tiles that nothing reads."""
         written = [_WRITTEN.match(line) for line in self.lines]
         counts = Counter(name for line in self.lines for name in _NAME.findall(line))
         writes = Counter(found[1] for found in written if found is not None)
@@ -82,7 +96,6 @@ class Writer:
         unread = {name for name in writes if name in own and counts[name] == writes[name] + 1}
         kept = [place for place, found in enumerate(written) if found is None or found[1] not in unread]
         self.lines, self._origins = [self.lines[n] for n in kept], [self._origins[n] for n in kept]
-        return bool(unread)
 
     def origin(self, number: int) -> Span:
         """Return the place in the program that a line of the function was written for, the first being 1."""

@@ -85,7 +85,8 @@ def _matmul(dtype: Any, lhs: _Value, rhs: _Value, a_trans: bool = False, b_trans
     """Return a matrix product."""
     product, shape = _product(lhs, rhs, a_trans, b_trans)
     if not product.is_floating_point():
-        product = _rounded(product, torch.int32)
+        wide = max(each.itemsize for each in (lhs.data.dtype, rhs.data.dtype, dtype)) > 4
+        product = product if wide and not dtype.is_floating_point else _rounded(product, torch.int32)
     elif not dtype.is_floating_point:
         product = _rounded(product, torch.float32)
     return _embedded(product, shape, dtype)

@@ -36,7 +36,7 @@ NUMBERS = {"div": "_quotient", "floordiv": "_floor_quotient", "mod": "_remainder
 
 LOSES_UINT64 = (
     "tile.cast", "tensor.cast", "tile.cmp", "tensor.cmp", "tile.sort", "tensor.sort", "tile.argsort", "tensor.argsort",
-    "tile.row_topk",
+    "tile.row_topk", "tile.gather_compare",
 )  # fmt: skip
 """Ops that look at the size of integers, of which torch compares none of 64 bits without a sign."""
 
@@ -111,6 +111,7 @@ class Expressions:
         if call.op.name in SPELLED:
             return self._spelled(call, shown)
         if spec.family == "position":
+            _refuse_uint64(call)
             axis = -1 if spec.name.startswith("row") else -2
             return f"_position({result_dtype(call.type)}, {shown['x']}, {axis}, {spec.combine!r})"
         if spec.family == "reduction":
@@ -123,9 +124,9 @@ class Expressions:
 
     def _spelled(self, call: Call, shown: Mapping[str, str]) -> str:
         """Return an op that a function stands for, told what it asks for about the result."""
-        function, dtypes = SPELLED[call.op.name], {_element(arg.type) for arg in call.args if _is_shaped(arg.type)}
-        if call.op.name in LOSES_UINT64 and UINT64 in dtypes:
-            raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {UINT64}")
+        if call.op.name in LOSES_UINT64:
+            _refuse_uint64(call)
+        function = SPELLED[call.op.name]
         there = {name: text for name, text in shown.items() if text != "None"}
         if isinstance(call.type, (TensorType, TileType)):
             known = {"part": self._extents(call.type.valid), "full": self._extents(call.type.shape)}
@@ -144,9 +145,8 @@ class Expressions:
         return show(value)  # pyright: ignore[reportArgumentType]
 
     def _reduction(self, call: Call, shown: Mapping[str, str]) -> str:
+        _refuse_uint64(call)
         spec, dtype = call.op.spec, _element(call.type)
-        if dtype == UINT64:
-            raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {dtype}")
         axis = -1 if spec.name.startswith("row") else -2
         start = show(spec.start(dtype)) if spec.start is not None else "0"
         common = f"{torch_dtype(dtype)}, {shown['x']}, {axis}, {spec.combine!r}, {start}"
@@ -157,8 +157,8 @@ class Expressions:
     def _scan(self, call: Call, shown: Mapping[str, str]) -> str:
         """Return what all elements up to each one along an axis fold to."""
         combine = call.op.spec.combine
-        if _element(call.type) == UINT64 and combine in ("maximum", "minimum"):
-            raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {UINT64}")
+        if combine in ("maximum", "minimum"):
+            _refuse_uint64(call)
         given = ", ".join(shown[name] for name in ("x", "axis", "reverse"))
         return f"_scanned({result_dtype(call.type)}, {given}, {combine!r})"
 
@@ -208,6 +208,12 @@ class Expressions:
         else:
             raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}`")
         return text if dtype in WRAPS else f"_number({text}, {torch_dtype(dtype)})"
+
+
+def _refuse_uint64(call: Call) -> None:
+    """Raise NoTorchError where an op looks at the size of what torch has no order of."""
+    if UINT64 in {_element(arg.type) for arg in call.args if _is_shaped(arg.type)}:
+        raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {UINT64}")
 
 
 def _computed(call: Call) -> DataType:

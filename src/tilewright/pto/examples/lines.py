@@ -43,7 +43,7 @@ def example(name: str) -> str:
         return ""
     if isinstance(declared.example, str):
         said = declared.example.replace("{op}", name).replace("{width}", name.rpartition("_b")[2]).strip()
-        return said if "func.func" in said else _kernel(said)
+        return said if "func.func" in said else kernel(said)
     if (shown := own(name)) is None:
         derived = next((text for lines in _derived(name, declared) if (text := _tried(lines))), "")
         if derived or (shown := shown_for(name)) is None:
@@ -51,7 +51,7 @@ def example(name: str) -> str:
     return runnable(shown.text, shown.example.command)
 
 
-def _kernel(short: str) -> str:
+def kernel(short: str) -> str:
     """Return the kernel around lines, the first of which may say what they are given."""
     lines = [line.strip() for line in short.replace(";", "\n").splitlines() if line.strip()]
     head = lines.pop(0) if lines[0].startswith("(") else "()"
@@ -81,7 +81,7 @@ def _tried(lines: str) -> str:
     from tilewright.pto.verify import verify
 
     try:
-        text = _kernel(lines)
+        text = kernel(lines)
         module = parse(text)
         verify(module)
         lower(module, next(module.funcs()), target="a5")

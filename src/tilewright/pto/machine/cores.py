@@ -15,7 +15,7 @@ from typing import Protocol
 from tilewright.dtypes import DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.pipes import MOST_PIPES
-from tilewright.pto.errors import PtoTypeMismatchError
+from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value, word_of
 from tilewright.pto.op import number_of
 from tilewright.pto.types import Space, TileBuf
@@ -60,6 +60,15 @@ def number(op: Op, name: str) -> int:
     return number_of(op, name) or 0
 
 
+def refuse_larger(op: Op, id: Hashable, nbytes: int, slot: int) -> None:
+    """Refuse an entry of more bytes than a slot of its pipe has."""
+    if nbytes > slot:
+        named = f"pipe {id}" if isinstance(id, int) else "its pipe"
+        message = f"an entry of `{op.name}` has {nbytes} bytes, and a slot of {named} {slot}"
+        help = f"write slot_size = {nbytes} where it is initialized, on both cores"
+        raise PtoOperandError(message, spans=(op.span,), help=help)
+
+
 @record
 class Entry:
     """What a queue of tiles holds: one vector core's part of it, and along which axis there are two."""
@@ -67,6 +76,11 @@ class Entry:
     dtype: DataType
     shape: tuple[int, int]
     axis: int | None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of one vector core's part."""
+        return self.shape[0] * self.shape[1] * self.dtype.get_byte()
 
     @property
     def whole(self) -> tuple[int, int]:

@@ -153,6 +153,17 @@ class Crew:
         yield
         self.mask = outer
 
+    def check_together(self, message: str) -> None:
+        """Stop the program where some take part here and others do not."""
+        if self.mask is None:
+            return
+        m = self.m
+        here = m.b.held(m.b.index(0), "here")
+        with self.each():
+            m.b.assign(here, m.b.add(here, 1))
+        nobody, everybody = (m.b.scalar("eq", here, number) for number in (m.b.index(0), self.count))
+        m.b.act("system.device_assert", condition=m.b.scalar("or_", nobody, everybody), message=message)
+
     @contextmanager
     def warps(self) -> Generator[tuple[Expr, Expr]]:
         """Write a loop over warps; yield the place of a warp's first work item, and the one behind its last."""

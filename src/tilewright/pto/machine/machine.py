@@ -13,14 +13,14 @@ from tilewright.core.types import TileType
 from tilewright.errors import KernelError, UnsupportedFeatureError
 from tilewright.forks import computed_once
 from tilewright.ops.builder import Builder
-from tilewright.pto.errors import PtoNestingError
+from tilewright.pto.errors import PtoNestingError, PtoOperandError
 from tilewright.pto.machine.cores import VECTOR, Core, within
 from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot
-from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
+from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Token, Vector, View
 from tilewright.pto.module import Func, Op, Region, Value
 from tilewright.pto.op import Declaration
-from tilewright.pto.types import Mask, Scalar, Type, VReg
+from tilewright.pto.types import Mask, Scalar, TensorView, Type, VReg
 from tilewright.records import record
 
 V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
@@ -78,6 +78,10 @@ def _value(result: Lowered | Expr, type_: Type | None) -> Lowered:
     if isinstance(type_, VReg):
         return Vector(result, type_.element)
     return Predicate(result, type_.bits) if isinstance(type_, Mask) else Number(result)
+
+
+BINDING = ("pto.talloc", "pto.tpop")
+"""The ops that say which slot a declared one is."""
 
 
 class Machine:
@@ -211,6 +215,9 @@ class Machine:
             if isinstance(found, Pointer) and isinstance(value.type, Scalar) and op.name != "pto.castptr":
                 message = f"`%{value.name}` is an address of global memory, whose number is not known here"
                 raise UnsupportedFeatureError(message, help="offset the pointer with pto.addptr")
+            if isinstance(found, Token) and isinstance(value.type, TensorView) and op.name not in BINDING:
+                message = f"`%{value.name}` is a slot, and nothing says yet which one"
+                raise PtoOperandError(message, help=f"let {' or '.join(f'`{name}`' for name in BINDING)} bind it first")
             yield found.expr if isinstance(found, Number) else found
 
     def get(self, value: Value, kind: type[V]) -> V:

@@ -23,7 +23,7 @@ from tilewright.pto.machine.tiles import (
 from tilewright.pto.machine.values import Lowered, Pointer, Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, equal, gives
-from tilewright.pto.operand_laws import boxed_alike
+from tilewright.pto.operand_laws import bound_here, boxed_alike
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import I64, Dims, Ptr, Scalar, Space, TileBuf, Type
@@ -76,8 +76,24 @@ def refuse_large(tile: TileBuf, arch: str) -> None:
         raise OutOfBoundsError(message, help="make it smaller, and take several")
 
 
+LINE = 32
+"""Bytes that tiles begin at multiples of."""
+
+
+def _begins_a_line(op: Op, constants: Constants) -> None:
+    """Refuse a tile at an address between two lines."""
+    for address in op.clause("addr") or ():
+        number = constants.get(address)
+        if number is not None and number % LINE:
+            message = f"a tile begins at a multiple of {LINE} bytes, got {number}"
+            raise PtoTypeMismatchError(
+                message, help=f"{number // LINE * LINE} and {(number // LINE + 1) * LINE} are such"
+            )
+
+
 def _fits(op: Op, constants: Constants) -> None:
     laid_out(op, constants)
+    _begins_a_line(op, constants)
     refuse_large(op.results[0].of(TileBuf), constants.arch)
 
 
@@ -153,6 +169,7 @@ def _is_open(op: Op, constants: Constants) -> None:
     "pto.set_validshape",
     Form("zii", untyped=2),
     rule=_is_open,
+    law=bound_here,
     is_by_bytes=True,
     example="(%x: t8x64xf32, %n: index = 5)"
     "; %t = pto.alloc_tile valid_row = %c8 valid_col = %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
@@ -310,6 +327,9 @@ def _see_as(m: Machine, op: Op, tile: Tile) -> Lowered:
 
 def _keeps_type(op: Op, _: Constants) -> None:
     equal(op, "result", op.results[0].type, op.operands[0].type)
+    if op.operands[1].type != I64:
+        found = op.operands[1].type
+        raise PtoTypeMismatchError(f"`{op.name}` takes an address of i64, got {found}", help="extend it to i64")
 
 
 @declare(

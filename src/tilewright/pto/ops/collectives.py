@@ -10,7 +10,7 @@ from tilewright import dtypes
 from tilewright.arrays import np
 from tilewright.core.expr import Expr, Var, constant
 from tilewright.dtypes import BOOL, UINT32, UNSIGNED, DataType
-from tilewright.pto.errors import PtoAttributeError
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.examples.items import items
 from tilewright.pto.machine.crews import Crew, crew_of
 from tilewright.pto.machine.machine import Machine
@@ -21,7 +21,7 @@ from tilewright.pto.ops.arithmetic import chosen
 from tilewright.pto.ops.simt_numbers import SIGNS, signed_integers, takes
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import words_of
-from tilewright.pto.types import Scalar
+from tilewright.pto.types import SCALARS, Scalar
 
 
 @contextmanager
@@ -136,6 +136,9 @@ def _width(op: Op, _: Constants) -> None:
     width = number_of(op, "width")
     if width not in (None, 16, 32):
         raise PtoAttributeError(f"`{op.name}` has groups of {width} lanes", help="width is 16 or 32")
+    by = op.operands[1]
+    if by.type != SCALARS["i32"]:
+        raise PtoTypeMismatchError(f"`{op.name}` counts lanes in i32, `%{by.name}` is {by.type}", help="make it i32")
 
 
 _SHUFFLES = "pto.shuffle_idx shuffle_up shuffle_down shuffle_bfly"
@@ -146,6 +149,7 @@ _SHUFFLES = "pto.shuffle_idx shuffle_up shuffle_down shuffle_bfly"
     free("xi", "x"),
     rule=_width,
     law=takes("i32 i64 f16 f32 2xf16"),
+    counts=SCALARS["i32"],
     meets=WARP,
     knows_packed=True,
     example=items("%r = {op} %one, %i3 -> i32", _meant, extents=_LANES),

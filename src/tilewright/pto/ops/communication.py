@@ -24,7 +24,7 @@ from tilewright.pto.module import Op, Value, word_of
 from tilewright.pto.op import Constants, Rule, declare, number_of
 from tilewright.pto.text.form import Form, free
 from tilewright.pto.text.free import said
-from tilewright.pto.types import TensorView, show
+from tilewright.pto.types import Space, TensorView, TileBuf, show
 
 _COMPARED = ("eq", "ne", "gt", "ge", "lt", "le")
 _SUMS = {"sum": "add", "max": "maximum", "min": "minimum"}
@@ -41,6 +41,15 @@ def _alike(op: Op, _: Constants) -> None:
     if shapes[0] != shapes[1]:
         message = f"`{op.name}` copies between equal windows, got {shapes[0]} and {shapes[1]}"
         raise PtoTypeMismatchError(message, help="make one as large as the other, of the same elements")
+    _staged(op)
+
+
+def _staged(op: Op) -> None:
+    """Refuse staging tiles outside of the vector memory."""
+    for value in op.operands:
+        if isinstance(value.type, TileBuf) and value.type.space is not Space.VEC:
+            message = f"`{op.name}` stages in vec, `%{value.name}` lies in {value.type.space.loc}"
+            raise PtoOperandError(message, help="allocate the tile in vec")
 
 
 def _signalled(name: str, words: Sequence[str], is_one: bool) -> Rule:
@@ -54,6 +63,9 @@ def _signalled(name: str, words: Sequence[str], is_one: bool) -> Rule:
             wanted = "one i32 signal" if is_one else "i32 signals"
             help = "make it a window of i32" + (", one element large" if is_one else "")
             raise PtoTypeMismatchError(f"`{op.name}` takes {wanted}, got {_shape(op.operands[0])}", help=help)
+        if str(op.operands[1].type) != "i32":
+            message = f"signals of `{op.name}` are i32, `%{op.operands[1].name}` is {op.operands[1].type}"
+            raise PtoTypeMismatchError(message, help="make it i32")
 
     return rule
 
@@ -63,6 +75,7 @@ def _collective(op: Op, _: Constants) -> None:
     words = said(op)
     if "group" not in words:
         raise PtoOperandError(f"`{op.name}` needs its `group`", help="as in group(%a, %b), a window of each member")
+    _staged(op)
     group, root = words["group"].values, number_of(op, "root") or 0
     if not 0 <= root < len(group):
         raise PtoAttributeError(f"`root` of `{op.name}` is {root}, in a group of {len(group)}", help="count from 0")

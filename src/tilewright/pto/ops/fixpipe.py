@@ -101,13 +101,18 @@ def _refuse_blocks(op: Op, words: Mapping[str, Said], go: Scalar) -> None:
         raise PtoAttributeError(f"`nz2nz` of `{op.name}` is for f32, without `loop3`, got {what}", help="use `nz2nd`")
 
 
+_FACTORS = ("f16", "bf16", "f32")
+"""What factors are written as, whatever the words of channels hold."""
+
+
 def _refuse_payload(op: Op, name: str, mode: str, values: tuple[Value, ...], is_row: bool, is_needed: bool) -> None:
     """Refuse factors that are not a number, or not a pointer to those of channels, as the mode has them."""
     type_ = values[0].type if values else None
     fits = isinstance(type_, Ptr) and type_.space is Space.SCALING if is_row else isinstance(type_, Scalar)
-    if fits or (not is_needed and not values):
+    held = type_.element if isinstance(type_, Ptr) else type_
+    if (fits and str(held) in _FACTORS) or (not is_needed and not values):
         return
-    wanted = "a pointer to fb" if is_row else "a number"
+    wanted = f"a pointer to {', '.join(_FACTORS)} in fb" if is_row else f"a number of {', '.join(_FACTORS)}"
     found = f"got {type_}" if values else "and there is none"
     raise PtoTypeMismatchError(f"`{name}` with mode {mode} takes {wanted}, {found}", help=f"give `{op.name}` {wanted}")
 
@@ -125,6 +130,19 @@ def _refuse_relu(op: Op, words: Mapping[str, Said], go: Scalar) -> None:
         raise PtoAttributeError(f"`pre_relu` with mode {mode} takes no factor", help="leave it out")
     if "clip" in given.named and go.name not in CLIPPED:
         raise PtoTypeMismatchError(f"`clip` is for {', '.join(CLIPPED[:4])}, got {go}", help="clip with `pto.tmins`")
+    clip = given.named.get("clip")
+    if isinstance(clip, Value):
+        _refuse_clip(clip, go)
+
+
+def _refuse_clip(clip: Value, go: Scalar) -> None:
+    """Refuse a limit that is none of what it limits: 16 bits for ui8, else a number of that type."""
+    is_long = go.name == "ui8"
+    fits = clip.of(Scalar).bits == 16 if is_long else plain(clip.of(Scalar)) == plain(go)
+    if not fits:
+        wanted = "has 16 bits" if is_long else f"is {plain(go)}"
+        message = f"`clip` of {go} {wanted}, `%{clip.name}` is {clip.type}"
+        raise PtoTypeMismatchError(message, help=f"make it {'i16' if is_long else plain(go)}")
 
 
 def _refuse_split(op: Op, words: Mapping[str, Said], constants: Constants) -> None:

@@ -26,7 +26,6 @@ from tilewright.pto.machine.registers import (
 )
 from tilewright.pto.machine.tiles import (
     bytes_view,
-    cell_view,
     check_covers,
     check_range,
     corresponding,
@@ -34,10 +33,10 @@ from tilewright.pto.machine.tiles import (
     window,
     write,
 )
-from tilewright.pto.machine.values import Tile, Vector, View
+from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import Constants, declare, element_type, equal, number_of
-from tilewright.pto.operand_laws import combined, gathered, gathered_blocks, scattered
+from tilewright.pto.operand_laws import gathered, made_by_rows, scattered
 from tilewright.pto.ops.moves import flat
 from tilewright.pto.ops.selections import BYTE
 from tilewright.pto.ops.vector_memory import accessed, unsigned
@@ -49,6 +48,11 @@ PATTERNS = {
     "P1111": (1, 0),
 }  # fmt: skip
 """Which elements a mask pattern takes: every so many, from where on."""
+
+
+def is_empty(tile: Tile) -> bool:
+    """Return whether nothing of a tile is valid, so that there is nothing to do for it."""
+    return 0 in (tile.type.valid_rows, tile.type.valid_cols)
 
 
 @contextmanager
@@ -80,7 +84,7 @@ def _finds(op: Op, _: Constants) -> None:
     tile("zx?x?x?", "zz?"),
     rule=_finds,
     law=gathered,
-    words={"cmpMode": COMPARISON["cmpMode"], "maskPattern": "", "mask_pattern": ""},
+    words={"cmpMode": COMPARISON["cmpMode"], **dict.fromkeys(("maskPattern", "mask_pattern", "axis", "offset"), "")},
     example="(%x: t8x64xf32, %i: t8x64xi32 = 0..511, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
     means="x.ravel()[i]",
 )
@@ -97,7 +101,7 @@ def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
         _gather_matches(m, op, target, source)
         return
     places = m.get(op.ins[1], Tile)
-    if not m.placed(source, places, target):
+    if not m.placed(source, places, target) or is_empty(target):
         return
     elements, indices, made = flat(m, source), corresponding(m, places, target), window(m, target, target.valid)
     with each(m, target.valid) as at:
@@ -147,7 +151,7 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
 @declare(
     "pto.tgatherb",
     tile("zz", "z"),
-    law=gathered_blocks,
+    law=made_by_rows,
     example="(%x: t8x64xf32, %i: t8x8xui32 = zeros, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
     means="x.ravel()[np.repeat(i // 4, 8, 1) + np.tile(np.arange(8), 8)]",
 )
@@ -178,7 +182,7 @@ def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile)
 )
 def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Put each element into the row its index names, in its own column."""
-    if not m.placed(source, places, target):
+    if not m.placed(source, places, target) or is_empty(source):
         return
     whole = m.b.index(target.type.rows), m.b.index(target.type.cols)
     elements, indices = window(m, source, source.valid), corresponding(m, places, source)
@@ -186,43 +190,6 @@ def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> No
     with each(m, source.valid) as (row, column):
         to = m.b.index(m.b.get(indices, row, column))
         m.b.set(made, m.b.get(elements, row, column), to, column)
-
-
-@declare(
-    "pto.mgather",
-    tile("yz", "z"),
-    example="(%x: w1x512xf32, %i: t8x64xi32 = 0..511, %out: t8x64xf32); {op} ins(%x, %i) outs(%out)",
-    means="x.ravel()[i]",
-)
-def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -> None:
-    """Rows or elements of global memory at indices."""
-    if not m.placed(places, target):
-        return
-    indices, made = corresponding(m, places, target), window(m, target, target.valid)
-    with each(m, target.valid) as at:
-        m.b.set(made, m.b.get(_named(m, view, indices, at), m.b.index(0)), *at)
-
-
-@declare(
-    "pto.mscatter",
-    tile("zz", "y"),
-    law=combined,
-    example="(%x: t8x64xf32, %i: t8x64xi32 = arange, %out: w1x512xf32 = zeros); {op} ins(%x, %i) outs(%out)",
-    means="out.ravel()[i.ravel()] = x.ravel()",
-)
-def _scatter_memory(m: Machine, op: Op, view: View, source: Tile, places: Tile) -> None:
-    """Rows or elements to global memory at indices."""
-    if not m.placed(source, places):
-        return
-    elements, indices = window(m, source, source.valid), corresponding(m, places, source)
-    with each(m, source.valid) as at:
-        m.b.set(_named(m, view, indices, at), m.b.get(elements, *at), m.b.index(0))
-
-
-def _named(m: Machine, view: View, indices: Expr, at: tuple[Expr, Expr]) -> Expr:
-    """Return the element of global memory that an index names."""
-    step = m.b.mul(m.b.index(m.b.get(indices, *at)), view.pointer.element.nbytes)
-    return cell_view(m, replace(view.pointer, offset=m.b.add(view.pointer.offset, step)))
 
 
 # registers

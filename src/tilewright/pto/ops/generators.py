@@ -13,6 +13,7 @@ from tilewright.pto.machine.tiles import cover, read, read_all, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, element_type, number_of
+from tilewright.pto.operand_laws import chosen_bytes, made_by_rows
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import SCALARS, TileBuf
 
@@ -20,9 +21,27 @@ BINS = 256
 """The columns of a histogram: one for each value of a byte."""
 
 
+def _refuse_wide(op: Op) -> None:
+    """Refuse numbers that are no i32."""
+    for value in op.ins:
+        if value.type != SCALARS["i32"]:
+            message = f"`{op.name}` takes numbers of i32, `%{value.name}` is {value.type}"
+            raise PtoTypeMismatchError(message, help="truncate it to i32, or cast it with `arith.index_cast`")
+
+
+def _one_side(op: Op, _: Constants) -> None:
+    """Refuse a triangle that is neither the lower one nor the upper one."""
+    _refuse_wide(op)
+    side = number_of(op, "upperOrLower")
+    if side not in (None, 0, 1):
+        raise PtoAttributeError(f"`upperOrLower` of `{op.name}` is {side}", help="0 is the lower triangle, 1 the upper")
+
+
 @declare(
     "pto.ttri",
     tile("i", "z"),
+    rule=_one_side,
+    counts=SCALARS["i32"],
     words={"upperOrLower": ""},
     means="np.arange(64) <= np.arange(8)[:, None] + n",
     example="(%n: i32 = 3, %out: t8x64xf32); {op} ins(%n) outs(%out)",
@@ -35,6 +54,7 @@ def _triangle(m: Machine, op: Op, target: Tile, diagonal: Expr) -> None:
 
 
 def _rounds(op: Op, _: Constants) -> None:
+    _refuse_wide(op)
     rounds, element = number_of(op, "rounds"), element_type(op.outs[0].type)
     if rounds not in (None, 7, 10):
         raise PtoAttributeError(f"`{op.name}` of {rounds} rounds", help="rounds is 7 or 10")
@@ -46,6 +66,7 @@ def _rounds(op: Op, _: Constants) -> None:
     "pto.trandom",
     tile("iiiiii", "z"),
     rule=_rounds,
+    law=made_by_rows,
     counts=SCALARS["i32"],
     example="(%n: i32, %out: t8x64xi32); {op} ins(%n, %n, %n, %n, %n, %n) outs(%out)",
     means="random_words([int(n)] * 2, [int(n)] * 4, (8, 64), 10)",
@@ -72,6 +93,7 @@ def _counts_bytes(op: Op, _: Constants) -> None:
     "pto.thistogram",
     tile("zz", "z"),
     rule=_counts_bytes,
+    law=chosen_bytes,
     example="(%x: t8x64xui16 = 0..65535, %i: !pto.tile_buf<vec, 32x1xui8, valid=8x1, blayout=col_major> = zeros, "
     "%out: t8x256xui32)"
     "; {op} ins(%x, %i) outs(%out)",
@@ -96,9 +118,18 @@ def _histogram(m: Machine, op: Op, target: Tile, source: Tile, chosen: Tile) -> 
         write(m, target, total, (m.b.index(0), number), (source.valid[0], m.b.index(1)))
 
 
+def _signed_counts(op: Op, _: Constants) -> None:
+    """Refuse counts of columns whose sign is said."""
+    for value in op.ins[2:]:
+        if element_type(value.type).name[0] in "us":
+            message = f"`{op.name}` counts in i8, i16 or i32, `%{value.name}` holds {element_type(value.type)}"
+            raise PtoTypeMismatchError(message, help="make it a tile of i32")
+
+
 @declare(
     "pto.tconcatidx",
-    tile("zzzz", "z"),
+    tile("ttzz"),
+    rule=_signed_counts,
     example="(%x: t8x32xf32, %y: t8x32xf32, %i: t8x8xi32 = 0..32, %j: t8x8xi32 = 0..32, %out: t8x64xf32)"
     "; {op} ins(%x, %y, %i, %j) outs(%out)",
     means="for r in range(8): row = np.append(x[r, :i[r, 0]], y[r, :j[r, 0]]); out[r, :len(row)] = row",

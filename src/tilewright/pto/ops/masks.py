@@ -15,7 +15,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known
-from tilewright.pto.errors import PtoTypeMismatchError
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     NBYTES,
@@ -62,6 +62,17 @@ def _one_width(op: Op, _: Constants) -> None:
             raise PtoTypeMismatchError(f"`{op.name}` works on !pto.mask<b{width}>, got {value.type}")
     if op.name.startswith("pto.plt"):
         equal(op, "second result", op.results[1].type, op.operands[0].type)
+    word = op.attributes.get("pattern")
+    if word is not None and str(word) not in _PATTERNS:
+        counted = f"`pto.plt_b{width}` counts any lanes, as `pto.make_mask` does with a number"
+        help = f"one of {', '.join(_PATTERNS)}; {counted}"
+        raise PtoAttributeError(f"`{op.name}` has no pattern {str(word)!r}", help=help)
+
+
+_PATTERNS = (
+    *("PAT_ALL", "PAT_ALLF", "PAT_H", "PAT_Q", "PAT_M3", "PAT_M4"),
+    *(f"PAT_VL{count}" for count in (1, 2, 3, 4, 8, 16, 32, 64, 128)),
+)
 
 
 def _first(m: Machine, op: Op, count: Expr) -> Predicate:
@@ -84,9 +95,6 @@ def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     counted = re.fullmatch(r"PAT_VL(\d+)", word)
     if counted or word in shares:
         return _first(m, op, constant(int(counted[1]) if counted else shares[word], INT32))
-    if word not in ("PAT_M3", "PAT_M4"):
-        known_words = "as PAT_ALL, PAT_ALLF, PAT_VL8, PAT_H, PAT_Q, PAT_M3"
-        raise AttributeValueError(f"there is no pattern {word!r}", help=known_words)
     rest = m.b.tile("fmod", iota(m, lanes), constant(int(word[-1]), INT32))
     return flags(m, compared(m, rest, CmpType.EQ, constant(0, INT32)), lanes)
 

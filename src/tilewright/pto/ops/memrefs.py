@@ -259,8 +259,9 @@ def _numbers(m: Machine, items: Iterable[int | Value]) -> tuple[Expr, ...]:
 def _has_its_sizes(op: Op, constants: Constants) -> None:
     """Raise where what stands in brackets is not what the result's extents are."""
     groups, result = bracketed(op), op.results[0].type
-    if len(groups) != 3 or len(groups[1]) != len(groups[2]):
-        help = "it has offsets, sizes and strides, as many sizes as strides"
+    places = 1 if op.name == "memref.reinterpret_cast" else len(groups[-1])
+    if len(groups) != 3 or len(groups[1]) != len(groups[2]) or len(groups[0]) != places:
+        help = f"it has {'one offset' if places == 1 else 'offsets'}, sizes and strides, as many sizes as strides"
         raise PtoOperandError(f"`{op.name}` has {[len(group) for group in groups]} numbers in its brackets", help=help)
     sizes = tuple(item if isinstance(item, int) else constants.get(item) for item in groups[1])
     if isinstance(result, TensorView):

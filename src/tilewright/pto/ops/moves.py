@@ -8,13 +8,14 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import finite_limits
 from tilewright.ops.builder import known, tile_type
 from tilewright.pto.asked_words import MOVING
+from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import filled
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, read_all, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
-from tilewright.pto.op import declare, element_type, gives
+from tilewright.pto.op import Constants, declare, element_type, gives
 from tilewright.pto.operand_laws import read_in_vec
 from tilewright.pto.ops.accumulator_stores import SCALE, brought, is_there, scaled_by_words
 from tilewright.pto.paths import extracted, inserted, moved
@@ -68,7 +69,8 @@ VECTOR_CORES = {
     "pto.textract_fp",
     tile("zzii", "z"),
     law=moved,
-    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, %out: t16x16xf16)"
+    example="(%a: acc16x32xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, "
+    "%out: !pto.tile_buf<vec, 16x16xf16, blayout=col_major, slayout=row_major>)"
     "; {op} ins(%a, %fp, %c0, %c16) outs(%out)",
     means=f"(a * {SCALE})[:, 16:]",
 )
@@ -85,7 +87,8 @@ def _extract_scaled(m: Machine, op: Op, target: Tile, source: Tile, factors: Til
     "pto.tinsert_fp",
     tile("zzii", "z"),
     law=moved,
-    example="(%a: acc16x16xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, %out: t16x16xf16)"
+    example="(%a: acc16x16xf32, %fp: !pto.tile_buf<scaling, 1x32xui64> = 1086324736, "
+    "%out: !pto.tile_buf<vec, 16x16xf16, blayout=col_major, slayout=row_major>)"
     "; {op} ins(%a, %fp, %c0, %c0) outs(%out)",
     means=f"a * {SCALE}[:, :16]",
 )
@@ -160,27 +163,48 @@ _PADDED_IN_PLACE = """
 """
 
 
+def _copied(op: Op, _: Constants) -> None:
+    """Refuse elements of which the bytes are not as many."""
+    come, go = (value.of(TileBuf).element for value in (op.ins[0], op.outs[0]))
+    if come.nbytes != go.nbytes:
+        message = f"`{op.name}` copies elements that are equally large, got {come} and {go}"
+        raise PtoTypeMismatchError(message, help="convert one of them with `pto.tcvt`")
+
+
 @declare(
     "pto.tfillpad",
-    tile("t"),
+    tile("z", "z"),
+    rule=_copied,
     law=filled,
     example=_PADDED.format("8x64xf32, pad=1"),
     means="np.pad(x, ((0, 3), (0, 45)))",
 )
 @declare(
-    "pto.tfillpad_inplace", tile("t"), law=filled, example=_PADDED_IN_PLACE, means="y = np.pad(x, ((0, 0), (0, 24)))"
+    "pto.tfillpad_inplace",
+    tile("z", "z"),
+    rule=_copied,
+    law=filled,
+    example=_PADDED_IN_PLACE,
+    means="y = np.pad(x, ((0, 0), (0, 24)))",
 )
 @declare(
     "pto.tfillpad_expand",
-    tile("t"),
+    tile("z", "z"),
+    rule=_copied,
     law=filled,
     example=_PADDED.format("16x64xf32, pad=1"),
     means="np.pad(x, ((0, 11), (0, 45)))",
 )
 def _fill(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """A copy of the source's valid part, and the destination's pad everywhere else."""
-    value = read_all(m, source, target.limits)
+    value = _seen_as(m, read_all(m, source, target.limits), source, target)
     _write_valid(m, target, value if tile_type(value).valid == target.limits else padded(m, value, target))
+
+
+def _seen_as(m: Machine, value: Expr, source: Tile, target: Tile) -> Expr:
+    """Return elements as those of a destination that have the same bytes."""
+    come, to = source.type.element.dtype, target.type.element.dtype
+    return value if come == to else m.b.tile("reinterpret_view", value, to)
 
 
 def _write_valid(m: Machine, target: Tile, value: Expr) -> None:

@@ -17,7 +17,7 @@ from tilewright.ops.builder import known, tile_type
 from tilewright.pto.elements import A3
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError
 from tilewright.pto.examples.pipes import SLOTS, SLOTS_BACK, TILES, VALUES, VALUES_FAR
-from tilewright.pto.machine.cores import CUBE, MADE, OTHER, OWN, PIPED, Entry, number
+from tilewright.pto.machine.cores import CUBE, MADE, OTHER, OWN, PIPED, Entry, number, refuse_larger
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.signals import pop, push, signal, wait
@@ -42,8 +42,18 @@ _RANGES = {
 """The least and the most that each attribute may be."""
 
 
+_NEEDED = {"_pipe": ("dir_mask", "slot_size"), "reserve_buffer": ("size",)}
+"""The attributes without which there is no pipe or buffer, by how its op's name ends."""
+
+
 def _in_range(op: Op, _: Constants) -> None:
-    """Refuse a number that no pipe has."""
+    """Refuse a number that no pipe has, and a pipe or buffer of which nobody says how large it is."""
+    needed = [name for end, names in _NEEDED.items() if op.name.endswith(end) for name in names]
+    for name in needed:
+        if number_of(op, name) is None:
+            least, most = _RANGES[name]
+            allowed = f"{least} to {most}" if most < 1 << 31 else f"{least} or more"
+            raise PtoAttributeError(f"`{op.name}` needs its `{name}`", help=f"as in {name} = {least}: it is {allowed}")
     both = number_of(op, "dir_mask") == 3
     for name, (least, most) in _RANGES.items():
         value, limit = number_of(op, name), most // 2 if both and name == "local_slot_num" else most
@@ -178,6 +188,7 @@ def _push(m: Machine, op: Op, entry: Tile | View) -> None:
     if (towards, id) in m.core.meeting.bounded:
         _await_slot(m, towards, id, slots)
     held = m.core.meeting.entries[towards, id]
+    refuse_larger(op, id, held.nbytes, slots.nbytes)
     value = cast(m, read_all(m, entry), held.dtype)
     shape = held.whole if m.core.kind == CUBE else held.shape
     if tile_type(value).shape != shape:
@@ -217,9 +228,10 @@ def _pop(m: Machine, op: Op, *extents: Expr) -> Tile | View:
 def _take(m: Machine, op: Op, target: Tile) -> None:
     """Let a tile hold what the other side has pushed."""
     towards, id = _about(m, op)
-    _initialized(m, op, towards, id)
+    slots = _initialized(m, op, towards, id)
     assert m.core is not None
     held = m.core.meeting.entries[towards, id]
+    refuse_larger(op, id, held.nbytes, slots.nbytes)
     shape = held.whole if m.core.kind == CUBE else held.shape
     value = pop(m, towards, ("tiles", id), shape, held.dtype, _split(held))
     value = m.b.tile("set_validshape", value, *target.valid)

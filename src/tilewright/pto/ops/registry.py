@@ -17,6 +17,7 @@ from tilewright.pto.ops import elementwise as elementwise
 from tilewright.pto.ops import fixpipe as fixpipe
 from tilewright.pto.ops import gathers as gathers
 from tilewright.pto.ops import generators as generators
+from tilewright.pto.ops import indexed_memory as indexed_memory
 from tilewright.pto.ops import interleaving as interleaving
 from tilewright.pto.ops import masks as masks
 from tilewright.pto.ops import memrefs as memrefs

@@ -10,7 +10,7 @@ from tilewright.arrays import np
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UINT32
 from tilewright.pto.entries import launched
-from tilewright.pto.errors import PtoAttributeError, PtoOperandError
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.example import Example
 from tilewright.pto.examples.items import items
 from tilewright.pto.machine.crews import crew_of
@@ -159,8 +159,9 @@ def _clock(m: Machine, op: Op) -> Expr:
 
 @declare("pto.syncthreads", free(""), meets=MOST_THREADS)
 def _synchronize(m: Machine, op: Op) -> None:
-    """Wait until all work items of the launch are here."""
-    crew_of(m, op)
+    """Wait until all work items of the launch are here; an error where some of them never come."""
+    said = f"some work items of the launch reach `{op.name}` and others do not, in a branch or loop of their own"
+    crew_of(m, op).check_together(f"{said}: move it to where all of them come")
 
 
 @declare("pto.threadfence threadfence_block", free(""))
@@ -175,6 +176,8 @@ def _slot(op: Op, _: Constants) -> None:
     slot, value = number_of(op, "slot"), (op.operands or op.results)[0]
     if slot is None or not 0 <= slot < _SLOTS:
         raise PtoAttributeError(f"`{op.name}` needs a slot", help=f"as in `{{slot = 0 : i64}}`, up to {_SLOTS - 1}")
+    if str(value.type) == "f64":
+        raise PtoTypeMismatchError(f"`{op.name}` keeps no f64", help="keep integers, f16, bf16 or f32")
     is_wide = isinstance(value.type, Scalar) and value.type.bits == 64
     if is_wide and (slot % 2 or slot + 1 == _SLOTS):
         raise PtoAttributeError(f"a {value.type} takes two slots from an even one on, not slot {slot}")

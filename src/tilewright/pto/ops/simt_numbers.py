@@ -158,20 +158,34 @@ def _multiplied(m: Machine, a: Expr, b: Expr, c: Expr) -> Expr:
 # integers
 
 
-@declare("pto.mulhi", free("ii", "i", SIGNS), rule=signed_integers, example=NUMBERS)
+def _of(*types: str) -> Rule:
+    """Return the rule of an op on integers of some types, whose operands are alike."""
+
+    def rule(op: Op, constants: Constants) -> None:
+        signed_integers(op, constants)
+        for value in op.operands:
+            if str(value.type) not in types:
+                message = f"`{op.name}` takes {' or '.join(types)}, `%{value.name}` is {value.type}"
+                raise PtoTypeMismatchError(message, help=f"make it {types[0]}")
+            equal(op, "type", value.type, op.operands[0].type)
+
+    return rule
+
+
+@declare("pto.mulhi", free("ii", "i", SIGNS), rule=_of("i32", "i64"), example=NUMBERS)
 def _high_half(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The high half of a product."""
     dtype, is_signed = op.results[0].of(Scalar).dtype, "signed" in words_of(op)
     return m.b.cast(high_half(m, lhs, rhs, is_signed), dtype)
 
 
-@declare("pto.mul_i32toi64", free("ii", "i", SIGNS), rule=signed_integers, example=NUMBERS)
+@declare("pto.mul_i32toi64", free("ii", "i", SIGNS), rule=_of("i32"), example=NUMBERS)
 def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """A product of 32-bit numbers, whole."""
     return m.b.cast(whole_product(m, lhs, rhs, "signed" in words_of(op)), op.results[0].of(Scalar).dtype)
 
 
-@declare("pto.prmt", free("iii", "i"), example=NUMBERS)
+@declare("pto.prmt", free("iii", "i"), rule=_of("i32"), example=NUMBERS)
 def _permute(m: Machine, op: Op, high: Expr, low: Expr, selector: Expr) -> Expr:
     """Four bytes of eight: those of the second number, then those of the first, as four digits say."""
     b = m.b
@@ -207,8 +221,12 @@ def _convertible(op: Op, _: Constants) -> None:
         raise PtoAttributeError(f"`{op.name}` from {source} to {target} saturates", help="write `sat`")
     if source.is_integer and target.is_integer:
         raise PtoTypeMismatchError(f"`{op.name}` cannot go from {source} to {target}", help="use `arith.trunci`")
+    if is_mixed and {source.name, target.name} in _BY_WAY_OF_F32:
+        message = f"`{op.name}` cannot go from {source} to {target}"
+        raise PtoTypeMismatchError(message, help="convert to f32, and then on from there")
 
 
+_BY_WAY_OF_F32 = ({"i64", "f16"}, {"i64", "bf16"})
 CODES = {"hif8x2": "hif8", "f4E2M1x2": "f4E2M1", "f4E1M2x2": "f4E1M2"}
 """The formats of pairs of codes, by their type."""
 _CONVERT = free("x", "x", f"round sat nosat {SIGNS}")

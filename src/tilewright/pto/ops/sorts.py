@@ -1,5 +1,7 @@
 """Sorts: records of a value and an index, eight bytes each, the largest value first; equal ones keep their order.
 
+NaN counts as the largest value, as it does for `pl.sort32`.
+
 A record's place is the number of records that come before it, which needs no moving about: it is counted.
 """
 
@@ -7,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 
-from tilewright.core.expr import Expr, Var
-from tilewright.dtypes import INT32, INT64
+from tilewright.core.expr import Expr, Var, constant
+from tilewright.dtypes import FP32, INT32, INT64
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoOperandError
@@ -84,6 +87,14 @@ def _count_ahead(m: Machine, place: Var, span: tuple[Expr, Expr], comes_before: 
         m.b.assign(place, m.b.add(place, 1))
 
 
+def _is_first(m: Machine, order: str, score: Expr, other: Expr) -> Expr:
+    """Return whether a score is greater than another, or with `ge` as great; none is greater than NaN."""
+    unordered = m.b.scalar("ne", score, score)
+    if order == "gt":
+        unordered = m.b.scalar("and_", unordered, m.b.scalar("eq", other, other))
+    return m.b.scalar("or_", m.b.scalar(order, score, other), unordered)
+
+
 def _sort_run(m: Machine, span: tuple[Expr, Expr], values: Elements, put: Callable[[Expr, Expr, Expr], None]) -> None:
     """Write out the elements of a span in order: `put` takes the place, the value and its position."""
     with m.b.loop(*span, hint="one") as one:
@@ -91,8 +102,8 @@ def _sort_run(m: Machine, span: tuple[Expr, Expr], values: Elements, put: Callab
 
         def comes_before(other: Expr) -> Expr:
             found = values.get(other)
-            equal = m.b.scalar("and_", m.b.scalar("eq", found, value), m.b.scalar("lt", other, one))
-            return m.b.scalar("or_", m.b.scalar("gt", found, value), equal)
+            earlier = m.b.scalar("and_", _is_first(m, "ge", found, value), m.b.scalar("lt", other, one))
+            return m.b.scalar("or_", _is_first(m, "gt", found, value), earlier)
 
         _count_ahead(m, place, span, comes_before)
         put(place, value, one)
@@ -102,16 +113,34 @@ def _count_list(m: Machine, place: Var, run: Run, order: str, value: Expr) -> No
     """Move a place behind those of a list that stand in an order to its value."""
     values, start = run.records.values, run.start
     span = m.b.index(0), run.count
-    _count_ahead(m, place, span, lambda i: m.b.scalar(order, values.get(m.b.add(start, i)), value))
+    _count_ahead(m, place, span, lambda i: _is_first(m, order, values.get(m.b.add(start, i)), value))
 
 
 def _merge_runs(m: Machine, runs: Sequence[Run], made: Records, first: Expr) -> None:
-    """Write out sorted lists as one: each record goes behind those of all lists that come before it."""
-    for mine, run in enumerate(runs):
-        with m.b.loop(0, run.count, hint="one") as one:
-            place = _place(m, runs, mine, one, first)
-            for half, room in zip(run.records.halves, made.halves, strict=True):
-                room.set(place, half.get(m.b.add(run.start, one)))
+    """Write out sorted lists as one: always the largest of the first records left, of equal ones that of the first."""
+    zero, total = m.b.index(0), reduce(lambda a, b: m.b.scalar("add", a, b), (run.count for run in runs))
+    heads = [m.b.held(zero, "head") for _ in runs]
+    with m.b.loop(0, total, hint="one") as one:
+        best = _best(m, runs, heads)
+        for number, (run, head) in enumerate(zip(runs, heads, strict=True)):
+            with m.b.when(m.b.scalar("eq", best, m.b.index(number))):
+                for half, room in zip(run.records.halves, made.halves, strict=True):
+                    room.set(m.b.add(first, one), half.get(m.b.add(run.start, head)))
+                m.b.assign(head, m.b.add(head, 1))
+
+
+def _best(m: Machine, runs: Sequence[Run], heads: Sequence[Var]) -> Var:
+    """Return which of some lists, one of which has a record left, has the largest as its next."""
+    none = m.b.index(len(runs))
+    best, largest = m.b.held(none, "best"), m.b.held(constant(0.0, FP32), "largest")
+    for number, (run, head) in enumerate(zip(runs, heads, strict=True)):
+        with m.b.when(m.b.scalar("lt", head, run.count)):
+            score = m.b.cast(run.records.values.get(m.b.add(run.start, head)), FP32)
+            is_larger = m.b.scalar("or_", m.b.scalar("eq", best, none), _is_first(m, "gt", score, largest))
+            with m.b.when(is_larger):
+                m.b.assign(best, m.b.index(number))
+                m.b.assign(largest, score)
+    return best
 
 
 def _place(m: Machine, runs: Sequence[Run], mine: int, one: Expr, first: Expr) -> Var:

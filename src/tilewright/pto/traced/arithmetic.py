@@ -13,6 +13,7 @@ from typing import Any
 from tilewright.errors import DTypeMismatchError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.walk.known import known
 from tilewright.pto.module import Value
+from tilewright.pto.traced.first_lanes import first_lane
 from tilewright.pto.traced.scalars import as_index, as_number, as_type, constant, convert
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import Lanes, describe, is_runtime
@@ -123,6 +124,7 @@ def _paired(
     t: Tracer, lhs: object, rhs: object, node: ast.AST, *, are_bits: bool = False
 ) -> tuple[Value, Value, Scalar]:
     """Return two operands of one type, and the type."""
+    lhs, rhs = first_lane(t, lhs), first_lane(t, rhs)
     for value in (lhs, rhs):
         _check_scalar(t, value, node)
     types = [value.type for value in (lhs, rhs) if isinstance(value, Value)]
@@ -163,6 +165,7 @@ def _check_scalar(t: Tracer, value: object, node: ast.AST) -> None:
 
 def unary(t: Tracer, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Value:
     """Return an operator applied to a scalar."""
+    value = first_lane(t, value)
     if isinstance(operator, ast.UAdd):
         return value
     if isinstance(operator, ast.USub):

@@ -8,6 +8,7 @@ from tilewright.errors import ArgumentCountError, OperandError
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
 from tilewright.pto.traced.arguments import Argument, Arguments, scalar_type
+from tilewright.pto.traced.first_lanes import first_lane
 from tilewright.pto.traced.inference import register
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.ops import emit, handles
@@ -23,7 +24,7 @@ def _cast(t: Tracer, given: Arguments) -> Value:
     bound = given.bind(t, "value", "dtype") if given.word == "cast" else given.bind(t, "value", optional=("dtype",))
     value, wanted = bound["value"], bound.get("dtype")
     if wanted is not None:
-        return cast(t, value.value, scalar_type(t, wanted), value.node)
+        return cast(t, first_lane(t, value.value), scalar_type(t, wanted), value.node)
     known = isinstance(value.value, (bool, int, float))
     return cast(t, value.value, natural(value.value) if known else INDEX, value.node)
 

@@ -18,6 +18,7 @@ from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Form, Layout, Slot, Syntax
 from tilewright.pto.text.kinds import KINDS, fits, shown, signature
 from tilewright.pto.traced.arguments import Argument, Arguments, listed, scalar_type
+from tilewright.pto.traced.first_lanes import FOLDS, first_lane
 from tilewright.pto.traced.inference import Inference, could_be, letters_of
 from tilewright.pto.traced.namespace import Operation, Scope
 from tilewright.pto.traced.phrases import emit_phrase
@@ -68,6 +69,8 @@ def emit(t: Tracer, name: str, given: Arguments, more: tuple[Type, ...] = ()) ->
     t.writer.emit(Op(name, operands, clauses, placed.attributes, made, span=span))
     if name.startswith("pto.get_"):
         t.writer.never_negative.update(made)
+    if name in FOLDS:
+        t.writer.folds[made[0]] = t.writer.ops
     return made[0] if len(made) == 1 else made or None
 
 
@@ -155,6 +158,7 @@ class Operands:
             self.element = scalar_type(self.t, argument)
         else:
             word = word if word in ATTRIBUTES else as_text_spells(word)
+            word = "cmpMode" if word == "mode" and "cmpMode" in OPS[self.name].words else word
             self.attributes[word] = self._attribute(word, argument)
 
     def _slot(self, slot: Slot, argument: Argument) -> None:
@@ -174,8 +178,9 @@ class Operands:
         value, spans = argument.value, [self.t.span(argument.node)]
         if word in self.form.numbers:
             return tuple(static_int(self.t, part.value, part.node, "a size") for part in listed(argument))
-        if word not in ATTRIBUTES:
-            known = [*self.form.words, *(slot.name for slot in self.form.slots), *ATTRIBUTES]
+        asked = OPS[self.name].words or ATTRIBUTES
+        if word not in ATTRIBUTES or word not in asked:
+            known = [*self.form.words, *(slot.name for slot in self.form.slots), *asked]
             help = nearest(word, known) or self._usage()
             raise ArgumentCountError(f"`{self.given.name}` has no parameter `{word}`", spans=spans, help=help)
         if not isinstance(value, (bool, int, float, str)) or value in (math.inf, -math.inf) or value != value:
@@ -257,6 +262,7 @@ class Operands:
         """Return an argument as an operand of some kind; OperandError for what is not of it."""
         t, value, node = self.t, argument.value, argument.node
         wanted = self.inference().number(letter)
+        value = value if could_be(letter, value) else first_lane(t, value)
         if not could_be(letter, value):
             message = f"`{self.given.name}` takes {KINDS[letter].name} here, got {describe(value)}"
             raise t.error(OperandError, node, message, help=self._usage())
@@ -287,6 +293,10 @@ def _member(family: str, value: object) -> str:
 ATTRIBUTES = {
     **{"atomicType": "atomic_type", "cmpMode": "cmp", "maskPattern": "mask_pattern", "rmode": "round_mode"},
     **{"precision_mode": "precision_mode", "reluPreMode": "relu_pre_mode", "sat_mode": "saturation_mode"},
+    **{"accToVecMode": "acc_to_vec_mode", "quant_type": "quant_type", "notifyOp": "notify_op"},
+    **{"gatherOob": "gather_oob", "scatterAtomicOp": "scatter_atomic_op", "scatterOob": "scatter_oob"},
+    "coalesce": "coalesce",
+    **dict.fromkeys(("exhausted", "isBinary", "isMSB", "offset", "rounds", "upperOrLower"), ""),
     **dict.fromkeys(("blockLen", "descending", "dist", "highPrecision", "mode", "order", "part", "position"), ""),
     **dict.fromkeys(("axis", "rnd", "sat", "src0eqdst", "src1Col"), ""),
 }

@@ -12,7 +12,7 @@ from tilewright.errors import DTypeMismatchError, NotStaticError, OperandError
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, natural
-from tilewright.pto.types import I1, INDEX, Scalar, Type
+from tilewright.pto.types import F32, I1, I64, INDEX, Scalar, Type
 from tilewright.source import Span
 
 
@@ -121,6 +121,9 @@ def convert(t: Tracer, value: Value, type: Scalar, span: Span) -> Value:
     assert isinstance(have, Scalar)
     if have == type:
         return value
+    if not _is_one_step(have, type):
+        value = convert(t, value, I64 if INDEX in (have, type) else F32, span)
+        return convert(t, value, type, span)
     result = t.writer.value(_conversion(have, type), [value], type, span)
     if value in t.writer.never_negative and type.bits >= have.bits:
         t.writer.never_negative.add(result)
@@ -144,20 +147,18 @@ def _conversion(have: Scalar, type: Scalar) -> str:
 
 
 def cast(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
-    """Return a number of either kind as a scalar type; OperandError where no op converts it."""
+    """Return a number of either kind as a scalar type; OperandError where it is no number."""
     if not isinstance(value, Value):
         number = int(value) if isinstance(value, float) and math.isfinite(value) and type.is_integer else value
         return constant(t, number, type, node)
     have = value.type
     if not isinstance(have, Scalar):
         raise t.error(OperandError, node, f"only scalars convert, got {have}", help="pto.castptr casts pointers")
-    if have != type and not _is_convertible(have, type):
-        help = f"convert to {'i64' if INDEX in (have, type) else 'f32'} first"
-        raise t.error(OperandError, node, f"there is no conversion from {have} to {type}", help=help)
     return convert(t, value, type, t.span(node))
 
 
-def _is_convertible(have: Scalar, type: Scalar) -> bool:
+def _is_one_step(have: Scalar, type: Scalar) -> bool:
+    """Return whether an op converts so: an index becomes a float as an i64 does, and f16 and bf16 meet in f32."""
     if INDEX in (have, type):
         return have.is_integer and type.is_integer
     return not (have.is_float and type.is_float and have.bits == type.bits)

@@ -33,6 +33,8 @@ class Writer:
     """How many values wanted each name."""
     never_negative: set[Value] = field(default_factory=set[Value])
     """The integers that are known to be zero or more."""
+    folds: dict[Value, list[Op] | Value] = field(default_factory=dict[Value, "list[Op] | Value"])
+    """The registers that may stand for numbers: the ops that they were made among, or the number once it was needed."""
 
     def emit(self, op: Op) -> Op:
         """Add an op."""

@@ -86,17 +86,19 @@ def flipped(array: Array) -> Array:
 
 
 def expected(a: Array, b: Array, c: Array | int) -> tuple[Array, Array | int]:
-    """Return the product and how far from it f32 may be."""
+    """Return the product and how far from it sums may be."""
     if a.dtype.kind in "iu":
         return (a.astype(np.int64) @ b.astype(np.int64) + c).astype(np.int32), 0
+    last = 2.0 ** (-52 if a.dtype == np.float64 else -23)
     a, b = a.astype(np.float64), b.astype(np.float64)
-    return a @ b + c, (a.shape[1] + 1) * 2.0**-23 * (np.abs(a) @ np.abs(b) + np.abs(c))
+    return a @ b + c, (a.shape[1] + 1) * last * (np.abs(a) @ np.abs(b) + np.abs(c))
 
 
 def check(spec: GemmSpec, a: Array, b: Array, accumulate: bool) -> None:
     """Run a gemm into the middle of a larger array and look at all of it."""
     (m, k), n = a.shape, b.shape[1]
-    around = numbers(FP32 if spec.lhs.is_float() else INT32, m + 2, n + 23)
+    kinds = FP64 if spec.lhs == FP64 else FP32 if spec.lhs.is_float() else INT32
+    around = numbers(kinds, m + 2, n + 23)
     before, c = np.array(around), around[1 : m + 1, 3 : n + 3]
     want, error = expected(a, b, c if accumulate else 0)
     gemm(spec)(a.ctypes.data, *strides(a), *at(b), *at(c), m, n, k, accumulate)
@@ -109,7 +111,7 @@ def operands(spec: GemmSpec, m: int, n: int, k: int) -> tuple[Array, Array]:
     return numbers(spec.lhs, m, k + 3)[:, :k], numbers(spec.rhs, k, n + 5)[:, :n]
 
 
-@pytest.mark.parametrize("kind", [FP32, INT32], ids=str)
+@pytest.mark.parametrize("kind", [FP32, FP64, INT32], ids=str)
 def test_products_of_every_edge_shape(target: Target, kind: DataType) -> None:
     spec = GemmSpec(target, kind, kind)
     for (m, n), (k, accumulate) in product(product(EDGES, EDGES), ((0, False), (0, True), (1, True), (9, False))):
@@ -123,6 +125,16 @@ def test_products_of_every_storage(target: Target, lhs: DataType, rhs: DataType)
     spec = GemmSpec(target, lhs, rhs)
     for m, n, k, accumulate in ((17, 83, 33, False), (9, 64, 40, True)):
         check(spec, *operands(spec, m, n, k), accumulate)
+
+
+@pytest.mark.parametrize("rhs", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("n", [33, 40, 56, 72, 80, 81, 120, 136, 145])
+def test_the_last_columns_of_a_known_number_are_in_a_block_of_several_vectors(
+    target: Target, n: int, rhs: DataType
+) -> None:
+    spec = GemmSpec(target, rhs=rhs, m=19, n=n)
+    for accumulate in (False, True):
+        check(spec, *operands(spec, 19, n, 21), accumulate)
 
 
 @pytest.mark.parametrize(("m", "n"), [(0, 64), (6, 0), (1, 3), (5, 16), (6, 128), (16, 20), (64, 48), (13, 100)])

@@ -162,6 +162,17 @@ def test_rows_are_divided_by_numbers_of_any_size(columns: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=2.5e-7, atol=2e-45)
 
 
+def test_a_row_is_multiplied_once_by_the_inverse_of_its_divisor() -> None:
+    program = kernel(
+        "x: pl.Tensor[[8, 200], pl.FP32], d: pl.Tensor[[8, 1], pl.FP32], out: pl.Out[pl.Tensor[[8, 200], pl.FP32]]",
+        "t = pl.load(x, [0, 0], [8, 200])",
+        "out = pl.store(pl.row_expand_div(t, pl.load(d, [0, 0], [8, 1])), [0, 0], out)",
+    )
+    code = program.native.code.texts["llvm"]()
+    block = code.count("= load <")  # what is left is masked, and so are rows whose divisor has no normal inverse
+    assert (code.count("fmul <"), code.count("fdiv <")) == (block + 1, 1)
+
+
 @pytest.mark.parametrize("columns", [1, 5, 16, 31, 64, 65, 128, 190])
 def test_rows_of_any_width_are_folded_and_written(columns: int) -> None:
     program = kernel(

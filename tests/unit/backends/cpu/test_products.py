@@ -12,7 +12,7 @@ from property.native import check
 
 import tilewright.language as pl
 from tilewright.dtypes import DataType
-from tilewright.ops.matmul import SUPPORTED, accumulator
+from tilewright.ops.product_types import SUPPORTED, accumulator
 
 M, K, N = 7, 19, 37
 F32 = pl.FP32

@@ -127,6 +127,23 @@ def test_both_halves_of_a_row_go_past_the_caches(monkeypatch: pytest.MonkeyPatch
     check_placed(program, x, np.ones_like(x))
 
 
+@pytest.mark.skipif(host().vector_bits < 512, reason="a line takes several vectors")
+@pytest.mark.parametrize(("streams", "vectors"), [(1, 2), (2, 2), (4, 1)])
+def test_the_more_a_block_reads_from_memory_the_fewer_vectors_it_has(
+    monkeypatch: pytest.MonkeyPatch, streams: int, vectors: int
+) -> None:
+    names = "abcd"[:streams]
+    program = streamed(
+        monkeypatch,
+        "".join(f"{name}: pl.Tensor[[8, 256], pl.FP32], " for name in names)
+        + "out: pl.Out[pl.Tensor[[8, 256], pl.FP32]]",
+        "out = pl.store(" + " + ".join(f"pl.load({name}, [0, 0], [8, 256])" for name in names) + ", [0, 0], out)"
+        if streams > 1
+        else "out = pl.store(pl.load(a, [0, 0], [8, 256]) * 2.0, [0, 0], out)",
+    )
+    assert program.native.code.texts["llvm"]().count("!nontemporal") == vectors
+
+
 def test_rows_that_are_only_read_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     body = "out = pl.store(pl.row_sum(pl.load(x, [0, 0], [64, 256])), [0, 0], out)"
     parameters = "x: pl.Tensor[[64, 256], pl.FP32], out: pl.Out[pl.Tensor[[64, 1], pl.FP32]]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,11 @@ def test_checking_features_does_not_load_llvm() -> None:
     code = "import sys; from tilewright.native.target import *; missing_features(PRESETS['x86-64-v4']); "
     code += "fingerprint(); print('llvmlite' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "fetches"),
+    [("sapphirerapids", True), ("icelake-server", True), ("haswell", True), ("znver5", False), ("x86-64-v3", False)],
+)
+def test_processors_that_fetch_along_rows_are_known_by_name(cpu: str, fetches: bool) -> None:
+    assert replace(PRESETS["x86-64-v3"], cpu=cpu).fetches_along_rows == fetches

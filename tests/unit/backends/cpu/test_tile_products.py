@@ -10,7 +10,7 @@ from unit.backends.cpu.test_products import agree, matrix
 
 import tilewright.language as pl
 from tilewright.dtypes import DataType
-from tilewright.ops.matmul import accumulator
+from tilewright.ops.product_types import accumulator
 
 M, K, N = 39, 150, 50
 DTYPES = (pl.BF16, pl.INT8, pl.UINT8)

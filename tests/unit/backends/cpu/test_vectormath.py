@@ -16,14 +16,14 @@ import numpy.typing as npt
 import pytest
 
 from tilewright.backends.cpu.compute import doubles, narrow, trigonometry
-from tilewright.backends.cpu.compute.vectormath import EMITTERS
-from tilewright.native.llvm import F32, I64, PTR, Builder, Module, Value, i64, vector
+from tilewright.backends.cpu.compute.vectormath import EMITTERS, Emitter, one_and_tanh
+from tilewright.native.llvm import F32, F64, I64, PTR, Builder, Module, Value, i64, vector
 
 Array = npt.NDArray[Any]
 Emit = Callable[..., Value]
 
 llvm = cast("Any", llvmlite)
-ALIGN = {F32: 4, "half": 2, "i16": 2}
+ALIGN = {F32: 4, F64: 8, "half": 2, "i16": 2}
 ODD = np.array(
     [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1.1754944e-38, 3.4028235e38, -3.4028235e38], np.float32
 )
@@ -271,6 +271,32 @@ def test_angles_near_multiples_of_a_quarter_turn_keep_their_digits(name: str) ->
 def test_scaling_by_instruction_gives_the_same_bits(lanes: int) -> None:
     x = every_kind_of_float()
     assert same_bits(compiled("exp", lanes, scales=True)(x), compiled("exp")(x))
+
+
+@pytest.mark.skipif(not llvm.get_host_cpu_features().get("avx512f"), reason="needs AVX-512")
+def test_errors_of_what_is_looked_up_in_registers_stay_within_the_declared_bound() -> None:
+    x = padded(np.concatenate([every_kind_of_float(), np.linspace(-4.2, 4.2, 2_000_000, dtype=np.float32)]))
+    got = compiled("erf", scales=True)(x)
+    with np.errstate(all="ignore"):
+        exact = REFERENCES["erf"](x.astype(np.float64))
+    assert np.max(ulps(got, exact)) <= EMITTERS["erf"].ulp
+    for lanes in (1, 3, 8):
+        few = padded(x[::4099])
+        assert np.array_equal(
+            compiled("erf", lanes, scales=True)(few), compiled("erf", scales=True)(few), equal_nan=True
+        )
+
+
+@pytest.mark.skipif(not llvm.get_host_cpu_features().get("avx512f"), reason="needs AVX-512")
+def test_one_and_a_tangent_keep_the_digits_that_their_sum_would_lose() -> None:
+    x = every_kind_of_float()
+    emitter = Emitter(one_and_tanh, 2.5, 2.5)
+    wide, single = (Compiled(emitter, (F32,), F32, lanes, Module(scales=True))(x) for lanes in (16, 1))
+    assert np.array_equal(wide, single, equal_nan=True)
+    with np.errstate(all="ignore"):
+        exact = 2 / (1 + np.exp(-2 * x.astype(np.float64)))
+    assert np.max(ulps(wide, exact)[~(x < -43)]) <= emitter.ulp
+    assert np.max(wide[x < -43]) < 1e-37
 
 
 @pytest.mark.parametrize("name", UNARY)

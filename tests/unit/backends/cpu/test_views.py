@@ -183,3 +183,21 @@ def test_reshaping_what_is_partly_valid_is_an_error() -> None:
     agree(native, counting(6, 20), 0, np.zeros((10, 12), np.float32))
     found, expected = native.errors([counting(6, 20), 2, np.zeros((10, 12), np.float32)])
     assert found is not None and expected is not None and "wholly valid" in found.message
+
+
+@pl.jit
+def every_other(x: pl.Tensor, out: pl.Out[pl.Tensor], step: int):
+    y = x[:, ::step]
+    for row in pl.parallel(0, y.shape[0], 4):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(y, [row, 0], [4, y.shape[1]]) * 2.0, [row, 0], out)
+
+
+@pytest.mark.parametrize("step", [2, 3, 9])
+def test_columns_apart_are_picked_out_of_what_lies_between_them(step: int) -> None:
+    x = np.random.default_rng(step).standard_normal((8, 1152), np.float32)
+    taken = x[:, ::step]
+    result = np.zeros_like(taken)
+    every_other(x, result, step=step)
+    np.testing.assert_array_equal(result, taken * 2)
+    assert ("gather" in every_other.compile(x, result, step=step).stages["llvm"]) == (step == 9)

@@ -1,4 +1,4 @@
-"""Products of integers on a GPU: by digits on the matrix units, kept to 32 bits as everywhere."""
+"""Products of integers on a GPU: by digits on the matrix units, kept to 32 or 64 bits as everywhere."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from tilewright.core.program import Function
 from tilewright.dtypes import DataType
 from tilewright.frontend.programs import as_program
 from tilewright.ops.declare import INTEGERS
+from tilewright.ops.product_types import accumulator
 
 EVERY = sorted(INTEGERS, key=str)
-DOTS = {pl.INT8: 1, pl.UINT8: 4, pl.INT16: 8, pl.UINT16: 8}
-"""How many products of bytes one of integers is; longer ones are ten."""
+DOTS = {pl.INT8: 1, pl.UINT8: 4, pl.INT16: 8, pl.UINT16: 8, pl.INT64: 36, pl.UINT64: 36}
+"""How many products of bytes one of integers is; those of 32 bits are ten."""
 SMALL = 1 << 12
 """Bytes of shared memory that products go through memory for."""
 
 
-def multiplied(lhs: DataType, rhs: DataType, *, casts: bool = False) -> Function:
+def multiplied(lhs: DataType, rhs: DataType, cast: DataType | None = None, length: int = 64) -> Function:
     """Return a kernel that adds a product to what is there, where a part of the common axis is valid."""
-    a, b = ("pl.cast(a, pl.INT32)", "pl.cast(b, pl.INT32)") if casts else ("a", "b")
+    a, b = (name if cast is None else f"pl.cast({name}, pl.{cast.symbol})" for name in "ab")
     return kernel(
-        "a = pl.load(x, [0, 0], [16, 64], valid_shape=[16, 50])\n"
-        "b = pl.load(y, [0, 0], [64, 32], valid_shape=[50, 32])\n"
+        f"a = pl.load(x, [0, 0], [16, {length}], valid_shape=[16, {length - 3}])\n"
+        f"b = pl.load(y, [0, 0], [{length}, 32], valid_shape=[{length - 3}, 32])\n"
         f"acc = pl.matmul_acc(pl.load(out, [0, 0], [16, 32]), {a}, {b})\n"
         "out = pl.store(acc, [0, 0], out)",
-        x=tensor(lhs, 16, 64), y=tensor(rhs, 64, 32), out=inout(pl.INT32, 16, 32),
+        x=tensor(lhs, 16, 64), y=tensor(rhs, 64, 32), out=inout(accumulator(cast or lhs), 16, 32),
     )  # fmt: skip
 
 
-def arrays(*dtypes: DataType) -> list[Any]:
+def arrays(*dtypes: DataType, into: DataType = pl.INT32) -> list[Any]:
     """Return factors with the largest and smallest numbers among others, and what their product is added to."""
     rng = np.random.default_rng(3)
     made: list[Any] = []
@@ -48,13 +49,21 @@ def arrays(*dtypes: DataType) -> list[Any]:
         array = rng.integers(low, high, shape, dtype.numpy, endpoint=True)
         array[rng.random(shape) < 0.3], array[rng.random(shape) < 0.2] = high, low
         made.append(array)
-    return [*made, rng.integers(-(1 << 31), 1 << 31, (16, 32)).astype(np.int32)]
+    return [*made, rng.integers(-(1 << 31), 1 << 31, (16, 32)).astype(into.numpy)]
 
 
 @pytest.mark.parametrize("shared", [ANY_ROOM, SMALL], ids=["whole", "through memory"])
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
-def test_products_of_integers_are_exact_to_32_bits(dtype: DataType, shared: int) -> None:
-    for got, want in held(multiplied(dtype, dtype), arrays(dtype, dtype), shared):
+def test_products_of_integers_are_exact_to_32_or_64_bits(dtype: DataType, shared: int) -> None:
+    for got, want in held(multiplied(dtype, dtype), arrays(dtype, dtype, into=accumulator(dtype)), shared):
+        assert_same(got, want)
+
+
+@pytest.mark.parametrize("length", [4, 16, 32])
+@pytest.mark.parametrize("dtype", EVERY, ids=str)
+def test_integers_that_were_cast_and_short_products_are_exact_to_64_bits(dtype: DataType, length: int) -> None:
+    function = multiplied(dtype, dtype, pl.INT64, length)
+    for got, want in held(function, arrays(dtype, dtype, into=pl.INT64)):
         assert_same(got, want)
 
 
@@ -76,7 +85,7 @@ def test_bytes_that_were_cast_are_multiplied_as_bytes(lhs: DataType, rhs: DataTy
     )  # fmt: skip
     (found,) = written(function).kernels
     assert found.aligned.count("tt.dot") == dots
-    for cast in (function, multiplied(lhs, rhs, casts=True)):
+    for cast in (function, multiplied(lhs, rhs, pl.INT32)):
         for got, want in held(cast, arrays(lhs, rhs)):
             assert_same(got, want)
 

@@ -13,6 +13,8 @@ from unit.pto.cube.writing import run as run_text
 
 from tilewright import ir, pto
 from tilewright.errors import ExecutionError, UnsupportedFeatureError
+from tilewright.pto.errors import PtoOperandError
+from tilewright.pto.examples.lines import example
 from tilewright.pto.lower import lower
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
@@ -294,15 +296,53 @@ def turn(pointer: str, name: str) -> str:
           : {WHOLE} -> !pto.partition_tensor_view<16x16xf32>"""
 
 
-def test_pipes_that_are_values(target: str) -> None:
+def values_text() -> str:
+    """Return a kernel that takes what it pushes from pipes that are values, and stores it."""
     stores = [
         f"pto.tstore ins(%{tile} : {TAKEN}) outs(%{to} : !pto.partition_tensor_view<16x16xf32>)"
         for tile, to in (("t", "first"), ("s", "second"))
     ]
     out = "\n        ".join([turn("o", "first"), turn("p", "second"), *stores])
-    text = VALUES.replace("PART", turn("x", "part")).replace("OUT", out)
+    return VALUES.replace("PART", turn("x", "part")).replace("OUT", out)
+
+
+def test_slots_of_pipes_that_are_values_hold_their_entries() -> None:
+    module = parse(values_text().replace("slot_size = 1024, slot_num = 8", "slot_size = 512, slot_num = 8"))
+    with pytest.raises(PtoOperandError, match="has 1024 bytes, and a slot of its pipe 512"):
+        lower(module, next(module.funcs()), target="a3")
+
+
+def test_what_an_accumulator_becomes_fits_its_slot() -> None:
+    def lowered(size: int) -> None:
+        module = parse((KERNELS / "one_way.pto").read_text().replace("slot_size = 1024", f"slot_size = {size}", 1))
+        lower(module, next(func for func in module.funcs() if func.name == "one_way"), target="a5")
+
+    lowered(256)
+    with pytest.raises(PtoOperandError, match="has 256 bytes, and a slot of pipe 2 255"):
+        lowered(255)
+
+
+def test_pipes_that_are_values(target: str) -> None:
+    text = values_text()
     x = np.random.default_rng(0).normal(size=(6, 16, 16)).astype(np.float32)
     o, p = np.zeros((2, 6, 16, 16), np.float32)
     run_text(text, target, x, np.zeros(1024, np.float32), o, p, arch="a3")
     np.testing.assert_array_equal(o, x)
     np.testing.assert_array_equal(p, x)
+
+
+def test_a_slot_that_nobody_allocated_is_refused_at_its_use() -> None:
+    kept = [line for line in example("pto.talloc").splitlines() if "pto.talloc(" not in line]
+    module = parse("\n".join(kept), "unbound.pto")
+    with pytest.raises(PtoOperandError, match="is a slot, and nothing says yet which one") as caught:
+        *_, func = module.funcs()
+        lower(module, func, target="a3")
+    assert "^" in str(caught.value)
+
+
+def test_a_tile_of_which_less_was_pushed_is_undefined_there(target: str) -> None:
+    text = example("pto.tpush_to_aiv").replace("mat, 16x16xf32", "mat, 2x16xf32")
+    module = parse(text, "less.pto")
+    *_, func = module.funcs()
+    with pytest.raises(ExecutionError, match="looks at elements that nobody wrote"):
+        ir.compile(lower(module, func, target="a5"), platform=target)(1, np.ones(256, "f4"), np.zeros(256, "f4"))

@@ -8,7 +8,13 @@ from typing import Any
 import ml_dtypes
 import numpy
 import pytest
+from unit.pto.sentences import words_of
 from unit.pto.tiles import running
+
+from tilewright.pto.examples.lines import example
+from tilewright.pto.lower import lower
+from tilewright.pto.text.parser import parse
+from tilewright.tools.pto import given_values, launch
 
 np: Any = numpy
 
@@ -219,3 +225,13 @@ def test_scaled_products(op: str, rows: int, kind: str, scale: str, target: str)
     right = b.astype(float) * np.repeat(2.0 ** (t.astype(float) - 127), 32, 0)
     np.testing.assert_allclose(found[4].reshape(rows, columns), 2 * (left @ right), rtol=1e-5, atol=1e-3)
     np.testing.assert_allclose(found[6].reshape(rows, columns), left @ right + bias, rtol=1e-5, atol=1e-3)
+
+
+def test_scales_that_nobody_wrote_are_bytes_of_zero(target: str) -> None:
+    """A product by 2 to the power of -127, on both sides, is nothing that f32 holds."""
+    lines = [line for line in example("pto.tget_scale_addr").splitlines() if "pto.tmov ins(%m " not in line]
+    module = parse("\n".join(lines), "scales.pto")
+    *_, func = module.funcs()
+    values = given_values(func, words_of("\n".join(lines)), 0)
+    launch(lower(module, func, target="a5"), target, 1, values)
+    assert np.abs(values[-1]).max() < 1e-30

@@ -58,6 +58,8 @@ DECLARATIONS = {
     "tensor_spec": declared("x: pto.tensor_spec((16, 16), pto.f32)"),
     "vreg": declared("x: pto.vreg(64, pto.f32)"),
     "mask": declared("x: pto.mask('b32')"),
+    "a_body_beside_its_source": '@pto.jit(source="module {\\n}")\ndef kernel(n: pto.i32):\n    """What it is for."""\n'
+    "    m = n + 1\n    pto.print('m is %d', m)\n",
     "struct": declared("x: pto.struct(a=pto.f32)"),
     "tile": declared("x: pto.Tile"),
     "tensor_view": declared("x: pto.TensorView"),

@@ -9,7 +9,7 @@ import numpy
 import pytest
 from unit.pto.tiles import running
 
-from tilewright.errors import KernelError
+from tilewright.errors import ExecutionError, KernelError
 
 np: Any = numpy
 KERNELS = Path(__file__).parent / "kernels"
@@ -207,6 +207,34 @@ def test_more_work_items_than_there_can_be_stop_the_program(target: str) -> None
     module = running.read(LAUNCH.format(body="", main=main))
     with pytest.raises(Exception, match="at most 2048 work items"):
         running.run(module, "main", target, 1, [np.zeros(4, np.int32), 8])
+
+
+MET = """%n = pto.get_tid_x : i32
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %most = arith.constant {most} : i32
+    {around} {{
+      pto.syncthreads
+    }}
+    pto.stg %c1, %p[%n] : !pto.ptr<i32, gm>, i32"""
+FIRST = "%is = arith.cmpi slt, %n, %most : i32\n scf.if %is"
+TURNS = "%own = arith.minsi %n, %most : i32\n scf.for %i = %c0 to %own step %c1 : i32"
+LINE = "pto.simt_launch @body<<<%n, %one, %one>>>(%p) : (!pto.ptr<i32, gm>) -> ()"
+
+
+@pytest.mark.parametrize(("around", "most"), [(FIRST, 5), (FIRST, 39), (TURNS, 1), (TURNS, 7)])
+def test_a_barrier_that_some_work_items_never_reach_stops_the_program(around: str, most: int, target: str) -> None:
+    main = f"%one = arith.constant 1 : i32\n {LINE}"
+    module = running.read(LAUNCH.format(body=MET.format(most=most, around=around), main=main))
+    with pytest.raises(ExecutionError, match=r"some work items of the launch reach `pto\.syncthreads`"):
+        running.run(module, "main", target, 1, [np.zeros(40, np.int32), 40])
+
+
+@pytest.mark.parametrize(("around", "most"), [(FIRST, 0), (FIRST, 40), (TURNS, 0)])
+def test_a_barrier_that_all_work_items_reach_or_none_is_no_error(around: str, most: int, target: str) -> None:
+    main = f"%one = arith.constant 1 : i32\n {LINE}"
+    module = running.read(LAUNCH.format(body=MET.format(most=most, around=around), main=main))
+    assert running.run(module, "main", target, 1, [np.zeros(40, np.int32), 40])[0].tolist() == [1] * 40
 
 
 SHUFFLE = """module attributes {{pto.target_arch = "a5"}} {{

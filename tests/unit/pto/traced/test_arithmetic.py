@@ -39,6 +39,30 @@ def test_an_integer_that_meets_an_index_becomes_one() -> None:
     assert lines(body) == ["%0 = arith.index_cast %m : i32 to index", "%a = arith.addi %n, %0 : index"]
 
 
+def test_an_index_becomes_a_float_as_a_wide_integer_does() -> None:
+    def body(n: Any) -> None:
+        a = pto.f32(n)
+        b = pto.index(a)
+
+    assert lines(body) == [
+        "%0 = arith.index_cast %n : index to i64",
+        "%a = arith.sitofp %0 : i64 to f32",
+        "%1 = arith.fptosi %a : f32 to i64",
+        "%b = arith.index_cast %1 : i64 to index",
+    ]
+
+
+def test_two_kinds_of_half_floats_meet_in_whole_ones() -> None:
+    def body(x: Any) -> None:
+        a = pto.bf16(pto.f16(x))
+
+    assert lines(body) == [
+        "%0 = arith.truncf %x : f32 to f16",
+        "%1 = arith.extf %0 : f16 to f32",
+        "%a = arith.truncf %1 : f32 to bf16",
+    ]
+
+
 def test_floor_division_and_remainder_round_down_as_in_python() -> None:
     def body(n: Any) -> None:
         a = n // 4

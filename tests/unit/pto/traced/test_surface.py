@@ -12,7 +12,7 @@ import pytest
 from unit.pto.traced.tracing import lines
 
 from tilewright import pto
-from tilewright.errors import OutsideKernelError
+from tilewright.errors import KernelError, OutsideKernelError
 from tilewright.pto import scalar
 
 Gm = pto.gm_ptr(pto.float32)
@@ -211,3 +211,41 @@ def test_types_are_made_by_name() -> None:
         pto.mask_type("b64")
     with pytest.raises(OutsideKernelError, match="`f32` makes numbers of a kernel"):
         pto.f32(1.0)
+
+
+@pto.jit()
+def compared(a: Gm, b: Gm, c: pto.gm_ptr(pto.i32)) -> None:
+    t = pto.alloc_tile(shape=[8, 64], dtype=pto.f32)
+    u = pto.alloc_tile(shape=[8, 64], dtype=pto.f32)
+    m = pto.alloc_tile(shape=[8, 64], dtype=pto.ui8)
+    w = pto.alloc_tile(shape=[8, 64], dtype=pto.i32)
+    pto.tile.load(rows(a, 8, 64), t)
+    u.fill(100.0)
+    pto.tile.cmp(t, u, m, mode=pto.CmpMode.LT)
+    pto.tile.sels(m, t, 5.0, u)
+    pto.tile.store(u, rows(b, 8, 64))
+    pto.tile.tri(0, w, upperOrLower=1)
+    pto.tile.store(w, rows(c, 8, 64))
+
+
+def test_words_of_tile_ops_are_keywords() -> None:
+    a, b, c = np.arange(512, dtype=np.float32), np.zeros(512, np.float32), np.zeros(512, np.int32)
+    compared[1, None](a, b, c)
+    np.testing.assert_array_equal(b, np.where(a < 100, a, 5))
+    np.testing.assert_array_equal(c.reshape(8, 64), np.triu(np.ones((8, 64), np.int32)))
+
+
+def test_a_keyword_that_an_op_does_not_read_is_refused() -> None:
+    @pto.jit()
+    def rounded(a: Gm) -> None:
+        t = pto.alloc_tile(shape=[8, 64], dtype=pto.f32)
+        pto.tile.load(rows(a, 8, 64), t)
+        pto.tile.cmp(t, t, t, rmode="FLOOR")
+
+    with pytest.raises(KernelError, match="`pto.tile.cmp` has no parameter `rmode`"):
+        rounded.compile()
+
+
+def test_patterns_of_any_number_of_lanes_are_named() -> None:
+    assert [pto.MaskPattern[f"VL{n}"].value for n in (1, 7, 128)] == ["PAT_VL1", "PAT_VL7", "PAT_VL128"]
+    assert pto.VStoreDist["1PT_B16"] is pto.VStoreDist["_1PT_B16"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilewright.backends.cpu.compute.columns import lane_of
-from tilewright.backends.cpu.compute.double_products import Panel
-from tilewright.backends.cpu.compute.gemm import FORWARD
+from tilewright.backends.cpu.compute.gemm import forward
+from tilewright.backends.cpu.compute.matrices import Panel
 from tilewright.backends.cpu.compute.matrix_products import STRIP
 from tilewright.backends.cpu.compute.nodes import MapNode
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_start, tensor_address, times
@@ -139,7 +139,7 @@ class ComputedProduct:
         if static(tile.valid[-2]) == 1 or tile.is_column or not isinstance(tile.node, LoadNode):
             return
         b, size, tensor = self.e.b, tile.type.dtype.get_byte(), tile.node.tensor
-        ahead = i64(FORWARD // size)
+        ahead = i64(forward(self.e.program.target) // size)
         down = b.op("sub", times(b, tensor.strides[-2], i64(STRIP)), self.columns)
         beyond = b.compare("icmp sge", b.op("add", here.column, ahead), self.columns)
         further = b.op("add", ahead, b.select(beyond, down, i64(0)))

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from tilewright.backends.cpu.compute.columns import lane_of
 from tilewright.backends.cpu.compute.computed_products import loads_of
-from tilewright.backends.cpu.compute.double_products import Panel
-from tilewright.backends.cpu.compute.gemm import FORWARD, multiply_add
-from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS
-from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_start, shuffled, tensor_address, times
+from tilewright.backends.cpu.compute.gemm import forward, multiply_add
+from tilewright.backends.cpu.compute.matrices import Panel
+from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_start, tensor_address, times
 from tilewright.backends.cpu.compute.storage import (
+    INTEGERS,
     computed_type,
     first_lanes,
     load,
@@ -27,7 +27,8 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.values import LoadNode, Node, Tile, static
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import F32, I32, PTR, TRUE, Builder, Value, element, i32, i64, lanes, vector
+from tilewright.native.llvm import PTR, TRUE, Builder, Value, element, i32, i64, lanes, shuffled, vector
+from tilewright.passes.few_rows import FEW_ROWS
 from tilewright.records import mutable, record
 
 OUTPUTS = 4
@@ -184,7 +185,7 @@ class DotProduct:
         for tile in (tile for tile in loads_of(self.right) if not tile.is_column and static(tile.valid[-2]) != 1):
             assert isinstance(tile.node, LoadNode)
             size, tensor = tile.type.dtype.get_byte(), tile.node.tensor
-            ahead = i64(FORWARD // size)
+            ahead = i64(forward(self.e.program.target) // size)
             down = b.op("sub", times(b, tensor.strides[-2], i64(OUTPUTS)), depth)
             beyond = b.compare("icmp sge", b.op("add", here.column, ahead), depth)
             further = b.op("add", ahead, b.select(beyond, down, i64(0)))
@@ -200,8 +201,8 @@ class DotProduct:
         if self._pairs:
             return self._paired(tensor_address(b, self.right, here), self.right.type.dtype, here.mask)
         found, dtype = lane_of(b, self.right, here).value, self.right.type.dtype
-        kind = "sext" if dtype.is_signed_int() else "zext"
-        wide = found if dtype.is_float() else b.convert(kind, found, vector(I32, self.e.lanes))
+        kind, type_ = "sext" if dtype.is_signed_int() else "zext", vector(computed_type(dtype), self.e.lanes)
+        wide = found if found.type == type_ else b.convert(kind, found, type_)
         return wide if here.mask is None else b.select(here.mask, wide, Value(wide.type, "zeroinitializer"))
 
     def _paired(self, place: Value, dtype: DataType, mask: Value | None) -> Value:
@@ -229,14 +230,14 @@ class DotProduct:
         """Emit the sums across some vectors, and write them side by side."""
         b = self.e.b
         value = across(b, totals)
-        place = b.offset(self.c.pointer, b.op("add", b.op("mul", row, self.c.across), column), F32)
+        place = b.offset(self.c.pointer, b.op("add", b.op("mul", row, self.c.across), column), element(value.type))
         old = b.load(value.type, place, 4)
         both = _plus(b, old, value)
         b.store(both if self.accumulate == TRUE else b.select(self.accumulate, both, value), place, 4)
 
 
 def _plus(b: Builder, x: Value, y: Value) -> Value:
-    return b.op("fadd" if element(x.type) == F32 else "add", x, y)
+    return b.op("add" if element(x.type) in INTEGERS else "fadd", x, y)
 
 
 def across(b: Builder, totals: Sequence[Value]) -> Value:

@@ -11,12 +11,14 @@ from tilewright.backends.cpu.compute.indexed import (
     gathered,
     number,
     numbers,
+    one_by_one,
     raw_type,
     scaled,
     single,
     strips,
 )
 from tilewright.backends.cpu.compute.storage import store
+from tilewright.backends.cpu.compute.streaming import store_past_caches
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
@@ -43,17 +45,29 @@ class Taking:
     unsigned: bool = False
     apart: Value = i64(1)
     """The stride of the indices."""
+    streaming: bool = False
+    """Whether rows go past the caches."""
 
     def row(self, count: Value) -> None:
         """Emit the gathering of so many elements, vectors of them where they are as wide as the machine gathers."""
-        if self.dtype.get_byte() == 4 and static(self.apart) == 1:
-            strips(self.e, count, self.e.lanes, self._strip)
+        size = self.dtype.get_byte()
+        if size >= 4 and static(self.apart) == 1:
+            strips(self.e, count, self.e.program.target.vector_bits // (8 * size), self._strip)
         else:
             single(self.e, count, 4, self._element)
 
     def _strip(self, column: Value, width: int, mask: Value | None) -> None:
         e, type_ = self.e, raw_type(self.dtype)
         at = e.b.offset(self.index, column, raw_type(self.index_dtype))
+        if mask is None:
+            places = [e.b.op("add", column, i64(lane)) if lane else column for lane in range(width)]
+            taken = one_by_one(e, lambda lane: self._place(places[lane]), type_, width)
+            target, size = e.b.offset(self.target, column, type_), self.dtype.get_byte()
+            if self.streaming:
+                store_past_caches(e.b, taken, target, width * size)
+            else:
+                e.b.store(taken, target, size)
+            return
         is_plain = static(self.step) == 1 and static(self.along) == 0 and not self.unsigned
         found = numbers(e, at, self.index_dtype, width, mask, 32)
         if not is_plain:  # a product may be more than 32 bits hold
@@ -66,12 +80,16 @@ class Taking:
 
     def _element(self, column: Value) -> None:
         e, type_ = self.e, raw_type(self.dtype)
+        taken = e.b.load(type_, self._place(column), self.dtype.get_byte())
+        e.b.store(taken, e.b.offset(self.target, column, type_), self.dtype.get_byte())
+
+    def _place(self, column: Value) -> Value:
+        """Return where the element of a column lies."""
+        e = self.e
         at = at_column(e, self.index, column, self.apart, self.index_dtype)
         start = at_column(e, self.base, column, self.along, self.dtype) if static(self.along) != 0 else self.base
         found = number(e, at, self.index_dtype, unsigned=self.unsigned)
-        place = at_column(e, start, found, self.step, self.dtype)
-        taken = e.b.load(type_, place, self.dtype.get_byte())
-        e.b.store(taken, e.b.offset(self.target, column, type_), self.dtype.get_byte())
+        return at_column(e, start, found, self.step, self.dtype)
 
 
 def adjacent(e: FunctionEmitter, index: Tile) -> Tile:

@@ -11,14 +11,20 @@ A sum of several products keeps its blocks in registers over all of them.
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tilewright.backends.cpu.compute.gemm_blocks import (
+    COLUMNS,
+    DISTANCES,
+    Block,
+    GemmSpec,
+    column_blocks,
+    columns_left,
+    row_counts,
+)
 from tilewright.backends.cpu.compute.storage import (
-    can_mask,
-    computed_type,
-    first_lanes,
+    INTEGERS,
     load,
     load_number,
     spread_number,
@@ -28,95 +34,21 @@ from tilewright.backends.cpu.compute.storage import (
 from tilewright.backends.cpu.compute.words import Words, multiply_bytes, multiply_pairs, signs, unsigned
 from tilewright.backends.cpu.emit.polls import Polls
 from tilewright.backends.cpu.emit.work import PIECE
-from tilewright.dtypes import FP32, DataType
 from tilewright.named_tuples import NamedTuple
 from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, lanes, vector
 from tilewright.native.target import Target
-from tilewright.records import record
 
 PREFETCH = 16
 """How many rows of B ahead a micro-kernel prefetches."""
 
-FORWARD = 1536
+FORWARD, NEAR_FORWARD = 1536, 512
 """How many bytes ahead a micro-kernel prefetches that reads each row of B once, from its beginning to its end.
 
 Of a strip of rows that is a fourth of the first cache. On a Zen 5 one row by 4096 x 4096 takes 1.02 ms in bf16 and 1.74
-in fp32, eight rows 1.70 in fp32; where it is 256 they take 1.55, 2.05 and 2.74.
+in fp32, eight rows 1.70 in fp32; where it is 256 they take 1.55, 2.05 and 2.74. Intel's processors fetch along rows by
+themselves, and give that up where others ask for what is further: on an Emerald Rapids they take 1.5, 2.9 and 3.6 ms
+for the near one, and 3.3, 4.6 and 5.8 for the other.
 """
-
-HEIGHTS = (6, 4, 2, 1)
-"""Rows of the register blocks."""
-
-TALLER = (16, 12, 8, *HEIGHTS[1:])
-"""Rows of those that are narrower, and leave registers for more; 12 where A holds what is computed with."""
-
-
-@record
-class GemmSpec:
-    """What one gemm function is made for.
-
-    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. C is f32 or i32 as A
-    is of floats or integers; an A of floats may meet a B of small integers. One of `words` is told K in words of so
-    many elements. A `streamed` one is given a few rows of B at a time, which come from memory. One of several `terms`
-    is told how many bytes from the first A and B those of each term lie. A `polled` one takes a context, and returns
-    early where its program is over.
-    """
-
-    target: Target
-    lhs: DataType = FP32
-    rhs: DataType = FP32
-    m: int | None = None
-    n: int | None = None
-    n_bound: int | None = None
-    words: int = 1
-    streamed: bool = False
-    terms: int = 1
-    polled: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the function."""
-        m, n = ("any" if extent is None else extent for extent in (self.m, self.n))
-        bound = f".{self.n_bound}" if self.n is None and self.n_bound else ""
-        return f"{self.family}.{m}x{n}{bound}{'.polled' * self.polled}"
-
-    @property
-    def family(self) -> str:
-        """What the names of the function and of its micro-kernels start with."""
-        terms = f".{self.terms}terms" if self.terms > 1 else ""
-        words = f".words{self.words}" if self.words > 1 else ""
-        kind = f"{words}{'.streamed' * self.streamed}{terms}"
-        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{kind}"
-
-    @property
-    def right(self) -> str:
-        """The LLVM type of an element of B."""
-        return I32 if self.words > 1 else stored_type(self.rhs, self.target)
-
-    @property
-    def total(self) -> str:
-        """The LLVM type of an element of C."""
-        return computed_type(self.lhs)
-
-    @property
-    def distances(self) -> list[Value]:
-        """The parameter that says where the terms lie, where there are several."""
-        return [DISTANCES] * (self.terms > 1)
-
-
-@record
-class Block:
-    """A register block: rows by vectors; a masked one is given how many of its columns exist."""
-
-    rows: int
-    vectors: int
-    lanes: int
-    masked: bool = False
-
-    @property
-    def columns(self) -> int:
-        """How many columns of C the block covers."""
-        return self.vectors * self.lanes
 
 
 class Operands(NamedTuple):
@@ -132,8 +64,8 @@ class Operands(NamedTuple):
 
 
 M, N, K, ACCUMULATE = Value(I64, "%m"), Value(I64, "%n"), Value(I64, "%k"), Value(I1, "%accumulate")
-CONTEXT, DISTANCES = Value(PTR, "%context"), Value(PTR, "%distances")
-COLUMNS, NEXT_ROWS = Value(I64, "%columns"), Value(I64, "%next_rows")
+CONTEXT = Value(PTR, "%context")
+NEXT_ROWS = Value(I64, "%next_rows")
 
 
 def emit_gemm(module: Module, spec: GemmSpec) -> str:
@@ -147,8 +79,8 @@ def emit_gemm(module: Module, spec: GemmSpec) -> str:
         params = (*Operands(), M, N, K, ACCUMULATE, *spec.distances, *[CONTEXT] * spec.polled)
         b = Builder(module, spec.name, params, attrs="noinline nounwind")
         end = b.label("end")
-        shapes = _column_blocks(spec)
-        heights = _row_counts(spec, max((shape.vectors for shape in shapes), default=1))
+        shapes = column_blocks(spec)
+        heights = row_counts(spec, max((shape.vectors for shape in shapes), default=1))
         _emit_blocks(b, spec, heights, shapes, Polls(b, CONTEXT, end) if spec.polled else None)
         b.do(f"br label %{end}")
         b.begin(end)
@@ -162,13 +94,13 @@ def _emit_blocks(
     """Emit the loops over panels of columns and blocks of rows, each step taking the largest block that fits."""
     if not heights or not shapes:
         return
-    widths = [shape.columns for shape in shapes]
+    widths, needed = [shape.columns for shape in shapes], columns_left(spec, shapes)
     columns = b.open_loop(i64(0), N, i64(0))
     width = b.op("sub", N, columns.index)
     rows = b.open_loop(i64(0), M, i64(0))
     height = b.op("sub", M, rows.index)
     grid = [[_emit_micro(b.module, spec, replace(shape, rows=count)) for count in heights] for shape in shapes]
-    micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
+    micro = _largest(b, width, needed, [_largest(b, height, heights, column) for column in grid])
     place = _placed(b, spec, rows.index, columns.index)
     given = (*place, width, K, ACCUMULATE, *spec.distances, *([_to_next_rows(b)] if spec.streamed else []))
     b.do(f"call void {micro.ref}({', '.join(map(str, given))})")
@@ -176,7 +108,7 @@ def _emit_blocks(
         polls.count(PIECE)
     rows.step = _largest(b, height, heights, [i64(count) for count in heights])
     b.close_loop(rows)
-    columns.step = _largest(b, width, widths, [i64(count) for count in widths])
+    columns.step = _largest(b, width, needed, [i64(count) for count in widths])
     b.close_loop(columns)
 
 
@@ -199,43 +131,8 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
     return o._replace(
         a=b.offset(o.a, b.op("mul", row, o.a_row), stored_type(spec.lhs, spec.target)),
         b=b.offset(o.b, Words(spec.words).place(b, K, column) if spec.words > 1 else column, spec.right),
-        c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), F32),
+        c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), spec.total),
     )
-
-
-def _row_counts(spec: GemmSpec, vectors: int) -> list[int]:
-    """Return the heights of the blocks that cover the rows of C, tallest first; the widest has so many vectors."""
-    if spec.m is None:
-        return [HEIGHTS[0], *HEIGHTS[2:]]  # each height takes milliseconds to compile, and two pairs do for four
-    most = HEIGHTS[0] * _most_vectors(spec.target) // vectors
-    if spec.n is None or most == HEIGHTS[0]:
-        return [HEIGHTS[at] for at in _used(HEIGHTS, spec.m)]
-    is_plain = spec.words == 1 and spec.lhs == FP32
-    heights = [rows for rows in TALLER if rows <= most and (rows != 12 or is_plain)]
-    return [heights[at] for at in _used(heights, spec.m)]
-
-
-def _column_blocks(spec: GemmSpec) -> list[Block]:
-    """Return one-row blocks as wide as those that cover the columns of C, widest first."""
-    lanes = spec.target.vector_bits // 32
-    last = Block(1, 1, lanes, masked=True) if can_mask(spec.target, spec.rhs.bits) else Block(1, 1, 1)
-    least = 0 if spec.n is not None and spec.n % lanes == 0 else last.columns  # a mask that admits all is none
-    counts = [count for count in (4, 2, 1) if least < count * lanes and count <= _most_vectors(spec.target)]
-    whole = [Block(1, count, lanes) for count in counts]
-    if spec.n is not None:
-        return [[*whole, last][at] for at in _used([*(shape.columns for shape in whole), 1], spec.n)]
-    return [*[shape for shape in whole if shape.columns <= (spec.n_bound or shape.columns)][:1], last]
-
-
-def _most_vectors(target: Target) -> int:
-    """Return how many vectors six rows of a block can have: their sums, a row of B and one element fit in registers."""
-    return 4 if target.vector_registers == 32 else 2
-
-
-def _used(sizes: Sequence[int], extent: int) -> list[int]:
-    """Return which of these sizes, the largest first, a greedy cover of an extent uses."""
-    left = itertools.accumulate(sizes, operator.mod, initial=extent)
-    return [at for at, (size, rest) in enumerate(zip(sizes, left, strict=False)) if rest >= size]
 
 
 def _emit_micro(module: Module, spec: GemmSpec, block: Block) -> Value:
@@ -250,30 +147,31 @@ def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> No
     """Add a micro-kernel to the module: its parameters are a place, how many columns are left, K and `accumulate`."""
     params = (*Operands(), COLUMNS, K, ACCUMULATE, *spec.distances, *[NEXT_ROWS] * spec.streamed)
     b = Builder(module, name, params, attrs="noinline nounwind")
-    mask = first_lanes(b, COLUMNS, block.lanes) if block.masked else None
+    masks = block.masks(b)
     if not spec.streamed:
-        _prefetch_sums(b, block)
-    sums = _added(b, block, mask, _emit_terms(b, spec, block, mask))
-    for pointer, total in zip(_targets(b, block), sums, strict=True):
+        _prefetch_sums(b, spec, block)
+    sums = _added(b, spec, block, masks, _emit_terms(b, spec, block, masks))
+    for pointer, total, mask in zip(_targets(b, spec, block), sums, masks * block.rows, strict=True):
         store(b, total, pointer, 4, mask)
     b.finish()
 
 
-def _targets(b: Builder, block: Block) -> list[Value]:
+def _targets(b: Builder, spec: GemmSpec, block: Block) -> list[Value]:
     """Return the addresses of the vectors of a block of C."""
     o = Operands()
-    rows = [b.offset(o.c, b.op("mul", o.ldc, i64(row)), F32) for row in range(block.rows)]
-    return [b.offset(row, i64(at * block.lanes), F32) for row in rows for at in range(block.vectors)]
+    rows = [b.offset(o.c, b.op("mul", o.ldc, i64(row)), spec.total) for row in range(block.rows)]
+    return [b.offset(row, i64(at * block.lanes), spec.total) for row in rows for at in range(block.vectors)]
 
 
-def _added(b: Builder, block: Block, mask: Value | None, sums: Sequence[Value]) -> list[Value]:
+def _added(b: Builder, spec: GemmSpec, block: Block, masks: list[Value | None], sums: Sequence[Value]) -> list[Value]:
     """Return the sums of a block, added to C if it accumulates: once, so that large sums lose nothing on the way."""
     type_ = sums[0].type
     before, filled, ready = b.block, b.label("filled"), b.label("ready")
     b.do(f"br {ACCUMULATE}, label %{filled}, label %{ready}")
     b.begin(filled)
-    name = "fadd" if element(type_) == F32 else "add"
-    old = [load(b, type_, pointer, 4, mask) for pointer in _targets(b, block)]
+    name = "add" if spec.total in INTEGERS else "fadd"
+    places = zip(_targets(b, spec, block), masks * block.rows, strict=True)
+    old = [load(b, type_, pointer, 4, mask) for pointer, mask in places]
     both = [b.op(name, value, total) for value, total in zip(old, sums, strict=True)]
     b.do(f"br label %{ready}")
     b.begin(ready)
@@ -281,22 +179,23 @@ def _added(b: Builder, block: Block, mask: Value | None, sums: Sequence[Value]) 
     return [b.value(type_, f"phi {type_} [ {a.ref}, %{before} ], [ {c.ref}, %{filled} ]") for a, c in ways]
 
 
-def _emit_terms(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> Sequence[Value]:
+def _emit_terms(b: Builder, spec: GemmSpec, block: Block, masks: Sequence[Value | None]) -> Sequence[Value]:
     """Emit the products that are added up; return the sums they end with."""
     o, type_ = Operands(), vector(spec.total, block.lanes)
-    zero = Value(type_, "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer")
+    number = "0" if spec.total in INTEGERS else "0.0"
+    zero = Value(type_, number if block.lanes == 1 else "zeroinitializer")
     sums = [zero] * (block.rows * block.vectors)
     if spec.terms == 1:
-        return _emit_steps(b, spec, block, mask, o, sums)
+        return _emit_steps(b, spec, block, masks, o, sums)
     loop = b.open_loop(i64(0), i64(2 * spec.terms), i64(2), sums)
     places = [b.offset(DISTANCES, b.op("add", loop.index, i64(operand)), I64) for operand in range(2)]
     to_a, to_b = (b.load(I64, place, 8) for place in places)
     here = o._replace(a=b.offset(o.a, to_a, "i8"), b=b.offset(o.b, to_b, "i8"))
-    return b.close_loop(loop, _emit_steps(b, spec, block, mask, here, loop.values))
+    return b.close_loop(loop, _emit_steps(b, spec, block, masks, here, loop.values))
 
 
 def _emit_steps(
-    b: Builder, spec: GemmSpec, block: Block, mask: Value | None, o: Operands, sums: Sequence[Value]
+    b: Builder, spec: GemmSpec, block: Block, masks: Sequence[Value | None], o: Operands, sums: Sequence[Value]
 ) -> Sequence[Value]:
     """Emit the loop over K; return the sums it ends with."""
     lhs, rhs = stored_type(spec.lhs, spec.target), spec.right
@@ -305,15 +204,15 @@ def _emit_steps(
     held = signs(b) if spec.words == 4 else None
     loop = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
     along, b_row, *running = loop.values
-    places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
+    places = [(b.offset(b_row, i64(at * block.lanes), rhs), mask) for at, mask in enumerate(masks)]
     _prefetch(b, spec, block, b.offset(b_row, ahead, rhs))
     steps = [b.offset(row, along, lhs) for row in a_rows]
     if spec.words > 1:
-        right = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
+        right = [load(b, vector(I32, block.lanes), place, 4, mask) for place, mask in places]
         found = [b.load(I32, step, 4 // spec.words) for step in steps]
         left = [unsigned(b, word, held) if held is not None else b.splat(word, block.lanes) for word in found]
     else:
-        loaded = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        loaded = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place, mask in places]
         right = [_summable(b, spec, value) for value in loaded]
         left = [spread_number(b, spec.lhs, spec.target, step, block.lanes) for step in steps]
     multiply = {1: multiply_add, 2: multiply_pairs, 4: multiply_bytes}[spec.words]
@@ -322,14 +221,19 @@ def _emit_steps(
     _, end, *ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
     if spec.words < 4:
         return ends
-    places = [b.offset(end, i64(at * block.lanes), I32) for at in range(block.vectors)]
-    off = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
+    places = [(b.offset(end, i64(at * block.lanes), I32), mask) for at, mask in enumerate(masks)]
+    off = [load(b, vector(I32, block.lanes), place, 4, mask) for place, mask in places]
     return [b.op("add", total, off[at % block.vectors]) for at, total in enumerate(ends)]
+
+
+def forward(target: Target) -> int:
+    """Return how many bytes ahead rows that are read once are prefetched."""
+    return NEAR_FORWARD if target.fetches_along_rows else FORWARD
 
 
 def _forward(b: Builder, spec: GemmSpec) -> Value:
     """Return how far ahead elements of B are read next: in the same row, or in one of those after the last."""
-    ahead = i64(FORWARD // spec.rhs.get_byte())
+    ahead = i64(forward(spec.target) // spec.rhs.get_byte())
     return b.select(b.compare("icmp slt", ahead, COLUMNS), ahead, b.op("add", ahead, NEXT_ROWS))
 
 
@@ -340,12 +244,12 @@ def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:
         b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))
 
 
-def _prefetch_sums(b: Builder, block: Block) -> None:
+def _prefetch_sums(b: Builder, spec: GemmSpec, block: Block) -> None:
     """Emit prefetches of the block of C below, which comes next: while this one is summed it can come nearer."""
     name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
     down = b.op("mul", Operands().ldc, i64(block.rows))
-    for pointer in _targets(b, block):
-        b.invoke(name, b.offset(pointer, down, F32), i32(1), i32(3), i32(1))
+    for pointer in _targets(b, spec, block):
+        b.invoke(name, b.offset(pointer, down, spec.total), i32(1), i32(3), i32(1))
 
 
 def _summable(b: Builder, spec: GemmSpec, value: Value) -> Value:
@@ -357,6 +261,6 @@ def _summable(b: Builder, spec: GemmSpec, value: Value) -> Value:
 
 def multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
     """Emit `total + lhs * rhs`, fused where the machine can."""
-    if element(total.type) == F32:
+    if element(total.type) not in INTEGERS:
         return b.intrinsic("llvm.fmuladd", lhs, rhs, total)
     return b.op("add", total, b.op("mul", lhs, rhs))

@@ -1,7 +1,8 @@
-"""Library functions: those of doubles, which the machine's own mathematical library computes, lane by lane.
+"""Library functions: those of doubles, most of which the machine's own mathematical library computes, lane by lane.
 
 A double leaves no precision to compute in that is wider and quick. The library's functions are right to within one unit
-of the last place, and programs that ask for doubles ask for that. What is a single instruction stays one.
+of the last place, and programs that ask for doubles ask for that. What is a single instruction stays one, and the
+common functions are vectors' own where multiply-adds round once.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from tilewright.backends.cpu.compute import double_math, double_trigonometry, error_functions
 from tilewright.backends.cpu.compute.doubles import few_products, is_few_products, part_way
 from tilewright.backends.cpu.compute.vectormath import Emitter
-from tilewright.native.llvm import F64, I32, Builder, Value, lanes
+from tilewright.native.llvm import F64, I32, Builder, Module, Value, lanes, mangled
+from tilewright.native.rarities import unless
 from tilewright.native.terms import Term
 
 Function: TypeAlias = Callable[..., Value]
@@ -43,6 +46,46 @@ def called(name: str) -> Function:
     return emit
 
 
+def _of_vectors(name: str, function: Callable[[Term], Term]) -> Function:
+    """Return a function of lanes that is emitted where multiply-adds round once, and called elsewhere."""
+
+    def emit(b: Builder, x: Value) -> Value:
+        return function(Term(b, x)).value if b.module.fused else called(name)(b, x)
+
+    return emit
+
+
+def _of_angles(name: str, function: Callable[[Term], Term]) -> Function:
+    """Return a function of angles that is emitted where multiply-adds round once, and called for huge ones."""
+
+    def emit(b: Builder, x: Value) -> Value:
+        if not b.module.fused:
+            return called(name)(b, x)
+        near, is_huge = function(Term(b, x)), Term(b, x).magnitude() >= double_trigonometry.HUGE
+
+        def mixed() -> Value:
+            far = Term(b, b.call(x.type, _out_of_line(b.module, name, x.type), x))
+            return is_huge.choose(far, near).value
+
+        return unless(b, is_huge.any(), near.value, mixed)
+
+    return emit
+
+
+def _out_of_line(module: Module, name: str, type_: str) -> str:
+    """Define, once, a function that calls the library for each lane; return its name."""
+    own, param = f"far.{name}.{mangled(type_)}", Value(type_, "%x")
+    if own not in module.defined:
+        b = Builder(module, own, [param], returns=type_, attrs="noinline cold")
+        b.finish(called(name)(b, param))
+    return own
+
+
+_ANGLES = {"sin": double_trigonometry.sin, "cos": double_trigonometry.cos}
+_VECTORS = {"exp": double_math.exp, "log": double_math.log, "tanh": double_math.tanh, "erf": error_functions.erf}
+_exp = _of_vectors("exp", double_math.exp)
+
+
 def _times_normal(b: Builder, x: Value) -> Value:
     tail = called("erfc")(b, (Term(b, x) * -math.sqrt(0.5)).value)
     return (Term(b, x) * (Term(b, tail) * 0.5)).value
@@ -51,7 +94,7 @@ def _times_normal(b: Builder, x: Value) -> Value:
 def _times_fast_normal(b: Builder, given: Value) -> Value:
     x = Term(b, given)
     y = x * (x * 0.044715 * x + 1.0) * math.sqrt(8 / math.pi)  # in this order, which is the reference's
-    e = Term(b, called("exp")(b, (y.magnitude() * -1.0).value))
+    e = Term(b, _exp(b, (y.magnitude() * -1.0).value))
     return (x * ((y < 0.0).choose(e, 1.0) / (e + 1.0))).value
 
 
@@ -69,6 +112,8 @@ def _between(b: Builder, *given: Value) -> Value:
 
 FUNCTIONS: Mapping[str, Function | Emitter] = {
     **{ours: called(theirs) for ours, theirs in _NAMES.items()},
+    **{name: _of_vectors(name, function) for name, function in _VECTORS.items()},
+    **{name: _of_angles(name, function) for name, function in _ANGLES.items()},
     "times_normal": _times_normal,
     "times_fast_normal": _times_fast_normal,
     "between": _between,

@@ -43,23 +43,42 @@ class Gate:
             wanted = b.op("and", wanted, here.mask)
         if not self.e.checked:
             return wanted
-        for inside in self._inside(here):
-            kept = b.op("and", wanted, inside)
-            self.e.fail(_any(b, b.op("xor", wanted, kept)), OUTSIDE, self.call)
-            wanted = kept
-        return wanted
+        rows, column = self._unsure(here)
+        if not rows and column is None:
+            return wanted
+        if column is None or here.count == 1:
+            return self._kept(here, wanted, rows, column)
+        fits = reduce(lambda x, y: b.op("and", x, y), [*rows, _whole(b, here, column)])
+        return b.either(fits, lambda: wanted, lambda: self._kept(here, wanted, rows, column))
 
-    def _inside(self, here: Pass) -> list[Value]:
-        """Return whether elements lie in the tensor, lane by lane, or nothing where that is certain."""
+    def _kept(self, here: Pass, wanted: Value, rows: list[Value], column: tuple[Value, Value] | None) -> Value:
+        """Emit which of the elements that are wanted lie in the tensor; an error is noted for others."""
+        b = self.e.b
+        inside = [b.splat(reduce(lambda x, y: b.op("and", x, y), rows), here.count)] if rows else []
+        if column is not None:
+            inside.append(b.compare("icmp ult", _columns(b, here, column[0]), b.splat(column[1], here.count)))
+        kept = reduce(lambda x, y: b.op("and", x, y), inside, wanted)
+        self.e.fail(_any(b, b.op("xor", wanted, kept)), OUTSIDE, self.call)
+        return kept
+
+    def _unsure(self, here: Pass) -> tuple[list[Value], tuple[Value, Value] | None]:
+        """Return whether the current row lies in the tensor, and where a row begins and ends if it may reach past that.
+
+        Nothing is said of what is certain.
+        """
         b, rank = self.e.b, len(self.offsets)
         places, sizes = own_indices(here.row, self.shape, rank), ((1,) * rank + self.shape)[-rank:]
         axes = zip(places, self.offsets, self.extents, sizes, strict=True)
         *rows, column = [axis if not _fits(*axis[1:]) else None for axis in axes]
         found = [b.compare("icmp ult", b.op("add", axis[0], axis[1]), axis[2]) for axis in rows if axis is not None]
-        lanes = [b.splat(reduce(lambda x, y: b.op("and", x, y), found), here.count)] if found else []
-        if column is not None:
-            lanes.append(b.compare("icmp ult", _columns(b, here, column[1]), b.splat(column[2], here.count)))
-        return [reduce(lambda x, y: b.op("and", x, y), lanes)] if lanes else []
+        return found, None if column is None else (column[1], column[2])
+
+
+def _whole(b: Builder, here: Pass, column: tuple[Value, Value]) -> Value:
+    """Return whether all of the columns being emitted lie along the last axis of a tensor."""
+    start, extent = column
+    ways = b.intrinsic("llvm.smax", b.op("sub", extent, i64(here.count - 1)), i64(0))
+    return b.compare("icmp ult", b.op("add", here.column, start), ways)
 
 
 def _fits(start: Value, extent: Value, size: int) -> bool:

@@ -32,6 +32,14 @@ class Matrix(NamedTuple):
         return e.b.offset(self.pointer, offset, memory_type(self.dtype))
 
 
+class Panel(NamedTuple):
+    """A matrix in memory: its address, and how far its rows and its columns are apart."""
+
+    pointer: Value
+    across: Value
+    along: Value
+
+
 def placed(e: FunctionEmitter, tile: Tile) -> Matrix:
     """Return the matrices of a tile in the arena."""
     place = e.stored(tile)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.backends.cpu.compute.double_products import Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
+from tilewright.backends.cpu.compute.matrices import Panel
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.words import PANEL, Words, emit_offsets, emit_words
 from tilewright.backends.cpu.emit.arena import Part
@@ -17,9 +17,6 @@ from tilewright.backends.cpu.emit.work import ELEMENTS, LONG
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import F32, I32, TRUE, Value, i64
 from tilewright.records import record
-
-FEW_ROWS = 8
-"""Rows of A for which a matrix B is better read as it is."""
 
 STRIP = 8
 """Rows of B that meet those few at a time."""
@@ -40,16 +37,18 @@ class MatrixProduct:
     accumulate: Value
     """Whether it is added to what `c` holds."""
 
-    def emit(self, words: int, distances: Sequence[Value], terms: int, ready: Value | None = None) -> None:
+    def emit(
+        self, words: int, distances: Sequence[Value], terms: int, ready: Value | None = None, *, in_strips: bool = False
+    ) -> None:
         """Emit the product, or the sum of as many as lie at some distances, several elements at a time in words.
 
-        Those of the second matrix may be `ready`.
+        Those of the second matrix may be `ready`. A few rows meet it `in_strips`, as it lies.
         """
         m, n, k = self.extents
         spec = GemmSpec(self.e.program.target, *self.dtypes, static(m), static(n), self.most[1], terms=terms)
         if words > 1:
             self._in_words(spec, words, ready)
-        elif self.most[0] <= FEW_ROWS and terms == 1:
+        elif in_strips and terms == 1:
             self._in_strips(replace(spec, streamed=True))
         else:
             self._run(spec, self.a, self.b, k, self.accumulate, *distances)

@@ -16,15 +16,16 @@ from tilewright.backends.cpu.compute.lines import Lines
 from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_loops import RowLoop, TurnedLoop
-from tilewright.backends.cpu.compute.row_memory import FEW, Pass, Row, Spread, row_start, shuffled, times
+from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_start, times
 from tilewright.backends.cpu.compute.storage import first_lanes
 from tilewright.backends.cpu.compute.streaming import lines_pay
 from tilewright.backends.cpu.compute.traced import Lanes, rounded
 from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.groups import Group, StoreSink, operands_of
+from tilewright.backends.cpu.emit.signature import FEW
 from tilewright.backends.cpu.emit.values import LoadNode, Tile, static
-from tilewright.native.llvm import Builder, Value, element, i64, lanes
+from tilewright.native.llvm import Builder, Value, element, i64, lanes, shuffled
 from tilewright.records import mutable
 
 
@@ -132,7 +133,7 @@ class RunLoop(RowLoop):
         row, width = Row((*indices, first)), self.sinks[0].tile.valid[-1]
         known = static(rows)
         elements = times(self.b, rows, width) if known is None else i64(known * (static(width) or 0))
-        RunColumns(self.b, self.e.lanes, row, elements, [], self.sinks, streaming, ahead.emit).emit()
+        RunColumns(self.b, self.e.lanes, row, elements, [], self.sinks, streaming, ahead).emit()
 
     def _run(self, indices: tuple[Value, ...]) -> tuple[Value, Value]:
         """Return the first row that is computed, and how many are."""

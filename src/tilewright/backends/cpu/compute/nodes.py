@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
+from tilewright.backends.cpu.compute.foldings import Extreme
 from tilewright.backends.cpu.compute.row_memory import Pass
-from tilewright.backends.cpu.compute.traced import Extreme, Lanes
+from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.values import Node, Scalar, Tile
 from tilewright.core.types import TileType
@@ -20,6 +21,13 @@ class MapNode(Node):
 
     function: Callable[..., Lanes] = field(kw_only=True)
     dear: bool = False
+
+
+@mutable
+class CheckedNode(Node):
+    """A function of the same element of each operand that looks at those which are there, told where they stand."""
+
+    function: Callable[..., Lanes] = field(kw_only=True)
 
 
 @mutable
@@ -59,6 +67,16 @@ class ColumnsNode(Node):
 @mutable
 class BytesNode(Node):
     """The bytes of the only operand's rows as elements of another type."""
+
+
+@mutable
+class RowsNode(Node):
+    """Rows of a tensor that indices name, which whoever folds them reads where they lie."""
+
+    begin: Callable[[Value], Value] = field(kw_only=True)
+    """Returns where the row of a number begins, whose elements are adjacent."""
+    later: Callable[[Value], Value] = field(kw_only=True)
+    """Returns where a row begins that is read a little later."""
 
 
 @mutable
@@ -125,6 +143,10 @@ def mapped(
 def is_dear(tile: Tile) -> bool:
     """Return whether computing a tile again costs more than storing a row of it; a column is computed once a row."""
     node = tile.node
-    if tile.place is not None or tile.is_column or not isinstance(node, MapNode):
+    if tile.place is not None or tile.is_column or not isinstance(node, (MapNode, CheckedNode)):
         return False
-    return node.dear or any(is_dear(operand) for operand in node.operands if isinstance(operand, Tile))
+    return (
+        isinstance(node, CheckedNode)
+        or node.dear
+        or any(is_dear(operand) for operand in node.operands if isinstance(operand, Tile))
+    )

@@ -119,14 +119,19 @@ class Places:
             def one(column: Value) -> None:
                 position = (*rows, column)
                 if ahead:
-                    fetch_ahead(self.e, self.address(self.number((*rows, self._later(column)))), ahead)
+                    fetch_ahead(self.e, self.later(column, rows), ahead)
                 self.where(position, lambda: visit(position, self.address(self.number(position), is_direct)))
 
             single(self.e, self.extents[-1], 1 if self.by_row else TOGETHER, one)
 
-    def _later(self, column: Value) -> Value:
+    def row(self, number: Value) -> Value:
+        """Return where the row begins that an index names, by its number among the indices."""
+        return self.address(self.number((number,)))
+
+    def later(self, number: Value, rows: Position = (), by: int = AHEAD) -> Value:
+        """Return where the place of an index a little further on begins, or of the last one."""
         b, last = self.e.b, self.e.b.op("sub", self.extents[-1], i64(1))
-        return b.intrinsic("llvm.smin", b.op("add", column, i64(AHEAD)), last)
+        return self.address(self.number((*rows, b.intrinsic("llvm.smin", b.op("add", number, i64(by)), last))))
 
     def address(self, found: Value, is_direct: bool = True) -> Value:
         """Return where the place of an index begins: a row, or an element that may be counted directly."""

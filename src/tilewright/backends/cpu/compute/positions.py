@@ -7,11 +7,12 @@ vectors of them at a time, with the best element of each so far and its row.
 from __future__ import annotations
 
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.foldings import folding, pair_folding
 from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode, SearchNode
 from tilewright.backends.cpu.compute.reduce import VECTORS, loaded_lanes, start_of
 from tilewright.backends.cpu.compute.storage import first_lanes, store
 from tilewright.backends.cpu.compute.tiles import recorded
-from tilewright.backends.cpu.compute.traced import Lanes, combine, folding, pair_folding
+from tilewright.backends.cpu.compute.traced import Lanes, combine
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import level_of
 from tilewright.backends.cpu.emit.handlers import Bound

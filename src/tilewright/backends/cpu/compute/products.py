@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import starmap
 from math import prod
 
+from tilewright.backends.cpu.compute.column_products import ColumnProduct
 from tilewright.backends.cpu.compute.computed_products import ComputedProduct, ComputedTerm, is_computed
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.dot_products import DotProduct, TurnedNode
-from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
-from tilewright.backends.cpu.compute.matrices import Matrix, fetch_rows, placed, read_in_place
-from tilewright.backends.cpu.compute.matrix_products import FEW_ROWS, MatrixProduct
+from tilewright.backends.cpu.compute.matrices import Matrix, Panel, fetch_rows, placed, read_in_place
+from tilewright.backends.cpu.compute.matrix_products import MatrixProduct
 from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.store_targets import gathered
@@ -26,9 +26,12 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import FP32, FP64, INT32
+from tilewright.dtypes import FP32, FP64
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
-from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
+from tilewright.ops.matmul import MISSING_ROWS
+from tilewright.ops.product_types import SMALL_FLOATS
+from tilewright.passes.computed_operands import FLOATS
+from tilewright.passes.few_rows import FEW_ROWS, most_few
 from tilewright.records import mutable
 
 SHORT = 256
@@ -75,9 +78,12 @@ class Product:
         self.left = self._near() or placed(e, lhs)
         self.is_computed = is_computed(e, rhs)
         """Whether the right operand is computed as it is read."""
-        near = not _is_turned(rhs) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
+        self._is_column = _is_column(self)
+        near = not (_is_turned(rhs) or self._is_column) and (self._is_few or self.words > 1 or _has_whole_rows(rhs))
         right = read_in_place(e, rhs) if near else None
-        is_read_so = right is not None or self.is_computed or self.turned is not None
+        self._lies_so = right is not None
+        """Whether the right operand is read in its tensor."""
+        is_read_so = self._lies_so or self.is_computed or self.turned is not None
         self._right = right if is_read_so else self._brought(self._ready is not None)
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
@@ -130,7 +136,7 @@ class Product:
     def onto(self, acc: Tile, name: Var | None, accumulate: Value) -> Tile:
         """Emit the product added to a tile, in its own memory if nothing else reads it."""
         e = self.e
-        e.look(self.call, "acc", acc, self.valid, self._starts_anew(accumulate))
+        e.look(self.call, "acc", acc, self.valid, _starts_anew(e, accumulate))
         place = e.stored(acc)
         if isinstance(acc, Unfinished):
             self.before = acc.terms
@@ -175,10 +181,6 @@ class Product:
         """Return whether this is the last to read an accumulator that the same body made or was handed."""
         return self.e.readers(acc) == 1 and self.e.last_use.ends_at(self.call, (name, *acc.owners))
 
-    def _starts_anew(self, accumulate: Value) -> Value | None:
-        """Return whether the accumulator is not looked at, None where it surely is."""
-        return None if accumulate == TRUE else self.e.negated(accumulate)
-
     def beside(self, bias: Tile) -> Tile:
         """Emit the product with a row added to each of its rows."""
         self.e.look(self.call, "bias", bias, (i64(1), self.valid[-1]))
@@ -201,20 +203,21 @@ class Product:
             return
         if self.turned is not None:
             return _meet(self, self.turned, target, accumulate)
+        if self._is_column and terms == 1 and (accumulate == FALSE or static(target.strides[-2]) == 1):
+            rows = ColumnProduct(self.e, self.left, self.lhs.type, self.lhs.valid, self.right, self.k, accumulate)
+            return rows.emit(self.valid[-2], target)
         e, (m, n) = self.e, self.valid[-2:]
         with rows_of(e, self.valid[:-2]) as batch:
             every = ((self.left, self.lhs.type), (self.right, self.rhs.type), (target, self.type))
             a, b, c = (Panel(matrix.at(e, type_.shape, batch), *matrix.strides[-2:]) for matrix, type_ in every)
-            if self.type.dtype == FP64:
-                DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
+            rows, depth = self.lhs.type.shape[-2:]
+            most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
+            sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
+            if self.tile_depth:
+                TileProduct(sums, self.tile_depth).emit(self._ready)
             else:
-                rows, depth = self.lhs.type.shape[-2:]
-                most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
-                sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
-                if self.tile_depth:
-                    TileProduct(sums, self.tile_depth).emit(self._ready)
-                else:
-                    sums.emit(self.words, distances, terms, self._ready)
+                in_strips = self.lhs.type.shape[-2] <= FEW_ROWS or (self._is_few and self._lies_so)
+                sums.emit(self.words, distances, terms, self._ready, in_strips=in_strips)
 
     def _compute(self, target: Matrix, accumulate: Value, products: Sequence[Product]) -> None:
         """Emit a sum of products into memory that compute their right operands as they read them."""
@@ -233,7 +236,7 @@ class Product:
     @property
     def _is_few(self) -> bool:
         """Whether there are so few rows that each row of B had better be read once, one after the other."""
-        return self.lhs.type.shape[-2] <= FEW_ROWS
+        return self.lhs.type.shape[-2] <= most_few([(self.lhs.type.dtype, self.rhs.type.dtype)])
 
     @property
     def words(self) -> int:
@@ -267,6 +270,20 @@ def _in_rows(e: FunctionEmitter, matrix: Matrix, tile: Tile) -> Matrix:
     return matrix if static(matrix.strides[-1]) == 1 else placed(e, packed(e, tile))
 
 
+def _starts_anew(e: FunctionEmitter, accumulate: Value) -> Value | None:
+    """Return whether an accumulator is not looked at, None where it surely is."""
+    return None if accumulate == TRUE else e.negated(accumulate)
+
+
+def _is_column(product: Product) -> bool:
+    """Return whether more than a few rows of a matrix, as they lie, meet one column that is in memory."""
+    p, kinds = product, [tile.type.dtype for tile in (product.lhs, product.rhs)]
+    is_one = p.type.shape[1:] == (1,) and static(p.rhs.valid[-1]) == 1
+    is_plain = p.turned is None and not (p.is_computed or p.lhs.type.shape[-2] <= FEW_ROWS)
+    are_alike = all(k in FLOATS for k in kinds) or all(k.is_int() for k in kinds) or kinds == [FP64, FP64]
+    return is_one and is_plain and are_alike and static(p.left.strides[-1]) == 1
+
+
 def _meet(product: Product, right: Tile, target: Matrix, accumulate: Value) -> None:
     """Emit a product of few rows with a matrix that lies on its side."""
     a, c = (Panel(matrix.pointer, *matrix.strides) for matrix in (product.left, target))
@@ -281,7 +298,7 @@ def _are_alike(terms: Sequence[Product]) -> bool:
         return False
     kinds = {(p.k, p.left.dtype, p.left.strides[-2:], p.right.dtype, p.right.strides[-2:]) for p in terms}
     type_ = terms[0].type
-    return len(kinds) == 1 and len(type_.shape) == 2 and type_.dtype != FP64 and terms[0].words == 1
+    return len(kinds) == 1 and len(type_.shape) == 2 and terms[0].words == 1
 
 
 def _add_terms(terms: Sequence[Product], result: Tile) -> Tile:
@@ -339,18 +356,10 @@ def _is_turned(tile: Tile) -> bool:
 
 
 def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
-    """Return an operand with elements that are multiplied as they are.
-
-    More than 32 bits of an integer do not change the last 32 of a product; floats of 8 are multiplied as fp32.
-    """
-    dtype = tile.type.dtype
-    if dtype in SMALL_FLOATS:
-        dtype = FP32
-    elif dtype.bits > 32 and dtype != FP64:
-        dtype = INT32
-    else:
+    """Return an operand with elements that are multiplied as they are; floats of 8 bits are multiplied as fp32."""
+    if tile.type.dtype not in SMALL_FLOATS:
         return tile
-    type_ = TileType(tile.type.shape, dtype, tile.type.valid)
-    result = mapped(e, type_, tile.valid, to_elements(dtype), [tile])
+    type_ = TileType(tile.type.shape, FP32, tile.type.valid)
+    result = mapped(e, type_, tile.valid, to_elements(FP32), [tile])
     result.owners = variables(call.args)
     return result

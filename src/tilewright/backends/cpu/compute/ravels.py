@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 
 from tilewright.backends.cpu.compute.addresses import moved, view_of
 from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type
-from tilewright.backends.cpu.compute.indexed import number, pointing_outside
+from tilewright.backends.cpu.compute.element_gathers import adjacent
+from tilewright.backends.cpu.compute.indexed import number, numbers, pointing_outside, scaled, strips
+from tilewright.backends.cpu.compute.joined_gathers import raveled as joined_ravel
+from tilewright.backends.cpu.compute.storage import splat, store
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
-from tilewright.native.llvm import I64, TRUE, Value, i64
+from tilewright.native.llvm import I64, TRUE, Value, i64, vector
 from tilewright.ops.indices import outside
 
 
@@ -23,25 +26,47 @@ def _ravel(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     mask: Tile | None = bound["mask"]
     tiles = [each for each in (*given, mask) if isinstance(each, Tile)]
     valid = known_or(type_, _extents(tiles, len(type_.shape)))
+    if e.step.joins:
+        return joined_ravel(e, call, given, limits, valid)
     if mask is not None:
         e.look(call, "mask", mask, mask.valid)
     read, let_through = [_reader(e, each) for each in given], None if mask is None else _reader(e, mask)
-    result = e.fresh(type_, valid)
-    made, bad = view_of(e, result), [e.b.slot(I64) for _ in names]
-    for cell in bad:
-        e.b.store(i64(0), cell, 8)
-    with rows_of(e, valid) as position:
-        found = [index(position) for index in read]
-        if let_through is not None:
-            chosen = e.b.compare("icmp ne", let_through(position), i64(0))
-            found = [e.b.select(chosen, index, i64(0)) for index in found]
-        for cell, index in zip(bad, found, strict=True):
-            e.b.store(e.b.intrinsic("llvm.umax", e.b.load(I64, cell, 8), index), cell, 8)
-        raveled = e.b.op("add", e.b.op("mul", found[0], limits[1]), found[1])
-        e.b.store(raveled, moved(e, made, position), 8)
-    for name, cell, limit in zip(names, bad, limits, strict=True):
-        _stop_outside(e, call, name, e.b.load(I64, cell, 8), limit, valid)
+    result, width = e.fresh(type_, valid), e.program.target.vector_bits // 64
+    made, most = view_of(e, result), [_Most(e, width) for _ in names]
+    with rows_of(e, valid[:-1]) as rows:
+
+        def some(column: Value, width: int, there: Value | None) -> None:
+            position = (*rows, column)
+            found = [index(position, there) for index in read]
+            if let_through is not None:
+                chosen = e.b.compare("icmp ne", let_through(position, there), splat(vector(I64, width), 0))
+                found = [e.b.select(chosen, index, splat(index.type, 0)) for index in found]
+            for seen, index in zip(most, found, strict=True):
+                seen.note(index)
+            raveled = e.b.op("add", scaled(e, found[0], limits[1]), found[1])
+            store(e.b, raveled, moved(e, made, position), 8, there)
+
+        strips(e, valid[-1], width, some)
+    for name, seen, limit in zip(names, most, limits, strict=True):
+        _stop_outside(e, call, name, seen.found(), limit, valid)
     return result
+
+
+class _Most:
+    """The largest of some indices, negative ones being larger than others."""
+
+    def __init__(self, e: FunctionEmitter, width: int) -> None:
+        self.b, self.type = e.b, vector(I64, width)
+        self.cell = e.b.slot(self.type)
+        e.b.store(Value(self.type, "zeroinitializer"), self.cell, 64)
+
+    def note(self, found: Value) -> None:
+        """Emit a look at some indices."""
+        self.b.store(self.b.intrinsic("llvm.umax", self.b.load(self.type, self.cell, 64), found), self.cell, 64)
+
+    def found(self) -> Value:
+        """Return the largest that was seen, zero where none was."""
+        return self.b.intrinsic("llvm.vector.reduce.umax", self.b.load(self.type, self.cell, 64), returns=I64)
 
 
 def _stop_outside(e: FunctionEmitter, call: Call, name: str, most: Value, limit: Value, valid: Sequence[Value]) -> None:
@@ -69,16 +94,19 @@ def _extents(tiles: Sequence[Tile], rank: int) -> tuple[Value, ...]:
     return tuple(extents)
 
 
-def _reader(e: FunctionEmitter, given: Tile | Scalar) -> Callable[[Sequence[Value]], Value]:
-    """Return what gives the index at a position: one serves a whole axis."""
+def _reader(e: FunctionEmitter, given: Tile | Scalar) -> Callable[[Sequence[Value], Value | None], Value]:
+    """Return what gives the indices from a position on, as many as a vector holds: one serves a whole axis."""
+    width = e.program.target.vector_bits // 64
     if isinstance(given, Scalar):
-        index = e.index(given)
-        return lambda _: index
-    view, shape = view_of(e, given), given.type.shape
+        index = e.b.splat(e.index(given), width)
+        return lambda position, there: index
+    view, shape = view_of(e, adjacent(e, given)), given.type.shape
 
-    def read(position: Sequence[Value]) -> Value:
+    def read(position: Sequence[Value], there: Value | None) -> Value:
         own = position[len(position) - len(shape) :]
-        at = [i64(0) if extent == 1 else index for index, extent in zip(own, shape, strict=True)]
-        return number(e, moved(e, view, at), view.dtype)
+        at = moved(e, view, [i64(0) if extent == 1 else index for index, extent in zip(own, shape, strict=True)])
+        if shape[-1] == 1:
+            return e.b.splat(number(e, at, view.dtype), width)
+        return numbers(e, at, view.dtype, width, there, 64)
 
     return read

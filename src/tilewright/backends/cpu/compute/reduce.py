@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.foldings import folding, pair_folding
 from tilewright.backends.cpu.compute.matrices import Matrix, placed, read_in_place
-from tilewright.backends.cpu.compute.nodes import ReduceNode
+from tilewright.backends.cpu.compute.nodes import ReduceNode, RowsNode
+from tilewright.backends.cpu.compute.row_copies import fetch_ahead
 from tilewright.backends.cpu.compute.row_memory import times
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.tiles import recorded
 from tilewright.backends.cpu.compute.traced import (
     Lanes,
     combine,
-    folding,
     from_memory,
-    pair_folding,
     rounded,
     to_memory,
 )
@@ -32,6 +32,9 @@ from tilewright.native.llvm import Value, i64, vector
 
 VECTORS = 4
 """How many vectors of columns are folded together."""
+
+GATHERED = 8
+"""How many at first where rows are gathered: of each there is as much at once as a processor fetches by itself."""
 
 WIDE, ROWS = 128, 8
 """Columns from which on whole rows are folded into a row of sums, and how many of them at a time."""
@@ -84,8 +87,8 @@ def _single(e: FunctionEmitter, call: Call, source: Tile) -> Tile:
 
 def _columns(e: FunctionEmitter, call: Call, source: Tile, in_pairs: bool) -> Tile:
     """Emit the folding of columns, some vectors of them at a time."""
-    type_, read = tile_type(call), read_in_place(e, source)
-    if read is None or read.strides[-1] != i64(1):
+    type_, read = tile_type(call), source.node if isinstance(source.node, RowsNode) else read_in_place(e, source)
+    if read is None or isinstance(read, Matrix) and read.strides[-1] != i64(1):
         e.stored(source)
         read = placed(e, with_adjacent_rows(e, source))
     result = e.fresh(type_, known_or(type_, (*source.valid[:-2], i64(1), source.valid[-1])))
@@ -107,7 +110,7 @@ def loaded_lanes(
 class ColumnFold:
     """One folding of columns being emitted: the tile they are in, and the one of a row they go to."""
 
-    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, read: Matrix, result: Tile) -> None:
+    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, read: Matrix | RowsNode, result: Tile) -> None:
         assert spec.start is not None and result.place is not None
         self.e, self.dtype, self.rows, self.height = e, source.type.dtype, source.valid[-2], source.type.shape[-2]
         self.source, self.result = read, result.place
@@ -120,11 +123,12 @@ class ColumnFold:
         if pairs is None and self._is_narrow(width):
             self._narrow(batch, static(width) or 0)
             return
-        if pairs is None and self._is_wide(width):
+        is_gathered = isinstance(self.source, RowsNode)
+        if pairs is None and self._is_wide(width) and not is_gathered:
             done = self._down(batch, width)
         else:
             done = i64(0)
-            for vectors in (VECTORS, 2) if pairs is None else ():
+            for vectors in (*[GATHERED] * is_gathered, VECTORS, 2) if pairs is None else ():
                 done = self._blocks(batch, done, width, vectors, None)
         done = self._blocks(batch, done, width, 1, pairs)
         left = self.e.b.op("sub", width, done)
@@ -137,12 +141,15 @@ class ColumnFold:
 
     def _is_narrow(self, width: Value) -> bool:
         """Return whether rows that may follow each other fill no vector, and there are many of them."""
+        if isinstance(self.source, RowsNode):
+            return False
         stride, known = self.source.strides[-2:][0], static(width) or 0
         may_follow = static(stride) in (None, known)
         return 0 < known < self.e.lanes and self.height >= TALL and may_follow and self.dtype in (FP32, INT32)
 
     def _narrow(self, batch: tuple[Value, ...], width: int) -> None:
         """Emit the folding of rows of a few columns, many at once where they follow each other."""
+        assert isinstance(self.source, Matrix)
         b = self.e.b
         follow = b.compare("icmp eq", self.source.strides[-2], i64(width))
         with b.when(follow):
@@ -152,6 +159,7 @@ class ColumnFold:
 
     def _run(self, batch: tuple[Value, ...], width: int) -> None:
         """Emit the folding of rows one after the other in memory: vectors of them, what those hold, and the rest."""
+        assert isinstance(self.source, Matrix)
         b, more = self.e.b, max(VECTORS // width, 1)
         height = self.e.lanes * more
         part = self.e.arena.take(height * width * self.dtype.get_byte())
@@ -222,6 +230,9 @@ class ColumnFold:
         places = [b.op("add", column, i64(number * lanes)) if number else column for number in range(vectors)]
         loop = b.open_loop(i64(0), self.rows, i64(1), [self.start] * vectors)
         totals = [Lanes(b, total, self.dtype) for total in loop.values]
+        if isinstance(self.source, RowsNode) and mask is None:
+            ahead = b.offset(self.source.later(loop.index), column, memory_type(self.dtype))
+            fetch_ahead(self.e, ahead, vectors * lanes * self.dtype.get_byte())
         following = [
             self.folded(total, self.row(batch, loop.index, at, mask)).value
             for total, at in zip(totals, places, strict=True)
@@ -230,13 +241,16 @@ class ColumnFold:
             self._put(Lanes(b, total, self.dtype), batch, at, mask)
 
     def row(
-        self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None, source: Matrix | None = None
+        self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None, other: Matrix | None = None
     ) -> Lanes:
         """Emit the loading of one vector of a row of what is folded, or of something else."""
-        b, type_, source = self.e.b, memory_type(self.dtype), source or self.source
-        pointer = source.pointer
-        for index, stride in zip((*batch, row, column), source.strides, strict=True):
-            pointer = b.offset(pointer, times(b, index, stride), type_)
+        b, type_, source = self.e.b, memory_type(self.dtype), other or self.source
+        if isinstance(source, RowsNode):
+            pointer = b.offset(source.begin(row), column, type_)
+        else:
+            pointer = source.pointer
+            for index, stride in zip((*batch, row, column), source.strides, strict=True):
+                pointer = b.offset(pointer, times(b, index, stride), type_)
         return from_memory(b, load(b, vector(type_, self.e.lanes), pointer, self.dtype.get_byte(), mask), self.dtype)
 
     def folded(self, total: Lanes, lane: Lanes) -> Lanes:

@@ -154,9 +154,10 @@ class RowLoop:
             searches = [f for f in folds if isinstance(f.node, SearchNode)]
             others = [f for f in folds if f not in searches]
             if others or now:
-                self.columns(self.b, self.e.lanes, row, width, others, now, streaming, ahead.emit).emit()
+                self.columns(self.b, self.e.lanes, row, width, others, now, streaming, ahead).emit()
+            nothing = Prefetch(self.b, self.group.rows, (), in_next_row=False)  # nobody knows how far a search goes
             for search in searches:
-                self.searching(self.b, self.e.lanes, row, width, [search], [], False, _nothing).emit()
+                self.searching(self.b, self.e.lanes, row, width, [search], [], False, nothing).emit()
 
     def _busiest_pass(self) -> int:
         """Return the level that takes longest of those that find their row in the cache: it has the next one fetched.
@@ -202,7 +203,3 @@ class TurnedLoop(RowLoop):
 def _level(tile: Tile) -> int:
     """Return the pass in which a tile is computed; what is in memory already can be used in any."""
     return 0 if tile.node is None else tile.node.level
-
-
-def _nothing(_: Pass) -> None:
-    """Fetch nothing: nobody knows how far a search goes."""

@@ -11,13 +11,11 @@ from tilewright.backends.cpu.compute.storage import load, store
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.groups import SaveSink, Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import memory_type, repeated
+from tilewright.backends.cpu.emit.signature import FEW
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import Builder, Value, element, i64, lanes, mangled, vector
+from tilewright.native.llvm import Builder, Value, element, i64, lanes, mangled, shuffled, vector
 from tilewright.records import mutable
-
-FEW = 8
-"""How far apart elements may lie to be picked out of all that lie between them, which a gather takes one by one."""
 
 
 @mutable
@@ -38,6 +36,10 @@ class Spread:
     """What is the same in all columns of a row, in every lane: emitted at a mark ahead of the loop over columns."""
 
     mark: int
+    doubts: list[Value] | None = None
+    """Where the loop goes wrong, of which there is another then; None: nowhere."""
+    is_exact: bool = False
+    """Whether nothing is made of what is the same, but for the thing itself."""
     lanes: dict[Tile | Scalar, Lanes] = field(default_factory=dict["Tile | Scalar", Lanes])
 
 
@@ -51,6 +53,8 @@ class Pass:
     mask: Value | None = None
     spread: Spread | None = None
     known: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
+    admitted: dict[Tile, Value] = field(default_factory=dict[Tile, Value])
+    """Which elements of a tile a mask lets through, where one does."""
     down: Callable[[Builder, Tile, Pass], Lanes] | None = None
     """What gives the elements of a tile where a vector holds those of several rows, in one column."""
     is_run: bool = False
@@ -125,6 +129,8 @@ def read(b: Builder, pointer: Value, dtype: DataType, here: Pass, stride: Value)
     step = static(stride)
     if step is not None and 1 < step <= min(FEW, here.count - 1) and here.mask is None:
         return from_memory(b, _every(b, pointer, whole, dtype.get_byte(), step), dtype)
+    if step == -1 and here.count > 1:
+        return from_memory(b, _backwards(b, pointer, whole, dtype.get_byte(), here.mask), dtype)
     if step != 1 and here.count > 1:
         return from_memory(b, _gathered(b, pointer, type_, here, stride), dtype)
     return from_memory(b, load(b, whole, pointer, dtype.get_byte(), here.mask), dtype)
@@ -161,11 +167,12 @@ def _every(b: Builder, pointer: Value, type_: str, size: int, step: int) -> Valu
     return taken
 
 
-def shuffled(b: Builder, first: Value, second: Value, order: Sequence[int]) -> Value:
-    """Return lanes of two vectors in an order."""
-    mask = ", ".join(f"i32 {lane}" for lane in order)
-    type_ = vector(element(first.type), len(order))
-    return b.value(type_, f"shufflevector {first}, {second}, <{len(order)} x i32> <{mask}>")
+def _backwards(b: Builder, pointer: Value, type_: str, size: int, mask: Value | None) -> Value:
+    """Emit a load of neighbours of which the first one is the last in memory."""
+    order = range(lanes(type_) - 1, -1, -1)
+    first = b.offset(pointer, i64(-order[0]), element(type_))
+    taken = load(b, type_, first, size, None if mask is None else shuffled(b, mask, mask, order))
+    return shuffled(b, taken, taken, order)
 
 
 def _gathered(b: Builder, pointer: Value, type_: str, here: Pass, stride: Value) -> Value:

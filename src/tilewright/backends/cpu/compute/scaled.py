@@ -18,7 +18,7 @@ from tilewright.backends.cpu.compute.copies import (
     tile_type,
     with_adjacent_rows,
 )
-from tilewright.backends.cpu.compute.gemm import GemmSpec
+from tilewright.backends.cpu.compute.gemm_blocks import GemmSpec
 from tilewright.backends.cpu.compute.matrix_products import run_gemm
 from tilewright.backends.cpu.compute.nodes import MapNode
 from tilewright.backends.cpu.compute.products import least_part

@@ -1,10 +1,13 @@
-"""Storage: how elements lie in memory, and the 32-bit numbers matrix code makes of them when it loads them."""
+"""Storage: how elements lie in memory, and the numbers that matrix code makes of them when it loads them."""
 
 from __future__ import annotations
 
-from tilewright.dtypes import BF16, FP16, DataType
-from tilewright.native.llvm import F32, I32, I64, PTR, Builder, Value, element, lanes, mangled, vector
+from tilewright.dtypes import BF16, FP16, FP32, FP64, DataType
+from tilewright.native.llvm import F32, F64, I1, I32, I64, PTR, Builder, Value, element, lanes, mangled, vector
 from tilewright.native.target import Target
+
+INTEGERS = (I32, I64)
+"""The LLVM types that integers are computed with."""
 
 
 def can_mask(target: Target, bits: int) -> bool:
@@ -16,12 +19,14 @@ def stored_type(dtype: DataType, target: Target) -> str:
     """Return the LLVM type an element is loaded as."""
     if dtype == FP16 and target.has_f16c:
         return "half"
-    return F32 if dtype.is_float() and dtype.bits == 32 else f"i{8 * dtype.get_byte()}"
+    return computed_type(dtype) if dtype in (FP32, FP64) else f"i{8 * dtype.get_byte()}"
 
 
 def computed_type(dtype: DataType) -> str:
     """Return the LLVM type an element is computed with."""
-    return F32 if dtype.is_float() else I32
+    if dtype.is_float():
+        return F64 if dtype == FP64 else F32
+    return I64 if dtype.bits == 64 else I32
 
 
 def splat(type_: str, number: int | str) -> Value:
@@ -84,7 +89,7 @@ def spread_number(b: Builder, dtype: DataType, target: Target, pointer: Value, c
 
 
 def _widened(b: Builder, dtype: DataType, target: Target, raw: Value) -> Value:
-    """Return loaded elements as 32-bit numbers."""
+    """Return loaded elements as the numbers that are computed with."""
     wide, bits = (vector(type_, lanes(raw.type)) for type_ in (computed_type(dtype), I32))
     if raw.type == wide:
         return raw
@@ -106,3 +111,11 @@ def _from_half(b: Builder, half: Value, wide: str) -> Value:
     sign = b.op("shl", b.op("and", half, splat(bits, 0x8000)), splat(bits, 16))
     joined = b.op("or", b.convert("bitcast", scaled, bits), b.op("or", sign, infinite))
     return b.convert("bitcast", joined, wide)
+
+
+def through(b: Builder, where: Value, type_: str) -> Value:
+    """Emit a load through a vector of addresses."""
+    mask = splat(vector(I1, lanes(type_)), 1)
+    name = f"llvm.masked.gather.{mangled(type_)}.{mangled(where.type)}"
+    args = [where, Value(I32, "4" if element(type_) == F32 else "8"), mask, Value(type_, "poison")]
+    return b.call(type_, b.module.intrinsic(name, type_, *(arg.type for arg in args)), *args)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tilewright.backends.cpu.compute.addresses import moved, read_of, view_of
+from tilewright.backends.cpu.compute.addresses import moved, product, read_of, view_of
 from tilewright.backends.cpu.compute.convert import as_element, bits_of
 from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type, whole_extents
-from tilewright.backends.cpu.compute.element_gathers import Elements
-from tilewright.backends.cpu.compute.indexed import raw_type
+from tilewright.backends.cpu.compute.element_gathers import Elements, Taking
+from tilewright.backends.cpu.compute.indexed import check, raw_type
+from tilewright.backends.cpu.compute.joined_gathers import can_join, joined
+from tilewright.backends.cpu.compute.nodes import RowsNode
 from tilewright.backends.cpu.compute.places import Places, Position, Visit
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row
-from tilewright.backends.cpu.compute.store_targets import gathered
+from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -20,13 +22,21 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor, Tile
 from tilewright.core.expr import Call
 from tilewright.native.llvm import Value, i64
 
+FOLDED_AHEAD = 4
+"""How many rows further on the one lies that is fetched while another is folded."""
+
 
 @lowers("tile.take")
 def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    if can_join(e, bound["x"], bound["indices"]):
+        return joined(e, call, bound["x"], bound["indices"])
     places, type_ = Places(e, call, bound, None), tile_type(call)
     e.flush()  # what is recorded may write the tensor
     places.check()
     extents = (*places.extents, *whole_extents(type_)[1:]) if places.by_row else places.extents
+    if e.step.in_place:
+        node = RowsNode((bound["indices"],), begin=places.row, later=lambda row: places.later(row, (), FOLDED_AHEAD))
+        return Tile(type_, known_or(type_, extents), node=node, owners=bound["indices"].owners)
     with gathered(e, type_, known_or(type_, extents)) as (result, made):
         if places.mask is not None:
             fill(e, made, extents, bound["pad"])
@@ -41,6 +51,8 @@ def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 @lowers("tile.pick")
 def _pick(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     source, type_ = view_of(e, bound["x"]), tile_type(call)
+    if bound["axis"] % len(source.shape):
+        return _picked_columns(e, call, source, bound["indices"])
     valid = Tensor(source.pointer, source.valid, source.strides, source.valid, source.dtype, source.root)
     places = Places(e, call, {**bound, "x": valid, "mask": None, "axis": 0}, None)
     e.flush()  # an index may be read where it lies
@@ -52,6 +64,25 @@ def _pick(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         places.each(_copying(places, made, extents, reads=True))
     else:
         Elements(e, valid, "undefined").fetch(places.index, made, extents)
+    return result
+
+
+def _picked_columns(e: FunctionEmitter, call: Call, source: Tensor, indices: Tile) -> Tile:
+    """Emit the columns that indices in a line name, row by row."""
+    places, type_, n = view_of(e, indices), tile_type(call), product(e, indices.valid)
+    e.flush()  # an index may be read where it lies
+    check(e, call, places, places.valid, source.valid[-1], "indices")
+    apart = next((s for s, extent in zip(places.strides, indices.type.shape, strict=True) if extent > 1), i64(1))
+    with gathered(e, type_, known_or(type_, (*source.valid[:-1], n))) as (result, made):
+
+        def filled(streaming: bool) -> None:
+            with rows_of(e, source.valid[:-1]) as rows:
+                come, go = (moved(e, memory, (*rows, i64(0))) for memory in (source, made))
+                index, step = (places.pointer, places.dtype), source.strides[-1]
+                taking = Taking(e, type_.dtype, come, *index, step, i64(0), go, apart=apart, streaming=streaming)
+                taking.row(n)
+
+        fill_rows(e, made, n, filled)
     return result
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tilewright.backends.cpu.compute.double_products import Panel
+from tilewright.backends.cpu.compute.matrices import Panel
 from tilewright.backends.cpu.compute.matrix_products import MatrixProduct, ends_early
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.tile_gemm import TileGemmSpec, emit_tile_gemm

@@ -22,7 +22,7 @@ from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import F32, F64, Builder, Value, element, lanes, vector
 from tilewright.native.terms import Term
-from tilewright.records import entity, mutable, record
+from tilewright.records import entity, mutable
 
 
 @entity
@@ -34,6 +34,8 @@ class Lanes(Traced):
     element: DataType
     difference: tuple[Lanes, Lanes] | None = None
     """The floats whose difference these are: a reference's own are exact."""
+    tanh_of: Lanes | None = None
+    """The floats whose hyperbolic tangent these are."""
     shared: Shared | None = None
     """The one number in every lane, where all the elements of a row have it."""
     stored: Value | None = None
@@ -72,6 +74,8 @@ class Shared:
 
     number: Lanes
     mark: int
+    doubts: list[Value] | None = None
+    """Where the way that the loop is emitted goes wrong; None: it may not, since there is no other."""
     made: dict[str, Lanes] = field(default_factory=dict[str, Lanes])
 
     def spread(self, name: str, make: Callable[[Lanes], Lanes], count: int) -> Lanes:
@@ -163,20 +167,37 @@ def _subtract(a: Lanes, b: Lanes) -> Lanes:
 
 def _divide(a: Lanes, b: Lanes) -> Lanes:
     """Return quotients; a divisor that a whole row shares is inverted once, from where its inverse is normal."""
-    if b.shared is None or a.element != FP32:
+    shared = b.shared
+    if shared is None or a.element != FP32:
         return _quotient(a, b)
-    return a * b.shared.spread("inverse", _scaled_inverse, a.count) * b.shared.spread("scale", _scale, a.count)
+
+    def scale(x: Lanes) -> Lanes:
+        return Lanes(x.b, vectormath.scale_to_invert(x.b, x.value), x.element)
+
+    def inverse(x: Lanes) -> Lanes:
+        if shared.doubts is None:
+            return _quotient(x.like(1), x * scale(x))
+        shared.doubts.append(vectormath.is_hard_to_invert(x.b, x.value))
+        return _quotient(x.like(1), x)
+
+    quotient = a * shared.spread("inverse", inverse, a.count)
+    return quotient * shared.spread("scale", scale, a.count) if shared.doubts is None else quotient
 
 
 _quotient = _binary("fdiv", "sdiv", "udiv")
 
 
-def _scale(x: Lanes) -> Lanes:
-    return Lanes(x.b, vectormath.scale_to_invert(x.b, x.value), x.element)
+def _tanh(x: Lanes) -> Lanes:
+    plain = _function(vectormath.tanh)(x)
+    return replace(plain, tanh_of=x) if x.element == FP32 else plain
 
 
-def _scaled_inverse(x: Lanes) -> Lanes:
-    return _quotient(x.like(1), x * _scale(x))
+def _add(a: Lanes, b: Lanes) -> Lanes:
+    """Return sums; of one and a hyperbolic tangent, with the digits that it has no room for, where that is quicker."""
+    for x, y in ((a, b), (b, a)):
+        if x.tanh_of is not None and x.b.module.scales and Term(y.b, y.value).number == 1.0:
+            return Lanes(x.b, vectormath.one_and_tanh(Term(x.b, x.tanh_of.value)).value, x.element)
+    return _binary("fadd", "add")(a, b)
 
 
 def _exp(x: Lanes) -> Lanes:
@@ -225,7 +246,7 @@ def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
 _UFUNCS: dict[str, Callable[..., Lanes]] = {
     **DERIVED,
     "where": _where,
-    "add": _binary("fadd", "add"),
+    "add": _add,
     "subtract": _subtract,
     "multiply": _binary("fmul", "mul"),
     "divide": _divide,
@@ -238,7 +259,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "exp": _exp,
     "log": _function(vectormath.log),
     "sqrt": _function(vectormath.sqrt),
-    "tanh": _function(vectormath.tanh),
+    "tanh": _tanh,
     "erf": _function(vectormath.erf),
     "fused": fused,
     "floor": _function(vectormath.floor),
@@ -275,61 +296,12 @@ def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     return _UFUNCS[name]
 
 
-def folding(name: str) -> Callable[[Lanes, Lanes], Lanes]:
-    """Return the instructions that fold a row into a total, by the name of NumPy's function of both.
-
-    Of two zeros an extreme is either: their order is that of the machine's vectors. Whether a lane is NaN is asked
-    apart from the total, which waits for one instruction then and not for a comparison.
-    """
-    plain, intrinsic = combine(name), {"maximum": "llvm.maximum", "minimum": "llvm.minimum"}.get(name)
-
-    def emit(total: Lanes, lane: Lanes) -> Lanes:
-        if intrinsic is None or not lane.element.is_float():
-            return plain(total, lane)
-        return Lanes(lane.b, lane.b.intrinsic(intrinsic, lane.value, total.value, flags="nsz "), lane.element)
-
-    return emit
-
-
-@record
-class Extreme:
-    """The folding of floats to the largest or the smallest, where several are asked at once whether one is NaN."""
-
-    is_beyond: str
-
-    def __call__(self, total: Lanes, one: Lanes, other: Lanes) -> Lanes:
-        """Emit the folding of two lanes into a total; both are asked for NaN at once."""
-        is_nan = one.b.compare("fcmp uno", one.value, other.value)
-        return self._unless(is_nan, self.of_numbers(self.of_numbers(one, other), total))
-
-    def of_numbers(self, x: Lanes, y: Lanes) -> Lanes:
-        """Emit the folding of two that are no NaN; where one is, it is the second."""
-        beyond = x.b.compare(f"fcmp {self.is_beyond}", x.value, y.value)
-        return Lanes(x.b, x.b.select(beyond, x.value, y.value), x.element)
-
-    def first_of_numbers(self, x: Lanes, y: Lanes) -> Lanes:
-        """Emit the same, and of two zeros the first, as NumPy has it."""
-        return self.of_numbers(y, x)
-
-    def unless_nan(self, folded: Lanes, lanes: Lanes) -> Lanes:
-        """Emit what lanes are folded to: NaN where one of them is, else what they are as numbers."""
-        return self._unless(Term(lanes.b, lanes.value).is_nan().any(), folded)
-
-    def _unless(self, is_nan: Value, number: Lanes) -> Lanes:
-        return Lanes(number.b, number.b.select(is_nan, number.like(math.nan).value, number.value), number.element)
-
-
-def pair_folding(name: str) -> Extreme | None:
-    """Return what folds several lanes with fewer instructions than one after the other, where there is such a thing."""
-    is_beyond = {"maximum": "ogt", "minimum": "olt"}.get(name)
-    return None if is_beyond is None else Extreme(is_beyond)
-
-
 def rounded(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type, still in the type they are computed in."""
     if dtype not in (FP16, BF16):
-        bounds = lane.bounds if lane.element == dtype else None
-        return Lanes(lane.b, _precise(lane, dtype), dtype, reach=within(lane.reach, dtype), bounds=bounds)
+        known = lane if lane.element == dtype else Lanes(lane.b, lane.value, dtype)
+        value, reach = _precise(lane, dtype), within(lane.reach, dtype)
+        return Lanes(lane.b, value, dtype, reach=reach, bounds=known.bounds, tanh_of=known.tanh_of)
     if lane.element == dtype and lane.stored is not None:
         return lane
     if lane.element in (FP32, dtype) and is_exact(lane.reach, dtype):

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 
+from tilewright.backends.cpu.compute.storage import through
 from tilewright.backends.cpu.compute.vectormath import MANTISSA, accuracy
-from tilewright.native.llvm import I1, I32, I64, PTR, Builder, Module, Value, lanes, mangled, vector
-from tilewright.native.terms import Term, constant
+from tilewright.native.llvm import I32, I64, PTR, Builder, Module, Value, lanes, mangled, vector
+from tilewright.native.terms import Term
 
 HUGE = 2.0**20
 FIRST = 127 + 20  # the biased exponent of HUGE
@@ -98,15 +99,7 @@ def looked_up(table: str, row: Term) -> Term:
     b.module.declare(f"@{table} = internal constant {type_} [{', '.join(f'{I64} {word}' for word in words)}]")
     pointers = vector(PTR, lanes(row.type))
     where = b.value(pointers, f"getelementptr {I64}, {PTR} @{table}, {row.value}")
-    return Term(b, b.load(I64, where, 8) if pointers == PTR else gathered(b, where, row.type))
-
-
-def gathered(b: Builder, where: Value, type_: str) -> Value:
-    """Emit a load through a vector of addresses."""
-    mask = constant(vector(I1, lanes(type_)), 1)
-    name = f"llvm.masked.gather.{mangled(type_)}.{mangled(where.type)}"
-    args = [where, Value(I32, "8"), mask, Value(type_, "poison")]
-    return b.call(type_, b.module.intrinsic(name, type_, *(arg.type for arg in args)), *args)
+    return Term(b, b.load(I64, where, 8) if pointers == PTR else through(b, where, row.type))
 
 
 def parts_of_turn() -> list[int]:

@@ -75,9 +75,15 @@ def reduced(x: Term) -> tuple[Term, Term]:
 def scale_to_invert(b: Builder, x: Value) -> Value:
     """Return the power of two by which to multiply a float for its inverse to be a normal number: mostly one."""
     number = Term(b, x)
-    exponent = number.bits().op("lshr", 23) & 0xFF
-    large = (exponent > 252).choose(number.like(2.0**-64), 1.0)
-    return (exponent < 1).choose(number.like(2.0**64), large).value
+    size = number.magnitude()
+    large = (size >= 2.0**126).choose(number.like(2.0**-64), 1.0)
+    return (size < 2.0**-126).choose(number.like(2.0**64), large).value
+
+
+def is_hard_to_invert(b: Builder, x: Value) -> Value:
+    """Return whether a float is no number, or its inverse no normal one."""
+    least, end = 1 << 23, 253 << 23  # the bits of 2^-126 and 2^126
+    return b.compare("icmp uge", ((Term(b, x).bits() & 0x7FFFFFFF) - least).value, Value(I32, str(end - least)))
 
 
 def power_of_two(n: Term) -> Term:
@@ -100,27 +106,44 @@ def exp(x: Term) -> Term:
 def exp_of_sum(x: Term, rest: Term | float = 0.0) -> Term:
     """Return `exp` of a float and of the digits that it has no room for."""
     if x.b.module.scales and lanes(x.type) == 16:
-        return _exp_in_512_bits(x.at_least(-104.0), rest)
+        return _exp_in_512_bits(x, rest)
     n, r = reduced(x.at_most(89.0).at_least(-104.0))
     return scaled((r + rest if isinstance(rest, Term) else r).horner(EXP), n)
 
 
 def _exp_in_512_bits(x: Term, rest: Term | float) -> Term:
-    """Return `exp` where scaling by a power of two is an instruction, which overflows as the result does.
-
-    Only of infinity there is no multiple of ln(2) to take away. What holds the multiple in its low bits is positive,
-    cut off as the integer that it also is: for that any unit will do, where floats are compared by those that add.
-    """
-    rounded = x.fma(LOG2_E, ROUNDER)
-    most = rounded.like(ROUNDER + 256.0).bits()
-    n = rounded.bits().intrinsic("llvm.smin", most).to("bitcast", "float") - ROUNDER
+    """Return `exp` where scaling by a power of two is an instruction, which overflows as the result does."""
+    n = x.fma(LOG2_E, ROUNDER) - ROUNDER
     r = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
-    power = (r + rest if isinstance(rest, Term) else r).horner(EXP)
+    return _scaled_by_floats(_below_two(r + rest if isinstance(rest, Term) else r).horner(EXP), n)
+
+
+def _below_two(x: Term) -> Term:
+    """Return what is left by a multiple of ln(2), which is small, as it is, and anything else as some float below two.
+
+    Far from zero nothing sensible is left, and of infinity NaN. Without its highest exponent bit that is a float of
+    which the polynomial is positive: what counts is the multiple, and NaN in it.
+    """
+    return (x.bits() & ~(1 << 30)).to("bitcast", "float")
+
+
+def _scaled_by_floats(x: Term, n: Term) -> Term:
+    """Return sixteen lanes times 2^n."""
     name = x.b.module.intrinsic(
         "llvm.x86.avx512.mask.scalef.ps.512", x.type, x.type, x.type, x.type, "i16", "i32 immarg"
     )
     every, as_set = Value("i16", "-1"), Value(I32, "4")
-    return Term(x.b, x.b.call(x.type, name, power.value, n.value, x.like(0.0).value, every, as_set))
+    return Term(x.b, x.b.call(x.type, name, x.value, n.value, x.like(0.0).value, every, as_set))
+
+
+def one_and_tanh(x: Term) -> Term:
+    """Return one more than the hyperbolic tangent, 2 / (1 + exp(-2x)), which keeps the digits that a sum would lose."""
+    if not (x.b.module.scales and lanes(x.type) == 16):
+        return x.like(2.0) / (exp_of_sum(x * -2.0) + 1.0)
+    n = x.fma(-2.0 * LOG2_E, ROUNDER) - ROUNDER
+    r = n.fma(0.5 * LN2_LOW, n.fma(0.5 * LN2_HIGH, x))  # all of it is -1/2 of what it is for the exponential
+    power = _below_two(r).horner([c * (-2.0) ** k for k, c in enumerate(EXP)])
+    return x.like(2.0) / (_scaled_by_floats(power, n) + 1.0)
 
 
 def scaled(x: Term, n: Term) -> Term:
@@ -184,6 +207,10 @@ def _tanh_in_two_parts(size: Term) -> Term:
 @accuracy(ulp=1.5)
 def erf(x: Term) -> Term:
     """Return the error function: up to one a polynomial, beyond it one less the exponential of another."""
+    if x.b.module.scales:
+        from tilewright.backends.cpu.compute import float_erf  # few kernels have it
+
+        return float_erf.erf(x)
     size = x.magnitude()
     inner = size.fma((size * size).horner(ERF), size)
     outer = x.like(1.0) - normal_exp(size.at_most(4.0).horner(ERFC))

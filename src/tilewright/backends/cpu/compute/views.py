@@ -8,12 +8,12 @@ from dataclasses import replace
 from tilewright.backends.cpu.compute.addresses import moved, origin_of, times, view_of
 from tilewright.backends.cpu.compute.copies import (
     SLICE,
+    as_tensor,
     copy_elements,
     inside,
     known_or,
     misfit,
     packed,
-    part,
     tile_type,
     whole_extents,
 )
@@ -21,6 +21,7 @@ from tilewright.backends.cpu.compute.dot_products import TurnedNode
 from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
 from tilewright.backends.cpu.compute.words import Words, elements_of_word, tile_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.undefined import sliced
@@ -102,18 +103,20 @@ def _counted(e: FunctionEmitter, extent: Value, step: int) -> Value:
 
 @lowers("tile.flip")
 def _flip(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    """Copy what is valid from its last element on."""
+    """Read what is valid from its last element on, or copy it so."""
     source, type_, axis = bound["x"], tile_type(call), bound["axis"]
     rank = len(type_.shape)
     named = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
     axes = {each % rank for each in named}
-    place = e.stored(source)
+    lies = lying(e, source)
     starts = [_last(e, extent) if each in axes else i64(0) for each, extent in enumerate(source.valid)]
-    strides = tuple(-stride if each in axes else stride for each, stride in enumerate(place.strides))
-    result = e.fresh(type_, known_or(type_, source.valid))
-    assert result.place is not None
-    end = Place(part(e, type_.dtype, place, starts).pointer, strides)
-    copy_elements(e, type_.dtype, end, result.place, source.valid)
+    back = (times(e, stride, i64(-1)) if each in axes else stride for each, stride in enumerate(lies.strides))
+    turned = replace(lies, pointer=moved(e, lies, starts), strides=tuple(back))
+    if e.step.reloads:
+        return seen(e, type_, source, turned, source.valid)
+    result, zeros = e.fresh(type_, known_or(type_, source.valid)), (i64(0),) * rank
+    rows = Tile(type_, result.valid, node=LoadNode(tensor=turned, offsets=zeros))
+    e.emit_group(Group(rows.rows, [rows], [StoreSink(rows, tensor=as_tensor(result), offsets=zeros)]))
     return result
 
 

@@ -89,10 +89,9 @@ class Recording(Remembering):
 
     def stored(self, tile: Tile) -> Place:
         """Return where a tile lies, after emitting what computes it."""
-        if tile.place is None:
-            self.flush()
-        if tile.place is None and isinstance(tile.node, LoadNode):  # meant to be read in place
-            self.group = Group(tile.rows, [tile])
+        if tile.place is None and isinstance(tile.node, LoadNode) and not self.waits(tile):  # meant to be read in place
+            self._emit(Group(tile.rows, [tile]))
+        elif tile.place is None:
             self.flush()
         if tile.place is None:
             raise InternalError("a tile that is read has no place")

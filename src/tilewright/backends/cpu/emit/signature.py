@@ -11,17 +11,21 @@ from tilewright.core.types import Type
 from tilewright.native.llvm import Value
 from tilewright.records import record
 
+FEW = 8
+"""How far apart elements may lie for a function to know it: they are picked out of all that lie between them."""
+
 
 @record
 class Signature:
-    """What a function is written for: which tensors are turned, and which share memory with an earlier one.
+    """What a function is written for: the last strides of its tensors, and which share memory with an earlier one.
 
+    A stride that the call does not know, or that is too long to be worth a function of its own, is zero.
     `is_concurrent` says whether it adds to memory that other threads may add to at the same time, `in_rounds` whether
     blocks wait for each other in it, `in_shares` whether a block changes only the rows that fall to it, `in_rows`
     whether it does only the rows of each tile that do.
     """
 
-    turned: tuple[bool, ...]
+    steps: tuple[int, ...]
     shared: tuple[int, ...]
     is_concurrent: bool = False
     in_rounds: bool = False
@@ -32,17 +36,23 @@ class Signature:
     def plain(function: Function) -> Signature:
         """Return the signature of a call with separate tensors whose last stride is one."""
         count = len(function.params)
-        return Signature((False,) * count, tuple(range(count)))
+        return Signature((1,) * count, tuple(range(count)))
 
     @staticmethod
     def of(
         bindings: Sequence[Binding], is_concurrent: bool, in_rounds: bool, in_shares: bool, in_rows: bool
     ) -> Signature:
         """Return the signature of a call with these arguments."""
-        turned = tuple(isinstance(b, Tensor) and bool(b.strides) and static(b.strides[-1]) != 1 for b in bindings)
+        steps = tuple(_step(b) if isinstance(b, Tensor) and b.strides else 1 for b in bindings)
         roots = [b.root if isinstance(b, Tensor) else object() for b in bindings]
         shared = tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots)
-        return Signature(turned, shared, is_concurrent, in_rounds, in_shares, in_rows)
+        return Signature(steps, shared, is_concurrent, in_rounds, in_shares, in_rows)
+
+
+def _step(tensor: Tensor) -> int:
+    """Return the last stride of a tensor as far as a function is written for it."""
+    known = static(tensor.strides[-1])
+    return known if known is not None and -1 <= known <= FEW else 0
 
 
 @record

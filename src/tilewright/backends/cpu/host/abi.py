@@ -100,8 +100,11 @@ def argument_words(e: FunctionEmitter, binding: Any, type_: Type) -> list[Value]
     return words_of(e, binding)
 
 
-def parameter(type_: Type, words: Iterator[Value], *, is_turned: bool = False) -> Binding:
-    """Return the value that a parameter's words stand for; what its type knows is constant."""
+def parameter(type_: Type, words: Iterator[Value], *, step: int = 1) -> Binding:
+    """Return the value that a parameter's words stand for; what its type knows is constant.
+
+    `step` is the last stride of a tensor, zero where only its words tell.
+    """
     match type_:
         case ScalarType():
             return Scalar(next(words), type_.dtype)
@@ -109,8 +112,8 @@ def parameter(type_: Type, words: Iterator[Value], *, is_turned: bool = False) -
             pointer = next(words)
             shape = _filled(type_.shape, words)
             strides = [next(words) for _ in shape]
-            if strides and not is_turned:
-                strides[-1] = i64(1)
+            if strides and step:
+                strides[-1] = i64(step)
             valid = _filled(_live(type_), words) or shape
             return Tensor(pointer, shape, tuple(strides), valid, type_.dtype, object())
         case TileType():
@@ -200,7 +203,7 @@ def take_result(e: FunctionEmitter, type_: Type, room: Value, *, is_turned: bool
         return parameter(type_, iter([e.b.offset(room, i64(HEAD), "i8"), *_passed(type_.valid, words)]))
     if isinstance(type_, ArrayType):
         return Array(type_, room)
-    return parameter(type_, iter(read_words(e.b, room, word_types(type_))), is_turned=is_turned)
+    return parameter(type_, iter(read_words(e.b, room, word_types(type_))), step=0 if is_turned else 1)
 
 
 def invoke(e: FunctionEmitter, callee: Emitted, block: Value, count: Value, args: Sequence[Value]) -> None:

@@ -60,7 +60,7 @@ def _rooms(results: Sequence[Type]) -> list[Value]:
 
 def emitter(unit: Unit, function: Function, b: Builder, signature: Signature) -> FunctionEmitter:
     """Return what emits a function for a signature."""
-    turns = any(signature.turned) or _turns(unit.program, function.body)
+    turns = any(step != 1 for step in signature.steps) or _turns(unit.program, function.body)
     straight = straightened(function, roots_of(unit, function, signature))
     e = FunctionEmitter(unit, straight, b, has_turned_views=turns)
     e.is_concurrent = signature.is_concurrent or any(_is_window(param.type) for param in function.params)
@@ -90,7 +90,7 @@ def _turns(program: Program, body: SeqStmts) -> bool:
 def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> None:
     """Write a function up to its exit."""
     _bind(e, signature, words)
-    turned = {param for param, is_turned in zip(e.function.params, signature.turned, strict=True) if is_turned}
+    turned = {param for param, step in zip(e.function.params, signature.steps, strict=True) if step != 1}
     e.fusion = fusion(e.function, e.roots, turned)
     e.uses = e.fusion.uses
     e.program.plans.append(e.fusion)
@@ -120,8 +120,8 @@ def _bind(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> N
     """Bind the parameters; an argument that contradicts the signature is an error, and made harmless."""
     params, given = e.function.params, iter(words)
     e.roots = roots_of(e.program, e.function, signature)
-    for param, is_turned in zip(params, signature.turned, strict=True):
-        e.bind(param, parameter(param.type, given, is_turned=is_turned))
+    for param, step in zip(params, signature.steps, strict=True):
+        e.bind(param, parameter(param.type, given, step=step))
     for symbol, (position, axis) in e.function.symbols.items():
         tensor = e.bindings[params[position]]
         assert isinstance(tensor, Tensor)

@@ -94,6 +94,6 @@ def _argument(type_: Type, value: Scalar | Tensor) -> list[Value]:
 
 def _result(b: Builder, type_: Type, room: Value) -> Scalar | Tensor:
     """Return what a function has left in a room."""
-    value = parameter(type_, iter(read_words(b, room, word_types(type_))), is_turned=True)
+    value = parameter(type_, iter(read_words(b, room, word_types(type_))), step=0)
     assert isinstance(value, (Scalar, Tensor))
     return value

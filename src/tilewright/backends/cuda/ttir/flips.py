@@ -29,12 +29,12 @@ def _flip(k: Kernel, call: Call, bound: Bound) -> Tile:
 def _pick(k: Kernel, call: Call, bound: Bound) -> Tile:
     t, source, indices, type_ = k.t, bound["x"], bound["indices"], tile_type(call)
     rank, numbers = len(source.type.shape), index_of(k, indices)
-    by_row = rank > 1
+    by_row, axis = rank > 1, bound["axis"] % rank
     numbers = flat(t, numbers) if by_row else numbers
     valid = [product(k, indices.valid)] if by_row else list(indices.valid)
-    fit = inside(k, call, numbers, live_of(k, numbers.shape, valid), source.valid[0], "indices")
+    fit = inside(k, call, numbers, live_of(k, numbers.shape, valid), source.valid[axis], "indices")
     safe = t.select(fit, numbers, t.integer(0, I64, numbers.shape))
     if not by_row:
         return k.tile(counted(t, source.value, source.type.shape, safe), type_, valid)
-    value = picked(t, source.value, extents.along(t, safe, rank, 0), 0)
-    return k.tile(value, type_, [*valid, *source.valid[1:]])
+    value = picked(t, source.value, extents.along(t, safe, rank, axis), axis)
+    return k.tile(value, type_, [*source.valid[:axis], *valid, *source.valid[axis + 1 :]])

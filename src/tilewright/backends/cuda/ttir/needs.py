@@ -15,7 +15,7 @@ from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, SeqStmts, Stmt, Wh
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.dtypes import BF16, FP16, FP32, DataType
-from tilewright.ops.matmul import SMALL_FLOATS
+from tilewright.ops.product_types import SMALL_FLOATS
 from tilewright.records import mutable
 
 EXPONENTIALS = frozenset(("tile.exp", "tile.row_expand_expdif", "tile.col_expand_expdif"))

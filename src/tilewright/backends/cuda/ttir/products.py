@@ -1,7 +1,7 @@
 """Products: matrices multiplied; what is not valid of their common axis counts as zero.
 
 Matrix units take a common axis of some length at least, and give wrong numbers for a shorter one: such products are
-computed in fp32 or int32, which have no least length, and those of doubles get zeros. Products of fp32 are exact to it:
+computed in fp32 or int32, which have no least length, and those of 64 bits get zeros. Products of fp32 are exact to it:
 where they are large, each number is three shorter ones to the matrix units. Integers are bytes to them.
 """
 
@@ -20,10 +20,13 @@ from tilewright.backends.cuda.ttir.tiles import of_rank, operand, tile_type, zer
 from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tile, element_of, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import FP16, FP32, FP64, INT8, INT32, DataType
-from tilewright.ops.matmul import MISSING_ROWS, SMALL_FLOATS
+from tilewright.dtypes import FP16, FP32, FP64, INT8, INT32, INT64, UINT64, DataType
+from tilewright.ops.matmul import MISSING_ROWS
+from tilewright.ops.product_types import SMALL_FLOATS
 
-LEAST_OF_DOUBLES, LEAST_OF_PARTS = 16, 8
+LEAST = {FP64: 16, INT64: MATRIX_UNITS[INT8], UINT64: MATRIX_UNITS[INT8]}
+"""How long the common axis is made of products that are computed on the matrix units whatever it is."""
+LEAST_OF_PARTS = 8
 TOGETHER = 128
 """Products of floats of 8 bits that the matrix units add up by themselves, to 13 bits; sums of those are fp32."""
 ALL = 1 << 30
@@ -64,11 +67,11 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     _check_rows(k, call, common, rhs.valid[-2])
     a, b = cut(k, lhs, -1, common), cut(k, rhs, -2, common)
     left, right = (k.t.small.get(each) for each in (a, b))
-    dtype = _computed_in(lhs.type.dtype, a.shape[-1])
+    dtype, kept = _computed_in(lhs.type.dtype, a.shape[-1]), type_.dtype.get_byte()
     (a, of_a), (b, of_b) = (_as(k, each, lhs.type.dtype, dtype) for each in (a, b))
     a, b = (_batched(k, each, type_) for each in (a, b))
-    if dtype == FP64:
-        a, b = _lengthened(k, a, -1), _lengthened(k, b, -2)
+    if (least := LEAST.get(type_.dtype)) is not None:
+        a, b = _lengthened(k, a, -1, least), _lengthened(k, b, -2, least)
     shape, element = (*a.shape[:-1], b.shape[-1]), element_of(type_.dtype)
     is_apart = acc is not None and len(shape) < len(acc.shape)  # Triton loads no blocks ahead around such a sum
     start = literal(k.t, 0, Value("", element, shape)) if acc is None or is_apart else under(k, acc, shape)
@@ -77,7 +80,8 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
 
     def dot(x: Value, y: Value, before: Value) -> Value:
         if dtype == INT8:
-            return digits.product(k.t, digits.digits(k.t, x, of_a), digits.digits(k.t, y, of_b), before, plain)
+            factors = digits.digits(k.t, x, of_a, kept), digits.digits(k.t, y, of_b, kept)
+            return digits.product(k.t, *factors, before, plain)
         return plain(x, y, before)
 
     def plain(x: Value, y: Value, before: Value) -> Value:
@@ -138,9 +142,9 @@ def under(k: Kernel, value: Value, shape: tuple[int, ...]) -> Value:
     return value if value.shape == shape else k.t.shaped("tt.reshape", value, shape)
 
 
-def _lengthened(k: Kernel, value: Value, axis: int) -> Value:
+def _lengthened(k: Kernel, value: Value, axis: int, least: int) -> Value:
     """Return a factor with zeros behind its common axis, which then is long enough."""
-    while value.shape[axis] < LEAST_OF_DOUBLES:
+    while value.shape[axis] < least:
         value = k.t.doubled(value, zeros(k, value), axis % len(value.shape))
     return value
 
@@ -154,11 +158,12 @@ def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
 
 def _computed_in(dtype: DataType, length: int) -> DataType:
     """Return the type that elements are multiplied in; floats of 8 bits are fp16, too, and integers some bytes."""
+    is_long = dtype in LEAST
     if dtype in SMALL_FLOATS:
         dtype = FP16
     if dtype.is_int():
         dtype = INT8
-    if dtype == FP64 or length >= MATRIX_UNITS.get(dtype, 1 << 20):
+    if is_long or length >= MATRIX_UNITS.get(dtype, 1 << 20):
         return dtype
     return FP32 if dtype.is_float() else INT32
 

@@ -1,0 +1,89 @@
+"""Gathers: what is taken where indices say, as it comes into groups, goes to stores, or stays where it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.core.build import arguments
+from tilewright.core.expr import Call, Var
+from tilewright.core.stmt import AssignStmt
+from tilewright.core.types import TensorType, TileType
+from tilewright.passes.fusion import Extent, Waiting, spans
+from tilewright.passes.fusion_walk import Given, Walk, is_there, known
+
+FEWEST = 8
+"""How many elements a row has at least for which indices are looked at together."""
+
+
+def ravel(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let the numbers of elements wait, where all of them count and are looked at several at a time."""
+    assert isinstance(call.type, TileType)
+    shape, tiles = call.type.shape, w.tiles(given, "outer", "inner")
+    if is_there(given["mask"]) or shape[-1] < FEWEST:
+        return w.needing(call, given)
+    raveled = _joined(w, call, spans(tiles, len(shape)), tiles)
+    raveled.is_raveled = True
+    return raveled
+
+
+def take(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let single elements wait to be fetched, some of them at a time: of a vector, or by an index for each axis."""
+    x, (index, *_) = given["x"], w.tiles(given, "indices")
+    assert isinstance(x, Var) and isinstance(x.type, TensorType)
+    is_vector = len(x.type.shape) == 1 and x not in w.turned
+    is_named = len(x.type.shape) > 1 and index.is_raveled and w.recorder.waits(index)
+    if not (is_vector or is_named) or is_there(given["mask"]) or index.shape[-1] < FEWEST:
+        return gather(w, call, given)
+    w.recorder.after_stores(x)
+    tile = _joined(w, call, index.valid, [index])
+    tile.tensor = x
+    w.recorder.loads.append(tile)
+    return tile
+
+
+def _joined(w: Walk, call: Call, valid: Sequence[Extent], tiles: Sequence[Waiting]) -> Waiting:
+    """Let what looks at indices wait with those that are computed, along rows."""
+    stmt = w.recorder.stmt
+    assert stmt is not None and isinstance(call.type, TileType)
+    w.recorder.plan.note(stmt, joins=True)
+    along = Waiting(call.type.shape, tuple(valid), turned=False)
+    return w.map(call.type.shape, known(call.type, valid), [*tiles, along], alone=False)
+
+
+def gather(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let what is gathered for a store alone be written where that goes; rows that are added up stay where they lie."""
+    gathered, stmt = w.needing(call, given), w.recorder.stmt
+    assert gathered is not None
+    w.straighten(gathered.rows)
+    if isinstance(stmt, AssignStmt) and _takes_rows(w, call, given) and _is_folded(w, stmt):
+        w.recorder.plan.note(stmt, in_place=True)
+    return gathered
+
+
+def pick(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let columns of a tile that are picked for a store alone be written where that goes."""
+    picked, axis = w.needing(call, given), given["axis"]
+    assert picked is not None and isinstance(axis, int)
+    if axis % len(picked.shape):
+        w.recorder.end("`pick` works on what is in memory")
+        w.straighten(picked.rows)
+    return picked
+
+
+def _takes_rows(w: Walk, call: Call, given: Given) -> bool:
+    """Return whether an op takes whole rows of a matrix whose neighbours along a row are adjacent."""
+    x = given["x"] if call.op.spec.name == "take" else None
+    is_matrix = isinstance(x, Var) and isinstance(x.type, TensorType) and len(x.type.shape) == 2
+    return is_matrix and x not in w.turned and given["axis"] == 0 and not is_there(given["mask"])
+
+
+def _is_folded(w: Walk, stmt: AssignStmt) -> bool:
+    """Return whether all that reads a tile is the statement after it, which folds columns from the first row down."""
+    after = w.here.stmts[w.place + 1 : w.place + 2]
+    if w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or w.readers[stmt.var] != [*after]:
+        return False
+    made = after[0].value if isinstance(after[0], AssignStmt) else None
+    if not isinstance(made, Call) or w.is_copied(after[0]):
+        return False
+    spec = made.op.spec
+    return spec.family == "reduction" and spec.name.startswith("col") and not is_there(arguments(made)["tmp_tile"])

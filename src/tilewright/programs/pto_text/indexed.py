@@ -1,0 +1,222 @@
+"""Indexed: elements of tensors by index, places of extremes, and what is made of numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.core.enums import MaskPattern, MemorySpace
+from tilewright.core.expr import Call
+from tilewright.dtypes import INDEX, INT32
+from tilewright.ops.indices import chosen
+from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
+from tilewright.programs.pto_text.scalars import computed, converted
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile
+from tilewright.programs.pto_text.words import Given, Pair, in_vec, matrix, refuse, refuse_batches, result, writes
+from tilewright.programs.pto_text.writer import Writer
+
+_WORD = 1 << 32
+
+
+# elements by index
+
+
+def _flat(w: Writer, call: Call, tensor: Tensor) -> Tensor:
+    """Return a view of a tensor's elements one after the other, which an index counts."""
+    refuse(call, not tensor.is_whole, "of a window")
+    if len(tensor.shape) == 1:
+        return tensor
+    return w.view("flat", tensor.dtype, tensor.pointer, (_count(w, tensor.shape),))
+
+
+def _named(w: Writer, call: Call, given: Given) -> tuple[Tensor, str]:
+    """Return a view of what the indices of `pl.take` and its kin name, and the words for that."""
+    tensor: Tensor = given["x"]
+    if given["axis"] is None or len(tensor.shape) == 1:
+        return _flat(w, call, tensor), _ELEMENTS
+    refuse(call, len(tensor.shape) > 2, "of rows that have rows", "count elements, with `axis=None`")
+    return _rows(w, call, tensor), _ROWS
+
+
+def _rows(w: Writer, call: Call, tensor: Tensor) -> Tensor:
+    """Return a view of a tensor's rows one below the other, which an index counts."""
+    refuse(call, not tensor.is_whole, "of a window")
+    *outer, width = tensor.shape
+    return tensor if len(outer) == 1 else w.view("rows", tensor.dtype, tensor.pointer, (_count(w, outer), width))
+
+
+def _count(w: Writer, extents: Sequence[Number]) -> Number:
+    count = w.constant(1)
+    for extent in extents:
+        count = computed(w, "mul", [count, extent], INDEX)
+    return count
+
+
+@writes("tile.take")
+def _take(w: Writer, call: Call, given: Given) -> Tile:
+    refuse(call, given["mask"] is not None, "with a mask")
+    (source, words), places = _named(w, call, given), in_vec(w, given["indices"])
+    valid = places.valid if words is _ELEMENTS else _row_by_row(w, call, places)
+    return _gathered(w, source, places, result(w, call, valid), words)
+
+
+_ELEMENTS, _ROWS = "coalesce = #pto<coalesce elem>", "coalesce = #pto<coalesce row>"
+
+
+def _row_by_row(w: Writer, call: Call, places: Tile) -> Pair:
+    """Return how much is valid of the rows that indices in a line name."""
+    return computed(w, "mul", [*places.valid], INDEX), w.constant(matrix(call)[0][1])
+
+
+@writes("tile.mgather")
+def _gather_memory(w: Writer, call: Call, given: Given) -> Tile:
+    refuse(call, given["target_memory"] is not MemorySpace.Vec, "into other memory than the vectors'")
+    by_row = chosen(given["coalesce"], COALESCE, "coalesce") == "row"
+    mode, places = chosen(given["gather_oob"], OUT_OF_BOUNDS, "gather_oob"), in_vec(w, given["idx"])
+    words = "" if mode == "undefined" else f", gatherOob = #pto<gather_oob {mode}>"
+    if not by_row:
+        source = _flat(w, call, given["mem"])
+        return _gathered(w, source, places, result(w, call, places.valid), f"{_ELEMENTS}{words}")
+    source, out = _rows(w, call, given["mem"]), result(w, call, _row_by_row(w, call, places))
+    return _gathered(w, source, places, out, f"{_ROWS}{words}")
+
+
+def _gathered(w: Writer, source: Tensor, places: Tile, out: Tile, words: str) -> Tile:
+    types = f"{source.view_type}, {places.type}"
+    w.line(f"pto.mgather ins({source.view}, {places.name} : {types}) outs({out.name} : {out.type}) {{{words}}}")
+    return out
+
+
+@writes("tile.put")
+def _put(w: Writer, call: Call, given: Given) -> Tensor:
+    refuse(call, given["mask"] is not None, "with a mask")
+    _scattered(w, call, _named(w, call, given), given["values"], in_vec(w, given["indices"]))
+    return given["x"]
+
+
+@writes("tile.mscatter")
+def _scatter_memory(w: Writer, call: Call, given: Given) -> Tensor:
+    tensor: Tensor = given["output_tensor"]
+    _scattered(w, call, (_flat(w, call, tensor), _ELEMENTS), given["src"], in_vec(w, given["idx"]))
+    return tensor
+
+
+@writes(*(f"tile.atomic_{word}" for word in ("add", "max", "min")))
+def _combine(w: Writer, call: Call, given: Given) -> None:
+    refuse(call, given["mask"] is not None, "with a mask")
+    word = call.op.spec.name.removeprefix("atomic_")
+    target, words = _named(w, call, given)
+    words = f"{words}, scatterAtomicOp = #pto<scatter_atomic_op {word}>"
+    _scattered(w, call, (target, words), given["values"], in_vec(w, given["indices"]))
+
+
+def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | Number, places: Tile) -> None:
+    target, words = named
+    if isinstance(values, Number):
+        refuse(call, words.startswith(_ROWS), "of a number in whole rows", "fill a tile with it: `pl.tile.full`")
+        like = w.tile("values", target.dtype, places.shape, places.valid)
+        values = w.op("texpands", [converted(w, values, target.dtype)], like)
+    source = in_vec(w, values)
+    types = f"{source.type}, {places.type}"
+    w.line(
+        f"pto.mscatter ins({source.name}, {places.name} : {types}) outs({target.view} : {target.view_type}) {{{words}}}"
+    )
+
+
+# tiles by index
+
+
+@writes("tile.gather")
+def _gather(w: Writer, call: Call, given: Given) -> Tile:
+    refuse_batches(call)
+    source, places = in_vec(w, given["src"]), in_vec(w, given["indices"])
+    is_packed = source.room[1] == source.shape[1]
+    refuse(call, not is_packed, "from rows that fill no whole lines of memory", "slice or pad them to 32 bytes")
+    return w.op("tgather", [source, places], result(w, call, places.valid))
+
+
+@writes("tile.gather_mask")
+def _gather_columns(w: Writer, call: Call, given: Given) -> Tile:
+    source, pattern = in_vec(w, given["src"]), MaskPattern(given["mask_pattern"])
+    refuse(call, matrix(call)[1].dtype != source.dtype, "whose bits are read as another type")
+    refuse(call, source.is_column or source.valid[1].known is None, "of columns that only the run knows")
+    out = result(w, call, source.valid)
+    return w.op("tgather", [source], out, f"{{maskPattern = #pto.mask_pattern<{pattern.name}>}}")
+
+
+@writes("tile.scatter")
+def _scatter(w: Writer, call: Call, given: Given) -> Tile:
+    message = "`pl.tile.scatter` counts elements of a tile, and PTO's `tscatter` rows, in an element's own column"
+    raise NoPtoError(message, help="put elements into a tensor with `pl.mscatter`, and load that")
+
+
+# places of extremes
+
+
+@writes(*(f"tile.{axis}_arg{word}" for axis in ("row", "col") for word in ("max", "min")))
+def _place(w: Writer, call: Call, given: Given) -> Tile:
+    refuse_batches(call)
+    x, one = in_vec(w, given["x"]), w.constant(1)
+    axis, _, word = call.op.spec.name.partition("_")
+    refuse(call, matrix(call)[1].dtype != INT32, "in other than 32 bits")
+    valid = (x.valid[0], one) if axis == "row" else (one, x.valid[1])
+    return w.op(f"t{axis}{word}", [x], result(w, call, valid))
+
+
+# made of numbers alone
+
+
+@writes("tile.random")
+def _random(w: Writer, call: Call, given: Given) -> Tile:
+    refuse_batches(call)
+    names = ("key0", "key1", "counter0", "counter1", "counter2", "counter3")
+    words = ", ".join(_word(w, given[name]).name for name in names)
+    out = result(w, call, _extents(w, call, given))
+    rounds = f"{{rounds = {given['rounds']} : i32}}"
+    w.line(f"pto.trandom ins({words} {rounds} : {', '.join(['i32'] * 6)}) outs({out.name} : {out.type})")
+    return out
+
+
+def _word(w: Writer, number: Number) -> Number:
+    """Return a number as a word of 32 bits, whose sign nobody reads."""
+    if not isinstance(number.known, int):
+        return converted(w, number, INT32)
+    bits = number.known % _WORD
+    return w.constant(bits - _WORD if bits >= _WORD // 2 else bits, INT32)
+
+
+@writes("tile.tri")
+def _triangle(w: Writer, call: Call, given: Given) -> Tile:
+    refuse_batches(call)
+    diagonal, out = converted(w, given["diagonal"], INT32), result(w, call, _extents(w, call, given))
+    side = f"{{upperOrLower = {int(given['upper'])} : i32}}"
+    w.line(f"pto.ttri ins({diagonal.name} {side} : i32) outs({out.name} : {out.type})")
+    return out
+
+
+def _extents(w: Writer, call: Call, given: Given) -> tuple[Number, Number]:
+    """Return how much of what an op makes is valid."""
+    rows, cols = matrix(call)[0]
+    valid = given.get("valid_shape")
+    return (w.constant(rows), w.constant(cols)) if valid is None else (valid[0], valid[1])
+
+
+# parts
+
+
+@writes(*(f"tile.part_{word}" for word in ("add", "mul", "max", "min")))
+def _partly(w: Writer, call: Call, given: Given) -> Tile:
+    a, b = in_vec(w, given["lhs"]), in_vec(w, given["rhs"])
+    is_whole = tuple(number.known for number in a.valid) == a.shape and a.shape == b.shape
+    refuse(call, not is_whole, "of a first tile that is valid in part")
+    return w.op(f"tpart{call.op.spec.name.removeprefix('part_')}", [a, b], result(w, call, a.valid))
+
+
+# order, which is kept anyway
+
+
+_BARRIERS = {"bar_v": "PIPE_V", "bar_m": "PIPE_M", "bar_all": "PIPE_ALL"}
+
+
+@writes(*(f"system.{name}" for name in _BARRIERS))
+def _barrier(w: Writer, call: Call, given: Given) -> None:
+    w.line(f"pto.barrier #pto.pipe<{_BARRIERS[call.op.spec.name]}>")

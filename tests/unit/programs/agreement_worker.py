@@ -1,0 +1,153 @@
+"""One process of two, or three: calls that do not fit those of the others, come late, or on groups made anew."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Placement, Replicate, Shard
+
+import tilewright.language as pl
+import tilewright.language.distributed as pld
+from tilewright.ir.distributed_compiled_program import DistributedConfig
+from tilewright.runtime import RunConfig
+
+MODE, RANK, RANKS = sys.argv[-1], int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+SIZE, LATE, SOON = 8, 2.0, 5.0
+NR = pl.dynamic("NR")
+Rows = pl.Tensor[[NR, 1, SIZE], pl.FP32]
+
+
+@pl.jit
+def publish(x: pl.Tensor[[1, SIZE], pl.FP32], row: pl.InOut[pld.DistributedTensor[[1, SIZE], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, SIZE]), [0, 0], row)
+
+
+@pl.jit
+def consume(row: pld.DistributedTensor[[1, SIZE], pl.FP32], y: pl.Out[pl.Tensor[[1, SIZE], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        y = pl.store(pl.load(row, [0, 0], [1, SIZE]), [0, 0], y)
+    return y
+
+
+@pl.jit.host
+def summed(x: Rows, y: pl.Out[Rows]):
+    rows = pld.alloc_window_buffer([1, SIZE], dtype=pl.FP32)
+    row = pld.window(rows, [1, SIZE], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        publish(x[r], row, device=r)
+    row = pld.tensor.allreduce(row)
+    for r in pl.range(pld.world_size()):
+        consume(row, y[r], device=r)
+    return y
+
+
+@pl.jit.host
+def copied(x: Rows, y: pl.Out[Rows]):
+    rows = pld.alloc_window_buffer([1, SIZE], dtype=pl.FP32)
+    row = pld.window(rows, [1, SIZE], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        publish(x[r], row, device=r)
+        consume(row, y[r], device=r)
+    return y
+
+
+def call(name: str, *args: Any, timeout: float = 60.0, config: Any = None, function: Any = summed) -> None:
+    """Call a host function, and print what comes of it, and whether that was soon."""
+    ranks = RunConfig(distributed_config=DistributedConfig(range(RANKS), timeout_s=timeout))
+    since = time.monotonic()
+    try:
+        made: Any = function(*args, config=ranks if config is None else config)
+        held = made.to_local() if isinstance(made, DTensor) else made
+        said = "right" if torch.equal(held, torch.full_like(held, RANKS)) else "wrong"
+    except (RuntimeError, TypeError, ValueError) as error:
+        said = f"{type(error).__name__} {error}".replace("\n", " | ")
+    print(f"{name}: {said} [{'soon' if time.monotonic() - since < SOON else 'late'}]", flush=True)
+
+
+def ones(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.ones(shape or (RANKS, 1, SIZE), dtype=dtype)
+
+
+def arguments() -> None:
+    """Pass what does not fit in one process: in the first call, and where all have made ready before."""
+    call("fits" if RANK else "first", *([ones(RANKS, 1, SIZE + 1)] if RANK else [ones()]))
+    is_bad = RANK == 1
+    for _ in range(2):
+        call("next", ones())
+        call("shape", ones(RANKS, 1, SIZE + is_bad))
+        call("next", ones())
+        call("dtype", ones(dtype=torch.float64 if is_bad else torch.float32))
+        call("missing", *([] if is_bad else [ones()]))
+        call("ranks", ones(), config=RunConfig(device_ids=range(RANKS + is_bad)))
+    call("next", ones())
+
+
+def shards() -> None:
+    """Pass DTensors of other shapes, placements and elements in one process."""
+    dist.init_process_group("gloo", timeout=timedelta(seconds=30))
+    mesh: Any = init_device_mesh("cpu", (RANKS,))
+    is_bad = RANK == 1
+
+    def placed(local: torch.Tensor, placement: Placement) -> Any:
+        return DTensor.from_local(local, mesh, [placement], run_check=False)
+
+    def row() -> Any:
+        return placed(ones(1, 1, SIZE), Shard(0))
+
+    others = {
+        "next": row(),
+        "longer": placed(ones(2, 1, SIZE), Shard(0)),
+        "whole": placed(ones(), Replicate()),
+        "columns": placed(ones(RANKS, 1, SIZE // RANKS), Shard(2)),
+        "doubles": placed(ones(1, 1, SIZE, dtype=torch.float64), Shard(0)),
+        "plain": ones(),
+        "recorded": row().requires_grad_(),
+    }
+    ranks = RunConfig(device_ids=range(RANKS))
+    for name, other in others.items():
+        call(name, other if is_bad else row(), config=ranks)
+        call("next", row(), config=ranks)
+    call("gathered", placed(ones(), Replicate()), config=ranks)
+    dist.destroy_process_group()
+
+
+def late() -> None:
+    """Come late to the first call."""
+    if RANK == RANKS - 1:
+        time.sleep(2 * LATE)
+    call("first", ones(), timeout=LATE)
+    call("next", ones())
+    call("again", ones())
+
+
+def anew() -> None:
+    """Leave groups and make others, at once."""
+    for _ in range(3):
+        call("found", ones())
+        dist.destroy_process_group()
+        dist.init_process_group("gloo")
+        call("made", ones())
+        call("made", ones())
+        dist.destroy_process_group()
+
+
+def functions() -> None:
+    """Call one function in one process, and another in the other: in the first call, and where one has made ready."""
+    for _ in range(2):
+        call("other", ones(), timeout=LATE, function=copied if RANK else summed)
+        call("next", ones(), timeout=LATE)
+    call("next", RANKS * ones(), timeout=LATE, function=copied)
+    call("waited", ones(), timeout=LATE, function=copied if RANK else summed)
+    for _ in range(3):
+        call("next", ones(), timeout=LATE)
+
+
+{"functions": functions, "arguments": arguments, "shards": shards, "late": late, "anew": anew}[MODE]()

@@ -1,0 +1,226 @@
+"""Elements by index, places of extremes, random bits and parts as PTO text: read back, they give every bit."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from property.exported import read_back
+
+import tilewright.language as pl
+from tilewright import pto
+
+Matrix = pl.Tensor[[16, 64], pl.FP32]
+Words = pl.Tensor[[16, 64], pl.INT32]
+Line = pl.Tensor[[256], pl.FP32]
+Eight = pl.Tensor[[1, 8], pl.INT32]
+
+
+@pl.jit
+def taken(x: Line, i: Words, out: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.take(x, pl.load(i, [0, 0], [16, 64])), [0, 0], out)
+
+
+@pl.jit
+def counted(x: Matrix, i: Words, out: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.take(x, pl.load(i, [0, 0], [16, 64]), axis=None), [0, 0], out)
+
+
+@pl.jit
+def put(x: Matrix, i: Words, out: pl.InOut[Line]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.put(out, pl.load(i, [0, 0], [16, 64]), pl.load(x, [0, 0], [16, 64]))
+
+
+@pl.jit
+def summed(x: Matrix, i: Words, out: pl.InOut[Line]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.atomic_add(out, pl.load(i, [0, 0], [16, 64]), pl.load(x, [0, 0], [16, 64]))
+
+
+@pl.jit
+def largest(x: Matrix, i: Words, out: pl.InOut[Line]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.atomic_max(out, pl.load(i, [0, 0], [16, 64]), pl.load(x, [0, 0], [16, 64]))
+
+
+@pl.jit
+def drawn(out: pl.Out[Words]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        bits = pl.tile.random(3000000000, 2, 3, 4, 5, 6, [16, 64], dtype=pl.INT32, rounds=7)
+        pl.system.bar_all()
+        pl.store(bits, [0, 0], out)
+
+
+@pl.jit
+def triangles(out: pl.Out[Words]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.tile.tri(3, [16, 64]) - pl.tile.tri(-2, [16, 64], upper=True), [0, 0], out)
+
+
+@pl.jit
+def partly(x: Matrix, out: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 64])
+        some = pl.load(x, [4, 0], [16, 64], valid_shape=[5, 64])
+        pl.store(pl.part_max(pl.part_add(t, some), some), [0, 0], out)
+
+
+@pl.jit
+def places(x: Matrix, out: pl.Out[pl.Tensor[[16, 1], pl.INT32]], down: pl.Out[pl.Tensor[[1, 64], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 64])
+        pl.store(pl.row_argmax(t, t), [0, 0], out)
+        pl.store(pl.col_argmin(t, t), [0, 0], down)
+
+
+@pl.jit
+def rows(x: Matrix, i: Eight, out: pl.Out[pl.Tensor[[8, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.mgather(x, pl.load(i, [0, 0], [1, 8]), gather_oob="zero"), [0, 0], out)
+
+
+@pl.jit
+def some_rows(x: pl.Tensor[[4, 4, 64], pl.FP32], i: pl.Tensor[[8, 1], pl.INT32], out: pl.InOut[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.mgather(x, pl.load(i, [0, 0], [8, 1], valid_shape=[5, 1]), gather_oob="wrap"), [0, 0], out)
+
+
+@pl.jit
+def elements(x: Matrix, i: Words, out: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.mgather(x, pl.load(i, [0, 0], [16, 64]), "elem", gather_oob="clamp"), [0, 0], out)
+
+
+@pl.jit
+def scattered(x: Matrix, i: Words, out: pl.InOut[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.mscatter(pl.load(x, [0, 0], [16, 64]), pl.load(i, [0, 0], [16, 64]), out)
+
+
+@pl.jit
+def picked(x: Matrix, i: Words, out: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.tile.gather(pl.load(x, [0, 0], [16, 64]), pl.load(i, [0, 0], [16, 64])), [0, 0], out)
+
+
+@pl.jit
+def columns(x: Matrix, out: pl.Out[pl.Tensor[[16, 32], pl.FP32]], few: pl.Out[pl.Tensor[[16, 16], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 64])
+        pl.store(pl.tile.gather_mask(t, pl.tile.MaskPattern.P1010), [0, 0], out)
+        pl.store(pl.tile.gather_mask(t, pl.tile.MaskPattern.P0100), [0, 0], few)
+
+
+@pl.jit
+def rows_taken(x: Matrix, i: Eight, out: pl.Out[pl.Tensor[[8, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.take(x, pl.load(i, [0, 0], [1, 8])), [0, 0], out)
+
+
+@pl.jit
+def rows_put(x: pl.Tensor[[8, 64], pl.FP32], i: Eight, out: pl.InOut[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.put(out, pl.load(i, [0, 0], [1, 8]), pl.load(x, [0, 0], [8, 64]))
+
+
+@pl.jit
+def rows_summed(x: pl.Tensor[[8, 64], pl.FP32], i: Eight, out: pl.InOut[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.atomic_add(out, pl.load(i, [0, 0], [1, 8]), pl.load(x, [0, 0], [8, 64]))
+
+
+def floats(*shape: int) -> Any:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def indices() -> Any:
+    return np.random.default_rng(1).integers(0, 256, (16, 64)).astype(np.int32)
+
+
+def few() -> Any:
+    """Rows by number, of which some come twice."""
+    return np.array([[3, 15, 3, 0, 7, 7, 9, 1]], np.int32)
+
+
+def outside(*shape: int) -> Any:
+    """Indices of which every third is larger than there are rows or elements, or negative."""
+    made = np.random.default_rng(2).integers(0, 16, shape).astype(np.int32)
+    made.flat[::3], made.flat[1::6] = 5000, -7
+    return made
+
+
+CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
+    "taken": (taken, lambda: [floats(256), indices(), floats(16, 64)]),
+    "counted": (counted, lambda: [floats(16, 64), indices(), floats(16, 64)]),
+    "put": (put, lambda: [floats(16, 64), indices(), floats(256)]),
+    "summed": (summed, lambda: [floats(16, 64), indices(), floats(256)]),
+    "largest": (largest, lambda: [floats(16, 64), indices(), floats(256)]),
+    "rows": (rows, lambda: [floats(16, 64), outside(1, 8), floats(8, 64)]),
+    "some_rows": (some_rows, lambda: [floats(4, 4, 64), outside(8, 1), floats(16, 64)]),
+    "elements": (elements, lambda: [floats(16, 64), outside(16, 64), floats(16, 64)]),
+    "scattered": (scattered, lambda: [floats(16, 64), indices(), floats(16, 64)]),
+    "picked": (picked, lambda: [floats(16, 64), indices(), floats(16, 64)]),
+    "columns": (columns, lambda: [floats(16, 64), floats(16, 32), floats(16, 16)]),
+    "rows_taken": (rows_taken, lambda: [floats(16, 64), few(), floats(8, 64)]),
+    "rows_put": (rows_put, lambda: [floats(8, 64), few(), floats(16, 64)]),
+    "rows_summed": (rows_summed, lambda: [floats(8, 64), few(), floats(16, 64)]),
+    "drawn": (drawn, lambda: [np.zeros((16, 64), np.int32)]),
+    "triangles": (triangles, lambda: [np.zeros((16, 64), np.int32)]),
+    "partly": (partly, lambda: [floats(16, 64), floats(16, 64)]),
+    "places": (places, lambda: [floats(16, 64), np.zeros((16, 1), np.int32), np.zeros((1, 64), np.int32)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+def test_every_bit_is_the_same_when_it_is_read_back(name: str, platform: str) -> None:
+    kernel, made = CASES[name]
+    wanted, found = read_back(kernel, made, platform)
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pl.jit
+def matrices_taken(x: pl.Tensor[[4, 4, 64], pl.FP32], i: Eight, out: pl.Out[pl.Tensor[[8, 4, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.take(x, pl.load(i, [0, 0], [1, 8])), [0, 0, 0], out)
+
+
+@pl.jit
+def rows_of_ones(i: Eight, out: pl.InOut[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.put(out, pl.load(i, [0, 0], [1, 8]), 1.0)
+
+
+@pl.jit
+def before(x: Matrix, i: Words, out: pl.InOut[Line], old: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.atomic_add(out, pl.load(i, [0, 0], [16, 64]), pl.load(x, [0, 0], [16, 64])), [0, 0], old)
+
+
+@pl.jit
+def put_in_a_tile(x: Matrix, i: Words, out: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 64])
+        pl.store(pl.tile.scatter(t, t * 2.0, pl.load(i, [0, 0], [16, 64])), [0, 0], out)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given", "why"),
+    [
+        (put_in_a_tile, lambda: [floats(16, 64), indices(), floats(16, 64)], "in an element's own column"),
+        (matrices_taken, lambda: [floats(4, 4, 64), few() % 4, floats(8, 4, 64)], "of rows that have rows"),
+        (rows_of_ones, lambda: [few(), floats(16, 64)], "of a number in whole rows"),
+        (before, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)], "what was there before"),
+    ],
+)
+def test_what_has_no_words_shows_its_line(kernel: Any, given: Any, why: str) -> None:
+    with pytest.raises(pto.NoPtoError, match=why) as caught:
+        kernel.compile(*given()).as_pto()
+    assert "^" in str(caught.value) and "help: " in str(caught.value)
