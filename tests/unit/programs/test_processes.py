@@ -101,7 +101,8 @@ def said_by(tmp_path: Path, transport: str, mode: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_computing_for_long_is_no_waiting(tmp_path: Path, transport: str) -> None:
-    assert said_by(tmp_path, transport, "long") == [["first: right [in time]", "computes: right [in time]"]] * 2
+    wanted = [f"{name}: right [in time]" for name in ("first", "meet", "computes")]
+    assert said_by(tmp_path, transport, "long") == [wanted] * 2
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -303,7 +303,8 @@ def absence(absent: Absent, rank: int, waited: float) -> ExecutionError:
     """Return that processes have not come for which one has waited."""
     names = ", ".join(map(str, absent.ranks))
     who, them = (f"rank {names} has", "it") if len(absent.ranks) == 1 else (f"ranks {names} have", "them")
-    return ExecutionError(f"{who} not come: rank {rank} has waited {waited:.0f} s for {them}", help=EVERYBODY)
+    seconds = f"{waited:.0f}" if waited > 1 else f"{waited:.2g}"
+    return ExecutionError(f"{who} not come: rank {rank} has waited {seconds} s for {them}", help=EVERYBODY)
 
 
 def _patience(handle: Any) -> float:
