@@ -125,3 +125,47 @@ class P:
 """,
         0,
     )
+
+
+def test_what_a_store_gives_of_a_slice_is_related_to_what_it_is_a_slice_of() -> None:
+    check_stage(
+        """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def main(self, x: pl.Tensor[[2, 1], pl.INT32], z: pl.Out[pl.Tensor[[2, 1], pl.INT32]]):
+        kept = pl.create_tensor([2, 1], dtype=pl.INT32)
+        kept = pl.store(pl.load(x, [0, 0], [2, 1]), [0, 0], kept)
+        for i in pl.range(2):
+            part = pl.slice(kept, [1, 1], [i, 0])
+            part = pl.store(pl.load(x, [i, 0], [1, 1]), [0, 0], part)
+            part = pl.assemble(part, pl.load(x, [0, 0], [1, 1]), [0, 0])
+        z = pl.store(pl.load(kept, [0, 0], [2, 1]), [0, 0], z)
+""",
+        0,
+    )
+
+
+@pytest.mark.parametrize("passes", range(len(DEFAULT) + 1))
+def test_a_number_whose_name_a_loop_yields_later_is_known_before(passes: int) -> None:
+    check_stage(
+        """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def main(self, n: pl.Scalar[pl.INT32], z: pl.InOut[pl.Tensor[[17], pl.BOOL]]):
+        c = pl.const(3, pl.INT32) < 2
+        pl.write(z, [1], c)
+        for k, b in pl.while_(init_values=(0, c)):
+            pl.cond(k < n)
+            k_end, c = pl.yield_(k + 1, b)
+        pl.write(z, [0], c)
+        d = True
+        if n < 2:
+            d = pl.yield_(c)
+        else:
+            d = pl.yield_(False)
+        pl.write(z, [2], d)
+""",
+        passes,
+    )

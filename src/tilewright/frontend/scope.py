@@ -15,7 +15,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias
 
-from tilewright.core.types import ScalarType, TileType
+from tilewright.core.types import ScalarType, TensorType, TileType, Type
 from tilewright.frontend.capture import bodies
 from tilewright.frontend.signature import exact
 from tilewright.frontend.walk.bindings import Binding, ended, one_sided
@@ -215,27 +215,27 @@ def _root(value: ast.expr | None) -> Iterator[str]:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="slice")):
             yield name
         case ast.Call():
-            yield from _root(_changed(value))
+            yield from _root(_changed(value, (TileType, TensorType)))
         case _:
             pass
 
 
 @cache
-def _in_place() -> Mapping[str, tuple[int, str]]:
-    """Return the ops that change a tile in place, each with the position and name of that operand."""
+def _in_place(kinds: tuple[type[Type], ...]) -> Mapping[str, tuple[int, str]]:
+    """Return the ops that change something of these kinds in place, each with the position and name of that operand."""
     found: dict[str, tuple[int, str]] = {}
     for spec in specs():
         for position, p in enumerate(spec.parameters):
-            if p.name in (spec.updates, spec.writes) and TileType in p.types:
+            if p.name in (spec.updates, spec.writes) and not {*kinds}.isdisjoint(p.types):
                 found[spec.name] = (position, p.name)
     return found
 
 
-def _changed(call: ast.Call) -> ast.expr | None:
-    """Return the tile that a call changes in place, None for one that changes none."""
+def _changed(call: ast.Call, kinds: tuple[type[Type], ...] = (TileType,)) -> ast.expr | None:
+    """Return the tile, or what else of some kinds, that a call changes in place; None for one that changes none."""
     if not isinstance(call.func, (ast.Attribute, ast.Name)):
         return None
-    operand = _in_place().get(call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id)
+    operand = _in_place(kinds).get(call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id)
     if operand is None:
         return None
     position, name = operand
@@ -244,42 +244,57 @@ def _changed(call: ast.Call) -> ast.expr | None:
 
 
 def _assigned(
-    body: Sequence[ast.stmt], counter: list[int], block: int, in_place: list[tuple[int, str]] | None = None
+    body: Sequence[ast.stmt],
+    counter: list[int],
+    block: int,
+    in_place: list[tuple[int, str]] | None = None,
+    around: int = 0,
 ) -> Iterator[tuple[int, str]]:
     """Yield each assignment below `body` as (block, name); `with` opens no block, nor does a loop over lanes.
 
-    What statements change in place goes into a list of its own, where there is one.
+    What a block yields has its names in the one around it. What statements change in place goes into a list of its
+    own, where there is one.
     """
     for node in body:
         value = node.value if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign)) else None
         if in_place is not None and isinstance(value, ast.Call):
             in_place += ((block, name) for name in _root(_changed(value)))
         match node:
+            case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) if _is_yield(value):
+                yield from ((around, name) for name in _targets(target))
             case ast.Assign(targets=targets):
                 for target in targets:
                     yield from ((block, name) for name in _targets(target))
             case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
                 yield from ((block, name) for name in _targets(target))
             case ast.With(body=inner):
-                yield from _assigned(inner, counter, block, in_place)
+                yield from _assigned(inner, counter, block, in_place, around)
             case ast.For(iter=ast.Call(func=ast.Attribute(attr="split_aiv") | ast.Name(id="split_aiv"))):
-                yield from _assigned(node.body, counter, block, in_place)
+                yield from _assigned(node.body, counter, block, in_place, around)
             case ast.For(target=target, iter=ast.Tuple() | ast.List() | ast.Name() | ast.Call(func=ast.Name(id="zip"))):
                 yield from ((block, name) for name in _targets(target))  # written out in place
-                yield from _assigned(node.body, counter, block, in_place)
+                yield from _assigned(node.body, counter, block, in_place, around)
             case ast.For(target=target):
                 counter[0] += 1
                 own, before = counter[0], len(in_place or ())
-                below = list(_assigned(node.body, counter, own, in_place))
-                again = {name for _, name in (*below, *(in_place or ())[before:])}
+                below = list(_assigned(node.body, counter, own, in_place, block))
+                again = {name for where, name in (*below, *(in_place or ())[before:]) if where != block}
                 yield from ((own, name) for name in _targets(target) if name in again)
                 yield from below
             case ast.While() | ast.If():
                 for inner in (node.body, node.orelse):
                     counter[0] += 1
-                    yield from _assigned(inner, counter, counter[0], in_place)
+                    yield from _assigned(inner, counter, counter[0], in_place, block)
             case _:
                 pass
+
+
+def _is_yield(value: ast.expr | None) -> bool:
+    match value:
+        case ast.Call(func=ast.Attribute(attr="yield_") | ast.Name(id="yield_")):
+            return True
+        case _:
+            return False
 
 
 def _targets(target: ast.expr) -> Iterator[str]:
