@@ -438,3 +438,22 @@ def test_padding_beyond_every_number_is_refused_in_words(pad: Any) -> None:
 
     with pytest.raises(ValueError, match="cannot be padded with"):
         kernel.lower(torch.ones(4, 8, dtype=torch.int32), torch.ones(4, 8, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("columns", [5, 8])
+def test_turning_a_tile_with_a_hole_in_its_middle_fills_nothing(config: RunConfig, columns: int) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            left = pl.load(x, [0, 0], [8, 8], valid_shape=[8, n])
+            joined = pl.concat(left, pl.tile.full([8, 8], dtype=pl.FP32, value=1.0))
+            pl.store(pl.tile.transpose(joined, 0, 1), [0, 0], out)
+
+    x, out = torch.randn(8, 8), torch.zeros(16, 8)
+    program = kernel.compile(x, pl.RUNTIME, out, config=config)
+    if columns < 8:
+        with pytest.raises(ExecutionError, match=NOBODY):
+            program(x, columns, out)
+    else:
+        program(x, columns, out)
+        assert torch.equal(out, torch.cat((x, torch.ones(8, 8)), 1).T)

@@ -149,7 +149,8 @@ def _clamped(b: Builder, extent: Value) -> Value:
 
 def _turned(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
     source: Tile = bound["x"] if "x" in bound else bound["tile"]
-    tile.defined = swapped(_lent(b, source), bound.get("axis1", -1), bound.get("axis2", -2))
+    tile.defined = swapped(box(source), bound.get("axis1", -1), bound.get("axis2", -2))
+    tile.written, tile.is_scattered = source.written, source.is_scattered
 
 
 def _resized(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
