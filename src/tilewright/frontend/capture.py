@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
 import linecache
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from inspect import isasyncgenfunction, iscoroutinefunction
 from types import CodeType
 from types import FunctionType as PythonFunction
@@ -70,6 +73,8 @@ class _File:
 
 _FILES: dict[str, _File] = {}
 _CHANGED = "import the module again, or restart Python"
+_COMMAND = "<string>"
+"""What Python calls the text of `python -c`, and any other that has no file."""
 
 
 def capture(function: Any, as_compiled: bool = False) -> Captured:
@@ -82,6 +87,10 @@ def capture(function: Any, as_compiled: bool = False) -> Captured:
         raise UnsupportedFeatureError(message, spans=[calling_line()], help="put the decorator right above a `def`")
     code = function.__code__
     file = _file(code.co_filename, function)
+    if code.co_filename == _COMMAND:
+        if not _is_code_of(file, code):
+            raise _unavailable(function, f"there is no text for {_COMMAND}")
+        linecache.cache[_COMMAND] = (0, None, file.lines, _COMMAND)  # for tracebacks, as Python 3.13 has it by itself
     found = file.functions.get((code.co_firstlineno, code.co_name))
     if found is None:
         reason = f"line {code.co_firstlineno} of {code.co_filename} does not define it, as Python says it did"
@@ -122,6 +131,7 @@ def _shown(value: object) -> str:
 def _file(filename: str, function: PythonFunction) -> _File:
     linecache.checkcache(filename)
     lines = linecache.getlines(filename, function.__globals__)
+    lines = _command_lines() if filename == _COMMAND and not lines else lines
     if not lines:
         raise _unavailable(function, f"there is no text for {filename}")
     known = _FILES.get(filename)
@@ -129,6 +139,14 @@ def _file(filename: str, function: PythonFunction) -> _File:
         source = Source(filename, tuple(lines))
         known = _FILES[filename] = _read(lines, source, parse_text("".join(lines), source))
     return known
+
+
+@cache
+def _command_lines() -> list[str]:
+    """Return the lines of the command that `python -c` runs, none where it runs something else."""
+    if not sys.argv or sys.argv[0] != "-c" or len(sys.argv) >= len(sys.orig_argv):
+        return []
+    return io.StringIO(sys.orig_argv[-len(sys.argv)], newline=None).readlines()
 
 
 def _read(lines: list[str], source: Source, tree: ast.Module) -> _File:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import linecache
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,21 @@ def test_a_function_without_text_is_an_os_error_that_says_why_and_what_to_do() -
         assert isinstance(caught.value, SourceUnavailableError)
         assert "the source of kernel `kernel` is not available: there is no text for <string>" in str(caught.value)
         assert "help: define it in a file or a notebook cell, or hand its text to pl.parse" in str(caught.value)
+
+
+def test_a_kernel_of_a_command_is_read_from_the_command() -> None:
+    command = f"""import torch
+{MODULE}
+print(kernel(torch.ones(4, 8)).sum().item())
+names = {{"pl": pl, "__name__": "__main__"}}
+exec({TEXT!r}, names)
+try:
+    names["kernel"](torch.ones(4, 8))
+except OSError as error:
+    print(error)
+"""
+    ran = subprocess.run([sys.executable, "-c", command, "some", "words"], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("64.0\n") and "there is no text for <string>" in ran.stdout
 
 
 @pytest.fixture
