@@ -267,10 +267,10 @@ def round(x: X) -> X:
 
 def _power(lhs: Any, rhs: Any) -> Any:
     """Return powers; where all exponents are one 0.5, NumPy alone would take roots, which differ at -inf and -0."""
-    if isinstance(rhs, np.ndarray):
-        given = cast("Array", rhs)
-        rhs = np.array(np.broadcast_to(given, np.broadcast_shapes(lhs.shape, given.shape)))
-    return np.power(lhs, rhs)
+    if not isinstance(lhs, np.ndarray):
+        return np.power(lhs, rhs)
+    base = cast("Array", lhs)
+    return np.power(base, np.array(np.broadcast_to(rhs, np.broadcast_shapes(base.shape, np.asarray(rhs).shape))))
 
 
 @called("torch", numpy="power float_power")
