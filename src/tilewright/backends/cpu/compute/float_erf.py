@@ -6,13 +6,9 @@ what two polynomials and an exponential take. Elsewhere they would come from mem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from tilewright.backends.cpu.compute.float_tables import looked_up
+from tilewright.native.terms import Term
 
-from tilewright.backends.cpu.compute.storage import through
-from tilewright.native.llvm import F32, I32, PTR, Builder, Value, lanes, vector
-from tilewright.native.terms import Term, spelled
-
-COUNT = 16
 STEP = 131 / 512
 """About how far the places are apart, of which the first is zero."""
 LAST = 3.96
@@ -62,27 +58,9 @@ def erf(x: Term) -> Term:
     """Return the error function, within 1.5 units of the last place."""
     size = x.magnitude().at_most(LAST)
     rounded = size.fma(1.0 / STEP, ROUNDER)  # its lowest bits say which place is nearest
-    place, first, *rest = (_looked_up(f"erf.f32.{at}", row, rounded.bits()) for at, row in enumerate((PLACES, *ERF)))
+    place, first, *rest = (looked_up(f"erf.f32.{at}", row, rounded.bits()) for at, row in enumerate((PLACES, *ERF)))
     t, total = size - place, rest.pop()
     for coefficient in reversed(rest):
         total = total.fma(t, coefficient)
     near = (rounded > ROUNDER).choose(first, size)
     return t.fma(total, near).signed_like(x)
-
-
-def _looked_up(name: str, row: Sequence[float], place: Term) -> Term:
-    """Return one of sixteen floats in each lane, by the lowest bits of integers."""
-    b, count = place.b, lanes(place.type)
-    listed = ", ".join(f"{F32} {spelled(F32, number)}" for number in row)
-    if count == COUNT:
-        return Term(b, _permuted(b, Value(vector(F32, COUNT), f"<{listed}>"), place.value))
-    b.module.declare(f"@{name} = internal constant [{COUNT} x {F32}] [{listed}]")
-    pointers = vector(PTR, count)
-    where = b.value(pointers, f"getelementptr {F32}, {PTR} @{name}, {(place & (COUNT - 1)).value}")
-    return Term(b, b.load(F32, where, 4) if count == 1 else through(b, where, vector(F32, count)))
-
-
-def _permuted(b: Builder, table: Value, place: Value) -> Value:
-    type_ = vector(I32, COUNT)
-    name = b.module.intrinsic("llvm.x86.avx512.permvar.sf.512", table.type, table.type, type_)
-    return b.call(table.type, name, table, place)
