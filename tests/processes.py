@@ -6,7 +6,13 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+LIMIT = 400.0
+"""Seconds after which processes hang; on a machine that others use they may take a while."""
+LATE = 100.0
+"""Seconds after which a call has waited for something in vain; whoever says so lets calls wait for longer."""
 
 
 def launched(ranks: int, cache: Path, worker: Path, transport: str = "memory", *args: str) -> list[str]:
@@ -27,4 +33,26 @@ def launched(ranks: int, cache: Path, worker: Path, transport: str = "memory", *
         )
         for rank in range(ranks)
     ]
-    return [process.communicate(timeout=100)[0] for process in processes]
+    try:
+        return [process.communicate(timeout=LIMIT)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def note(name: str) -> None:
+    """Tell the processes that share a cache with this one that something has happened."""
+    _noted(name).touch()
+
+
+def await_note(name: str) -> None:
+    """Wait until one of them has told so; TimeoutError where none does, which may have ended."""
+    until = time.monotonic() + 2 * LATE
+    while not _noted(name).exists():
+        if time.monotonic() > until:
+            raise TimeoutError(f"no process has told {name!r}")
+        time.sleep(0.01)
+
+
+def _noted(name: str) -> Path:
+    return Path(os.environ["TILEWRIGHT_CACHE_DIR"]) / f"{name}.noted"

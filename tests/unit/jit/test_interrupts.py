@@ -14,7 +14,7 @@ from unit.call.subjects import IS_NATIVE
 pytestmark = pytest.mark.skipif(not IS_NATIVE, reason="kernels run natively on Linux only")
 
 WORKER = Path(__file__).with_name("interrupt_worker.py")
-SOON = 2.0  # seconds; 0.1 where nobody else wants the processor
+SOON = 2.0  # seconds of processors
 
 
 TOGETHER = [
@@ -29,7 +29,7 @@ def endings(cases: str, *args: str, **environment: str) -> dict[str, str]:
     """Return what each case ends with; it ends soon after the signal, and the call after it is right."""
     run = subprocess.run(
         [sys.executable, "-W", "ignore", str(WORKER), cases, *args],
-        env={**os.environ, **environment}, timeout=100, capture_output=True, text=True,
+        env={**os.environ, **environment}, timeout=300, capture_output=True, text=True,
     )  # fmt: skip
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
     found: dict[str, str] = {}

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from processes import LATE, await_note, note
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Placement, Replicate, Shard
 
@@ -19,7 +20,7 @@ from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.runtime import RunConfig
 
 MODE, RANK, RANKS = sys.argv[-1], int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-SIZE, LATE, SOON = 8, 2.0, 5.0
+SIZE, SOON = 8, 5.0
 NR = pl.dynamic("NR")
 Rows = pl.Tensor[[NR, 1, SIZE], pl.FP32]
 
@@ -59,7 +60,7 @@ def copied(x: Rows, y: pl.Out[Rows]):
     return y
 
 
-def call(name: str, *args: Any, timeout: float = 60.0, config: Any = None, function: Any = summed) -> None:
+def call(name: str, *args: Any, timeout: float = 3 * LATE, config: Any = None, function: Any = summed) -> None:
     """Call a host function, and print what comes of it, and whether that was soon."""
     ranks = RunConfig(distributed_config=DistributedConfig(range(RANKS), timeout_s=timeout))
     since = time.monotonic()
@@ -69,7 +70,7 @@ def call(name: str, *args: Any, timeout: float = 60.0, config: Any = None, funct
         said = "right" if torch.equal(held, torch.full_like(held, RANKS)) else "wrong"
     except (RuntimeError, TypeError, ValueError) as error:
         said = f"{type(error).__name__} {error}".replace("\n", " | ")
-    print(f"{name}: {said} [{'soon' if time.monotonic() - since < SOON else 'late'}]", flush=True)
+    print(f"{name}: {said} [{'soon' if time.monotonic() - since < LATE else 'late'}]", flush=True)
 
 
 def ones(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -92,7 +93,7 @@ def arguments() -> None:
 
 def shards() -> None:
     """Pass DTensors of other shapes, placements and elements in one process."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=30))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=3 * LATE))
     mesh: Any = init_device_mesh("cpu", (RANKS,))
     is_bad = RANK == 1
 
@@ -121,9 +122,12 @@ def shards() -> None:
 
 def late() -> None:
     """Come late to the first call."""
-    if RANK == RANKS - 1:
-        time.sleep(2 * LATE)
-    call("first", ones(), timeout=LATE)
+    others = [rank for rank in range(RANKS - 1) if rank != RANK]
+    note(f"here {RANK}")
+    for rank in others:
+        await_note(f"{'told' if RANK == RANKS - 1 else 'here'} {rank}")
+    call("first", ones(), timeout=SOON)
+    note(f"told {RANK}")
     call("next", ones())
     call("again", ones())
 
@@ -140,14 +144,16 @@ def anew() -> None:
 
 
 def functions() -> None:
-    """Call one function in one process, and another in the other: in the first call, and where one has made ready."""
+    """Call one function in one process, and another in the other: where none, one or both have made ready."""
+    other = copied if RANK else summed
     for _ in range(2):
-        call("other", ones(), timeout=LATE, function=copied if RANK else summed)
-        call("next", ones(), timeout=LATE)
-    call("next", RANKS * ones(), timeout=LATE, function=copied)
-    call("waited", ones(), timeout=LATE, function=copied if RANK else summed)
-    for _ in range(3):
-        call("next", ones(), timeout=LATE)
+        call("other", ones(), function=other)
+        call("next", ones())
+    call("next", RANKS * ones(), function=copied)
+    for _ in range(2):
+        call("warm", ones(), function=other)
+        call("next", RANKS * ones(), function=copied)
+        call("next", ones())
 
 
 {"functions": functions, "arguments": arguments, "shards": shards, "late": late, "anew": anew}[MODE]()

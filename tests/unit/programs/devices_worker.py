@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from processes import LATE
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
@@ -57,7 +58,7 @@ def attempt(name: str, device: str, wanted: int = SIZE, last: int = SIZE) -> Non
     x = torch.full((SIZE, 1), wanted, dtype=torch.int32, device=device)
     x[-1] = last
     y, z = torch.zeros_like(x), torch.zeros_like(x)
-    config = RunConfig(distributed_config=DistributedConfig(range(SIZE), timeout_s=30.0))
+    config = RunConfig(distributed_config=DistributedConfig(range(SIZE), timeout_s=3 * LATE))
     since = time.monotonic()
     try:
         meeting(x, y, z, config=config)
@@ -66,7 +67,7 @@ def attempt(name: str, device: str, wanted: int = SIZE, last: int = SIZE) -> Non
         found: Any = "right" if is_right else f"wrong {y} {z}".replace("\n", " ")
     except ExecutionError as error:
         found = str(error).replace("\n", " | ")
-    print(f"{name}: {found} [{'late' if time.monotonic() - since > 20 else 'in time'}]", flush=True)
+    print(f"{name}: {found} [{'late' if time.monotonic() - since > LATE else 'in time'}]", flush=True)
 
 
 def examples() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from processes import LATE, await_note, note
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
@@ -18,7 +19,7 @@ from tilewright.errors import ExecutionError
 from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.runtime import RunConfig
 
-RANK = int(os.environ["RANK"])
+RANK, SOON = int(os.environ["RANK"]), 5.0
 S = pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]]
 
 
@@ -53,7 +54,7 @@ def meeting(
     return y, z
 
 
-def attempt(name: str, first: int, second: int, timeout: float = 30.0) -> None:
+def attempt(name: str, first: int, second: int, timeout: float = 3 * LATE) -> None:
     x, y, z = np.array([[first], [second]], np.int32), np.zeros((2, 1), np.int32), np.zeros((2, 1), np.int32)
     config = RunConfig(distributed_config=DistributedConfig([0, 1], timeout_s=timeout))
     since = time.monotonic()
@@ -62,7 +63,7 @@ def attempt(name: str, first: int, second: int, timeout: float = 30.0) -> None:
         found: Any = [*y.ravel().tolist(), *z.ravel().tolist()]
     except ExecutionError as error:
         found = str(error).replace("\n", " | ")
-    print(f"{name}: {found} [{'late' if time.monotonic() - since > 10 else 'in time'}]", flush=True)
+    print(f"{name}: {found} [{'late' if time.monotonic() - since > LATE else 'in time'}]", flush=True)
 
 
 def examples() -> None:
@@ -123,10 +124,11 @@ attempt("raises", 2, -1)
 attempt("recovers", 2, 2)
 attempt("hangs", 7, 2)
 attempt("recovers", 2, 2)
-attempt("soon", 2, 2, timeout=0.5)
+attempt("soon", 2, 2, timeout=SOON)
 if RANK == 1:
-    time.sleep(1)
-attempt("waits", 2, 2, timeout=0.5)
+    await_note("waits")
+attempt("waits", 2, 2, timeout=SOON)
+note("waits")
 attempt("recovers", 2, 2)
 if RANK == 1:
     sys.stdout.flush()

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from processes import LATE
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -90,7 +91,7 @@ def faults(name: str, run: Callable[[], None]) -> None:
         except ExecutionError as error:
             said = str(error)
         wanted = FAULT if rank == RANK else f"rank {rank} failed: {FAULT}"
-        if wanted not in said or time.monotonic() - since > 10 or waits_of(run) != waits:
+        if wanted not in said or time.monotonic() - since > LATE or waits_of(run) != waits:
             verdict = f"wrong at wait {number} of rank {rank}: {said}"
     print(f"{name}: {sum(waits)} waits: {verdict}".replace("\n", " | "), flush=True)
 

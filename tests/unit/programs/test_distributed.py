@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from processes import LATE
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
@@ -68,7 +69,7 @@ def meeting(x: pl.Tensor[[4, 1], pl.INT32], y: pl.Out[pl.Tensor[[4, 1], pl.INT32
     return y
 
 
-def config(platform: str = "cpu", timeout: float = 20.0) -> RunConfig:
+def config(platform: str = "cpu", timeout: float = 3 * LATE) -> RunConfig:
     return RunConfig(platform=platform, distributed_config=DistributedConfig([0, 1, 2, 3], timeout_s=timeout))
 
 
@@ -86,7 +87,7 @@ def test_a_rank_that_fails_ends_the_others_and_is_named_and_the_next_call_works(
     since = time.monotonic()
     with pytest.raises(ExecutionError) as caught:
         meeting(x, y, 0, config=config())
-    assert time.monotonic() - since < 10
+    assert time.monotonic() - since < LATE
     assert "x must not be negative" in str(caught.value) and "on rank 2" in str(caught.value)
     assert re.search("rank 0: this wait was ended: cell .0, 0. is [0-3], and it waits for == 4", str(caught.value))
     x[2] = 4
@@ -97,8 +98,8 @@ def test_a_rank_that_fails_ends_the_others_and_is_named_and_the_next_call_works(
 def test_ranks_that_all_wait_are_told_so_at_once_at_the_line_that_waits() -> None:
     since = time.monotonic()
     with pytest.raises(ExecutionError) as caught:
-        meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=60.0))
-    assert time.monotonic() - since < 20
+        meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config())
+    assert time.monotonic() - since < LATE
     assert "all ranks that are left wait, and nobody can end that" in str(caught.value)
     assert "rank 0: this wait was ended: cell [0, 0] is 4, and it waits for == 9" in str(caught.value)
     assert "pld.system.wait(signal, [0, 0], wanted" in str(caught.value) and "help: every wait needs" in str(
@@ -113,8 +114,8 @@ def never(_: Waits, left: int, turns: tuple[int, ...]) -> bool:
 def test_ranks_that_wait_in_vain_are_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Waits, "are_in_vain", never)
     with pytest.raises(ExecutionError) as caught:
-        meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=0.2))
-    assert "waited for each other for more than 0.2 s" in str(caught.value)
+        meeting(np.full((4, 1), 9, np.int32), np.zeros((4, 1), np.int32), 0, config=config(timeout=3.0))
+    assert "waited for each other for more than 3 s" in str(caught.value)
     assert "cell [0, 0] is 4, and it waits for == 9" in str(caught.value)
 
 
@@ -152,7 +153,7 @@ def test_a_signal_ends_what_ranks_compute_and_the_next_call_works() -> None:
     with pytest.raises(KeyboardInterrupt):
         computing(x, 1 << 30, y, config=config())
     computing(x, 1, y, config=config())
-    assert time.monotonic() - since < 10
+    assert time.monotonic() - since < LATE
 
 
 def test_a_host_function_compiles_to_a_program_that_finds_its_plan_again() -> None:

@@ -41,9 +41,9 @@ def test_what_takes_long_to_decide_counts_as_shared() -> None:
     memory = np.zeros(192163377, np.int8)
     a = as_strided(memory, strides=(36674, 61119, 85569), shape=(1049, 1049, 1049))
     b = as_strided(memory[64023025:], strides=(12223, 12224, 1), shape=(1049, 1049, 1))
-    started = time.perf_counter()
+    started = time.thread_time()
     assert share_memory(Argument.of_array(a), Argument.of_array(b))
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,9 @@ def test_processes_have_windows_end_together_and_go_on_after_faults(tmp_path: Pa
     assert "rank 1 failed: x must not be negative" in told["raises"]
     assert "cell [0, 0] is 2, and it waits for == 7" in told["hangs"] and "nobody can end that" in told["hangs"]
     assert "rank 1: it waits for rank 0" in told["hangs"] and "distributed_worker.py:" in told["hangs"]
-    assert "more than 0.5 s: it waits for rank 1" in told["waits"]
+    late = "rank 1 has not come: rank 0 has waited 5 s for it"
+    assert told["waits"].startswith(f"waits: {late}"), first
+    assert any(line.startswith(f"waits: rank 0 failed: {late}") for line in second.splitlines()), second
     assert "rank 0: this wait was ended" in second
     assert "the process of rank 1 has ended" in told["dies"]
     assert "x must not be negative" in second and "on rank 1" in second
@@ -137,18 +139,10 @@ def test_a_process_that_never_comes_is_waited_for_no_longer_than_was_said(tmp_pa
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize(
-    ("mode", "told"),
-    [
-        ("hangs", "waited for each other for more than 3 s: it waits for rank 1"),
-        ("hangs anew", "rank 1 has not come: rank 0 has waited 3 s"),
-    ],
-)
-def test_no_rank_waits_longer_than_the_group_of_the_script(
-    tmp_path: Path, transport: str, mode: str, told: str
-) -> None:
+@pytest.mark.parametrize("mode", ["hangs", "hangs anew"])
+def test_no_rank_waits_longer_than_the_group_of_the_script(tmp_path: Path, transport: str, mode: str) -> None:
     first, _ = said_by(tmp_path, transport, mode)
-    assert first[-1].startswith("hangs: ExecutionError ") and told in first[-1], first
+    assert first[-1].startswith("hangs: ExecutionError rank 1 has not come: rank 0 has waited 8 s for it"), first
     assert first[-1].endswith("[in time]"), first
 
 

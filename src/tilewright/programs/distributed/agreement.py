@@ -44,7 +44,7 @@ def told_to_others(config: Any) -> Generator[None]:
     token = _CALL.set(call)
     try:
         yield
-    except Exception as error:
+    except BaseException as error:
         if not call.is_known:
             _tell(call.handle, said(error))
         raise

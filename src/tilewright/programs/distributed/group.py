@@ -131,7 +131,7 @@ class Group:
             self.is_told = True
             raise ExecutionError(f"rank {error.rank} failed: {error.text}") from None
         except Absent as error:
-            raise absence(error, self.rank, time.monotonic() - since) from None
+            raise absence(error, self.rank, min(self.limit, time.monotonic() - since)) from None
         except RuntimeError as error:
             self.is_told = True
             raise self._broken(error) from error
@@ -264,7 +264,7 @@ def _join(timeout: float) -> None:
     except Failed as error:
         raise ExecutionError(f"rank {error.rank} failed: {error.text}") from None
     except Absent as error:
-        found = absence(error, rank, time.monotonic() - since)
+        found = absence(error, rank, min(timeout, time.monotonic() - since))
         _JOINING[0].fail(found.message)
         raise found from None
     store = dist.PrefixStore(meetings.name, _STORE.pop())
@@ -282,21 +282,34 @@ def _joining(rank: int, size: int, timeout: float) -> Meetings:
     if not _JOINING:
         is_held = rank == 0 and os.environ.get(_LAUNCHER) != str(True)
         place, limit = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=timeout)
-        try:
-            held = _torch().TCPStore(*place, None, is_held, limit, wait_for_workers=False, multi_tenant=True)
-        except RuntimeError as error:
-            if is_held:
-                raise
-            raise Absent([0]) from error
+        if not is_held:
+            _await_store(place, timeout)
+        held = _torch().TCPStore(*place, None, is_held, limit, wait_for_workers=False, multi_tenant=True)
         _STORE[:] = [held]
         _JOINING[:] = [Meetings(lambda: held, rank, size)]
+    while _UNTOLD:
+        _JOINING[0].fail(_UNTOLD.pop(0))
     return _JOINING[0]
 
 
+def _await_store(place: tuple[str, int], timeout: float) -> None:
+    """Wait until somebody listens where the store is to be; Absent where nobody does, of which torch would say more."""
+    until = time.monotonic() + timeout
+    while True:
+        try:
+            socket.create_connection(place, LEAVING).close()
+            return
+        except OSError as error:
+            if time.monotonic() > until:
+                raise Absent([0]) from error
+        time.sleep(LOOK)
+
+
 def tell_joining(text: str) -> None:
-    """Let others that wait for a first call know that it has failed here; those who come later, if rank 0 has come."""
+    """Let others that wait for a first call know that it has failed here, and those who come later."""
+    _UNTOLD.append(text)
     with suppress(RuntimeError, Absent):
-        _joining(int(os.environ["RANK"]), launched_size(), SOON).fail(text)
+        _joining(int(os.environ["RANK"]), launched_size(), SOON)
 
 
 def absence(absent: Absent, rank: int, waited: float) -> ExecutionError:
@@ -367,5 +380,7 @@ _GROUPS: WeakKeyDictionary[Any, Group] = WeakKeyDictionary()
 _JOINING: list[Meetings] = []
 _STORE: list[Any] = []
 """Where processes that were launched together meet until they are a group: kept while some have not come."""
+_UNTOLD: list[str] = []
+"""Why first calls have failed here, of which others do not know: rank 0 has not come."""
 _OWN: WeakSet[Any] = WeakSet()
 """The groups that were made here."""

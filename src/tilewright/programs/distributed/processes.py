@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from tilewright.arrays import np
 from tilewright.core.region import Region, whole
@@ -18,7 +18,8 @@ from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Plan
 from tilewright.interpret.ranks import HELP
 from tilewright.native.domains import NAPS, SLEEPS
-from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.group import Group, Leaves, absence
+from tilewright.programs.distributed.meetings import Absent
 from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.segments import Control
@@ -54,8 +55,6 @@ class ProcessRun:
         self.looks = Looks()
         self.failure: BaseException | None = None
         self.done = threading.Event()
-        self.others: Callable[[], Sequence[ProcessRun]] = tuple
-        """The runs of the same program for other arguments."""
 
     def run(self, args: Sequence[Any], timeout: float, starts: Mapping[int, int]) -> None:
         """Do what this process has to, and leave in `args` what all ranks wrote; raise what ended the run.
@@ -63,6 +62,8 @@ class ProcessRun:
         `starts` says of arguments that only stand for others where those begin, by their positions.
         """
         self.number += 1
+        if self.segments[self.group.rank].words[Control.ABORT]:
+            self._come_late()
         shared = self.memory.begin(args, timeout)
         self.segments[self.group.rank].begin()
         self.looks = Looks()
@@ -76,9 +77,25 @@ class ProcessRun:
             TEAM.grown(1)[0].put(self._work)
             self._watch(timeout)
         if self.failure is not None:
-            self.group.failures += 1  # what has failed for another process may be the run of another program
-            raise self.failure
+            self._fail(self.failure)
         self.memory.bring(args, shared)
+
+    def _come_late(self) -> None:
+        """Raise why the others have ended a run that this process comes to, or that they have left it for another."""
+        words = [segment.words for segment in self.segments]
+        is_begun = any(each[Control.EPOCH] >= self._first_meeting for each in words)
+        if words[self.group.rank][Control.ABORT] == ALONE or not is_begun:
+            raise CalledOtherwise
+        self._fail(self._explained(Ended("it comes to a run that is over"), ""))
+
+    def _fail(self, error: BaseException) -> NoReturn:
+        self.group.failures += 1  # what has failed for another process may be the run of another program
+        raise error
+
+    @property
+    def _first_meeting(self) -> int:
+        """Which meeting of all the run begins with: each has two."""
+        return 2 * self.number - 1
 
     def _work(self) -> None:
         try:
@@ -93,10 +110,10 @@ class ProcessRun:
     def _watch(self, timeout: float) -> None:
         """Wait for this process's part; end all where another process has ended, or they take too long."""
         own, patience, looks = self.segments[self.group.rank].words, Patience(), 0
-        left: Sequence[ProcessRun] = ()
+        left: Sequence[Leaves] = ()
         try:
             while not self.done.wait(LOOK):
-                left = left or _left(self.others())
+                left = left or self._left()
                 own[Control.BEAT] += 1
                 self.memory.beat()
                 looks += bool(own[Control.ABORT])
@@ -118,7 +135,26 @@ class ProcessRun:
             raise CalledOtherwise
         if self.failure is not None:
             late = f"ranks have waited for each other for more than {timeout:g} s"
-            self.failure = self._explained(self.failure, {LATE: late, VAIN: STUCK}.get(int(own[Control.ABORT]), ""))
+            why = {LATE: late, VAIN: STUCK}.get(int(own[Control.ABORT]), "")
+            absence = self._absence(timeout)
+            self.failure = self._explained(absence or self.failure, why, is_own=absence is not None)
+
+    def _left(self) -> Sequence[Leaves]:
+        """Return all other runs where some have not come to this one: they learn that this process is in no other."""
+        others = [run for run in self.group.runs if run is not self] if self._absent() else []
+        for run in others:
+            run.leave(True)
+        return others
+
+    def _absent(self) -> list[int]:
+        """Return the ranks that have not come to the run."""
+        return [k for k, each in enumerate(self.segments) if each.words[Control.EPOCH] < self._first_meeting]
+
+    def _absence(self, timeout: float) -> ExecutionError | None:
+        """Return that ranks have not come in time, where this one has waited for them."""
+        absent, own = self._absent(), self.segments[self.group.rank].words
+        is_late = own[Control.ABORT] == LATE and self.group.rank not in absent
+        return absence(Absent(absent), self.group.rank, timeout) if is_late and absent else None
 
     def _waiting(self) -> tuple[object, float]:
         """Return which wait this rank is in, if any, and a number that grows in it.
@@ -157,10 +193,10 @@ class ProcessRun:
         words = (segment.words for segment in self.segments)
         return any(each[Control.ELSEWHERE] and each[Control.EPOCH] < number for each in words)
 
-    def _explained(self, error: BaseException, why: str) -> BaseException:
+    def _explained(self, error: BaseException, why: str, *, is_own: bool = False) -> BaseException:
         """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""
         rank, own = self.group.rank, self.segments[self.group.rank]
-        is_own = self.memory.is_at_fault or not (isinstance(error, Ended) or own.words[Control.ABORT])
+        is_own |= self.memory.is_at_fault or not (isinstance(error, Ended) or own.words[Control.ABORT])
         own.words[Control.FAILED] = self.number if is_own else 0
         own.say(self.number, str(error) if isinstance(error, Ended) else said(error))
         self.memory.beat()
@@ -190,12 +226,13 @@ class ProcessRun:
         until = time.monotonic() + PATIENCE
         while True:
             silent = [p for p, each in enumerate(self.segments) if each.words[Control.ANSWER] != self.number]
-            if not silent or time.monotonic() > until or set(silent) <= {*self.memory.ended()}:
+            is_over = {*silent} <= {*self.memory.ended(), *self._absent()}
+            if is_over or time.monotonic() > until:
                 return silent
             time.sleep(0.005)
 
     def _place(self, rank: int) -> str:
-        if self.segments[rank].words[Control.EPOCH] < 2 * self.number - 1:
+        if rank in self._absent():
             return "it has not come to this run, and may be in another program"
         return f"it has had {int(self.segments[rank].words[Control.TURNS])} of {self.turns[rank]} turns"
 
@@ -206,19 +243,12 @@ def process_run(group: Group, memory: ProcessMemory, plan: Plan, make: Callable[
         run = ProcessRun(group, memory, plan, make())
         group.exchanged(None, "the run")
         group.runs.add(run)
-    except Exception as error:
+    except BaseException as error:
         group.tell_failure(said(error))
         raise
     finally:
         memory.opened()
     return run
-
-
-def _left(runs: Sequence[ProcessRun]) -> Sequence[ProcessRun]:
-    """Return runs, which the other processes know now that this one is not in."""
-    for run in runs:
-        run.leave(True)
-    return runs
 
 
 def _note(error: BaseException, text: str) -> None:

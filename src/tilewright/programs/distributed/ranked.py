@@ -173,7 +173,6 @@ class Ranked:
 
     def _run_together(self, run: ProcessRun, args: Sequence[Any], starts: Mapping[int, int]) -> None:
         """Run this process's part; what failed leaves nothing that the next run could go on from."""
-        run.others = lambda: _process_runs(self.plans.values(), but=run)
         try:
             run.run(args, min(self.config.timeout_s, run.group.patience), starts)
         except BaseException:
@@ -192,7 +191,7 @@ class Ranked:
             if not are_same(self.program, name, args, group, held):  # each finds its plans for itself: the same ones
                 self.plans.clear()
             return self._laid_out(group, name, args, places)
-        except Exception as error:
+        except BaseException as error:  # an interrupt, too
             group.tell_failure(said(error))
             raise
 
@@ -277,9 +276,9 @@ def _elsewhere(group: Group | None, own: Sequence[ProcessRun]) -> Generator[None
             run.leave(False)
 
 
-def _process_runs(plans: Iterable[_Planned], but: ProcessRun | None = None) -> list[ProcessRun]:
+def _process_runs(plans: Iterable[_Planned]) -> list[ProcessRun]:
     """Return the plans over processes, made ready."""
-    return [p.run for p in plans if isinstance(p.run, ProcessRun) and p.run is not but and not p.is_over]
+    return [p.run for p in plans if isinstance(p.run, ProcessRun) and not p.is_over]
 
 
 def _distant(

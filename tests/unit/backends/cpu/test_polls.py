@@ -19,7 +19,7 @@ from tilewright.errors import DependentTurnsWarning, ExecutionError
 from tilewright.passes.manager import PassManager
 
 MANY = 10**9
-SOON = 1.0  # seconds; all the turns take 20 times as long, and those up to the error a microsecond
+SOON = 1.0  # seconds of processors; all the turns take 20 times as long, and those up to the error a microsecond
 X = "x: pl.Tensor[[8], pl.INT64]"
 TURNS = "turns: pl.Scalar[pl.INDEX]"
 OUT = "out: pl.Out[pl.Tensor[[8], pl.INT64]]"
@@ -99,9 +99,9 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_error_at_turn_4_of_a_billion_ends_the_loop(name: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     PROGRAMS[name].fails("outside", np.zeros(8, np.int64), MANY, np.zeros(8, np.int64))
-    assert time.monotonic() - start < SOON
+    assert time.process_time() - start < SOON
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
