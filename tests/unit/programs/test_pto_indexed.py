@@ -204,17 +204,9 @@ def before(x: Matrix, i: Words, out: pl.InOut[Line], old: pl.Out[Matrix]):
         pl.store(pl.atomic_add(out, pl.load(i, [0, 0], [16, 64]), pl.load(x, [0, 0], [16, 64])), [0, 0], old)
 
 
-@pl.jit
-def put_in_a_tile(x: Matrix, i: Words, out: pl.Out[Matrix]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        t = pl.load(x, [0, 0], [16, 64])
-        pl.store(pl.tile.scatter(t, t * 2.0, pl.load(i, [0, 0], [16, 64])), [0, 0], out)
-
-
 @pytest.mark.parametrize(
     ("kernel", "given", "why"),
     [
-        (put_in_a_tile, lambda: [floats(16, 64), indices(), floats(16, 64)], "in an element's own column"),
         (matrices_taken, lambda: [floats(4, 4, 64), few() % 4, floats(8, 4, 64)], "of rows that have rows"),
         (rows_of_ones, lambda: [few(), floats(16, 64)], "of a number in whole rows"),
         (before, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)], "what was there before"),

@@ -7,13 +7,14 @@ from typing import Any, cast
 
 from tilewright import dtypes as dt
 from tilewright.core.build import arguments
-from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
-from tilewright.core.types import ScalarType
+from tilewright.core.types import ScalarType, TupleType
+from tilewright.dtypes import TASK_ID
 from tilewright.ops.convert import round_mode
-from tilewright.programs.pto_text import indexed, memory, ops, shapes, sorts
+from tilewright.programs.pto_text import choices, elements, indexed, memory, ops, order, products, shapes, sorts
 from tilewright.programs.pto_text.flow import Flow
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import uses
@@ -22,8 +23,13 @@ from tilewright.programs.pto_text.words import written
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.source import UNKNOWN
 
-WRITERS = (indexed, memory, ops, shapes, sorts)
+WRITERS = (choices, elements, indexed, memory, ops, order, products, shapes, sorts)
 """The modules whose functions say ops."""
+
+
+def _is_tuple(task: Submit) -> bool:
+    """Return whether a task gives its id beside its results."""
+    return isinstance(task.type, TupleType)
 
 
 class Body(Flow):
@@ -72,6 +78,8 @@ class Body(Flow):
         """Return an operand as a value of the text; what is none, as it is."""
         match expr:
             case Var():
+                if expr.type == ScalarType(TASK_ID):
+                    raise NoPtoError("PTO text has no ids of tasks", help="tasks run in order: leave `deps` to that")
                 if expr not in self.values:
                     raise NoPtoError("PTO text does not say what was there before")
                 return self.values[expr]
@@ -93,7 +101,10 @@ class Body(Flow):
             case Invoke():
                 return self._inlined(self.program[expr.op.name], [self.value(arg) for arg in expr.args])
             case Submit():
-                return self._submitted(expr, [self.value(arg) for arg in expr.args])
+                made = self._submitted(expr, [self.value(arg) for arg in expr.args])
+                return (*(made if isinstance(made, tuple) else (made,)), None) if _is_tuple(expr) else made
+            case TupleGetItem():
+                return self.value(expr.value)[expr.index]
             case Absent():
                 return None
             case Expr():
@@ -108,8 +119,8 @@ class Body(Flow):
             raise NoPtoError("this export has no words for a number here")
         return value
 
-    def _inlined(self, function: Function, values: Sequence[Value]) -> Value | None:
-        """Write a kernel out where it is called; return what it returns, where that is one of its outputs."""
+    def _inlined(self, function: Function, values: Sequence[Value]) -> Value | tuple[Value, ...] | None:
+        """Write a kernel out where it is called; return what it returns, one or several of its outputs."""
         self.values.update(zip(function.params, values, strict=True))
         outer, self.symbols = self.symbols, dict(self.symbols)
         for name in function.solutions:
@@ -120,11 +131,11 @@ class Body(Flow):
             self.symbols[name] = given.shape[axis]
         self.write(function.body)
         returned = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt) and stmt.values]
-        result = self.value(returned[-1].values[0]) if returned else None
+        results: list[Any] = [self.value(value) for value in returned[-1].values] if returned else [None]
         self.symbols = outer
-        return result
+        return results[0] if len(results) == 1 else tuple(results)
 
-    def _submitted(self, task: Submit, values: Sequence[Value]) -> Value | None:
+    def _submitted(self, task: Submit, values: Sequence[Value]) -> Value | tuple[Value, ...] | None:
         """Write a task: where its predicate holds, and once for each block that it runs on."""
         function = self.program[task.op.name]
         if task.predicate is not None:
@@ -132,7 +143,7 @@ class Body(Flow):
                 return self._blocks(task, function, values)
         return self._blocks(task, function, values)
 
-    def _blocks(self, task: Submit, function: Function, values: Sequence[Value]) -> Value | None:
+    def _blocks(self, task: Submit, function: Function, values: Sequence[Value]) -> Value | tuple[Value, ...] | None:
         if task.core_num is None:
             return self._inlined(function, values)
         count, outer = self.number(task.core_num), (self.w.turn, self.w.turns)

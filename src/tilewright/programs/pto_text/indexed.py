@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.core.enums import MaskPattern, MemorySpace
+from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
 from tilewright.dtypes import INDEX, INT32
 from tilewright.ops.indices import chosen
 from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile
-from tilewright.programs.pto_text.words import Given, Pair, in_vec, matrix, refuse, refuse_batches, result, writes
+from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile
+from tilewright.programs.pto_text.words import (
+    Given,
+    Pair,
+    expanded,
+    in_vec,
+    matrix,
+    refuse,
+    refuse_batches,
+    result,
+    writes,
+)
 from tilewright.programs.pto_text.writer import Writer
 
 _WORD = 1 << 32
@@ -114,7 +124,7 @@ def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | 
     if isinstance(values, Number):
         refuse(call, words.startswith(_ROWS), "of a number in whole rows", "fill a tile with it: `pl.tile.full`")
         like = w.tile("values", target.dtype, places.shape, places.valid)
-        values = w.op("texpands", [converted(w, values, target.dtype)], like)
+        values = expanded(w, converted(w, values, target.dtype), like)
     source = in_vec(w, values)
     types = f"{source.type}, {places.type}"
     w.line(
@@ -125,28 +135,13 @@ def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | 
 # tiles by index
 
 
-@writes("tile.gather")
-def _gather(w: Writer, call: Call, given: Given) -> Tile:
-    refuse_batches(call)
-    source, places = in_vec(w, given["src"]), in_vec(w, given["indices"])
-    is_packed = source.room[1] == source.shape[1]
-    refuse(call, not is_packed, "from rows that fill no whole lines of memory", "slice or pad them to 32 bytes")
-    return w.op("tgather", [source, places], result(w, call, places.valid))
-
-
-@writes("tile.gather_mask")
-def _gather_columns(w: Writer, call: Call, given: Given) -> Tile:
-    source, pattern = in_vec(w, given["src"]), MaskPattern(given["mask_pattern"])
-    refuse(call, matrix(call)[1].dtype != source.dtype, "whose bits are read as another type")
-    refuse(call, source.is_column or source.valid[1].known is None, "of columns that only the run knows")
-    out = result(w, call, source.valid)
-    return w.op("tgather", [source], out, f"{{maskPattern = #pto.mask_pattern<{pattern.name}>}}")
-
-
-@writes("tile.scatter")
-def _scatter(w: Writer, call: Call, given: Given) -> Tile:
-    message = "`pl.tile.scatter` counts elements of a tile, and PTO's `tscatter` rows, in an element's own column"
-    raise NoPtoError(message, help="put elements into a tensor with `pl.mscatter`, and load that")
+@writes("tile.gatherb")
+def _gather_blocks(w: Writer, call: Call, given: Given) -> Tile:
+    source, places = in_vec(w, given["src"]), in_vec(w, given["offset"])
+    refuse(call, source.room != source.shape, "from rows that fill no whole lines of memory", "pad them to 32 bytes")
+    lanes = w.constant(LINE // matrix(call)[1].dtype.get_byte())
+    cols = computed(w, "mul", [places.valid[1], lanes], INDEX)
+    return w.op("tgatherb", [source, places], result(w, call, (places.valid[0], cols)))
 
 
 # places of extremes
@@ -209,14 +204,3 @@ def _partly(w: Writer, call: Call, given: Given) -> Tile:
     is_whole = tuple(number.known for number in a.valid) == a.shape and a.shape == b.shape
     refuse(call, not is_whole, "of a first tile that is valid in part")
     return w.op(f"tpart{call.op.spec.name.removeprefix('part_')}", [a, b], result(w, call, a.valid))
-
-
-# order, which is kept anyway
-
-
-_BARRIERS = {"bar_v": "PIPE_V", "bar_m": "PIPE_M", "bar_all": "PIPE_ALL"}
-
-
-@writes(*(f"system.{name}" for name in _BARRIERS))
-def _barrier(w: Writer, call: Call, given: Given) -> None:
-    w.line(f"pto.barrier #pto.pipe<{_BARRIERS[call.op.spec.name]}>")

@@ -17,6 +17,7 @@ from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, Value, element, kept
 from tilewright.programs.pto_text.words import (
     Given,
+    expanded,
     filled_around,
     in_vec,
     least,
@@ -74,7 +75,7 @@ def _padded(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
         return tile
     loaded = w.tile("there", type_.dtype, shape, w.unknown(part))
     _transfer(w, loaded, source, places, sizes)
-    whole = w.op("texpands", [w.constant(pad, kept(type_.dtype))], result(w, call, part))
+    whole = expanded(w, w.constant(pad, kept(type_.dtype)), result(w, call, part))
     shifts = [
         least(w, computed(w, "sub", [first, at], INDEX), size)
         for first, at, size in zip(firsts, starts, wanted, strict=True)
@@ -195,6 +196,17 @@ def _slice(w: Writer, call: Call, given: Given) -> Tensor:
     return _without(w, window, given["drop_dims"]) if given["drop_dims"] else window
 
 
+@writes("tensor.transpose")
+def _transposed(w: Writer, call: Call, given: Given) -> Tensor:
+    """Write the view of a tensor with two axes swapped."""
+    tensor: Tensor = given["x"]
+    order = [*range(len(tensor.shape))]
+    first, second = given["axis1"] % len(order), given["axis2"] % len(order)
+    order[first], order[second] = order[second], order[first]
+    shape, strides = ([each[axis] for axis in order] for each in (tensor.shape, tensor.strides))
+    return w.view("turned", tensor.dtype, _start(w, tensor), shape, strides)
+
+
 @writes("tensor.strided")
 def _strided(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["x"]
@@ -267,7 +279,7 @@ def _fill(w: Writer, tensor: Tensor, value: Any) -> None:
     with w.block(f"scf.for {index.name} = {w.constant(0).name} to {count.name} step {size.name}"):
         left = least(w, computed(w, "sub", [count, index], INDEX), size)
         tile = w.tile("fill", tensor.dtype, (1, _AT_ONCE), (w.constant(1), left))
-        w.op("texpands", [converted(w, number, tensor.dtype)], tile)
+        expanded(w, converted(w, number, tensor.dtype), tile)
         name, kind = w.window(row, [index], [left])
         w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind})")
 

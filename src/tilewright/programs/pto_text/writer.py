@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 
 from tilewright import dtypes as dt
@@ -18,10 +18,10 @@ HEAD = 'module attributes {pto.target_arch = "a5"} {'
 """The machine whose paths between memories are used: from the vector memory to the cube's, among others."""
 _STEP = "  "
 _NAME = re.compile(r"%[\w.]+")
-_MADE = re.compile(r"\s*(%[\w.]+) = (?:arith|pto)\.(?!tgetval)")
+_MADE = re.compile(r"\s*(%[\w.]+) = (?:arith|builtin|pto)\.")
 """A line that does nothing beside what it gives."""
-_WRITTEN = re.compile(r"\s*pto\.(?:\w.* outs\(|set_validshape )(%[\w.]+)(?! : !pto\.partition)")
-"""A line that writes a tile, and nothing else."""
+_WRITTEN = re.compile(r"\s*pto\.(?:\w.* outs\(|set_validshape )(%[\w.]+(?:, %[\w.]+)?)(?! : !pto\.partition)")
+"""A line that writes a tile or two, and nothing else."""
 
 
 class Writer:
@@ -46,6 +46,8 @@ class Writer:
         """The tiles whose rows count up."""
         self.sums: dict[str, tuple[Number, Number] | None] = {}
         """The accumulators that are added to in place; what a loop counts, and from where, for those it begins."""
+        self.flags: dict[str, bool] = {}
+        """The events that are set between pipes, and whether anything waits for each."""
         self.turn, self.turns = self.constant(0), self.constant(1)
         """Which of how many runs of a kernel is being written."""
 
@@ -55,6 +57,8 @@ class Writer:
 
     def prune(self) -> set[str]:
         """Drop what nothing uses; return the names that something uses."""
+        lone = [f"pto.set_flag{event}" for event, is_awaited in self.flags.items() if not is_awaited]
+        self._keep(n for n, line in enumerate(self.lines) if line.strip() not in lone)
         before = len(self.lines) + 1
         used: set[str] = set()
         while len(self.lines) < before:  # what nothing uses may be all that reads a tile
@@ -87,14 +91,25 @@ class Writer:
         self.lines.append(f"{_STEP * self._depth}{text}")
         self._origins.append(self.span)
 
+    def flag(self, word: str, event: str) -> None:
+        """Write that an event is set or waited for."""
+        self.flags[event] = self.flags.get(event, False) or word == "wait"
+        self.line(f"pto.{word}_flag{event}")
+
     def _drop_unread(self) -> None:
         """Drop what only writes tiles that nothing reads."""
-        written = [_WRITTEN.match(line) for line in self.lines]
+        matches = (_WRITTEN.match(line) for line in self.lines)
+        written = [_NAME.findall(found[1]) if found is not None else [] for found in matches]
         counts = Counter(name for line in self.lines for name in _NAME.findall(line))
-        writes = Counter(found[1] for found in written if found is not None)
+        writes = Counter(name for names in written for name in names)
         own = {line.split()[0] for line in self.lines if "= pto.alloc_tile " in line}  # views are of what others read
         unread = {name for name in writes if name in own and counts[name] == writes[name] + 1}
-        kept = [place for place, found in enumerate(written) if found is None or found[1] not in unread]
+        wanted = [not unread.intersection(names) or bool(own.intersection(names) - unread) for names in written]
+        self._keep(n for n, is_wanted in enumerate(wanted) if is_wanted)
+
+    def _keep(self, places: Iterable[int]) -> None:
+        """Drop all lines but some."""
+        kept = [*places]
         self.lines, self._origins = [self.lines[n] for n in kept], [self._origins[n] for n in kept]
 
     def origin(self, number: int) -> Span:
