@@ -187,3 +187,27 @@ def test_every_bit_is_the_same_when_it_is_read_back(kernel: Any, platform: str) 
     assert wanted[-1].any()
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8))
+
+
+@pl.jit
+def ends_early(x: Half, out: pl.InOut[Half], n: pl.Scalar[pl.INT32]):
+    """What follows a branch that returns is not done where it does; a tile is stored under another shape."""
+    if pl.read(x, [0, 0]) > 0.0:
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, 0], [16, 20]), [0, 0], out)
+        return
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [5, 4]) * 2.0, [4, 0], out, [4, 5])
+
+
+@pytest.mark.parametrize("first", [-1.0, 1.0])
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+def test_a_branch_that_returns_is_the_last_thing_that_is_done(first: float, platform: str) -> None:
+    def made() -> list[Any]:
+        x = numbers(16, 20, dtype=F16)
+        x[0, 0] = first
+        return [x, zeros(16, 20, dtype=F16), 3]
+
+    wanted, found = read_back(ends_early, made, platform)
+    assert wanted[1].any()
+    np.testing.assert_array_equal(found[1], wanted[1])

@@ -12,6 +12,7 @@ from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, TupleType
+from tilewright.core.visitor import statements
 from tilewright.dtypes import TASK_ID
 from tilewright.ops.convert import round_mode
 from tilewright.programs.pto_text import choices, elements, indexed, memory, ops, order, products, shapes, sorts
@@ -25,6 +26,18 @@ from tilewright.source import UNKNOWN
 
 WRITERS = (choices, elements, indexed, memory, ops, order, products, shapes, sorts)
 """The modules whose functions say ops."""
+
+
+def _ending(stmt: IfStmt) -> bool | None:
+    """Return whether the first side of a branch returns, False where the second does, None where neither does."""
+    for is_first, side in ((True, stmt.then_body), (False, stmt.else_body)):
+        if any(isinstance(each, ReturnStmt) for each in side or ()):
+            return is_first
+    return None
+
+
+def _returns(stmt: Stmt) -> bool:
+    return any(isinstance(each, ReturnStmt) for each in statements(SeqStmts((stmt,))))
 
 
 def _is_tuple(task: Submit) -> bool:
@@ -43,7 +56,10 @@ class Body(Flow):
 
     def write(self, body: SeqStmts) -> None:
         """Write statements; NoPtoError, with its line, for what PTO text cannot say."""
-        for stmt in body:
+        for number, stmt in enumerate(body):
+            if isinstance(stmt, IfStmt) and (ending := _ending(stmt)) is not None:
+                self._write_rest(stmt, ending, [*body][number + 1 :])
+                return
             outer, self.w.span = self.w.span, getattr(stmt, "span", UNKNOWN)
             try:
                 self._stmt(stmt)
@@ -52,14 +68,37 @@ class Body(Flow):
                 raise
             self.w.span = outer
 
+    def _write_rest(self, stmt: IfStmt, ends_there: bool, rest: Sequence[Stmt]) -> None:
+        """Write a branch of which one side returns, and what follows on the other side: PTO returns at the end."""
+        outer, self.w.span = self.w.span, stmt.span
+        with self.w.branch(f"scf.if {self.number(stmt.condition).name}") as otherwise:
+            self._write_side(stmt, stmt.then_body, [] if ends_there else rest)
+            otherwise()
+            self._write_side(stmt, stmt.else_body or SeqStmts(), rest if ends_there else [])
+        self.w.span = outer
+
+    def _write_side(self, stmt: IfStmt, side: SeqStmts, rest: Sequence[Stmt]) -> None:
+        handed = [each for each in side if isinstance(each, YieldStmt)]
+        if not handed:
+            self.write(SeqStmts((*side, *rest)))
+            return
+        self.write(SeqStmts(tuple(each for each in side if each is not handed[0])))
+        self.values.update(zip(stmt.return_vars, map(self.value, handed[0].values), strict=True))
+        self.write(SeqStmts(tuple(rest)))
+
     def _stmt(self, stmt: Stmt) -> None:
         match stmt:
             case AssignStmt():
+                self.w.is_wanted = self.uses.get(stmt.var, 0) > 0
                 made = self.value(stmt.value)
                 if made is not None:
                     self.values[stmt.var] = made
             case EvalStmt():
+                self.w.is_wanted = False
                 self.value(stmt.expr)
+            case ForStmt() | WhileStmt() | IfStmt() if _returns(stmt):
+                message = "this export has no words for a return from inside of a loop, or of a branch in a branch"
+                raise NoPtoError(message, help="return at the end, or from a branch that stands by itself")
             case ForStmt():
                 self.loop(stmt, self.number(stmt.start), self.number(stmt.step))
             case WhileStmt():

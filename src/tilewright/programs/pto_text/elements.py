@@ -85,6 +85,16 @@ def _copy(w: Writer, call: Call, tile: Tile) -> Tile:
     return w.op("tmov", [tile], result(w, call, tile.valid))
 
 
+def element_at(w: Writer, tile: Tile, row: Number, column: Number) -> Number:
+    """Write the element of a tile in a row and a column."""
+    return element_of(w, tile, _before(w, tile, row, column))
+
+
+def set_at(w: Writer, tile: Tile, row: Number, column: Number, value: Number) -> None:
+    """Write a number to a row and a column of a tile."""
+    _set(w, tile, _before(w, tile, row, column), value)
+
+
 @contextmanager
 def each(w: Writer, count: Number, hint: str) -> Generator[Number]:
     """Let lines stand in a loop that counts up to a number."""
@@ -99,8 +109,8 @@ def _scatter(w: Writer, call: Call, given: Given) -> Tile:
     whole = _copy(w, call, in_vec(w, given["dst"]))
     source, places = in_vec(w, given["src"]), in_vec(w, given["indexes"])
     with each(w, source.valid[0], "row") as row, each(w, source.valid[1], "column") as column:
-        number = converted(w, element_of(w, places, _before(w, places, row, column)), INDEX)
-        _set(w, whole, _stretched(w, whole, number), element_of(w, source, _before(w, source, row, column)))
+        number = converted(w, element_at(w, places, row, column), INDEX)
+        _set(w, whole, _stretched(w, whole, number), element_at(w, source, row, column))
     return whole
 
 
@@ -198,8 +208,8 @@ _GATHERED = 4
 def _picked(w: Writer, x: Tile, places: Tile, out: Tile) -> Tile:
     """Write the element that each index names, counted along rows."""
     with each(w, places.valid[0], "row") as row, each(w, places.valid[1], "column") as column:
-        number = converted(w, element_of(w, places, _before(w, places, row, column)), INDEX)
-        _set(w, out, _before(w, out, row, column), element_of(w, x, _stretched(w, x, number)))
+        number = converted(w, element_at(w, places, row, column), INDEX)
+        set_at(w, out, row, column, element_of(w, x, _stretched(w, x, number)))
     return out
 
 

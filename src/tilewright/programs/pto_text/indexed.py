@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.dtypes import INDEX, INT32
+from tilewright.dtypes import BOOL, INDEX, INT32, INT64
 from tilewright.ops.indices import chosen
 from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
+from tilewright.programs.pto_text.accesses import changed_one_by_one, put_where, taken_where
+from tilewright.programs.pto_text.elements import each, element_at, set_at
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile
 from tilewright.programs.pto_text.words import (
@@ -63,8 +66,10 @@ def _count(w: Writer, extents: Sequence[Number]) -> Number:
 
 @writes("tile.take")
 def _take(w: Writer, call: Call, given: Given) -> Tile:
-    refuse(call, given["mask"] is not None, "with a mask")
     (source, words), places = _named(w, call, given), in_vec(w, given["indices"])
+    if words is _ELEMENTS and _is_one_by_one(given):
+        return taken_where(w, call, given, source)
+    refuse(call, given["mask"] is not None, "of rows with a mask", _SELECT)
     valid = places.valid if words is _ELEMENTS else _row_by_row(w, call, places)
     return _gathered(w, source, places, result(w, call, valid), words)
 
@@ -98,9 +103,21 @@ def _gathered(w: Writer, source: Tensor, places: Tile, out: Tile, words: str) ->
 
 @writes("tile.put")
 def _put(w: Writer, call: Call, given: Given) -> Tensor:
-    refuse(call, given["mask"] is not None, "with a mask")
-    _scattered(w, call, _named(w, call, given), given["values"], in_vec(w, given["indices"]))
+    target, words = _named(w, call, given)
+    if words is _ELEMENTS and _is_one_by_one(given):
+        put_where(w, call, given, target)
+    else:
+        refuse(call, given["mask"] is not None, "of rows with a mask", _SELECT)
+        _scattered(w, call, (target, words), given["values"], in_vec(w, given["indices"]))
     return given["x"]
+
+
+def _is_one_by_one(given: Given) -> bool:
+    """Return whether elements are named so that no op of PTO takes all at once: by a mask, or by longer indices."""
+    return given["mask"] is not None or given["indices"].dtype != INT32
+
+
+_SELECT = "let indices that a mask leaves out name a row of their own"
 
 
 @writes("tile.mscatter")
@@ -110,13 +127,20 @@ def _scatter_memory(w: Writer, call: Call, given: Given) -> Tensor:
     return tensor
 
 
-@writes(*(f"tile.atomic_{word}" for word in ("add", "max", "min")))
-def _combine(w: Writer, call: Call, given: Given) -> None:
-    refuse(call, given["mask"] is not None, "with a mask")
+@writes(*(f"tile.atomic_{word}" for word in ("add", "max", "min", "and", "or", "xor", "xchg", "cas")))
+def _combine(w: Writer, call: Call, given: Given) -> Tile | None:
     word = call.op.spec.name.removeprefix("atomic_")
     target, words = _named(w, call, given)
+    if w.is_wanted or _is_one_by_one(given) or word not in _COMBINED:
+        refuse(call, words is _ROWS, "of rows, by a mask or for what was there before", "count elements: `axis=None`")
+        return changed_one_by_one(w, call, given, target)
     words = f"{words}, scatterAtomicOp = #pto<scatter_atomic_op {word}>"
     _scattered(w, call, (target, words), given["values"], in_vec(w, given["indices"]))
+    return None
+
+
+_COMBINED = ("add", "max", "min")
+"""What PTO combines by `mscatter`, all elements at once."""
 
 
 def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | Number, places: Tile) -> None:
@@ -204,3 +228,26 @@ def _partly(w: Writer, call: Call, given: Given) -> Tile:
     is_whole = tuple(number.known for number in a.valid) == a.shape and a.shape == b.shape
     refuse(call, not is_whole, "of a first tile that is valid in part")
     return w.op(f"tpart{call.op.spec.name.removeprefix('part_')}", [a, b], result(w, call, a.valid))
+
+
+@writes("tile.ravel_index")
+def _ravelled(w: Writer, call: Call, given: Given) -> Tile:
+    """Write the number of each element, counted along rows of some extent."""
+    shape, extent = matrix(call)[0], converted(w, given["extents"][1], INT64)
+    mask = None if given["mask"] is None else in_vec(w, given["mask"])
+    tiles = {key: in_vec(w, given[key]) for key in ("outer", "inner") if isinstance(given[key], Tile)}
+    fits = all(tile.shape == shape for tile in (*tiles.values(), *([] if mask is None else [mask])))
+    refuse(call, not fits, "of tiles whose axes meet otherwise")
+    out = result(w, call, next(iter(tiles.values())).valid)
+    if mask is not None:
+        expanded(w, w.constant(0, INT64), out)
+    with each(w, out.valid[0], "row") as row, each(w, out.valid[1], "column") as column:
+        is_so = None if mask is None else converted(w, element_at(w, mask, row, column), BOOL)
+        with nullcontext() if is_so is None else w.block(f"scf.if {is_so.name}"):
+            outer, inner = (
+                converted(w, element_at(w, tiles[key], row, column) if key in tiles else given[key], INT64)
+                for key in ("outer", "inner")
+            )
+            start = computed(w, "mul", [outer, extent], INT64)
+            set_at(w, out, row, column, computed(w, "add", [start, inner], INT64))
+    return out

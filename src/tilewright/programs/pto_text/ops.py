@@ -65,6 +65,17 @@ def _chained(w: Writer, call: Call, given: Given) -> Tile:
     return _met(w, call, word, _met(w, call, word, first, second), in_vec(w, given["rhs2"]))
 
 
+@writes("tile.clamp")
+def _clamp(w: Writer, call: Call, given: Given) -> Tile:
+    made = in_vec(w, given["x"])
+    for word, bound in (("max", given["min"]), ("min", given["max"])):
+        if isinstance(bound, Number):
+            made = w.op(f"t{word}s", [made, converted(w, bound, made.dtype)], result(w, call, made.valid))
+        elif bound is not None:
+            made = _met(w, call, word, made, in_vec(w, bound))
+    return made
+
+
 @writes("tile.prelu")
 def _parametric(w: Writer, call: Call, given: Given) -> Tile:
     return _met(w, call, "prelu", in_vec(w, given["tile"]), in_vec(w, given["slope"]))

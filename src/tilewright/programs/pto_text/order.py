@@ -33,6 +33,14 @@ def _event(given: Given) -> str:
     return f"[{', '.join(ends)}, <EVENT_ID{given['event_id']}>]"
 
 
+@writes("system.sync_set", "system.sync_wait")
+def _event_between_cores(w: Writer, call: Call, given: Given) -> None:
+    """Write an event between cores, of which an exported function runs on one."""
+    event = given["event_id"]
+    shown = str(event.known) if event.known is not None else event.name
+    w.line(f"pto.sync.{call.op.spec.name.removeprefix('sync_')} <PIPE_{given['pipe'].name}>, {shown}")
+
+
 @writes("system.cacheinvalid")
 def _nothing(w: Writer, call: Call, given: Given) -> None:
     """Write nothing: memory is what it is."""

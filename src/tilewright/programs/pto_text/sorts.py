@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tilewright.core.expr import Call
 from tilewright.dtypes import FP16, FP32, INDEX, INT32, UINT16, UINT32
+from tilewright.programs.pto_text.elements import each
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile
 from tilewright.programs.pto_text.words import Given, in_vec, matrix, part_of, refuse, result, seen_as, writes
@@ -61,19 +62,30 @@ def _pairs(w: Writer, call: Call, records: Tile) -> Tile:
 def _merge(w: Writer, call: Call, given: Given) -> Tile:
     lists = [_records(w, in_vec(w, given[name])) for name in _LISTS if given.get(name) is not None]
     shape, halves = matrix(call)[0], _halves(lists[0])
-    refuse(call, shape[0] != 1, "of several rows", "merge one row at a time")
-    whole = w.tile("merged", lists[0].dtype, (1, shape[1] * halves), (w.constant(1), _length(w, lists)))
-    if len(lists) == 1:
-        _merge_runs(w, call, lists[0], w.product(given["block_len"], w.constant(halves)), whole)
+    whole = w.tile("merged", lists[0].dtype, (shape[0], shape[1] * halves), (lists[0].valid[0], _length(w, lists)))
+    if shape[0] == 1:
+        _merge_row(w, call, lists, whole, given)
     else:
-        _merge_lists(w, call, lists, whole)
+        with each(w, whole.valid[0], "row") as row:
+            _merge_row(w, call, [_row(w, one, row) for one in lists], _row(w, whole, row), given)
     return _pairs(w, call, whole)
+
+
+def _row(w: Writer, tile: Tile, row: Number) -> Tile:
+    return part_of(w, tile, (row, w.constant(0)), (1, tile.shape[1]), (w.constant(1), tile.valid[1]))
+
+
+def _merge_row(w: Writer, call: Call, lists: list[Tile], out: Tile, given: Given) -> None:
+    if len(lists) == 1:
+        _merge_runs(w, call, lists[0], w.product(given["block_len"], w.constant(_halves(out))), out)
+    else:
+        _merge_lists(w, call, lists, out)
 
 
 def _length(w: Writer, lists: list[Tile]) -> Number:
     total = w.constant(0)
-    for each in lists:
-        total = computed(w, "add", [total, each.valid[1]], INDEX)
+    for one in lists:
+        total = computed(w, "add", [total, one.valid[1]], INDEX)
     return total
 
 
@@ -87,18 +99,18 @@ def _merge_runs(w: Writer, call: Call, records: Tile, length: Number, out: Tile)
         w.op("tmov", [records], out)
     if groups:
         zero, valid = w.constant(0), (w.constant(1), w.constant(groups))
-        come, go = (part_of(w, each, (zero, zero), (1, groups), valid) for each in (records, out))
+        come, go = (part_of(w, side, (zero, zero), (1, groups), valid) for side in (records, out))
         w.op("tmrgsort", [come, converted(w, length, INT32)], go)
 
 
 def _merge_lists(w: Writer, call: Call, lists: list[Tile], out: Tile) -> None:
     """Write several lists as one; how far each got is said, and nobody reads it."""
-    refuse(call, None in [each.valid[1].known for each in lists], "of lists that are valid in part")
+    refuse(call, None in [one.valid[1].known for one in lists], "of lists that are valid in part")
     scratch = w.tile("scratch", out.dtype, out.shape, out.valid)
     taken = w.name("taken")
     w.line(f"{taken} = arith.constant dense<0> : vector<4xi16>")
-    names = ", ".join(each.name for each in (*lists, scratch))
-    types = ", ".join(each.type for each in (*lists, scratch))
+    names = ", ".join(one.name for one in (*lists, scratch))
+    types = ", ".join(one.type for one in (*lists, scratch))
     w.line(
         f"pto.tmrgsort ins({names} {{exhausted = false}} : {types})"
         f" outs({out.name}, {taken} : {out.type}, vector<4xi16>)"

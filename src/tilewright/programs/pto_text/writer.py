@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
 from tilewright.frontend.names import free_name
+from tilewright.programs.pto_text.pruning import names_in, wanted
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, element, kept, room_of
 from tilewright.source import UNKNOWN, Span
 
 HEAD = 'module attributes {pto.target_arch = "a5"} {'
 """The machine whose paths between memories are used: from the vector memory to the cube's, among others."""
 _STEP = "  "
-_NAME = re.compile(r"%[\w.]+")
-_MADE = re.compile(r"\s*(%[\w.]+) = (?:arith|builtin|pto)\.")
-"""A line that does nothing beside what it gives."""
-_WRITTEN = re.compile(r"\s*pto\.(?:\w.* outs\(|set_validshape )(%[\w.]+(?:, %[\w.]+)?)(?! : !pto\.partition)")
-"""A line that writes a tile or two, and nothing else."""
 
 
 class Writer:
@@ -46,6 +40,8 @@ class Writer:
         """The tiles whose rows count up."""
         self.sums: dict[str, tuple[Number, Number] | None] = {}
         """The accumulators that are added to in place; what a loop counts, and from where, for those it begins."""
+        self.is_wanted = False
+        """Whether the program uses what the op that is being written gives."""
         self.flags: dict[str, bool] = {}
         """The events that are set between pipes, and whether anything waits for each."""
         self.turn, self.turns = self.constant(0), self.constant(1)
@@ -58,26 +54,10 @@ class Writer:
     def prune(self) -> set[str]:
         """Drop what nothing uses; return the names that something uses."""
         lone = [f"pto.set_flag{event}" for event, is_awaited in self.flags.items() if not is_awaited]
-        self._keep(n for n, line in enumerate(self.lines) if line.strip() not in lone)
-        before = len(self.lines) + 1
-        used: set[str] = set()
-        while len(self.lines) < before:  # what nothing uses may be all that reads a tile
-            before = len(self.lines)
-            self._drop_unread()
-            used = self._drop_unused()
-        self._heads = [line for line in self._heads if _NAME.findall(line)[0] in used]
-        return used
-
-    def _drop_unused(self) -> set[str]:
-        """Drop what only makes values that nothing uses; return the names that something uses."""
-        used: set[str] = set()
-        kept: list[tuple[str, Span]] = []
-        for line, span in zip(reversed(self.lines), reversed(self._origins), strict=True):
-            made = _MADE.match(line)
-            if made is None or made[1] in used:
-                used.update(name for name in _NAME.findall(line) if made is None or name != made[1])
-                kept.append((line, span))
-        self.lines, self._origins = [line for line, _ in reversed(kept)], [span for _, span in reversed(kept)]
+        kept = [n for n, line in enumerate(self.lines) if line.strip() not in lone]
+        kept, used = wanted(self.lines, kept)
+        self.lines, self._origins = [self.lines[n] for n in kept], [self._origins[n] for n in kept]
+        self._heads = [line for line in self._heads if names_in(line)[0] in used]
         return used
 
     def name(self, hint: str) -> str:
@@ -95,22 +75,6 @@ class Writer:
         """Write that an event is set or waited for."""
         self.flags[event] = self.flags.get(event, False) or word == "wait"
         self.line(f"pto.{word}_flag{event}")
-
-    def _drop_unread(self) -> None:
-        """Drop what only writes tiles that nothing reads."""
-        matches = (_WRITTEN.match(line) for line in self.lines)
-        written = [_NAME.findall(found[1]) if found is not None else [] for found in matches]
-        counts = Counter(name for line in self.lines for name in _NAME.findall(line))
-        writes = Counter(name for names in written for name in names)
-        own = {line.split()[0] for line in self.lines if "= pto.alloc_tile " in line}  # views are of what others read
-        unread = {name for name in writes if name in own and counts[name] == writes[name] + 1}
-        wanted = [not unread.intersection(names) or bool(own.intersection(names) - unread) for names in written]
-        self._keep(n for n, is_wanted in enumerate(wanted) if is_wanted)
-
-    def _keep(self, places: Iterable[int]) -> None:
-        """Drop all lines but some."""
-        kept = [*places]
-        self.lines, self._origins = [self.lines[n] for n in kept], [self._origins[n] for n in kept]
 
     def origin(self, number: int) -> Span:
         """Return the place in the program that a line of the function was written for, the first being 1."""
