@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, INDEX
-from tilewright.programs.pto_text.elements import each, element_at, set_at
+from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.scalars import converted
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, element
 from tilewright.programs.pto_text.words import Given, expanded, in_vec, least, refuse, result
@@ -67,7 +67,7 @@ def _places(w: Writer, call: Call, given: Given) -> Generator[tuple[Number, Numb
     rows, columns = places.valid
     for tile in tiles:
         rows, columns = least(w, rows, tile.valid[0]), least(w, columns, tile.valid[1])
-    with each(w, rows, "row") as row, each(w, columns, "column") as column:
+    with w.counted(rows, "row") as row, w.counted(columns, "column") as column:
         if held is None:
             yield row, column, converted(w, element_at(w, places, row, column), INDEX)
             return

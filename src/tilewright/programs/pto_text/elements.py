@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from math import prod
 
 from tilewright.arrays import np
@@ -95,20 +94,12 @@ def set_at(w: Writer, tile: Tile, row: Number, column: Number, value: Number) ->
     _set(w, tile, _before(w, tile, row, column), value)
 
 
-@contextmanager
-def each(w: Writer, count: Number, hint: str) -> Generator[Number]:
-    """Let lines stand in a loop that counts up to a number."""
-    turn = Number(w.name(hint), INDEX, counts=True)
-    with w.block(f"scf.for {turn.name} = {w.constant(0).name} to {count.name} step {w.constant(1).name}"):
-        yield turn
-
-
 @writes("tile.scatter")
 def _scatter(w: Writer, call: Call, given: Given) -> Tile:
     """Write elements one after the other, since PTO's `tscatter` knows rows alone."""
     whole = _copy(w, call, in_vec(w, given["dst"]))
     source, places = in_vec(w, given["src"]), in_vec(w, given["indexes"])
-    with each(w, source.valid[0], "row") as row, each(w, source.valid[1], "column") as column:
+    with w.counted(source.valid[0], "row") as row, w.counted(source.valid[1], "column") as column:
         number = converted(w, element_at(w, places, row, column), INDEX)
         _set(w, whole, _stretched(w, whole, number), element_at(w, source, row, column))
     return whole
@@ -126,7 +117,7 @@ def _stretched(w: Writer, tile: Tile, number: Number) -> Number:
 def one_by_one(w: Writer, source: Tile, out: Tile) -> Tile:
     """Write the elements of a tile to another of as many, along the rows of both."""
     count = source.shape[0] * source.shape[1]
-    with each(w, w.constant(count), "number") as number:
+    with w.counted(w.constant(count), "number") as number:
         _set(w, out, _stretched(w, out, number), element_of(w, source, _stretched(w, source, number)))
     return out
 
@@ -136,7 +127,7 @@ def one_by_one(w: Writer, source: Tile, out: Tile) -> Tile:
 
 def _lines(w: Writer, source: Tile, out: Tile, count: Number, places: tuple[Places, Places], size: int | None) -> None:
     """Write lines of a tile to lines of another, as many: blocks of `size` rows, columns where that is None."""
-    with each(w, count, "line") as turn:
+    with w.counted(count, "line") as turn:
         come, go = (place(turn) for place in places)
         zero, one = w.constant(0), w.constant(1)
         if size is None:
@@ -207,7 +198,7 @@ _GATHERED = 4
 
 def _picked(w: Writer, x: Tile, places: Tile, out: Tile) -> Tile:
     """Write the element that each index names, counted along rows."""
-    with each(w, places.valid[0], "row") as row, each(w, places.valid[1], "column") as column:
+    with w.counted(places.valid[0], "row") as row, w.counted(places.valid[1], "column") as column:
         number = converted(w, element_at(w, places, row, column), INDEX)
         set_at(w, out, row, column, element_of(w, x, _stretched(w, x, number)))
     return out

@@ -11,7 +11,7 @@ from tilewright.dtypes import BOOL, INDEX, INT32, INT64
 from tilewright.ops.indices import chosen
 from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
 from tilewright.programs.pto_text.accesses import changed_one_by_one, put_where, taken_where
-from tilewright.programs.pto_text.elements import each, element_at, set_at
+from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile
 from tilewright.programs.pto_text.words import (
@@ -241,7 +241,7 @@ def _ravelled(w: Writer, call: Call, given: Given) -> Tile:
     out = result(w, call, next(iter(tiles.values())).valid)
     if mask is not None:
         expanded(w, w.constant(0, INT64), out)
-    with each(w, out.valid[0], "row") as row, each(w, out.valid[1], "column") as column:
+    with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
         is_so = None if mask is None else converted(w, element_at(w, mask, row, column), BOOL)
         with nullcontext() if is_so is None else w.block(f"scf.if {is_so.name}"):
             outer, inner = (

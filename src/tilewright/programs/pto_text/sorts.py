@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from tilewright.core.expr import Call
 from tilewright.dtypes import FP16, FP32, INDEX, INT32, UINT16, UINT32
-from tilewright.programs.pto_text.elements import each
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile
 from tilewright.programs.pto_text.words import Given, in_vec, matrix, part_of, refuse, result, seen_as, writes
@@ -66,7 +65,7 @@ def _merge(w: Writer, call: Call, given: Given) -> Tile:
     if shape[0] == 1:
         _merge_row(w, call, lists, whole, given)
     else:
-        with each(w, whole.valid[0], "row") as row:
+        with w.counted(whole.valid[0], "row") as row:
             _merge_row(w, call, [_row(w, one, row) for one in lists], _row(w, whole, row), given)
     return _pairs(w, call, whole)
 

@@ -95,12 +95,9 @@ def expanded(w: Writer, number: Number, tile: Tile) -> Tile:
     """Write a number to all elements of a tile, one by one where they are longer than those PTO fills."""
     if tile.dtype.get_byte() <= _FILLED:
         return w.op("texpands", [number], tile)
-    ends = f"{w.constant(0).name} to {{}} step {w.constant(1).name}"
-    row, column = (Number(w.name(hint), INDEX) for hint in ("row", "column"))
-    with w.block(f"scf.for {row.name} = {ends.format(tile.valid[0].name)}"):
-        with w.block(f"scf.for {column.name} = {ends.format(tile.valid[1].name)}"):
-            start = computed(w, "mul", [row, w.constant(tile.room[1])], INDEX)
-            w.op("tsetval", [computed(w, "add", [start, column], INDEX), number], tile)
+    with w.counted(tile.valid[0], "row") as row, w.counted(tile.valid[1], "column") as column:
+        start = computed(w, "mul", [row, w.constant(tile.room[1])], INDEX)
+        w.op("tsetval", [computed(w, "add", [start, column], INDEX), number], tile)
     return tile
 
 

@@ -91,6 +91,16 @@ class Writer:
         self.line("}")
 
     @contextmanager
+    def counted(self, count: Number, hint: str) -> Generator[Number]:
+        """Let lines stand in a loop that counts up to a number, and nowhere where that is zero."""
+        turn, before = Number(self.name(hint), dt.INDEX, counts=True), len(self.lines)
+        ends = f"{self.constant(0).name} to {count.name} step {self.constant(1).name}"
+        with self.block(f"scf.for {turn.name} = {ends}"):
+            yield turn
+        if count.known == 0:
+            del self.lines[before:], self._origins[before:]
+
+    @contextmanager
     def branch(self, head: str) -> Generator[Callable[..., None]]:
         """Let lines stand in the first region of a branch, and in its second once what this gives is called."""
 
