@@ -209,6 +209,9 @@ def _reads(op: Op, value: Value) -> bool:
 def _idle_tile(subject: Subject) -> Iterator[tuple[Span, str, str]]:
     """A tile that is never written, or never read."""
     read = {subject.tile(value) for op in subject.ops for value in op.uses if _reads(op, value)}
+    for op in subject.ops:  # who wants one result of an op has to name the other, too
+        made = {subject.tile(value) for value in op.outs}
+        read.update(made if made & read else ())
     written = {subject.tile(value) for op in subject.ops for value in (*op.outs, *_scratch(op))}
     for op in subject.ops:
         tile = op.results[0] if op.name == "pto.alloc_tile" else None
@@ -231,6 +234,8 @@ def _scratch(op: Op) -> tuple[Value, ...]:
     """Return the tile that an op takes to work in: the last of its inputs, which may be left out."""
     if op.name == "pto.tmrgsort":
         return op.ins[-1:] if len(op.outs) > 1 else ()  # where it says how far lists got
+    if op.name == "pto.tgather":
+        return op.ins[2:3]  # behind indices, or what elements are compared with
     ins = OPS[op.name].form.words.get("ins")
     has_all = ins is not None and ins.kinds.endswith("z?") and len(op.ins) == len(ins.kinds) - 1
     return op.ins[-1:] if has_all else ()

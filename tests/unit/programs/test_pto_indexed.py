@@ -135,6 +135,54 @@ def rows_summed(x: pl.Tensor[[8, 64], pl.FP32], i: Eight, out: pl.InOut[Matrix])
         pl.atomic_add(out, pl.load(i, [0, 0], [1, 8]), pl.load(x, [0, 0], [8, 64]))
 
 
+@pl.jit
+def before(x: Matrix, i: Words, out: pl.InOut[Line], old: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.atomic_add(out, pl.load(i, [0, 0], [16, 64]), pl.load(x, [0, 0], [16, 64])), [0, 0], old)
+
+
+@pl.jit
+def where(x: Matrix, i: Words, out: pl.InOut[Line], old: pl.Out[Matrix]):
+    """Elements that a mask chooses: taken, put and combined."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t, places = pl.load(x, [0, 0], [16, 64]), pl.load(i, [0, 0], [16, 64])
+        found = pl.take(out, places, mask=t > 0.0, pad=-7.0)
+        pl.put(out, places, t, mask=t < -1.0)
+        pl.store(found + pl.atomic_max(out, places, t, mask=t > 1.0), [0, 0], old)
+
+
+@pl.jit
+def bits(i: Words, out: pl.InOut[pl.Tensor[[256], pl.INT32]], old: pl.Out[Words]):
+    """Atomic ops that only one element after the other has."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        places = pl.load(i, [0, 0], [16, 64])
+        first = pl.atomic_xor(out, places, places) + pl.atomic_or(out, places, 5) + pl.atomic_and(out, places, 13)
+        second = pl.atomic_xchg(out, places, places) + pl.atomic_cas(out, places, 3, places)
+        pl.store(first + second + pl.atomic_min(out, places, 100), [0, 0], old)
+
+
+@pl.jit
+def two_indices(
+    x: Matrix,
+    r: pl.Tensor[[1, 32], pl.INT32],
+    c: pl.Tensor[[1, 32], pl.INT32],
+    out: pl.Out[pl.Tensor[[1, 32], pl.FP32]],
+):
+    """Elements by row and column, which are counted in 64 bits."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        places = pl.ravel_index(pl.load(r, [0, 0], [1, 32]), pl.load(c, [0, 0], [1, 32]), [16, 64])
+        pl.store(pl.take(x, places, axis=None), [0, 0], out)
+
+
+@pl.jit
+def window(x: Matrix, y: Matrix, out: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(y, [0, 0], [16, 64])
+        pl.store(
+            pl.gather_row(t, x, [3, 5], [2, 1], [4, 9]) + pl.gather_row(t, x, [1, 7], [0, 0], [8, 8], True), [0, 0], out
+        )
+
+
 def floats(*shape: int) -> Any:
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
@@ -156,6 +204,14 @@ def outside(*shape: int) -> Any:
 
 
 CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
+    "before": (before, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)]),
+    "where": (where, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)]),
+    "bits": (bits, lambda: [indices(), np.arange(256, dtype=np.int32), indices()]),
+    "two_indices": (
+        two_indices,
+        lambda: [floats(16, 64), np.resize(few(), (1, 32)), np.resize(few() * 4, (1, 32)), floats(1, 32)],
+    ),
+    "window": (window, lambda: [floats(16, 64), floats(16, 64), floats(16, 64)]),
     "taken": (taken, lambda: [floats(256), indices(), floats(16, 64)]),
     "counted": (counted, lambda: [floats(16, 64), indices(), floats(16, 64)]),
     "put": (put, lambda: [floats(16, 64), indices(), floats(256)]),
@@ -198,26 +254,11 @@ def rows_of_ones(i: Eight, out: pl.InOut[Matrix]):
         pl.put(out, pl.load(i, [0, 0], [1, 8]), 1.0)
 
 
-@pl.jit
-def before(x: Matrix, i: Words, out: pl.InOut[Line], old: pl.Out[Matrix]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        pl.store(pl.atomic_add(out, pl.load(i, [0, 0], [16, 64]), pl.load(x, [0, 0], [16, 64])), [0, 0], old)
-
-
-@pl.jit
-def put_in_a_tile(x: Matrix, i: Words, out: pl.Out[Matrix]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        t = pl.load(x, [0, 0], [16, 64])
-        pl.store(pl.tile.scatter(t, t * 2.0, pl.load(i, [0, 0], [16, 64])), [0, 0], out)
-
-
 @pytest.mark.parametrize(
     ("kernel", "given", "why"),
     [
-        (put_in_a_tile, lambda: [floats(16, 64), indices(), floats(16, 64)], "in an element's own column"),
         (matrices_taken, lambda: [floats(4, 4, 64), few() % 4, floats(8, 4, 64)], "of rows that have rows"),
         (rows_of_ones, lambda: [few(), floats(16, 64)], "of a number in whole rows"),
-        (before, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)], "what was there before"),
     ],
 )
 def test_what_has_no_words_shows_its_line(kernel: Any, given: Any, why: str) -> None:

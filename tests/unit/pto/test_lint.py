@@ -98,3 +98,23 @@ def test_what_an_op_does_beside_what_it_gives_is_wanted() -> None:
 }
 """
     assert lint(parse(text)) == []
+
+
+def test_the_scratch_tile_of_a_gather_and_the_result_that_nobody_asked_for_are_wanted() -> None:
+    tile = "!pto.tile_buf<vec, 8x64xi32>"
+    text = f"""module attributes {{pto.target_arch = "a5"}} {{
+  func.func @k(%o: !pto.ptr<i32>, %n: i32) {{
+    %c0 = arith.constant 0 : index
+    %x = pto.alloc_tile : {tile}
+    %scratch = pto.alloc_tile : {tile}
+    %places = pto.alloc_tile : {tile}
+    %counts = pto.alloc_tile : {tile}
+    pto.texpands ins(%n : i32) outs(%x : {tile})
+    pto.tgather ins(%x, %n, %scratch : {tile}, i32, {tile}) outs(%places, %counts : {tile}, {tile})
+    %e = pto.tgetval ins(%counts, %c0 : {tile}, index) outs : i32
+    pto.store_scalar %e, %o[%c0] : !pto.ptr<i32>, i32
+    return
+  }}
+}}
+"""
+    assert lint(parse(text)) == []

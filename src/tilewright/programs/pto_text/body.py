@@ -7,13 +7,15 @@ from typing import Any, cast
 
 from tilewright import dtypes as dt
 from tilewright.core.build import arguments
-from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
-from tilewright.core.types import ScalarType
+from tilewright.core.types import ScalarType, TupleType
+from tilewright.core.visitor import statements
+from tilewright.dtypes import TASK_ID
 from tilewright.ops.convert import round_mode
-from tilewright.programs.pto_text import indexed, memory, ops, shapes, sorts
+from tilewright.programs.pto_text import choices, elements, indexed, memory, ops, order, products, shapes, sorts
 from tilewright.programs.pto_text.flow import Flow
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import uses
@@ -22,8 +24,25 @@ from tilewright.programs.pto_text.words import written
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.source import UNKNOWN
 
-WRITERS = (indexed, memory, ops, shapes, sorts)
+WRITERS = (choices, elements, indexed, memory, ops, order, products, shapes, sorts)
 """The modules whose functions say ops."""
+
+
+def _ending(stmt: IfStmt) -> bool | None:
+    """Return whether the first side of a branch returns, False where the second does, None where neither does."""
+    for is_first, side in ((True, stmt.then_body), (False, stmt.else_body)):
+        if any(isinstance(each, ReturnStmt) for each in side or ()):
+            return is_first
+    return None
+
+
+def _returns(stmt: Stmt) -> bool:
+    return any(isinstance(each, ReturnStmt) for each in statements(SeqStmts((stmt,))))
+
+
+def _is_tuple(task: Submit) -> bool:
+    """Return whether a task gives its id beside its results."""
+    return isinstance(task.type, TupleType)
 
 
 class Body(Flow):
@@ -37,7 +56,10 @@ class Body(Flow):
 
     def write(self, body: SeqStmts) -> None:
         """Write statements; NoPtoError, with its line, for what PTO text cannot say."""
-        for stmt in body:
+        for number, stmt in enumerate(body):
+            if isinstance(stmt, IfStmt) and (ending := _ending(stmt)) is not None:
+                self._write_rest(stmt, ending, [*body][number + 1 :])
+                return
             outer, self.w.span = self.w.span, getattr(stmt, "span", UNKNOWN)
             try:
                 self._stmt(stmt)
@@ -46,14 +68,37 @@ class Body(Flow):
                 raise
             self.w.span = outer
 
+    def _write_rest(self, stmt: IfStmt, ends_there: bool, rest: Sequence[Stmt]) -> None:
+        """Write a branch of which one side returns, and what follows on the other side: PTO returns at the end."""
+        outer, self.w.span = self.w.span, stmt.span
+        with self.w.branch(f"scf.if {self.number(stmt.condition).name}") as otherwise:
+            self._write_side(stmt, stmt.then_body, [] if ends_there else rest)
+            otherwise()
+            self._write_side(stmt, stmt.else_body or SeqStmts(), rest if ends_there else [])
+        self.w.span = outer
+
+    def _write_side(self, stmt: IfStmt, side: SeqStmts, rest: Sequence[Stmt]) -> None:
+        handed = [each for each in side if isinstance(each, YieldStmt)]
+        if not handed:
+            self.write(SeqStmts((*side, *rest)))
+            return
+        self.write(SeqStmts(tuple(each for each in side if each is not handed[0])))
+        self.values.update(zip(stmt.return_vars, map(self.value, handed[0].values), strict=True))
+        self.write(SeqStmts(tuple(rest)))
+
     def _stmt(self, stmt: Stmt) -> None:
         match stmt:
             case AssignStmt():
+                self.w.is_wanted = self.uses.get(stmt.var, 0) > 0
                 made = self.value(stmt.value)
                 if made is not None:
                     self.values[stmt.var] = made
             case EvalStmt():
+                self.w.is_wanted = False
                 self.value(stmt.expr)
+            case ForStmt() | WhileStmt() | IfStmt() if _returns(stmt):
+                message = "this export has no words for a return from inside of a loop, or of a branch in a branch"
+                raise NoPtoError(message, help="return at the end, or from a branch that stands by itself")
             case ForStmt():
                 self.loop(stmt, self.number(stmt.start), self.number(stmt.step))
             case WhileStmt():
@@ -72,6 +117,8 @@ class Body(Flow):
         """Return an operand as a value of the text; what is none, as it is."""
         match expr:
             case Var():
+                if expr.type == ScalarType(TASK_ID):
+                    raise NoPtoError("PTO text has no ids of tasks", help="tasks run in order: leave `deps` to that")
                 if expr not in self.values:
                     raise NoPtoError("PTO text does not say what was there before")
                 return self.values[expr]
@@ -93,7 +140,10 @@ class Body(Flow):
             case Invoke():
                 return self._inlined(self.program[expr.op.name], [self.value(arg) for arg in expr.args])
             case Submit():
-                return self._submitted(expr, [self.value(arg) for arg in expr.args])
+                made = self._submitted(expr, [self.value(arg) for arg in expr.args])
+                return (*(made if isinstance(made, tuple) else (made,)), None) if _is_tuple(expr) else made
+            case TupleGetItem():
+                return self.value(expr.value)[expr.index]
             case Absent():
                 return None
             case Expr():
@@ -108,8 +158,8 @@ class Body(Flow):
             raise NoPtoError("this export has no words for a number here")
         return value
 
-    def _inlined(self, function: Function, values: Sequence[Value]) -> Value | None:
-        """Write a kernel out where it is called; return what it returns, where that is one of its outputs."""
+    def _inlined(self, function: Function, values: Sequence[Value]) -> Value | tuple[Value, ...] | None:
+        """Write a kernel out where it is called; return what it returns, one or several of its outputs."""
         self.values.update(zip(function.params, values, strict=True))
         outer, self.symbols = self.symbols, dict(self.symbols)
         for name in function.solutions:
@@ -120,11 +170,11 @@ class Body(Flow):
             self.symbols[name] = given.shape[axis]
         self.write(function.body)
         returned = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt) and stmt.values]
-        result = self.value(returned[-1].values[0]) if returned else None
+        results: list[Any] = [self.value(value) for value in returned[-1].values] if returned else [None]
         self.symbols = outer
-        return result
+        return results[0] if len(results) == 1 else tuple(results)
 
-    def _submitted(self, task: Submit, values: Sequence[Value]) -> Value | None:
+    def _submitted(self, task: Submit, values: Sequence[Value]) -> Value | tuple[Value, ...] | None:
         """Write a task: where its predicate holds, and once for each block that it runs on."""
         function = self.program[task.op.name]
         if task.predicate is not None:
@@ -132,7 +182,7 @@ class Body(Flow):
                 return self._blocks(task, function, values)
         return self._blocks(task, function, values)
 
-    def _blocks(self, task: Submit, function: Function, values: Sequence[Value]) -> Value | None:
+    def _blocks(self, task: Submit, function: Function, values: Sequence[Value]) -> Value | tuple[Value, ...] | None:
         if task.core_num is None:
             return self._inlined(function, values)
         count, outer = self.number(task.core_num), (self.w.turn, self.w.turns)

@@ -20,7 +20,7 @@ from tilewright.core.types import ScalarType, TileType
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import is_used_up, sum_of
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element, room_of
-from tilewright.programs.pto_text.words import flat, in_vec, refuse_parts
+from tilewright.programs.pto_text.words import expanded, flat, in_vec, refuse_parts
 from tilewright.programs.pto_text.writer import Writer
 
 
@@ -109,7 +109,7 @@ class Flow(ABC):
         with self.w.branch(f"scf.if {computed(self.w, 'lt', [*ends], dt.BOOL).name}") as otherwise:
             self.w.op("tmov", [value], out)
             otherwise()
-            self.w.op("texpands", [self.w.constant(0, out.dtype)], out)
+            expanded(self.w, self.w.constant(0, out.dtype), out)
         return out
 
     def repeat(self, stmt: WhileStmt) -> None:

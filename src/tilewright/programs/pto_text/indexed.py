@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
-from tilewright.core.enums import MaskPattern, MemorySpace
+from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.dtypes import INDEX, INT32
+from tilewright.dtypes import BOOL, INDEX, INT32, INT64
 from tilewright.ops.indices import chosen
 from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
+from tilewright.programs.pto_text.accesses import changed_one_by_one, put_where, taken_where
+from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile
-from tilewright.programs.pto_text.words import Given, Pair, in_vec, matrix, refuse, refuse_batches, result, writes
+from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile
+from tilewright.programs.pto_text.words import (
+    Given,
+    Pair,
+    expanded,
+    in_vec,
+    matrix,
+    refuse,
+    refuse_batches,
+    result,
+    writes,
+)
 from tilewright.programs.pto_text.writer import Writer
 
 _WORD = 1 << 32
@@ -53,8 +66,10 @@ def _count(w: Writer, extents: Sequence[Number]) -> Number:
 
 @writes("tile.take")
 def _take(w: Writer, call: Call, given: Given) -> Tile:
-    refuse(call, given["mask"] is not None, "with a mask")
     (source, words), places = _named(w, call, given), in_vec(w, given["indices"])
+    if words is _ELEMENTS and _is_one_by_one(given):
+        return taken_where(w, call, given, source)
+    refuse(call, given["mask"] is not None, "of rows with a mask", _SELECT)
     valid = places.valid if words is _ELEMENTS else _row_by_row(w, call, places)
     return _gathered(w, source, places, result(w, call, valid), words)
 
@@ -88,9 +103,21 @@ def _gathered(w: Writer, source: Tensor, places: Tile, out: Tile, words: str) ->
 
 @writes("tile.put")
 def _put(w: Writer, call: Call, given: Given) -> Tensor:
-    refuse(call, given["mask"] is not None, "with a mask")
-    _scattered(w, call, _named(w, call, given), given["values"], in_vec(w, given["indices"]))
+    target, words = _named(w, call, given)
+    if words is _ELEMENTS and _is_one_by_one(given):
+        put_where(w, call, given, target)
+    else:
+        refuse(call, given["mask"] is not None, "of rows with a mask", _SELECT)
+        _scattered(w, call, (target, words), given["values"], in_vec(w, given["indices"]))
     return given["x"]
+
+
+def _is_one_by_one(given: Given) -> bool:
+    """Return whether elements are named so that no op of PTO takes all at once: by a mask, or by longer indices."""
+    return given["mask"] is not None or given["indices"].dtype != INT32
+
+
+_SELECT = "let indices that a mask leaves out name a row of their own"
 
 
 @writes("tile.mscatter")
@@ -100,13 +127,20 @@ def _scatter_memory(w: Writer, call: Call, given: Given) -> Tensor:
     return tensor
 
 
-@writes(*(f"tile.atomic_{word}" for word in ("add", "max", "min")))
-def _combine(w: Writer, call: Call, given: Given) -> None:
-    refuse(call, given["mask"] is not None, "with a mask")
+@writes(*(f"tile.atomic_{word}" for word in ("add", "max", "min", "and", "or", "xor", "xchg", "cas")))
+def _combine(w: Writer, call: Call, given: Given) -> Tile | None:
     word = call.op.spec.name.removeprefix("atomic_")
     target, words = _named(w, call, given)
+    if w.is_wanted or _is_one_by_one(given) or word not in _COMBINED:
+        refuse(call, words is _ROWS, "of rows, by a mask or for what was there before", "count elements: `axis=None`")
+        return changed_one_by_one(w, call, given, target)
     words = f"{words}, scatterAtomicOp = #pto<scatter_atomic_op {word}>"
     _scattered(w, call, (target, words), given["values"], in_vec(w, given["indices"]))
+    return None
+
+
+_COMBINED = ("add", "max", "min")
+"""What PTO combines by `mscatter`, all elements at once."""
 
 
 def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | Number, places: Tile) -> None:
@@ -114,7 +148,7 @@ def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | 
     if isinstance(values, Number):
         refuse(call, words.startswith(_ROWS), "of a number in whole rows", "fill a tile with it: `pl.tile.full`")
         like = w.tile("values", target.dtype, places.shape, places.valid)
-        values = w.op("texpands", [converted(w, values, target.dtype)], like)
+        values = expanded(w, converted(w, values, target.dtype), like)
     source = in_vec(w, values)
     types = f"{source.type}, {places.type}"
     w.line(
@@ -125,28 +159,13 @@ def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | 
 # tiles by index
 
 
-@writes("tile.gather")
-def _gather(w: Writer, call: Call, given: Given) -> Tile:
-    refuse_batches(call)
-    source, places = in_vec(w, given["src"]), in_vec(w, given["indices"])
-    is_packed = source.room[1] == source.shape[1]
-    refuse(call, not is_packed, "from rows that fill no whole lines of memory", "slice or pad them to 32 bytes")
-    return w.op("tgather", [source, places], result(w, call, places.valid))
-
-
-@writes("tile.gather_mask")
-def _gather_columns(w: Writer, call: Call, given: Given) -> Tile:
-    source, pattern = in_vec(w, given["src"]), MaskPattern(given["mask_pattern"])
-    refuse(call, matrix(call)[1].dtype != source.dtype, "whose bits are read as another type")
-    refuse(call, source.is_column or source.valid[1].known is None, "of columns that only the run knows")
-    out = result(w, call, source.valid)
-    return w.op("tgather", [source], out, f"{{maskPattern = #pto.mask_pattern<{pattern.name}>}}")
-
-
-@writes("tile.scatter")
-def _scatter(w: Writer, call: Call, given: Given) -> Tile:
-    message = "`pl.tile.scatter` counts elements of a tile, and PTO's `tscatter` rows, in an element's own column"
-    raise NoPtoError(message, help="put elements into a tensor with `pl.mscatter`, and load that")
+@writes("tile.gatherb")
+def _gather_blocks(w: Writer, call: Call, given: Given) -> Tile:
+    source, places = in_vec(w, given["src"]), in_vec(w, given["offset"])
+    refuse(call, source.room != source.shape, "from rows that fill no whole lines of memory", "pad them to 32 bytes")
+    lanes = w.constant(LINE // matrix(call)[1].dtype.get_byte())
+    cols = computed(w, "mul", [places.valid[1], lanes], INDEX)
+    return w.op("tgatherb", [source, places], result(w, call, (places.valid[0], cols)))
 
 
 # places of extremes
@@ -211,12 +230,24 @@ def _partly(w: Writer, call: Call, given: Given) -> Tile:
     return w.op(f"tpart{call.op.spec.name.removeprefix('part_')}", [a, b], result(w, call, a.valid))
 
 
-# order, which is kept anyway
-
-
-_BARRIERS = {"bar_v": "PIPE_V", "bar_m": "PIPE_M", "bar_all": "PIPE_ALL"}
-
-
-@writes(*(f"system.{name}" for name in _BARRIERS))
-def _barrier(w: Writer, call: Call, given: Given) -> None:
-    w.line(f"pto.barrier #pto.pipe<{_BARRIERS[call.op.spec.name]}>")
+@writes("tile.ravel_index")
+def _ravelled(w: Writer, call: Call, given: Given) -> Tile:
+    """Write the number of each element, counted along rows of some extent."""
+    shape, extent = matrix(call)[0], converted(w, given["extents"][1], INT64)
+    mask = None if given["mask"] is None else in_vec(w, given["mask"])
+    tiles = {key: in_vec(w, given[key]) for key in ("outer", "inner") if isinstance(given[key], Tile)}
+    fits = all(tile.shape == shape for tile in (*tiles.values(), *([] if mask is None else [mask])))
+    refuse(call, not fits, "of tiles whose axes meet otherwise")
+    out = result(w, call, next(iter(tiles.values())).valid)
+    if mask is not None:
+        expanded(w, w.constant(0, INT64), out)
+    with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
+        is_so = None if mask is None else converted(w, element_at(w, mask, row, column), BOOL)
+        with nullcontext() if is_so is None else w.block(f"scf.if {is_so.name}"):
+            outer, inner = (
+                converted(w, element_at(w, tiles[key], row, column) if key in tiles else given[key], INT64)
+                for key in ("outer", "inner")
+            )
+            start = computed(w, "mul", [outer, extent], INT64)
+            set_at(w, out, row, column, computed(w, "add", [start, inner], INT64))
+    return out

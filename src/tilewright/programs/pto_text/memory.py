@@ -10,18 +10,22 @@ from typing import Any
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Expr
-from tilewright.core.types import ScalarType, TileType
-from tilewright.dtypes import BOOL, INDEX
+from tilewright.core.types import ScalarType, TileType, is_fully_valid
+from tilewright.dtypes import BOOL, INDEX, DataType
 from tilewright.ops.load import padding
+from tilewright.programs.pto_text.elements import one_by_one
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, Value, element, kept
 from tilewright.programs.pto_text.words import (
     Given,
+    expanded,
     filled_around,
+    flat,
     in_vec,
     least,
     matrix,
     matrix_of,
+    put_over,
     refuse,
     result,
     row_of,
@@ -74,7 +78,7 @@ def _padded(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
         return tile
     loaded = w.tile("there", type_.dtype, shape, w.unknown(part))
     _transfer(w, loaded, source, places, sizes)
-    whole = w.op("texpands", [w.constant(pad, kept(type_.dtype))], result(w, call, part))
+    whole = expanded(w, w.constant(pad, kept(type_.dtype)), result(w, call, part))
     shifts = [
         least(w, computed(w, "sub", [first, at], INDEX), size)
         for first, at, size in zip(firsts, starts, wanted, strict=True)
@@ -90,6 +94,25 @@ def _transfer(w: Writer, tile: Tile, source: Tensor, places: Sequence[Number], s
     w.line(f"pto.tload ins({name} : {kind}) outs({tile.name} : {tile.type})")
 
 
+@writes("tile.gather_row")
+def _gather_row(w: Writer, call: Call, given: Given) -> Tile:
+    """Write a window of a tensor over a part of a tile."""
+    source: Tensor = given["src"]
+    shape = [int(extent.known or 0) for extent in given["shapes"]]
+    is_plain = given["valid_shape"] is None and len(shape) == 2 == len(source.shape)
+    refuse(call, not is_plain, "with a valid shape, or of other than matrices")
+    places = [computed(w, "add", [a, b], INDEX) for a, b in zip(source.offsets, given["src_offset"], strict=True)]
+    valid = w.constant(shape[0]), w.constant(shape[1])
+    window = w.tile("window", source.dtype, (shape[0], shape[1]), valid)
+    _transfer(w, window, source, places, valid)
+    if given["transpose"]:
+        turned = w.tile("turned", source.dtype, (shape[1], shape[0]), (valid[1], valid[0]))
+        window = w.op("ttrans", [window], turned)
+    dst = in_vec(w, given["dst"])
+    whole = w.op("tmov", [dst], result(w, call, dst.valid))
+    return put_over(w, whole, window, (given["dst_offset"][0], given["dst_offset"][1]))
+
+
 @writes("tile.store", "tensor.assemble")
 def _store(w: Writer, call: Call, given: Given) -> Value | None:
     is_store = call.op.name == "tile.store"
@@ -100,12 +123,18 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     refuse(call, given.get("mask") is not None, "with a mask", NARROWED)
     if isinstance(given[key], Tensor):
         return _copied(w, call, given[key], tensor, given["offset"])
-    type_ = _type_of(call, key)
-    refuse(call, len(type_.shape) > len(tensor.shape), "of a tile with more axes than its tensor")
+    type_, tile = _type_of(call, key), in_vec(w, given[key])
+    shape = type_.shape if given.get("shapes") is None else tuple(int(each.known or 0) for each in given["shapes"])
+    if shape != type_.shape:
+        refuse(
+            call, not is_fully_valid(type_) or 0 in shape, "under a shape of its own, of a tile that is valid in part"
+        )
+        whole = w.constant(flat(shape)[0]), w.constant(flat(shape)[1])
+        tile = one_by_one(w, tile, w.tile("reshaped", tile.dtype, flat(shape), whole))
+    refuse(call, len(shape) > len(tensor.shape), "of a tile with more axes than its tensor")
     offsets = given["offsets" if is_store else "offset"]
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, offsets, strict=True)]
-    tile = in_vec(w, given[key])
-    extents = (1,) * (len(tensor.shape) - len(type_.shape)) + type_.shape
+    extents = (1,) * (len(tensor.shape) - len(shape)) + shape
     name, kind = w.window(tensor, places, _sizes(w, extents, tile.valid))
     adds = " {atomicType = #pto<atomic_type atomic_add>}" if atomic is AtomicType.Add else ""
     w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind}){adds}")
@@ -195,6 +224,17 @@ def _slice(w: Writer, call: Call, given: Given) -> Tensor:
     return _without(w, window, given["drop_dims"]) if given["drop_dims"] else window
 
 
+@writes("tensor.transpose")
+def _transposed(w: Writer, call: Call, given: Given) -> Tensor:
+    """Write the view of a tensor with two axes swapped."""
+    tensor: Tensor = given["x"]
+    order = [*range(len(tensor.shape))]
+    first, second = given["axis1"] % len(order), given["axis2"] % len(order)
+    order[first], order[second] = order[second], order[first]
+    shape, strides = ([each[axis] for axis in order] for each in (tensor.shape, tensor.strides))
+    return w.view("turned", tensor.dtype, _start(w, tensor), shape, strides)
+
+
 @writes("tensor.strided")
 def _strided(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["x"]
@@ -240,8 +280,11 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tensor:
 
 @writes("tensor.create")
 def _create(w: Writer, call: Call, given: Given) -> Tensor:
+    return _created(w, given["dtype"], given["shape"], given["init_value"])
+
+
+def _created(w: Writer, dtype: DataType, shape: Sequence[Number], value: Any) -> Tensor:
     """Write a view of room that the caller brings: as much for each block, where blocks share the turns."""
-    dtype, shape = given["dtype"], given["shape"]
     kind = f"!pto.ptr<{element(kept(dtype))}, gm>"
     room = w.room(kind)
     if w.share is not None:
@@ -251,9 +294,14 @@ def _create(w: Writer, call: Call, given: Given) -> Tensor:
         room, whole = w.name("own"), room
         w.line(f"{room} = pto.addptr {whole}, {size.name} : {kind} -> {kind}")
     tensor = w.view("made", dtype, room, shape)
-    if given["init_value"] is not None:
-        _fill(w, tensor, given["init_value"])
+    if value is not None:
+        _fill(w, tensor, value)
     return tensor
+
+
+@writes("tensor.full")
+def _full(w: Writer, call: Call, given: Given) -> Tensor:
+    return _created(w, given["dtype"], given["shape"], given["value"])
 
 
 def _fill(w: Writer, tensor: Tensor, value: Any) -> None:
@@ -267,7 +315,7 @@ def _fill(w: Writer, tensor: Tensor, value: Any) -> None:
     with w.block(f"scf.for {index.name} = {w.constant(0).name} to {count.name} step {size.name}"):
         left = least(w, computed(w, "sub", [count, index], INDEX), size)
         tile = w.tile("fill", tensor.dtype, (1, _AT_ONCE), (w.constant(1), left))
-        w.op("texpands", [converted(w, number, tensor.dtype)], tile)
+        expanded(w, converted(w, number, tensor.dtype), tile)
         name, kind = w.window(row, [index], [left])
         w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind})")
 

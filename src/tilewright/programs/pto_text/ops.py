@@ -6,22 +6,21 @@ again. Tiles that the cube reads move to its memories first, and those that it w
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, FP32, DataType
 from tilewright.ops.convert import round_mode
-from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import LINE, NoPtoError, Number, Tile, kept, room_of
+from tilewright.programs.pto_text.choices import bits_of
+from tilewright.programs.pto_text.elements import element_of
+from tilewright.programs.pto_text.meeting import axis_of, both, filled, meets, spread, with_room
+from tilewright.programs.pto_text.scalars import converted
+from tilewright.programs.pto_text.values import Number, Tile, room_of
 from tilewright.programs.pto_text.words import (
     Given,
-    Pair,
+    front,
     in_vec,
     lain_down,
-    least,
     matrix,
-    moved,
     refuse,
     refuse_batches,
     result,
@@ -50,8 +49,36 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
     if isinstance(rhs, Number) and word != "rem":  # `trems` of floats has the dividend's sign, `trem` the divisor's
         return w.op(f"t{word}s", [a, converted(w, rhs, a.dtype)], result(w, call, a.valid))
     if isinstance(rhs, Number):
-        return w.op(f"t{word}", [a, _whole(w, rhs, a.dtype, a)], result(w, call, a.valid))
+        return w.op(f"t{word}", [a, filled(w, rhs, a.dtype, a)], result(w, call, a.valid))
     return _met(w, call, word, a, in_vec(w, rhs))
+
+
+_CHAINED = {"addc": "add", "subc": "sub"}
+
+
+@writes(*(f"tile.{name}" for name in _CHAINED))
+def _chained(w: Writer, call: Call, given: Given) -> Tile:
+    """Write an op on three tiles as two, since PTO's `tsubc` adds the third."""
+    word, first = _CHAINED[call.op.spec.name], in_vec(w, given["lhs"])
+    rhs = given["rhs"]
+    second = filled(w, rhs, first.dtype, first) if isinstance(rhs, Number) else in_vec(w, rhs)
+    return _met(w, call, word, _met(w, call, word, first, second), in_vec(w, given["rhs2"]))
+
+
+@writes("tile.clamp")
+def _clamp(w: Writer, call: Call, given: Given) -> Tile:
+    made = in_vec(w, given["x"])
+    for word, bound in (("max", given["min"]), ("min", given["max"])):
+        if isinstance(bound, Number):
+            made = w.op(f"t{word}s", [made, converted(w, bound, made.dtype)], result(w, call, made.valid))
+        elif bound is not None:
+            made = _met(w, call, word, made, in_vec(w, bound))
+    return made
+
+
+@writes("tile.prelu")
+def _parametric(w: Writer, call: Call, given: Given) -> Tile:
+    return _met(w, call, "prelu", in_vec(w, given["tile"]), in_vec(w, given["slope"]))
 
 
 def _with_number_first(w: Writer, call: Call, word: str, number: Number, tile: Tile) -> Tile:
@@ -61,7 +88,7 @@ def _with_number_first(w: Writer, call: Call, word: str, number: Number, tile: T
     if word == "div":
         return w.op("tdivs", [first, tile], out)
     if word != "sub":
-        return w.op(f"t{word}", [_whole(w, first, tile.dtype, tile), tile], out)
+        return w.op(f"t{word}", [filled(w, first, tile.dtype, tile), tile], out)
     w.op("tneg", [tile], out)
     return w.op("tadds", [out, first], out)
 
@@ -69,49 +96,23 @@ def _with_number_first(w: Writer, call: Call, word: str, number: Number, tile: T
 def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     """Write an op on two tiles, one of which may be a row or a column."""
     shape, _ = matrix(call)
-    refuse(call, any(not _meets(each.shape, shape) for each in (a, b)), "of tiles whose axes meet otherwise")
+    refuse(call, any(not meets(each.shape, shape) for each in (a, b)), "of tiles whose axes meet otherwise")
     if b.shape == shape == a.shape:
-        out = result(w, call, _both(w, a, b))
+        out = result(w, call, both(w, a, b))
         lying = (lain_down(w, each) if each.is_column else each for each in (a, b, out))  # these ops are for rows
         w.op(f"t{word}", [next(lying), next(lying)], next(lying))
         return out
-    valid = _both(w, a, b)
+    valid = both(w, a, b)
+    a, b = (spread(w, each, shape, valid) if each.shape == (1, 1) else each for each in (a, b))
     if shape not in (a.shape, b.shape):
-        a = _spread(w, a, shape, valid)
+        a = spread(w, a, shape, valid)
     if a.shape == shape and word in _EXPANDS:
-        return w.op(f"t{_axis(b)}expand{word}", [a, b], result(w, call, valid))
+        return w.op(f"t{axis_of(b)}expand{word}", [a, b], result(w, call, valid))
     if a.shape == shape:
-        return w.op(f"t{word}", [a, _spread(w, b, shape, valid)], result(w, call, valid))
+        return w.op(f"t{word}", [a, spread(w, b, shape, valid)], result(w, call, valid))
     if word in _SWAPS and word in _EXPANDS:
-        return w.op(f"t{_axis(a)}expand{word}", [b, a], result(w, call, valid))
-    return w.op(f"t{word}", [_spread(w, a, shape, valid), b], result(w, call, valid))
-
-
-def _meets(own: tuple[int, int], shape: tuple[int, int]) -> bool:
-    """Return whether a tile is as large as a result, or a row or a column of it."""
-    return all(extent in (1, whole) for extent, whole in zip(own, shape, strict=True))
-
-
-def _spread(w: Writer, tile: Tile, shape: tuple[int, int], valid: Pair) -> Tile:
-    """Write a row or a column as often as fills a tile; return one that fills it as it is."""
-    if tile.shape == shape:
-        return tile
-    if 1 not in shape and tile.shape == (1, 1):
-        raise NoPtoError("this export has no words for one element in all places of a tile")
-    return w.op(f"t{_axis(tile)}expand", [tile], w.tile("spread", tile.dtype, shape, valid))
-
-
-def _both(w: Writer, a: Tile, b: Tile) -> Pair:
-    """Return how much of both is valid, where one of them may be a row or a column of the other."""
-    rows, cols = (
-        second if own < other else first if other < own or first == second else least(w, first, second)
-        for first, second, own, other in zip(a.valid, b.valid, a.shape, b.shape, strict=True)
-    )
-    return rows, cols
-
-
-def _axis(tile: Tile) -> str:
-    return "row" if tile.shape[1] == 1 else "col"
+        return w.op(f"t{axis_of(a)}expand{word}", [b, a], result(w, call, valid))
+    return w.op(f"t{word}", [spread(w, a, shape, valid), b], result(w, call, valid))
 
 
 _EXPANDED = (*_EXPANDS, "expdif")
@@ -121,13 +122,25 @@ _EXPANDED = (*_EXPANDS, "expdif")
 def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     first, second = in_vec(w, given["x"]), in_vec(w, given["vec"])
     axis, _, word = call.op.spec.name.partition("_expand_")
-    return w.op(f"t{axis}expand{word}", [first, second], result(w, call, first.valid))
+    out = result(w, call, first.valid)
+    if axis == "row" and second.shape == (1, 1):
+        return _one_by_one(w, word, first, second, out)
+    if axis == "col" and second.valid[1].known != first.valid[1].known:
+        second = front(w, second, second.shape, (second.valid[0], first.valid[1]))
+    return w.op(f"t{axis}expand{word}", [with_room(w, first, out.room), second], out)
+
+
+def _one_by_one(w: Writer, word: str, first: Tile, second: Tile, out: Tile) -> Tile:
+    """Write an op on a row and its one element."""
+    number, name = element_of(w, second, w.constant(0)), "sub" if word == "expdif" else word
+    w.op(f"t{name}s", [first, number], out)
+    return w.op("texp", [out], out) if word == "expdif" else out
 
 
 @writes("tile.row_expand", "tile.col_expand")
 def _expand(w: Writer, call: Call, given: Given) -> Tile:
     like, line = in_vec(w, given["x"]), in_vec(w, given["vec"])
-    made = _spread(w, line, like.shape, like.valid)
+    made = spread(w, line, like.shape, like.valid)
     if call.op.spec.name == "col_expand" and line.name in w.ascending:
         w.ascending.add(made.name)
     return made
@@ -165,10 +178,10 @@ def _cast(w: Writer, call: Call, given: Given) -> Tile:
     x, mode = in_vec(w, given["x"]), round_mode(given["mode"]).name
     shape, type_ = matrix(call)
     if type_.dtype == BOOL:
-        return _bits(w, x)
+        return bits_of(w, x)
     need = room_of(type_.dtype, shape, MemorySpace.Vec)
     room = max(x.room[0], need[0]), max(x.room[1], need[1])
-    source, out = _with_room(w, x, room), result(w, call, x.valid, room=room)
+    source, out = with_room(w, x, room), result(w, call, x.valid, room=room)
     return w.op("tcvt", [source], out, _conversion(x.dtype, type_.dtype, mode))
 
 
@@ -177,13 +190,6 @@ def _conversion(have: DataType, dtype: DataType, mode: str) -> str:
     is_rounded = have.is_float() and dtype.is_int()
     rounding, limits = (mode.upper(), "ON") if is_rounded else ("RINT", "OFF")
     return f"{{rmode = #pto<round_mode {rounding}>, sat_mode = #pto<saturation_mode {limits}>}}"
-
-
-def _with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
-    """Return a tile in a buffer of as many rows and columns."""
-    if tile.room == room:
-        return tile
-    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, room=room))
 
 
 # rows, columns, choices, products
@@ -196,101 +202,6 @@ def _fold(w: Writer, call: Call, given: Given) -> Tile:
     if axis == "col":
         refuse_batches(call)
     one = w.constant(1)
+    if axis == "row" and x.is_column:
+        return w.op("tmov", [x], result(w, call, x.valid))  # a fold of one element is that element
     return w.op(f"t{axis}{word}", [x], result(w, call, (x.valid[0], one) if axis == "row" else (one, x.valid[1])))
-
-
-@writes(*(f"tile.{word}" for word in ("gt", "ge", "lt", "le", "eq", "ne")))
-def _compare(w: Writer, call: Call, given: Given) -> Tile:
-    lhs, rhs, word = given["lhs"], given["rhs"], call.op.spec.name
-    if isinstance(lhs, Number):
-        lhs, rhs, word = rhs, lhs, _MIRRORED.get(word, word)
-    (shape, _), a = matrix(call), in_vec(w, lhs)
-    b = _whole(w, rhs, a.dtype, a)  # `tcmps` packs its bits as no selection reads them
-    refuse(call, not (_meets(a.shape, shape) and _meets(b.shape, shape)), "of tiles whose axes meet otherwise")
-    valid, room = _both(w, a, b), (shape[0], -(-shape[1] // LINE) * LINE)
-    first, second = (_with_room(w, _spread(w, each, shape, valid), room) for each in (a, b))
-    mode = f"{{cmpMode = #pto<cmp {word}>}}"
-    return w.op("tcmp", [first, second], result(w, call, valid, True, room), mode)
-
-
-def _bits(w: Writer, tile: Tile) -> Tile:
-    """Write where the elements of a tile are not zero."""
-    room = tile.shape[0], -(-tile.shape[1] // LINE) * LINE
-    sides = tile, _whole(w, w.constant(0, tile.dtype), tile.dtype, tile)
-    first, second = (_with_room(w, each, room) for each in sides)
-    bits = w.tile("bits", BOOL, tile.shape, tile.valid, is_mask=True, room=room)
-    return w.op("tcmp", [first, second], bits, "{cmpMode = #pto<cmp ne>}")
-
-
-_MIRRORED = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}
-
-
-def _whole(w: Writer, side: Number | Tile, dtype: DataType, like: Tile) -> Tile:
-    """Return a tile as it is, a number in all elements of one like another."""
-    if isinstance(side, Number):
-        return w.op("texpands", [converted(w, side, dtype)], w.tile("side", dtype, like.shape, like.valid))
-    return in_vec(w, side)
-
-
-@writes("tile.where")
-def _where(w: Writer, call: Call, given: Given) -> Tile:
-    mask, sides = given["condition"], (given["x"], given["y"])
-    refuse(call, not isinstance(mask, Tile), "by a number")
-    mask = mask if mask.is_mask else _bits(w, mask)
-    shape, type_ = matrix(call)
-    refuse(call, mask.shape != shape, "by a mask of a row or a column")
-    given_sides = [_whole(w, side, kept(type_.dtype), mask) for side in sides]
-    refuse(call, not all(_meets(side.shape, shape) for side in given_sides), "of tiles whose axes meet otherwise")
-    valid = mask.valid
-    for tile in given_sides:
-        valid = _both(w, replace(mask, valid=valid), tile)
-    return w.op("tsel", [mask, *(_spread(w, side, shape, valid) for side in given_sides)], result(w, call, valid))
-
-
-@writes("tile.matmul", "tile.matmul_acc")
-def _product(w: Writer, call: Call, given: Given) -> Tile:
-    refuse_batches(call)
-    acc, (lhs, rhs) = given.get("acc"), (given["lhs"], given["rhs"])
-    is_turned = bool(given.get("a_trans") or given.get("b_trans"))
-    refuse(call, is_turned, "of a transposed operand", "transpose the tile with `pl.transpose` first")
-    shape, type_ = matrix(call)
-    a = moved(w, moved(w, in_vec(w, lhs), MemorySpace.Mat), MemorySpace.Left)
-    b = moved(w, moved(w, in_vec(w, rhs), MemorySpace.Mat), MemorySpace.Right)
-    valid, room = (a.valid[0], b.valid[1]), (a.room[0], b.room[1])
-    first: Number | None = given.get("init_cond")
-    if acc is not None and acc.memory is MemorySpace.Acc:
-        return _summed(w, acc, a, b, first)
-    product = w.op("tmatmul", [a, b], w.tile(call.op.spec.name, type_.dtype, shape, valid, MemorySpace.Acc, room=room))
-    if acc is None:
-        return product
-    made = in_vec(w, product)  # since nothing leads back to an accumulator
-    out = w.tile(call.op.spec.name, type_.dtype, shape, made.valid)
-    if first is None:
-        return w.op("tadd", [acc, made], out)
-    with w.branch(f"scf.if {first.name}") as otherwise:
-        w.op("tmov", [made], out)
-        otherwise()
-        w.op("tadd", [acc, made], out)
-    return out
-
-
-def _summed(w: Writer, acc: Tile, a: Tile, b: Tile, first: Number | None) -> Tile:
-    """Write a product that is added to an accumulator: in place where a loop carries that, or else to a new one."""
-    valid, begins = (a.valid[0], b.valid[1]), w.sums.get(acc.name)
-    is_open = None in (number.known for number in acc.valid)
-    if acc.name not in w.sums:
-        out = w.tile("matmul_acc", acc.dtype, acc.shape, valid, MemorySpace.Acc, room=(a.room[0], b.room[1]))
-    else:
-        out = replace(acc, valid=w.unknown(valid)) if is_open else acc
-        if is_open:
-            w.resize(out, valid)
-    if begins is not None:
-        start = computed(w, "eq", [*begins], BOOL)
-        first = start if first is None else computed(w, "or_", [first, start], BOOL)
-    if first is None:
-        return w.op("tmatmul.acc", [acc, a, b], out)
-    with w.branch(f"scf.if {first.name}") as otherwise:
-        w.op("tmatmul", [a, b], out)
-        otherwise()
-        w.op("tmatmul.acc", [acc, a, b], out)
-    return out

@@ -12,14 +12,16 @@ from tilewright.programs.pto_text.values import NoPtoError, Number, element
 from tilewright.programs.pto_text.writer import Writer
 
 _OPS = {
-    "add": ("addi", "addf"), "sub": ("subi", "subf"), "mul": ("muli", "mulf"), "div": ("", "divf"),
-    "floordiv": ("floordivsi", ""), "min": ("minsi", "minimumf"), "max": ("maxsi", "maximumf"),
-    "bit_and": ("andi", ""), "bit_or": ("ori", ""), "bit_xor": ("xori", ""), "and_": ("andi", ""), "or_": ("ori", ""),
-    "shl": ("shli", ""), "shr": ("shrsi", ""),
+    "add": ("addi", "addf", "addi"), "sub": ("subi", "subf", "subi"), "mul": ("muli", "mulf", "muli"),
+    "div": ("", "divf", ""), "floordiv": ("floordivsi", "", "divui"), "min": ("minsi", "minimumf", "minui"),
+    "max": ("maxsi", "maximumf", "maxui"), "bit_and": ("andi", "", "andi"), "bit_or": ("ori", "", "ori"),
+    "bit_xor": ("xori", "", "xori"), "and_": ("andi", "", "andi"), "or_": ("ori", "", "ori"),
+    "shl": ("shli", "", "shli"), "shr": ("shrsi", "", "shrui"),
 }  # fmt: skip
+"""What numbers with a sign, floats and numbers without one are computed by."""
 _COMPARED = {
-    "eq": ("eq", "oeq"), "ne": ("ne", "une"), "lt": ("slt", "olt"), "le": ("sle", "ole"), "gt": ("sgt", "ogt"),
-    "ge": ("sge", "oge"),
+    "eq": ("eq", "oeq", "eq"), "ne": ("ne", "une", "ne"), "lt": ("slt", "olt", "ult"), "le": ("sle", "ole", "ule"),
+    "gt": ("sgt", "ogt", "ugt"), "ge": ("sge", "oge", "uge"),
 }  # fmt: skip
 
 
@@ -27,6 +29,8 @@ def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> N
     """Write what a scalar op gives; NoPtoError for one that this export has no words for."""
     if name == "not_":
         return w.number("arith.xori", [operands[0], w.constant(True, dt.BOOL)], dt.BOOL, "i1")
+    if name == "invert":
+        operands, name = [operands[0], w.constant(-1, dtype)], "bit_xor"
     if name == "neg":
         operands, name = [w.constant(0, dtype), operands[0]], "sub"
     if len(operands) != 2:
@@ -35,15 +39,29 @@ def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> N
     a, b = (converted(w, operand, common) for operand in operands)
     if (folded := _folded(w, name, a, b)) is not None:
         return folded
-    floats, kind = common.is_float(), element(common)
+    if common.is_unsigned_int():
+        made = _written(w, name, _bits(w, a), _bits(w, b), 2)
+        return made if name in _COMPARED else _bits(w, made, common)
+    return _written(w, name, a, b, int(common.is_float()))
+
+
+def _bits(w: Writer, number: Number, dtype: DataType | None = None) -> Number:
+    """Return a number without a sign as one that has none said, which `arith` computes with, or back again."""
+    wanted = dtype or dt.SIGNED[number.dtype.get_byte()]
+    typing = f"{element(number.dtype)} to {element(wanted)}"
+    return w.number("builtin.unrealized_conversion_cast", [number], wanted, typing)
+
+
+def _written(w: Writer, name: str, a: Number, b: Number, column: int) -> Number:
+    common, kind = a.dtype, element(a.dtype)
     if name in _COMPARED:
-        word = _COMPARED[name][floats]
-        return w.number(f"arith.cmp{'f' if floats else 'i'} {word},", [a, b], dt.BOOL, kind)
-    if name == "mod" and not floats:
-        whole = w.number("arith.floordivsi", [a, b], common, kind)
+        word = _COMPARED[name][column]
+        return w.number(f"arith.cmp{'f' if common.is_float() else 'i'} {word},", [a, b], dt.BOOL, kind)
+    if name == "mod" and not common.is_float():
+        whole = w.number(f"arith.{_OPS['floordiv'][column]}", [a, b], common, kind)
         return w.number("arith.subi", [a, w.number("arith.muli", [whole, b], common, kind)], common, kind)
-    op = _OPS.get(name, ("", ""))[floats]
-    if not op or element(common).startswith("ui"):
+    op = _OPS.get(name, ("", "", ""))[column]
+    if not op:
         raise NoPtoError(f"this export has no words for `{name}` of {common}")
     made = w.number(f"arith.{op}", [a, b], common, kind)
     return replace(made, counts=common == dt.INDEX and _is_natural(name, a, b))
@@ -89,6 +107,8 @@ def converted(w: Writer, value: Number, dtype: DataType, mode: str = "round") ->
         raise NoPtoError(f"PTO's numbers become integers towards zero, not by {mode!r}", help='write `mode="trunc"`')
     if value.known is not None and (dtype.is_float() or not have.is_float()):
         return w.constant(float(value.known) if dtype.is_float() else value.known, dtype)
+    if dt.INDEX in (have, dtype) and (have.is_float() or dtype.is_float()):
+        return converted(w, converted(w, value, dt.INT64, mode), dtype, mode)
     typing = f"{element(have)} to {element(dtype)}"
     return w.number(f"arith.{_conversion(have, dtype)}", [value], dtype, typing)
 
@@ -96,12 +116,13 @@ def converted(w: Writer, value: Number, dtype: DataType, mode: str = "round") ->
 def _conversion(have: DataType, dtype: DataType) -> str:
     if have == dt.BOOL:
         return "index_castui" if dtype == dt.INDEX else "uitofp" if dtype.is_float() else "extui"
-    if dt.INDEX in (have, dtype) and not have.is_float() and not dtype.is_float():
-        return "index_cast"
     if dt.INDEX in (have, dtype):
-        raise NoPtoError(f"this export does not convert {have} to {dtype} in one step")
+        return "index_castui" if have.is_unsigned_int() else "index_cast"
     if have.is_float() and dtype.is_float():
         return "extf" if have.bits < dtype.bits else "truncf"
     if have.is_float() or dtype.is_float():
-        return "fptosi" if have.is_float() else "sitofp"
-    return "extsi" if have.bits < dtype.bits else "trunci" if have.bits > dtype.bits else "bitcast"
+        unsigned = (dtype if have.is_float() else have).is_unsigned_int()
+        return f"fpto{'ui' if unsigned else 'si'}" if have.is_float() else f"{'ui' if unsigned else 'si'}tofp"
+    if have.bits < dtype.bits:
+        return "extui" if have.is_unsigned_int() else "extsi"
+    return "trunci" if have.bits > dtype.bits else "bitcast"

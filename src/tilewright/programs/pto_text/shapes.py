@@ -10,21 +10,27 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType, is_fully_valid
 from tilewright.dtypes import INDEX, INT16, INT32, DataType
 from tilewright.ops.load import padding
+from tilewright.programs.pto_text.elements import one_by_one
+from tilewright.programs.pto_text.meeting import with_room
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import Number, Tile, element, kept
+from tilewright.programs.pto_text.values import Number, Tile, kept, room_of
 from tilewright.programs.pto_text.words import (
     Given,
     Pair,
+    expanded,
     filled_around,
     flat,
     in_vec,
     least,
     matrix,
     matrix_of,
+    part_of,
+    put_over,
     refuse,
     refuse_batches,
     result,
     row_of,
+    seen_as,
     writes,
 )
 from tilewright.programs.pto_text.writer import Writer
@@ -36,7 +42,7 @@ def _full(w: Writer, call: Call, given: Given) -> Tile:
     valid = given["valid_shape"]
     refuse(call, valid is not None and len(valid) != 2, "with a valid shape of other than two axes")
     like = (valid[0], valid[1]) if valid is not None else (w.constant(shape[0]), w.constant(shape[1]))
-    tile = w.op("texpands", [converted(w, given["value"], kept(type_.dtype))], result(w, call, like))
+    tile = expanded(w, converted(w, given["value"], kept(type_.dtype)), result(w, call, like))
     if given["value"].known == 0:
         w.zeros.add(tile.name)
     return tile
@@ -45,7 +51,7 @@ def _full(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.expands")
 def _expands(w: Writer, call: Call, given: Given) -> Tile:
     target: Tile = given["target"]
-    return w.op("texpands", [converted(w, given["scalar"], target.dtype)], result(w, call, target.valid))
+    return expanded(w, converted(w, given["scalar"], target.dtype), result(w, call, target.valid))
 
 
 @writes("tile.create")
@@ -53,7 +59,7 @@ def _create(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
     tile = w.tile("create", type_.dtype, shape, (w.constant(shape[0]), w.constant(shape[1])))
     w.zeros.add(tile.name)
-    return w.op("texpands", [w.constant(0, tile.dtype)], tile)  # a tile that nothing writes is one of zeros in PTO
+    return expanded(w, w.constant(0, tile.dtype), tile)  # a tile that nothing writes is one of zeros in PTO
 
 
 @writes("tile.move")
@@ -85,7 +91,7 @@ def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     x = in_vec(w, given["x"])
     valid = given["valid_rows"], given["valid_cols"]
-    made = w.op("tmov", [_window(w, x, (w.constant(0), w.constant(0)), x.shape, valid)], result(w, call, valid))
+    made = w.op("tmov", [part_of(w, x, (w.constant(0), w.constant(0)), x.shape, valid)], result(w, call, valid))
     if x.name in w.ascending:
         w.ascending.add(made.name)
     return made
@@ -106,7 +112,30 @@ def _slice(w: Writer, call: Call, given: Given) -> Tile:
     wanted = matrix_of(w, shape, given["valid_shape"] or [w.constant(extent) for extent in shape])
     like = least(w, left[0], wanted[0]), least(w, left[1], wanted[1])
     out = result(w, call, like)
-    return w.op("tmov", [_window(w, x, at, flat(shape), out.valid)], out)
+    return w.op("tmov", [part_of(w, x, at, flat(shape), out.valid)], out)
+
+
+@writes("tile.extract")
+def _extract(w: Writer, call: Call, given: Given) -> Tile:
+    """Write a part of a tile; whatever reads it moves it to where it reads."""
+    x, shape, at = in_vec(w, given["src"]), matrix(call)[0], (given["index_row"], given["index_col"])
+    left = [computed(w, "sub", [have, start], INDEX) for have, start in zip(x.valid, at, strict=True)]
+    out = result(w, call, (least(w, left[0], w.constant(shape[0])), least(w, left[1], w.constant(shape[1]))))
+    return w.op("tmov", [part_of(w, x, at, shape, out.valid)], out)
+
+
+@writes("tile.reinterpret_view")
+def _reinterpret(w: Writer, call: Call, given: Given) -> Tile:
+    """Write bytes as other elements, whose rows begin where the others did."""
+    x, (shape, type_) = in_vec(w, given["data"]), matrix(call)
+    have, want = x.dtype.get_byte(), type_.dtype.get_byte()
+    is_same = x.shape[0] == shape[0] and not (x.is_column and have != want)
+    is_packed = x.room == x.shape and room_of(type_.dtype, shape, MemorySpace.Vec) == shape
+    refuse(call, not (is_same or is_packed), "of rows that fill no whole lines of memory")
+    cols = computed(w, "floordiv", [w.product(x.valid[1], w.constant(have)), w.constant(want)], INDEX)
+    out = result(w, call, (x.valid[0], cols))
+    room = (x.room[0], x.room[1] * have // want) if is_same else shape
+    return w.op("tmov", [seen_as(w, x, type_.dtype, shape, room, out.valid)], out)
 
 
 @writes("tile.assemble")
@@ -114,27 +143,10 @@ def _assemble(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     target, source = in_vec(w, given["target"]), in_vec(w, given["source"])
     whole = w.op("tmov", [target], result(w, call, target.valid))
-    at = given["offset"][0], given["offset"][1]
-    return _put(w, whole, source, at)
-
-
-def _put(w: Writer, whole: Tile, source: Tile, at: Pair) -> Tile:
-    """Write a tile over another, from some row and column on."""
-    w.op("tmov", [source], _window(w, whole, at, source.shape, source.valid))
-    return whole
-
-
-def _window(w: Writer, tile: Tile, at: Pair, shape: tuple[int, int], valid: Pair) -> Tile:
-    """Write a window of a tile, in the same bytes."""
-    window = replace(tile, name=w.name("part"), shape=shape, room=shape, valid=valid, runs_down=tile.is_column)
-    places, sizes, extents = (
-        ", ".join(each) for each in ([n.name for n in at], map(str, shape), [n.name for n in valid])
-    )
-    w.line(
-        f"{window.name} = pto.subview {tile.name}[{places}] sizes [{sizes}] valid [{extents}]"
-        f" : {tile.type} -> {window.type}"
-    )
-    return window
+    type_ = call.args[0].type
+    assert isinstance(type_, TileType)
+    at = row_of(w, given["offset"], type_.shape), given["offset"][-1]
+    return put_over(w, whole, source, at)
 
 
 @writes("tile.concat")
@@ -143,7 +155,7 @@ def _concat(w: Writer, call: Call, given: Given) -> Tile:
     a, b = in_vec(w, given["src0"]), in_vec(w, given["src1"])
     refuse(call, any(tile.valid[1].known != tile.shape[1] for tile in (a, b)), "of tiles whose columns are cut")
     whole, zero = result(w, call, a.valid), w.constant(0)
-    return _put(w, _put(w, whole, a, (zero, zero)), b, (zero, w.constant(a.shape[1])))
+    return put_over(w, put_over(w, whole, a, (zero, zero)), b, (zero, w.constant(a.shape[1])))
 
 
 @writes("tile.reshape")
@@ -155,39 +167,23 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tile:
         return x
     refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
     out = result(w, call, (w.constant(shape[0]), w.constant(shape[1])))
-    is_packed = x.room == x.shape and out.room == shape
-    refuse(call, not is_packed, "of rows that fill no whole lines of memory")
-    seen = replace(x, name=w.name("seen"), shape=shape, room=shape, valid=out.valid)
-    w.line(f"{seen.name} = pto.treshape {x.name} : {x.type} -> {seen.type}")
-    return w.op("tmov", [seen], out)
+    if x.room != x.shape or out.room != shape:  # what lies between rows would become elements
+        return one_by_one(w, x, out)
+    return w.op("tmov", [seen_as(w, x, x.dtype, shape, shape, out.valid)], out)
 
 
-@writes("tile.fillpad")
+@writes("tile.fillpad", "tile.fillpad_expand", "tile.fillpad_inplace")
 def _fillpad(w: Writer, call: Call, given: Given) -> Tile:
-    x = in_vec(w, given["x"])
+    x = in_vec(w, given["tile" if call.op.spec.name == "fillpad_inplace" else "x"])
     shape, type_ = matrix(call)
     tile = filled_around(w, "fillpad", type_.dtype, shape, padding(given["pad_value"], type_.dtype), x.valid)
-    w.op("tmov", [x], replace(tile, valid=w.unknown(x.valid)))
+    if shape != x.shape:
+        zero = w.constant(0)
+        put_over(w, tile, x, (zero, zero))
+    else:
+        w.op("tmov", [x], replace(tile, valid=w.unknown(x.valid)))
     w.resize(tile, tile.valid)
     return tile
-
-
-@writes("tile.read")
-def _read(w: Writer, call: Call, given: Given) -> Number:
-    refuse_batches(call)
-    tile, name = in_vec(w, given["x"]), w.name("element")
-    w.line(
-        f"{name} = pto.tgetval ins({tile.name}, {_place(w, tile, given)} : {tile.type}, index)"
-        f" outs : {element(tile.dtype)}"
-    )
-    return Number(name, tile.dtype)
-
-
-def _place(w: Writer, tile: Tile, given: Given) -> str:
-    """Write how many elements lie before one of a tile."""
-    row, column = given["indices"] if len(given["indices"]) == 2 else (w.constant(0), *given["indices"])
-    step = computed(w, "mul", [row, w.constant(tile.room[1])], INDEX)
-    return computed(w, "add", [step, column], INDEX).name
 
 
 # counting
@@ -228,10 +224,7 @@ def _iota(w: Writer, call: Call, given: Given) -> Tile:
 
 def _stood_up(w: Writer, row: Tile) -> Tile:
     """Write a row as a column of the same bytes."""
-    count = row.shape[1]
-    column = Tile(w.name("column"), row.dtype, (count, 1), (w.constant(count), w.constant(1)), room=(row.room[1], 1))
-    w.line(f"{column.name} = pto.treshape {row.name} : {row.type} -> {column.type}")
-    return column
+    return seen_as(w, row, row.dtype, (row.shape[1], 1), (row.room[1], 1))
 
 
 def _row(w: Writer, dtype: DataType, count: int, start: Any, is_down: bool) -> Tile:
@@ -242,8 +235,9 @@ def _row(w: Writer, dtype: DataType, count: int, start: Any, is_down: bool) -> T
     w.op("tci", [first], tile, "{descending = true}" if is_down else "")
     if counted == dtype:
         return tile
+    room = 1, max(tile.room[1], room_of(dtype, (1, count), MemorySpace.Vec)[1])
     words = "{rmode = #pto<round_mode RINT>, sat_mode = #pto<saturation_mode OFF>}"
-    return w.op("tcvt", [tile], w.tile("count", dtype, (1, count), tile.valid), words)
+    return w.op("tcvt", [with_room(w, tile, room)], w.tile("count", dtype, (1, count), tile.valid, room=room), words)
 
 
 def _whole(w: Writer, shape: tuple[int, int]) -> Pair:

@@ -70,8 +70,8 @@ class Tile:
     """Whether it holds bits, eight columns a byte, in bytes of the shape of what was compared."""
     room: tuple[int, int] = (0, 0)
     """The rows and columns of the buffer, which fill the lines or boxes of its memory."""
-    runs_down: bool = False
-    """Whether it is a window of a column, whose elements lie one below the other however many there are."""
+    runs_down: bool | None = None
+    """Of a window: whether it is one of a column, whose elements lie one below the other however many there are."""
 
     @property
     def type(self) -> str:
@@ -90,8 +90,9 @@ class Tile:
     @property
     def is_column(self) -> bool:
         """Whether its elements lie one below the other."""
-        is_tall = self.shape[1] == 1 and self.shape[0] > 1
-        return self.runs_down or (self.memory is MemorySpace.Vec and is_tall)
+        if self.runs_down is not None:
+            return self.runs_down
+        return self.memory is MemorySpace.Vec and self.shape[1] == 1 and self.shape[0] > 1
 
 
 LINE = 32

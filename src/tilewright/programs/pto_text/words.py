@@ -6,6 +6,7 @@ A tile of more than two axes is a matrix of its last one; only the first of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -20,7 +21,7 @@ from tilewright.programs.pto_text.writer import Writer
 
 Given = dict[str, Any]
 """The arguments of an op by name: tiles, tensors and numbers as values of the text, all else as the program has it."""
-Writes = Callable[[Writer, Call, Given], Value | None]
+Writes = Callable[[Writer, Call, Given], Value | tuple[Value, ...] | None]
 OPS: dict[str, Writes] = {}
 Pair = tuple[Number, Number]
 ONE_BY_ONE = "take one matrix at a time, in a loop over the other axes"
@@ -36,7 +37,7 @@ def writes(*names: str) -> Callable[[Writes], Writes]:
     return signed_in
 
 
-def written(w: Writer, call: Call, value: Callable[[Any], Any]) -> Value | None:
+def written(w: Writer, call: Call, value: Callable[[Any], Any]) -> Value | tuple[Value, ...] | None:
     """Write an op, whose operands `value` gives; return what it gives."""
     name = call.op.name
     function = OPS.get(name)
@@ -90,6 +91,20 @@ def result(w: Writer, call: Call, like: Pair, is_mask: bool = False, room: tuple
     return w.tile(call.op.spec.name, type_.dtype, shape, (rows, cols), is_mask=is_mask, room=room)
 
 
+def expanded(w: Writer, number: Number, tile: Tile) -> Tile:
+    """Write a number to all elements of a tile, one by one where they are longer than those PTO fills."""
+    if tile.dtype.get_byte() <= _FILLED:
+        return w.op("texpands", [number], tile)
+    with w.counted(tile.valid[0], "row") as row, w.counted(tile.valid[1], "column") as column:
+        start = computed(w, "mul", [row, w.constant(tile.room[1])], INDEX)
+        w.op("tsetval", [computed(w, "add", [start, column], INDEX), number], tile)
+    return tile
+
+
+_FILLED = 4
+"""The most bytes of an element that PTO's `texpands` takes."""
+
+
 def in_vec(w: Writer, tile: Tile) -> Tile:
     """Return a tile where vectors read it; bits become bytes, zero or one."""
     if tile.is_mask:
@@ -108,10 +123,8 @@ def moved(w: Writer, tile: Tile, memory: MemorySpace) -> Tile:
 
 def lain_down(w: Writer, column: Tile) -> Tile:
     """Write a column as a row of the same bytes, those behind its last element included."""
-    count = column.room[0]
-    row = Tile(w.name("lying"), column.dtype, (1, count), (w.constant(1), w.constant(count)), room=(1, count))
-    w.line(f"{row.name} = pto.treshape {column.name} : {column.type} -> {row.type}")
-    return row
+    row = 1, column.room[0]
+    return seen_as(w, column, column.dtype, row, row)
 
 
 def matrix_of(w: Writer, shape: Sequence[int], sizes: Sequence[Number]) -> tuple[Number, Number]:
@@ -145,6 +158,46 @@ def within(w: Writer, left: Number, size: Number) -> Number:
 def filled_around(w: Writer, hint: str, dtype: DataType, shape: tuple[int, int], value: float, part: Pair) -> Tile:
     """Write a tile of a number all over, and let only a part of it be valid: what is written next goes there."""
     tile = w.tile(hint, dtype, shape, w.open(shape))
-    w.op("texpands", [w.constant(value, tile.dtype)], tile)
+    expanded(w, w.constant(value, tile.dtype), tile)
     w.resize(tile, part)
     return tile
+
+
+def put_over(w: Writer, whole: Tile, source: Tile, at: Pair) -> Tile:
+    """Write a tile over another, from some row and column on."""
+    w.op("tmov", [source], part_of(w, whole, at, source.shape, source.valid))
+    return whole
+
+
+def part_of(w: Writer, tile: Tile, at: Pair, shape: tuple[int, int], valid: Pair) -> Tile:
+    """Write a window of a tile, in the same bytes."""
+    window = replace(tile, name=w.name("part"), shape=shape, room=shape, valid=valid, runs_down=tile.is_column)
+    places, sizes, extents = (
+        ", ".join(each) for each in ([n.name for n in at], map(str, shape), [n.name for n in valid])
+    )
+    w.line(
+        f"{window.name} = pto.subview {tile.name}[{places}] sizes [{sizes}] valid [{extents}]"
+        f" : {tile.type} -> {window.type}"
+    )
+    return window
+
+
+def seen_as(
+    w: Writer,
+    tile: Tile,
+    dtype: DataType,
+    shape: tuple[int, int],
+    room: tuple[int, int],
+    valid: Pair | None = None,
+) -> Tile:
+    """Write the bytes of a tile as one of another shape or other elements, all of it valid unless that is said."""
+    whole = w.constant(shape[0]), w.constant(shape[1])
+    seen = Tile(w.name("seen"), dtype, shape, valid or whole, room=room)
+    w.line(f"{seen.name} = pto.treshape {tile.name} : {tile.type} -> {seen.type}")
+    return seen
+
+
+def front(w: Writer, tile: Tile, shape: tuple[int, int], valid: Pair) -> Tile:
+    """Write the first rows and columns of a tile as one of their own."""
+    window = part_of(w, tile, (w.constant(0), w.constant(0)), shape, valid)
+    return w.op("tmov", [window], w.tile("front", tile.dtype, shape, valid))

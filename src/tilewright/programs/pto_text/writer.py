@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
@@ -11,17 +9,13 @@ from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
 from tilewright.frontend.names import free_name
+from tilewright.programs.pto_text.pruning import names_in, wanted
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, element, kept, room_of
 from tilewright.source import UNKNOWN, Span
 
 HEAD = 'module attributes {pto.target_arch = "a5"} {'
 """The machine whose paths between memories are used: from the vector memory to the cube's, among others."""
 _STEP = "  "
-_NAME = re.compile(r"%[\w.]+")
-_MADE = re.compile(r"\s*(%[\w.]+) = (?:arith|pto)\.(?!tgetval)")
-"""A line that does nothing beside what it gives."""
-_WRITTEN = re.compile(r"\s*pto\.(?:\w.* outs\(|set_validshape )(%[\w.]+)(?! : !pto\.partition)")
-"""A line that writes a tile, and nothing else."""
 
 
 class Writer:
@@ -46,6 +40,10 @@ class Writer:
         """The tiles whose rows count up."""
         self.sums: dict[str, tuple[Number, Number] | None] = {}
         """The accumulators that are added to in place; what a loop counts, and from where, for those it begins."""
+        self.is_wanted = False
+        """Whether the program uses what the op that is being written gives."""
+        self.flags: dict[str, bool] = {}
+        """The events that are set between pipes, and whether anything waits for each."""
         self.turn, self.turns = self.constant(0), self.constant(1)
         """Which of how many runs of a kernel is being written."""
 
@@ -55,25 +53,11 @@ class Writer:
 
     def prune(self) -> set[str]:
         """Drop what nothing uses; return the names that something uses."""
-        before = len(self.lines) + 1
-        used: set[str] = set()
-        while len(self.lines) < before:  # what nothing uses may be all that reads a tile
-            before = len(self.lines)
-            self._drop_unread()
-            used = self._drop_unused()
-        self._heads = [line for line in self._heads if _NAME.findall(line)[0] in used]
-        return used
-
-    def _drop_unused(self) -> set[str]:
-        """Drop what only makes values that nothing uses; return the names that something uses."""
-        used: set[str] = set()
-        kept: list[tuple[str, Span]] = []
-        for line, span in zip(reversed(self.lines), reversed(self._origins), strict=True):
-            made = _MADE.match(line)
-            if made is None or made[1] in used:
-                used.update(name for name in _NAME.findall(line) if made is None or name != made[1])
-                kept.append((line, span))
-        self.lines, self._origins = [line for line, _ in reversed(kept)], [span for _, span in reversed(kept)]
+        lone = [f"pto.set_flag{event}" for event, is_awaited in self.flags.items() if not is_awaited]
+        kept = [n for n, line in enumerate(self.lines) if line.strip() not in lone]
+        kept, used = wanted(self.lines, kept)
+        self.lines, self._origins = [self.lines[n] for n in kept], [self._origins[n] for n in kept]
+        self._heads = [line for line in self._heads if names_in(line)[0] in used]
         return used
 
     def name(self, hint: str) -> str:
@@ -87,15 +71,10 @@ class Writer:
         self.lines.append(f"{_STEP * self._depth}{text}")
         self._origins.append(self.span)
 
-    def _drop_unread(self) -> None:
-        """Drop what only writes tiles that nothing reads."""
-        written = [_WRITTEN.match(line) for line in self.lines]
-        counts = Counter(name for line in self.lines for name in _NAME.findall(line))
-        writes = Counter(found[1] for found in written if found is not None)
-        own = {line.split()[0] for line in self.lines if "= pto.alloc_tile " in line}  # views are of what others read
-        unread = {name for name in writes if name in own and counts[name] == writes[name] + 1}
-        kept = [place for place, found in enumerate(written) if found is None or found[1] not in unread]
-        self.lines, self._origins = [self.lines[n] for n in kept], [self._origins[n] for n in kept]
+    def flag(self, word: str, event: str) -> None:
+        """Write that an event is set or waited for."""
+        self.flags[event] = self.flags.get(event, False) or word == "wait"
+        self.line(f"pto.{word}_flag{event}")
 
     def origin(self, number: int) -> Span:
         """Return the place in the program that a line of the function was written for, the first being 1."""
@@ -110,6 +89,16 @@ class Writer:
         yield
         self._depth -= 1
         self.line("}")
+
+    @contextmanager
+    def counted(self, count: Number, hint: str) -> Generator[Number]:
+        """Let lines stand in a loop that counts up to a number, and nowhere where that is zero."""
+        turn, before = Number(self.name(hint), dt.INDEX, counts=True), len(self.lines)
+        ends = f"{self.constant(0).name} to {count.name} step {self.constant(1).name}"
+        with self.block(f"scf.for {turn.name} = {ends}"):
+            yield turn
+        if count.known == 0:
+            del self.lines[before:], self._origins[before:]
 
     @contextmanager
     def branch(self, head: str) -> Generator[Callable[..., None]]:

@@ -111,7 +111,7 @@ def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
 def _gather_matches(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Write out, row by row, the columns of elements that equal a number or are greater, and how many there are."""
     counts, mode = m.get(op.outs[1], Tile), word_of(op.attributes.get("cmpMode", "eq")).lower()
-    if not m.placed(source, target, counts):
+    if not m.placed(source, target, counts) or source.type.valid_rows == 0:
         return
     wanted = m.b.cast(m.expr(op.ins[1]), source.type.element.dtype)
     offset = number_of(op, "offset") or 0
@@ -123,11 +123,12 @@ def _gather_matches(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     totals = window(m, counts, (rows, m.b.index(1)))
     with m.b.loop(0, rows, hint="row") as row:
         found = m.b.held(m.b.index(0), "found")
-        with m.b.loop(0, cols, hint="column") as column:
-            with m.b.when(m.b.scalar(mode, m.b.get(elements, row, column), wanted)):
-                number = m.b.cast(m.b.add(column, offset), target.type.element.dtype)
-                m.b.set(places, number, row, found)
-                m.b.assign(found, m.b.add(found, 1))
+        if source.type.valid_cols != 0:
+            with m.b.loop(0, cols, hint="column") as column:
+                with m.b.when(m.b.scalar(mode, m.b.get(elements, row, column), wanted)):
+                    number = m.b.cast(m.b.add(column, offset), target.type.element.dtype)
+                    m.b.set(places, number, row, found)
+                    m.b.assign(found, m.b.add(found, 1))
         m.b.set(totals, m.b.cast(found, counts.type.element.dtype), row, 0)
 
 

@@ -187,7 +187,11 @@ def _write_layers(m: Machine, name: str, first: Tile, second: Tile, target: Tile
 def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_order: bool) -> None:
     larger, smaller, target = tiles
     region = common(m, larger, smaller)
-    limit = target.limits
+    (rows, cols), type_ = target.limits, target.type
+    limit = (
+        rows if type_.valid_rows is None else type_.valid_rows,
+        cols if type_.valid_cols is None else type_.valid_cols,
+    )
     whole, some, part = read_all(m, larger, limit), read(m, smaller, region, limit), read(m, larger, region, limit)
     met = arithmetic(m, name, part, some) if in_order else arithmetic(m, name, some, part)
     write(m, target, m.b.tile("assemble", whole, met, (0, 0)))

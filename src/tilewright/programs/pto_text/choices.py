@@ -1,0 +1,204 @@
+"""Choices: comparisons, the masks that they make, and what those choose.
+
+A mask is bits, eight columns a byte, in a buffer of bytes as large as what was compared; `pl.cmp` packs them alike.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType, TupleType, Type
+from tilewright.dtypes import BOOL, INT32, UINT8
+from tilewright.ops.indices import chosen
+from tilewright.ops.selection import COMPARISONS
+from tilewright.programs.pto_text.meeting import both, filled, meets, spread, with_room
+from tilewright.programs.pto_text.values import LINE, Number, Tile, element, kept
+from tilewright.programs.pto_text.words import Given, expanded, front, in_vec, matrix, refuse, result, seen_as, writes
+from tilewright.programs.pto_text.writer import Writer
+
+
+@writes(*(f"tile.{word}" for word in COMPARISONS))
+def _compare(w: Writer, call: Call, given: Given) -> Tile:
+    lhs, rhs, word = given["lhs"], given["rhs"], call.op.spec.name
+    if isinstance(lhs, Number):
+        lhs, rhs, word = rhs, lhs, _MIRRORED.get(word, word)
+    shape, a = matrix(call)[0], in_vec(w, lhs)
+    b = filled(w, rhs, a.dtype, a)  # `tcmps` packs its bits as no selection reads them
+    refuse(call, not (meets(a.shape, shape) and meets(b.shape, shape)), "of tiles whose axes meet otherwise")
+    return _compared(w, word, a, b, shape)
+
+
+def _compared(w: Writer, word: str, a: Tile, b: Tile, shape: tuple[int, int]) -> Tile:
+    """Write how two tiles compare, of which one may be a row or a column."""
+    valid, room = both(w, a, b), (shape[0], -(-shape[1] // LINE) * LINE)
+    first, second = (with_room(w, spread(w, each, shape, valid), room) for each in (a, b))
+    bits = w.tile(word, BOOL, shape, valid, is_mask=True, room=room)
+    return w.op("tcmp", [first, second], bits, f"{{cmpMode = #pto<cmp {word}>}}")
+
+
+def bits_of(w: Writer, tile: Tile) -> Tile:
+    """Write where the elements of a tile are not zero."""
+    return _compared(w, "ne", tile, filled(w, w.constant(0, tile.dtype), tile.dtype, tile), tile.shape)
+
+
+_MIRRORED = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}
+
+
+@writes("tile.where")
+def _where(w: Writer, call: Call, given: Given) -> Tile:
+    mask, sides = given["condition"], (given["x"], given["y"])
+    refuse(call, not isinstance(mask, Tile), "by a number")
+    mask = mask if mask.is_mask else bits_of(w, mask)
+    shape, type_ = matrix(call)
+    if mask.shape != shape:
+        refuse(call, not meets(mask.shape, shape), "of tiles whose axes meet otherwise")
+        mask = bits_of(w, spread(w, in_vec(w, mask), shape, (w.constant(shape[0]), w.constant(shape[1]))))
+    given_sides = [filled(w, side, kept(type_.dtype), mask) for side in sides]
+    refuse(call, not all(meets(side.shape, shape) for side in given_sides), "of tiles whose axes meet otherwise")
+    valid = mask.valid
+    for tile in given_sides:
+        valid = both(w, replace(mask, valid=valid), tile)
+    return w.op("tsel", [mask, *(spread(w, side, shape, valid) for side in given_sides)], result(w, call, valid))
+
+
+# numbers that are none, or too large for one
+
+
+@writes("tile.isnan")
+def _is_nan(w: Writer, call: Call, given: Given) -> Tile:
+    x = in_vec(w, given["x"])
+    return _compared(w, "ne", x, x, x.shape)
+
+
+@writes("tile.isfinite")
+def _is_finite(w: Writer, call: Call, given: Given) -> Tile:
+    x, zero = in_vec(w, given["x"]), w.constant(0.0, in_vec(w, given["x"]).dtype)
+    products = w.op("tmuls", [x, zero], w.tile("nothing", x.dtype, x.shape, x.valid))  # NaN where it is not finite
+    return _compared(w, "eq", products, filled(w, zero, x.dtype, x), x.shape)
+
+
+@writes("tile.isinf")
+def _is_infinite(w: Writer, call: Call, given: Given) -> Tile:
+    x = in_vec(w, given["x"])
+    if not x.dtype.is_float():
+        return _compared(w, "ne", x, x, x.shape)
+    ends = (filled(w, w.constant(end, x.dtype), x.dtype, x) for end in (math.inf, -math.inf))
+    first, second = (_compared(w, "eq", x, end, x.shape) for end in ends)
+    either = w.tile("either", BOOL, x.shape, x.valid, is_mask=True, room=first.room)
+    return w.op("tor", [first, second], either)
+
+
+@writes("tile.sign")
+def _sign(w: Writer, call: Call, given: Given) -> Tile:
+    """Write one or minus one where elements are more or less than nothing, and elsewhere nothing, or NaN."""
+    x = in_vec(w, given["x"])
+    sides, zero = [w.constant(value, x.dtype) for value in (1, -1)], w.constant(0, x.dtype)
+    made = w.op("tmuls", [x, zero], w.tile("nothing", x.dtype, x.shape, x.valid))
+    for word, side in zip(("gt", "lt"), sides, strict=True):
+        bits = _compared(w, word, x, filled(w, zero, x.dtype, x), x.shape)
+        pair = [filled(w, side, x.dtype, x), made]
+        made = w.op("tsel", [bits, *pair], w.tile("sign", x.dtype, x.shape, x.valid))
+    return made
+
+
+# bits that are seen as such
+
+
+@writes("tile.cmp")
+def _packed(w: Writer, call: Call, given: Given) -> Tile:
+    """Write the bytes of a mask as a tile of their own."""
+    lhs, rhs, word = in_vec(w, given["lhs"]), given["rhs"], CmpType(given["cmp_type"]).name.lower()
+    other = filled(w, rhs, lhs.dtype, lhs)
+    shape = max(lhs.shape[0], other.shape[0]), max(lhs.shape[1], other.shape[1])
+    refuse(call, not (meets(lhs.shape, shape) and meets(other.shape, shape)), "of tiles whose axes meet otherwise")
+    bits = _compared(w, word, lhs, other, shape)
+    rows, cols = matrix(call)[0]
+    count = -(-int(bits.valid[1].known) // 8) if isinstance(bits.valid[1].known, int) else None
+    refuse(call, count is None or cols > bits.room[1], "of columns that only the run knows")
+    valid = bits.valid[0], w.constant(count or 0)
+    everything = w.constant(bits.room[0]), w.constant(bits.room[1])
+    whole = replace(bits, is_mask=False, dtype=UINT8, shape=bits.room, valid=everything)
+    return front(w, whole, (rows, cols), valid)
+
+
+@writes("tile.sel")
+def _select(w: Writer, call: Call, given: Given) -> Tile:
+    return _selected(w, call, given["mask"], given["lhs"], given["rhs"])
+
+
+@writes("tile.sels")
+def _select_number(w: Writer, call: Call, given: Given) -> Tile:
+    return _selected(w, call, given["mask"], given["src"], given["scalar"])
+
+
+def _selected(w: Writer, call: Call, mask: Tile, taken: Tile, other: Tile | Number) -> Tile:
+    shape, type_ = matrix(call)
+    first = in_vec(w, taken)
+    second = filled(w, other, type_.dtype, first)
+    refuse(call, not (meets(first.shape, shape) and meets(second.shape, shape)), "of tiles whose axes meet otherwise")
+    valid = both(w, first, second)
+    sides = [spread(w, side, shape, valid) for side in (first, second)]
+    return w.op("tsel", [_bytes(w, call, mask), *sides], result(w, call, valid))
+
+
+def _bytes(w: Writer, call: Call, mask: Tile) -> Tile:
+    """Return the bits of a mask: what was compared, conditions, or those of integers."""
+    of_conditions = call.args[0].type
+    if mask.is_mask or getattr(of_conditions, "dtype", None) == BOOL:
+        return mask if mask.is_mask else bits_of(w, mask)
+    words = in_vec(w, mask)
+    room = words.room[0], words.room[1] * words.dtype.get_byte()
+    return seen_as(w, words, UINT8, room, room)
+
+
+# places of what compares so
+
+
+@writes("tile.gather_compare")
+def _gather_matches(w: Writer, call: Call, given: Given) -> tuple[Tile, Tile]:
+    """Write where elements compare so; zeros come after the last place, where PTO leaves what it likes."""
+    assert isinstance(call.type, TupleType)
+    source, word = in_vec(w, given["src"]), chosen(given["cmp_mode"], COMPARISONS, "cmp_mode")
+    number: Number = given["kvalue"]
+    if word not in ("eq", "gt") or source.is_column:
+        source = _flags(w, word, source, number)
+        number, word = w.constant(1, INT32), "eq"
+    rows, cols = source.shape[0], given["out_cols"]
+    places = _zeros(w, (rows, max(source.shape[1], cols)))
+    counts = _zeros(w, (rows, LINE // INT32.get_byte()))
+    scratch = w.tile("scratch", source.dtype, source.shape, source.valid)
+    types = f"{source.type}, {element(source.dtype)}, {scratch.type}"
+    w.line(
+        f"pto.tgather ins({source.name}, {number.name}, {scratch.name} : {types})"
+        f" outs({places.name}, {counts.name} : {places.type}, {counts.type})"
+        f" {{cmpMode = #pto<cmp {word}>, offset = {given['offset']} : i32}}"
+    )
+    column = front(w, counts, (rows, 1), (source.valid[0], w.constant(1)))
+    found = front(w, places, (rows, cols), (source.valid[0], w.constant(cols)))
+    line = w.tile("numbers", INT32, (1, cols), (w.constant(1), w.constant(cols)))
+    numbers = w.op("tci", [w.constant(0, INT32)], line)
+    is_there = _compared(w, "lt", numbers, column, (rows, cols))
+    held = w.op("tsel", [is_there, found, _zeros(w, (rows, cols))], w.tile("found", INT32, found.shape, found.valid))
+    return held, _row_of_counts(w, column, call.type.elements[1])
+
+
+def _flags(w: Writer, word: str, source: Tile, number: Number) -> Tile:
+    """Write ones where elements compare so, zeros elsewhere."""
+    bits = _compared(w, word, source, filled(w, number, source.dtype, source), source.shape)
+    one, zero = (filled(w, w.constant(value, INT32), INT32, source) for value in (1, 0))
+    return w.op("tsel", [bits, one, zero], w.tile("flags", INT32, source.shape, source.valid))
+
+
+def _zeros(w: Writer, shape: tuple[int, int]) -> Tile:
+    whole = w.constant(shape[0]), w.constant(shape[1])
+    return expanded(w, w.constant(0, INT32), w.tile("zeros", INT32, shape, whole))
+
+
+def _row_of_counts(w: Writer, column: Tile, type_: Type) -> Tile:
+    assert isinstance(type_, TileType)
+    rows, valid = column.shape[0], (w.constant(1), column.valid[0])
+    row = seen_as(w, column, type_.dtype, (1, rows), (1, column.room[0] * column.room[1]), valid)
+    return w.op("tmov", [row], w.tile("counts", type_.dtype, (1, rows), valid))

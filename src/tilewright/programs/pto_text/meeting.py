@@ -1,0 +1,52 @@
+"""Meeting: tiles beside others of other shapes, rows and columns spread, and buffers of equal extents."""
+
+from __future__ import annotations
+
+from tilewright.dtypes import DataType
+from tilewright.programs.pto_text.elements import element_of
+from tilewright.programs.pto_text.scalars import converted
+from tilewright.programs.pto_text.values import Number, Tile
+from tilewright.programs.pto_text.words import Pair, expanded, in_vec, least
+from tilewright.programs.pto_text.writer import Writer
+
+
+def meets(own: tuple[int, int], shape: tuple[int, int]) -> bool:
+    """Return whether a tile is as large as a result, or a row or a column of it."""
+    return all(extent in (1, whole) for extent, whole in zip(own, shape, strict=True))
+
+
+def spread(w: Writer, tile: Tile, shape: tuple[int, int], valid: Pair) -> Tile:
+    """Write a row or a column as often as fills a tile; return one that fills it as it is."""
+    if tile.shape == shape:
+        return tile
+    if tile.shape == (1, 1):
+        return expanded(w, element_of(w, tile, w.constant(0)), w.tile("spread", tile.dtype, shape, valid))
+    return w.op(f"t{axis_of(tile)}expand", [tile], w.tile("spread", tile.dtype, shape, valid))
+
+
+def both(w: Writer, a: Tile, b: Tile) -> Pair:
+    """Return how much of both is valid, where one of them may be a row or a column of the other."""
+    rows, cols = (
+        second if own < other else first if other < own or first == second else least(w, first, second)
+        for first, second, own, other in zip(a.valid, b.valid, a.shape, b.shape, strict=True)
+    )
+    return rows, cols
+
+
+def axis_of(tile: Tile) -> str:
+    """Return what a line of a tile is spread along, as PTO's ops name it."""
+    return "row" if tile.shape[1] == 1 else "col"
+
+
+def filled(w: Writer, side: Number | Tile, dtype: DataType, like: Tile) -> Tile:
+    """Return a tile as it is, a number in all elements of one like another."""
+    if isinstance(side, Number):
+        return expanded(w, converted(w, side, dtype), w.tile("side", dtype, like.shape, like.valid))
+    return in_vec(w, side)
+
+
+def with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
+    """Return a tile in a buffer of as many rows and columns."""
+    if tile.room == room:
+        return tile
+    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, room=room))
