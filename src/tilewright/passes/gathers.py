@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.stmt import AssignStmt
 from tilewright.core.types import TensorType, TileType
+from tilewright.passes.folded_operands import folds_columns
 from tilewright.passes.fusion import Extent, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Walk, is_there, known
 
@@ -78,12 +78,10 @@ def _takes_rows(w: Walk, call: Call, given: Given) -> bool:
 
 
 def _is_folded(w: Walk, stmt: AssignStmt) -> bool:
-    """Return whether all that reads a tile is the statement after it, which folds columns from the first row down."""
+    """Return whether folds of columns compute with a tile alone, or the next statement folds it and nobody reads it."""
+    if stmt.var in w.recorder.computed:
+        return True
     after = w.here.stmts[w.place + 1 : w.place + 2]
     if w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or w.readers[stmt.var] != [*after]:
         return False
-    made = after[0].value if isinstance(after[0], AssignStmt) else None
-    if not isinstance(made, Call) or w.is_copied(after[0]):
-        return False
-    spec = made.op.spec
-    return spec.family == "reduction" and spec.name.startswith("col") and not is_there(arguments(made)["tmp_tile"])
+    return not w.is_copied(after[0]) and folds_columns(after[0]) is not None

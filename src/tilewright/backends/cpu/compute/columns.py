@@ -15,6 +15,7 @@ from tilewright.backends.cpu.compute.nodes import (
     MapNode,
     MaskedNode,
     ReduceNode,
+    RowsNode,
     is_dear,
 )
 from tilewright.backends.cpu.compute.prefetch import Prefetch
@@ -362,6 +363,9 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
             there = b.compare("icmp sgt", tile.valid[-1], i64(0))
             pointer = b.select(there, pointer, b.slot(memory_type(tile.type.dtype)))
         return read(b, pointer, tile.type.dtype, here, node.apart or node.tensor.strides[-1])
+    if isinstance(node, RowsNode):
+        pointer = b.offset(node.begin(here.row.indices[-1]), here.column, memory_type(node.dtype))
+        return read(b, pointer, node.dtype, here, i64(1))
     if isinstance(node, ReduceNode):
         return here.row.scalars[tile]
     if isinstance(node, IndexNode):

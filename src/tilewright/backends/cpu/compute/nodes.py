@@ -11,6 +11,7 @@ from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.values import Node, Scalar, Tile
 from tilewright.core.types import TileType
+from tilewright.dtypes import DataType
 from tilewright.native.llvm import Builder, Value, i64
 from tilewright.records import mutable
 
@@ -73,6 +74,7 @@ class BytesNode(Node):
 class RowsNode(Node):
     """Rows of a tensor that indices name, which whoever folds them reads where they lie."""
 
+    dtype: DataType = field(kw_only=True)
     begin: Callable[[Value], Value] = field(kw_only=True)
     """Returns where the row of a number begins, whose elements are adjacent."""
     later: Callable[[Value], Value] = field(kw_only=True)
