@@ -20,6 +20,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.passes.computed_operands import computed_operands
 from tilewright.passes.folded_operands import folded_operands
+from tilewright.passes.picks import Pick
 from tilewright.passes.store_targets import Target
 from tilewright.records import mutable, record
 
@@ -66,8 +67,8 @@ class Step:
 
     It floats beside all groups, is read in place, loads its part of a tile by itself, joins a group though it might
     work in memory, works on a tile that lies on its side, is packed for products in a loop that follows, gives a mask
-    that is only chosen by, writes for the store that follows, is that store and has nothing left to do, or stores
-    each element of its group where that was loaded from.
+    that is only chosen by, writes for the store that follows, is that store and has nothing left to do, stores each
+    element of its group where that was loaded from, or folds rows of which one element counts.
     """
 
     ends: bool = False
@@ -82,6 +83,7 @@ class Step:
     target: Target | None = None
     is_done: bool = False
     updates: bool = False
+    picks: Pick | None = None
 
 
 @mutable
@@ -99,7 +101,7 @@ class Fusion:
         """Return what happens at a statement."""
         return self.steps.get(id(stmt), Step())
 
-    def note(self, stmt: Stmt, **happens: bool | Target) -> None:
+    def note(self, stmt: Stmt, **happens: bool | Target | Pick) -> None:
         """Let something happen at a statement."""
         self.steps[id(stmt)] = replace(self.at(stmt), **happens)
 

@@ -10,6 +10,7 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.passes.folded_operands import folds_columns
 from tilewright.passes.fusion import Extent, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Walk, is_there, known
+from tilewright.passes.picks import pick_of
 
 FEWEST = 8
 """How many elements a row has at least for which indices are looked at together."""
@@ -68,6 +69,13 @@ def pick(w: Walk, call: Call, given: Given) -> Waiting | None:
         w.recorder.end("`pick` works on what is in memory")
         w.straighten(picked.rows)
     return picked
+
+
+def note_pick(w: Walk, call: Call, x: Waiting) -> None:
+    """Let a fold of rows that are computed as they are folded take the one element of each that counts."""
+    pick = pick_of(call, w.made) if w.recorder.waits(x) and x.turned is False else None
+    if pick is not None and w.recorder.stmt is not None:
+        w.recorder.plan.note(w.recorder.stmt, picks=pick)
 
 
 def _takes_rows(w: Walk, call: Call, given: Given) -> bool:

@@ -9,7 +9,7 @@ from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of
 from tilewright.backends.cpu.compute.folded_rows import ComputedRows, Rows, RowsInMemory, fetch_gathered
 from tilewright.backends.cpu.compute.foldings import folding, pair_folding
 from tilewright.backends.cpu.compute.matrices import Matrix, placed, read_in_place
-from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, RowsNode
+from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, PickNode, ReduceNode, RowsNode
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.tiles import recorded
 from tilewright.backends.cpu.compute.traced import (
@@ -20,9 +20,10 @@ from tilewright.backends.cpu.compute.traced import (
     to_memory,
 )
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.groups import sources_of
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
-from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, static
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TileType
@@ -52,10 +53,23 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     source = with_adjacent_rows(e, source)
     valid = (*source.valid[:-1], i64(1))
+    if (picked := _picked(e)) is not None:
+        return e.record(Tile(type_, valid, node=picked))
     node = ReduceNode(
         (source,), combine=folding(spec.combine), pair=pair_folding(spec.combine), start=start_of(spec, type_)
     )
     return e.record(Tile(type_, valid, node=node))
+
+
+def _picked(e: FunctionEmitter) -> PickNode | None:
+    """Return what takes one element of each row, where the plan has found that no other counts."""
+    if e.step.picks is None:
+        return None
+    elements, index = (e.value(var) for var in (e.step.picks.elements, e.step.picks.index))
+    assert isinstance(elements, Tile) and isinstance(index, Tile)
+    nodes = [tile.node for tile in (*sources_of(elements), elements)]
+    can_be_single = all(node is None or isinstance(node, (LoadNode, MapNode, ReduceNode, IndexNode)) for node in nodes)
+    return PickNode((elements, index), first=e.step.picks.first) if can_be_single else None
 
 
 def start_of(spec: OpSpec, type_: TileType) -> Any:
