@@ -32,6 +32,8 @@ class Recording(Remembering):
         """Where tiles that wait are computed, of those for which that has been said."""
         self.step = Step()
         """What the plan says about the statement being emitted."""
+        self.row: Value | None = None
+        """The row of tiles that is computed, where a loop makes all its turns for one row after the other."""
 
     @abstractmethod
     def emit_group(self, group: Group) -> None:
