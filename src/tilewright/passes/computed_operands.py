@@ -8,17 +8,17 @@ meet each of those as they lie.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 from tilewright.core.build import arguments
-from tilewright.core.expr import Absent, Call, Expr, Var
-from tilewright.core.op import Effect, Kind
+from tilewright.core.expr import Call, Var
 from tilewright.core.program import Function
-from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
-from tilewright.core.types import TensorType, TileType
-from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.core.types import TileType
+from tilewright.core.visitor import statements
 from tilewright.dtypes import BF16, FP16, FP32, DataType
 from tilewright.passes.few_rows import FEW_ROWS
+from tilewright.passes.left_tiles import Statements, all_bodies, is_elementwise, is_load, tiles_of
 
 FEW_TURNED = 16
 """Rows that meet a right matrix as it lies on its side: turning it takes longer than to multiply so many."""
@@ -29,14 +29,7 @@ def computed_operands(function: Function) -> frozenset[Var]:
     """Return the tiles of a function that products compute as they read them, with what those are made of."""
     if not any(_few(stmt) for stmt in statements(function.body)):
         return frozenset()
-    return frozenset(var for body in _bodies(function.body) for var in _Body(body).computed())
-
-
-def _bodies(body: SeqStmts) -> Iterator[SeqStmts]:
-    yield body
-    for stmt in body:
-        for inner in bodies(stmt):
-            yield from _bodies(inner)
+    return frozenset(var for body in all_bodies(function.body) for var in _Products(body).computed())
 
 
 def _few(stmt: Stmt) -> Call | None:
@@ -81,25 +74,14 @@ def _is_short(dtype: DataType) -> bool:
 def _chain(made: Mapping[Var, Call], var: Var) -> set[Var] | None:
     """Return a tile and all that it is made of, None where a product cannot compute that."""
     call = made.get(var)
-    if call is None or not (_is_load(call) or _is_elementwise(call)):
+    if call is None or not (is_load(call) or is_elementwise(call)):
         return None
-    operands = [_chain(made, tile) for tile in ([] if _is_load(call) else _tiles(call.args))]
+    operands = [_chain(made, tile) for tile in ([] if is_load(call) else tiles_of(call.args))]
     return None if None in operands else {var}.union(*(each for each in operands if each is not None))
 
 
-class _Body:
-    """Some statements in order: what they make, and who reads it."""
-
-    def __init__(self, body: SeqStmts) -> None:
-        self.stmts = list(body)
-        self.made: dict[Var, Call] = {}
-        self.at: dict[Var, int] = {}
-        self.readers: dict[Var, list[int]] = {}
-        for number, stmt in enumerate(self.stmts):
-            if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call):
-                self.made[stmt.var], self.at[stmt.var] = stmt.value, number
-            for var in _read(stmt):
-                self.readers.setdefault(var, []).append(number)
+class _Products(Statements):
+    """Some statements in order: what the products among them compute."""
 
     def computed(self) -> set[Var]:
         """Return what products compute as they read it; what somebody else reads is in memory."""
@@ -133,39 +115,4 @@ class _Body:
             by_products = [number for number in readers if ends.get(number) is var]
             if len(by_products) > 1 or not all(number in makers or number in by_products for number in readers):
                 return False
-        reach = [number for var in chain for number in (self.at[var], *self.readers.get(var, []))]
-        return all(_only_computes(stmt) for stmt in self.stmts[min(reach) : max(reach)])
-
-
-def _read(stmt: Stmt) -> list[Var]:
-    """Return the variables that a statement reads, and those inside of it."""
-    inner = [var for body in bodies(stmt) for each in body for var in _read(each)]
-    return [*variables(used(stmt)), *inner]
-
-
-def _tiles(args: Sequence[Expr]) -> list[Var]:
-    return [arg for arg in args if isinstance(arg, Var) and isinstance(arg.type, TileType)]
-
-
-def _is_load(call: Call) -> bool:
-    """Return whether a call loads a matrix as it lies."""
-    if call.op.name != "tile.load" or not isinstance(call.type, TileType) or len(call.type.shape) != 2:
-        return False
-    given, source = arguments(call), call.args[0].type
-    plain = all(given.get(name) is None or isinstance(given.get(name), Absent) for name in ("mask", "pad"))
-    return plain and isinstance(source, TensorType) and not source.layout.is_permuted
-
-
-def _is_elementwise(call: Call) -> bool:
-    """Return whether a call makes each element from those at its place, or from the same number."""
-    if call.op.kind is not Kind.TILE or not isinstance(call.type, TileType) or len(call.type.shape) != 2:
-        return False
-    return call.op.spec.family == "elementwise" or call.op.spec.name in ("cast", "full")
-
-
-def _only_computes(stmt: Stmt) -> bool:
-    """Return whether a statement changes no tensor."""
-    call = stmt.value if isinstance(stmt, AssignStmt) else None
-    if not isinstance(call, Call):
-        return False
-    return call.op.kind is Kind.SCALAR or (call.op.kind is Kind.TILE and call.op.spec.effect is not Effect.WRITE)
+        return self.only_compute_during(chain)

@@ -18,7 +18,7 @@ from tilewright.passes.chains import tiles_on_their_side
 from tilewright.passes.few_rows import factors, most_few
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known, number
-from tilewright.passes.gathers import gather, pick, ravel, take
+from tilewright.passes.gathers import gather, note_pick, pick, ravel, take
 from tilewright.passes.parts import part
 
 
@@ -105,6 +105,7 @@ def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,) = w.tiles(given, "x")
     if not call.op.spec.name.startswith("row") and x.loaded is not None and x.tensor not in w.turned:
         w.withdraw(x)  # columns are folded where they lie
+    note_pick(w, call, x)
     return _folded(w, call, x, lambda: w.recorder.record(_column(call, x), [x], may_float=False))
 
 

@@ -5,7 +5,7 @@ registers. A group ends where somebody needs a result in memory, where rows or c
 may meet, and where the statements around it do; a store of each element to where the same was loaded from is the last
 of its group. A tile of one row that is loaded *floats*: every group may read it. A load that only a matrix product
 reads is read *in place*, where it lies in its tensor, and what a product of few rows computes as it reads it waits for
-that. What is gathered to be stored goes *straight* where the store does.
+that, as does what a fold of columns computes. What is gathered to be stored goes *straight* where the store does.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from tilewright.core.printer import Printer
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.passes.computed_operands import computed_operands
+from tilewright.passes.folded_operands import folded_operands
+from tilewright.passes.picks import Pick
 from tilewright.passes.store_targets import Target
 from tilewright.records import mutable, record
 
@@ -65,8 +67,8 @@ class Step:
 
     It floats beside all groups, is read in place, loads its part of a tile by itself, joins a group though it might
     work in memory, works on a tile that lies on its side, is packed for products in a loop that follows, gives a mask
-    that is only chosen by, writes for the store that follows, is that store and has nothing left to do, or stores
-    each element of its group where that was loaded from.
+    that is only chosen by, writes for the store that follows, is that store and has nothing left to do, stores each
+    element of its group where that was loaded from, or folds rows of which one element counts.
     """
 
     ends: bool = False
@@ -81,6 +83,7 @@ class Step:
     target: Target | None = None
     is_done: bool = False
     updates: bool = False
+    picks: Pick | None = None
 
 
 @mutable
@@ -98,7 +101,7 @@ class Fusion:
         """Return what happens at a statement."""
         return self.steps.get(id(stmt), Step())
 
-    def note(self, stmt: Stmt, **happens: bool | Target) -> None:
+    def note(self, stmt: Stmt, **happens: bool | Target | Pick) -> None:
         """Let something happen at a statement."""
         self.steps[id(stmt)] = replace(self.at(stmt), **happens)
 
@@ -151,8 +154,8 @@ class Recorder:
 
     def __init__(self, function: Function, roots: Mapping[Var, Var]) -> None:
         self.plan = Fusion(function)
-        self.computed = computed_operands(function)
-        """The tiles that products compute as they read them."""
+        self.computed = computed_operands(function) | folded_operands(function)
+        """The tiles that products and folds of columns compute as they read them."""
         self.roots = roots
         self.corners: dict[Var, Corner] = {}
         """Where the slices of tensors begin."""
@@ -215,8 +218,9 @@ class Recorder:
                 self.end("is needed in memory" if about else "what it computes is needed in memory", about)
 
     def record(self, tile: Waiting, operands: Sequence[Waiting], *, may_float: bool) -> Waiting:
-        """Let a tile wait, in the group of its rows or beside it, or for the product that computes it."""
+        """Let a tile wait, in the group of its rows or beside it, or for the product or the fold that computes it."""
         if isinstance(self.stmt, AssignStmt) and self.stmt.var in self.computed:
+            self.need(*operands)
             self.plan.note(self.stmt, in_place=True)
             return tile
         if self.deepest > DEEPEST:

@@ -48,6 +48,7 @@ class Walk:
         self.turned = turned
         """The tensors whose neighbours along the last axis may lie apart."""
         every = list(statements(function.body))
+        self.made = {s.var: s.value for s in every if isinstance(s, AssignStmt) and isinstance(s.value, Call)}
         self.copied = {number for number, count in Counter(map(id, every)).items() if count > 1}
         """Statements that stand in several places, where other things may wait for them."""
         self.readers: dict[Var, list[Stmt]] = {}

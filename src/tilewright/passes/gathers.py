@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.stmt import AssignStmt
 from tilewright.core.types import TensorType, TileType
+from tilewright.passes.folded_operands import folds_columns
 from tilewright.passes.fusion import Extent, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Walk, is_there, known
+from tilewright.passes.picks import pick_of
 
 FEWEST = 8
 """How many elements a row has at least for which indices are looked at together."""
@@ -70,6 +71,13 @@ def pick(w: Walk, call: Call, given: Given) -> Waiting | None:
     return picked
 
 
+def note_pick(w: Walk, call: Call, x: Waiting) -> None:
+    """Let a fold of rows that are computed as they are folded take the one element of each that counts."""
+    pick = pick_of(call, w.made) if w.recorder.waits(x) and x.turned is False else None
+    if pick is not None and w.recorder.stmt is not None:
+        w.recorder.plan.note(w.recorder.stmt, picks=pick)
+
+
 def _takes_rows(w: Walk, call: Call, given: Given) -> bool:
     """Return whether an op takes whole rows of a matrix whose neighbours along a row are adjacent."""
     x = given["x"] if call.op.spec.name == "take" else None
@@ -78,12 +86,10 @@ def _takes_rows(w: Walk, call: Call, given: Given) -> bool:
 
 
 def _is_folded(w: Walk, stmt: AssignStmt) -> bool:
-    """Return whether all that reads a tile is the statement after it, which folds columns from the first row down."""
+    """Return whether folds of columns compute with a tile alone, or the next statement folds it and nobody reads it."""
+    if stmt.var in w.recorder.computed:
+        return True
     after = w.here.stmts[w.place + 1 : w.place + 2]
     if w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or w.readers[stmt.var] != [*after]:
         return False
-    made = after[0].value if isinstance(after[0], AssignStmt) else None
-    if not isinstance(made, Call) or w.is_copied(after[0]):
-        return False
-    spec = made.op.spec
-    return spec.family == "reduction" and spec.name.startswith("col") and not is_there(arguments(made)["tmp_tile"])
+    return not w.is_copied(after[0]) and folds_columns(after[0]) is not None

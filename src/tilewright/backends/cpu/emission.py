@@ -18,6 +18,7 @@ from tilewright.core.visitor import defined, statements
 from tilewright.dtypes import BF16, FP16, FP64
 from tilewright.native.assemble import assembly
 from tilewright.native.target import Target
+from tilewright.passes import ragged_turns, single_axes
 from tilewright.passes.chosen_tiles import Widened, may_be_widened
 from tilewright.passes.few_rows import factors_of
 from tilewright.records import record
@@ -45,6 +46,7 @@ def emitted(program: Program, entries: Sequence[str] | None, target: Target, opt
     """Return a lowered program written for a target."""
     target = _with_units(target, options)
     tiles = _tiled(program, target, options) if may_be_widened(program) else Widened(program)
+    tiles = replace(tiles, program=ragged_turns.run(single_axes.run(tiles.program)))
     program = tiles.program
     emitter = ProgramEmitter(program, target, options)
     functions = program.entries if entries is None else [program[name] for name in entries]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from ops.kernels import Array, counting, kernel, out, scalar, tensor
 from ops.native import Native, assert_same, of_bits
+from unit.backends.cpu.running import native as compiled
 
 import tilewright.language as pl
 from tilewright.dtypes import STORABLE, DataType
@@ -201,3 +202,23 @@ def test_columns_apart_are_picked_out_of_what_lies_between_them(step: int) -> No
     every_other(x, result, step=step)
     np.testing.assert_array_equal(result, taken * 2)
     assert ("gather" in every_other.compile(x, result, step=step).stages["llvm"]) == (step == 9)
+
+
+@pytest.mark.parametrize("columns", [64, 75])
+@pytest.mark.parametrize("step", [2, 3, 8])
+@pytest.mark.parametrize("dtype", ["FP32", "INT64", "FP16"])
+def test_what_is_stored_to_every_other_column_leaves_those_between_alone(dtype: str, step: int, columns: int) -> None:
+    wide = columns * step
+    text = f"""
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[9, {columns}], pl.{dtype}], out: pl.InOut[pl.Tensor[[9, {wide}], pl.{dtype}]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            out[:, {step - 1}::{step}] = x[:, :]
+            out[2:5, ::{step}] = x[3:6, :] + x[2:5, :]
+"""
+    random = np.random.default_rng(step)
+    kind = {"FP32": np.float32, "INT64": np.int64, "FP16": np.float16}[dtype]
+    x, written = (random.integers(-9, 9, (9, n)).astype(kind) for n in (columns, wide))
+    compiled(text).check(x, written)

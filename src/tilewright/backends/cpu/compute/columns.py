@@ -14,7 +14,9 @@ from tilewright.backends.cpu.compute.nodes import (
     IndexNode,
     MapNode,
     MaskedNode,
+    PickNode,
     ReduceNode,
+    RowsNode,
     is_dear,
 )
 from tilewright.backends.cpu.compute.prefetch import Prefetch
@@ -34,9 +36,9 @@ from tilewright.backends.cpu.compute.traced import Lanes, Shared, from_memory, r
 from tilewright.backends.cpu.emit.groups import Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
-from tilewright.dtypes import INT32, DataType
+from tilewright.dtypes import DataType
 from tilewright.native.interleaving import MANY, interleave
-from tilewright.native.llvm import I32, Builder, Value, i64, shuffled, vector
+from tilewright.native.llvm import I64, Builder, Value, i64, shuffled, vector
 from tilewright.native.rarities import open_way, otherwise
 from tilewright.records import mutable
 
@@ -301,18 +303,6 @@ def _everywhere(b: Builder, key: Tile | Scalar, single: Callable[[], Lanes], her
     return spread.lanes[key]
 
 
-def _numbers(b: Builder, node: IndexNode, here: Pass) -> Lanes:
-    """Return the numbers of the columns being emitted, or that of their row, or a slower axis, in every lane."""
-    if node.extent == 1:
-        return Lanes(b, b.splat(Value(I32, "0"), here.count), INT32)
-    index = here.column if node.axis == -1 else here.row.indices[node.axis + 1]
-    lanes = b.splat(b.convert("trunc", index, I32), here.count)
-    if node.axis == -1 and here.count > 1:
-        each = ", ".join(f"i32 {number}" for number in range(here.count))
-        lanes = b.op("add", lanes, Value(lanes.type, f"<{each}>"))
-    return Lanes(b, lanes, INT32)
-
-
 def _columns(b: Builder, tile: Tile, node: ColumnsNode, here: Pass) -> Lanes:
     """Return the columns being emitted of columns that repeat; what is the same for all of them is read once."""
     spread = here.spread
@@ -335,6 +325,18 @@ def _shown(b: Builder, node: ColumnsNode, here: Pass) -> Lanes:
     found = lane_of(b, node.operand, Pass(here.row, here.column, count, mask, Spread(spread.mark)))
     stored = to_memory(found)
     return from_memory(b, shuffled(b, stored, stored, order), found.element)
+
+
+def _picked(b: Builder, node: PickNode, here: Pass) -> Lanes:
+    """Return the element of a row that has a number; what is added to zeros is no negative zero."""
+    elements, index = node.operands
+    assert isinstance(elements, Tile)
+    number = b.convert("sext", lane_of(b, index, here).value, I64)
+    at = b.op("sub", number, i64(node.first)) if node.first else number
+    there = b.compare("icmp ult", at, elements.valid[-1])
+    found = lane_of(b, elements, Pass(here.row, b.select(there, at, i64(0))))
+    zero = found.like(0)
+    return Lanes(b, b.select(there, (zero + found).value, zero.value), found.element)
 
 
 def _bytes(b: Builder, dtype: DataType, node: BytesNode, here: Pass) -> Lanes:
@@ -362,10 +364,15 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
             there = b.compare("icmp sgt", tile.valid[-1], i64(0))
             pointer = b.select(there, pointer, b.slot(memory_type(tile.type.dtype)))
         return read(b, pointer, tile.type.dtype, here, node.apart or node.tensor.strides[-1])
+    if isinstance(node, RowsNode):
+        pointer = b.offset(node.begin(here.row.indices[-1]), here.column, memory_type(node.dtype))
+        return read(b, pointer, node.dtype, here, i64(1))
     if isinstance(node, ReduceNode):
         return here.row.scalars[tile]
     if isinstance(node, IndexNode):
-        return _numbers(b, node, here)
+        return node.numbers(b, here)
+    if isinstance(node, PickNode):
+        return _picked(b, node, here)
     if isinstance(node, MaskedNode):
         here.admitted[tile] = node.admit(lane_of(b, node.mask, here), here)
         admitted = replace(here, mask=here.admitted[tile])

@@ -14,7 +14,7 @@ from tilewright.backends.cpu.compute.row_loops import RowLoop, TurnedLoop
 from tilewright.backends.cpu.compute.streaming import emit_streaming
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.groups import Group
-from tilewright.native.llvm import Builder
+from tilewright.native.llvm import Builder, Value
 
 
 @emits(Group)
@@ -37,6 +37,9 @@ def _guarded(b: Builder, group: Group) -> AbstractContextManager[None]:
 
 def _emit_rows(e: FunctionEmitter, group: Group) -> None:
     """Emit a group row by row; narrow rows together, where they follow each other."""
+    if e.row is not None:
+        _emit(e, RowLoop(e, group), (e.row,))
+        return
     narrow = narrow_loop(e, group)
     if narrow is None:
         _emit(e, RowLoop(e, group))
@@ -49,7 +52,7 @@ def _emit_rows(e: FunctionEmitter, group: Group) -> None:
             _emit(e, RowLoop(e, group))
 
 
-def _emit(e: FunctionEmitter, loop: RowLoop) -> None:
-    emit_streaming(e, loop.streams(), lambda streaming: loop.emit(streaming=streaming))
+def _emit(e: FunctionEmitter, loop: RowLoop, indices: tuple[Value, ...] = ()) -> None:
+    emit_streaming(e, loop.streams(), lambda streaming: loop.emit(streaming=streaming, indices=indices))
     for part in loop.parts:
         e.arena.give_back(part)

@@ -11,7 +11,8 @@ from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.values import Node, Scalar, Tile
 from tilewright.core.types import TileType
-from tilewright.native.llvm import Builder, Value, i64
+from tilewright.dtypes import INT32, DataType
+from tilewright.native.llvm import I32, Builder, Value, i64
 from tilewright.records import mutable
 
 
@@ -37,6 +38,17 @@ class IndexNode(Node):
     axis: int = -1
     extent: int = 0
     """How many there are: one is shared by all that it meets."""
+
+    def numbers(self, b: Builder, here: Pass) -> Lanes:
+        """Return the numbers of the columns being emitted, or that of their row, or a slower axis, in every lane."""
+        if self.extent == 1:
+            return Lanes(b, b.splat(Value(I32, "0"), here.count), INT32)
+        index = here.column if self.axis == -1 else here.row.indices[self.axis + 1]
+        lanes = b.splat(b.convert("trunc", index, I32), here.count)
+        if self.axis == -1 and here.count > 1:
+            each = ", ".join(f"i32 {number}" for number in range(here.count))
+            lanes = b.op("add", lanes, Value(lanes.type, f"<{each}>"))
+        return Lanes(b, lanes, INT32)
 
 
 @mutable
@@ -73,6 +85,7 @@ class BytesNode(Node):
 class RowsNode(Node):
     """Rows of a tensor that indices name, which whoever folds them reads where they lie."""
 
+    dtype: DataType = field(kw_only=True)
     begin: Callable[[Value], Value] = field(kw_only=True)
     """Returns where the row of a number begins, whose elements are adjacent."""
     later: Callable[[Value], Value] = field(kw_only=True)
@@ -99,6 +112,14 @@ class ReduceNode(Node):
     def ready(self) -> int:
         """The first pass in which the result can be used."""
         return self.level + 1
+
+
+@mutable
+class PickNode(Node):
+    """The element of each row of the first operand whose number the second one has, zero where there is none."""
+
+    first: int = 0
+    """The number of the first element."""
 
 
 @mutable

@@ -1,4 +1,4 @@
-"""Reductions: rows folded as they are computed, columns once they are stored."""
+"""Reductions: rows and columns folded, as they are computed or where they lie."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.folded_rows import ComputedRows, Rows, RowsInMemory, fetch_gathered
 from tilewright.backends.cpu.compute.foldings import folding, pair_folding
 from tilewright.backends.cpu.compute.matrices import Matrix, placed, read_in_place
-from tilewright.backends.cpu.compute.nodes import ReduceNode, RowsNode
-from tilewright.backends.cpu.compute.row_copies import fetch_ahead
-from tilewright.backends.cpu.compute.row_memory import times
+from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, PickNode, ReduceNode, RowsNode
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.tiles import recorded
 from tilewright.backends.cpu.compute.traced import (
@@ -21,9 +20,10 @@ from tilewright.backends.cpu.compute.traced import (
     to_memory,
 )
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.groups import sources_of
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
-from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, static
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TileType
@@ -53,10 +53,23 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     source = with_adjacent_rows(e, source)
     valid = (*source.valid[:-1], i64(1))
+    if (picked := _picked(e)) is not None:
+        return e.record(Tile(type_, valid, node=picked))
     node = ReduceNode(
         (source,), combine=folding(spec.combine), pair=pair_folding(spec.combine), start=start_of(spec, type_)
     )
     return e.record(Tile(type_, valid, node=node))
+
+
+def _picked(e: FunctionEmitter) -> PickNode | None:
+    """Return what takes one element of each row, where the plan has found that no other counts."""
+    if e.step.picks is None:
+        return None
+    elements, index = (e.value(var) for var in (e.step.picks.elements, e.step.picks.index))
+    assert isinstance(elements, Tile) and isinstance(index, Tile)
+    nodes = [tile.node for tile in (*sources_of(elements), elements)]
+    can_be_single = all(node is None or isinstance(node, (LoadNode, MapNode, ReduceNode, IndexNode)) for node in nodes)
+    return PickNode((elements, index), first=e.step.picks.first) if can_be_single else None
 
 
 def start_of(spec: OpSpec, type_: TileType) -> Any:
@@ -87,16 +100,28 @@ def _single(e: FunctionEmitter, call: Call, source: Tile) -> Tile:
 
 def _columns(e: FunctionEmitter, call: Call, source: Tile, in_pairs: bool) -> Tile:
     """Emit the folding of columns, some vectors of them at a time."""
-    type_, read = tile_type(call), source.node if isinstance(source.node, RowsNode) else read_in_place(e, source)
-    if read is None or isinstance(read, Matrix) and read.strides[-1] != i64(1):
-        e.stored(source)
-        read = placed(e, with_adjacent_rows(e, source))
+    type_ = tile_type(call)
+    rows = ComputedRows(e, source) if _is_computed(e, source) else RowsInMemory(e, _lying(e, source))
     result = e.fresh(type_, known_or(type_, (*source.valid[:-2], i64(1), source.valid[-1])))
-    fold = ColumnFold(e, call.op.spec, source, read, result)
+    fold = ColumnFold(e, call.op.spec, source, rows, result)
     pairs = PairedFold(fold, source.type.shape[-2]) if in_pairs and fold.is_stepwise else None
     with rows_of(e, source.valid[:-2]) as batch:
         fold.emit(batch, result.valid[-1], pairs)
     return result
+
+
+def _is_computed(e: FunctionEmitter, tile: Tile) -> bool:
+    """Return whether a tile is left to the fold that reads it."""
+    return tile.place is None and isinstance(tile.node, (MapNode, RowsNode)) and not e.waits(tile)
+
+
+def _lying(e: FunctionEmitter, source: Tile) -> Matrix:
+    """Return where the rows of a tile lie, in its tensor or in the arena."""
+    read = read_in_place(e, source)
+    if read is not None and read.strides[-1] == i64(1):
+        return read
+    e.stored(source)
+    return placed(e, with_adjacent_rows(e, source))
 
 
 def loaded_lanes(
@@ -110,10 +135,10 @@ def loaded_lanes(
 class ColumnFold:
     """One folding of columns being emitted: the tile they are in, and the one of a row they go to."""
 
-    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, read: Matrix | RowsNode, result: Tile) -> None:
+    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, rows: Rows, result: Tile) -> None:
         assert spec.start is not None and result.place is not None
         self.e, self.dtype, self.rows, self.height = e, source.type.dtype, source.valid[-2], source.type.shape[-2]
-        self.source, self.result = read, result.place
+        self.source, self.result = rows, result.place
         self.combine: Callable[[Lanes, Lanes], Lanes] = combine(spec.combine)
         self.start = literal(self.dtype, spec.start(self.dtype), e.lanes)
         self.is_stepwise = self.dtype in spec.stepwise
@@ -123,7 +148,7 @@ class ColumnFold:
         if pairs is None and self._is_narrow(width):
             self._narrow(batch, static(width) or 0)
             return
-        is_gathered = isinstance(self.source, RowsNode)
+        is_gathered = bool(self.source.gathered)
         if pairs is None and self._is_wide(width) and not is_gathered:
             done = self._down(batch, width)
         else:
@@ -141,17 +166,17 @@ class ColumnFold:
 
     def _is_narrow(self, width: Value) -> bool:
         """Return whether rows that may follow each other fill no vector, and there are many of them."""
-        if isinstance(self.source, RowsNode):
+        if not isinstance(self.source, RowsInMemory):
             return False
-        stride, known = self.source.strides[-2:][0], static(width) or 0
+        stride, known = self.source.matrix.strides[-2], static(width) or 0
         may_follow = static(stride) in (None, known)
         return 0 < known < self.e.lanes and self.height >= TALL and may_follow and self.dtype in (FP32, INT32)
 
     def _narrow(self, batch: tuple[Value, ...], width: int) -> None:
         """Emit the folding of rows of a few columns, many at once where they follow each other."""
-        assert isinstance(self.source, Matrix)
+        assert isinstance(self.source, RowsInMemory)
         b = self.e.b
-        follow = b.compare("icmp eq", self.source.strides[-2], i64(width))
+        follow = b.compare("icmp eq", self.source.matrix.strides[-2], i64(width))
         with b.when(follow):
             self._run(batch, width)
         with b.when(self.e.negated(follow)):
@@ -159,13 +184,13 @@ class ColumnFold:
 
     def _run(self, batch: tuple[Value, ...], width: int) -> None:
         """Emit the folding of rows one after the other in memory: vectors of them, what those hold, and the rest."""
-        assert isinstance(self.source, Matrix)
         b, more = self.e.b, max(VECTORS // width, 1)
         height = self.e.lanes * more
         part = self.e.arena.take(height * width * self.dtype.get_byte())
-        scratch = Matrix(self.e.address(part[0]), (*[i64(0)] * len(batch), i64(width), i64(1)), self.dtype)
+        strides = (*[i64(0)] * len(batch), i64(width), i64(1))
+        scratch = RowsInMemory(self.e, Matrix(self.e.address(part[0]), strides, self.dtype))
         whole = b.op("and", self.rows, i64(-height))
-        self._vectors(batch, whole, height, scratch.pointer, width * more)
+        self._vectors(batch, whole, height, scratch.matrix.pointer, width * more)
         mask, total = first_lanes(b, i64(width), self.e.lanes), self.start
         for source, first, end in ((scratch, i64(0), i64(height)), (self.source, whole, self.rows)):
             loop = b.open_loop(first, end, i64(1), [total])
@@ -194,9 +219,10 @@ class ColumnFold:
         for begin, end, count in ((i64(0), some, ROWS), (some, self.rows, 1)):
             with b.loop(begin, end, i64(count)) as first, b.loop(i64(0), whole, i64(self.e.lanes)) as column:
                 rows = [b.op("add", first, i64(number)) if number else first for number in range(count)]
-                total = self._sum(batch, column)
+                total, kept = self._sum(batch, column), self.source.kept([column], None)
                 for row in rows:
-                    total = self.folded(total, self.row(batch, row, column, None))
+                    (found,) = self.source.vectors(batch, row, [column], None, kept)
+                    total = self.folded(total, found)
                 self._put(total, batch, column, None)
         return whole
 
@@ -228,30 +254,22 @@ class ColumnFold:
             return
         b, lanes = self.e.b, self.e.lanes
         places = [b.op("add", column, i64(number * lanes)) if number else column for number in range(vectors)]
+        kept = self.source.kept(places, mask)
         loop = b.open_loop(i64(0), self.rows, i64(1), [self.start] * vectors)
         totals = [Lanes(b, total, self.dtype) for total in loop.values]
-        if isinstance(self.source, RowsNode) and mask is None:
-            ahead = b.offset(self.source.later(loop.index), column, memory_type(self.dtype))
-            fetch_ahead(self.e, ahead, vectors * lanes * self.dtype.get_byte())
-        following = [
-            self.folded(total, self.row(batch, loop.index, at, mask)).value
-            for total, at in zip(totals, places, strict=True)
-        ]
+        if mask is None:
+            fetch_gathered(self.e, self.source, loop.index, column, vectors * lanes * self.dtype.get_byte())
+        found = self.source.vectors(batch, loop.index, places, mask, kept)
+        following = [self.folded(*each).value for each in zip(totals, found, strict=True)]
         for at, total in zip(places, b.close_loop(loop, following), strict=True):
             self._put(Lanes(b, total, self.dtype), batch, at, mask)
 
     def row(
-        self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None, other: Matrix | None = None
+        self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None, other: Rows | None = None
     ) -> Lanes:
-        """Emit the loading of one vector of a row of what is folded, or of something else."""
-        b, type_, source = self.e.b, memory_type(self.dtype), other or self.source
-        if isinstance(source, RowsNode):
-            pointer = b.offset(source.begin(row), column, type_)
-        else:
-            pointer = source.pointer
-            for index, stride in zip((*batch, row, column), source.strides, strict=True):
-                pointer = b.offset(pointer, times(b, index, stride), type_)
-        return from_memory(b, load(b, vector(type_, self.e.lanes), pointer, self.dtype.get_byte(), mask), self.dtype)
+        """Emit one vector of a row of what is folded, or of something else."""
+        source = other or self.source
+        return source.vectors(batch, row, [column], mask, source.kept([column], mask))[0]
 
     def folded(self, total: Lanes, lane: Lanes) -> Lanes:
         """Emit one step."""

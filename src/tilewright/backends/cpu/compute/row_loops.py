@@ -148,7 +148,7 @@ class RowLoop:
         reduces = [Fold(t, t.node) for t in self.wanted if isinstance(t.node, ReduceNode) and t.node.level == level]
         busiest = self._busiest_pass()
         fetched = self.wanted if (streaming or self._only_reads()) and level == busiest else ()
-        ahead = Prefetch(self.b, self.group.rows, fetched, in_next_row=busiest > 0)
+        ahead = Prefetch(self.b, self.group.rows, fetched, in_next_row=busiest > 0, goes_on=self.e.row is not None)
         for width in dict.fromkeys([*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]):
             folds, now = [f for f in reduces if f.width == width], [s for s in sinks if s.tile.valid[-1] == width]
             searches = [f for f in folds if isinstance(f.node, SearchNode)]

@@ -35,7 +35,11 @@ def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     places.check()
     extents = (*places.extents, *whole_extents(type_)[1:]) if places.by_row else places.extents
     if e.step.in_place:
-        node = RowsNode((bound["indices"],), begin=places.row, later=lambda row: places.later(row, (), FOLDED_AHEAD))
+
+        def later(row: Value) -> Value:
+            return places.later(row, (), FOLDED_AHEAD)
+
+        node = RowsNode((bound["indices"],), dtype=type_.dtype, begin=places.row, later=later)
         return Tile(type_, known_or(type_, extents), node=node, owners=bound["indices"].owners)
     with gathered(e, type_, known_or(type_, extents)) as (result, made):
         if places.mask is not None:

@@ -136,7 +136,7 @@ class FunctionEmitter(Recording):
     def bind(self, var: Var, binding: Binding) -> None:
         """Let a variable stand for what was emitted."""
         if isinstance(binding, (Tile, Array)):
-            binding.owners.append(var)
+            self.belong(binding, var)
         elif isinstance(binding, tuple):
             for element in binding:
                 self.bind(var, element)

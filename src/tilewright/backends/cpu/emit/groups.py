@@ -72,3 +72,17 @@ def level_of(value: Tile | Scalar) -> int:
 def operands_of(tile: Tile) -> list[Tile]:
     """Return the tiles that a recorded one is computed from."""
     return [] if tile.node is None else [o for o in tile.node.operands if isinstance(o, Tile)]
+
+
+def sources_of(tile: Tile, is_meant: Callable[[Tile], bool] = lambda tile: True) -> list[Tile]:
+    """Return the tiles of some kind that a recorded one is computed from, step by step, the first ones first."""
+    found: dict[Tile, None] = {}
+
+    def visit(reader: Tile) -> None:
+        for operand in operands_of(reader):
+            if operand not in found and is_meant(operand):
+                visit(operand)
+                found[operand] = None
+
+    visit(tile)
+    return list(found)

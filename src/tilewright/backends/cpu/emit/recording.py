@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 
-from tilewright.backends.cpu.emit.groups import Group, StoreSink, grouped, level_of, operands_of
+from tilewright.backends.cpu.emit.groups import Group, StoreSink, grouped, level_of, operands_of, sources_of
 from tilewright.backends.cpu.emit.memory import Remembering
 from tilewright.backends.cpu.emit.stops import Spanned
 from tilewright.backends.cpu.emit.unit import Unit
-from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, static
+from tilewright.backends.cpu.emit.values import Array, LoadNode, Place, Tile, static
+from tilewright.core.expr import Var
 from tilewright.errors import InternalError
 from tilewright.native.llvm import Builder, Value
 from tilewright.passes.fusion import Step
@@ -31,6 +32,8 @@ class Recording(Remembering):
         """Where tiles that wait are computed, of those for which that has been said."""
         self.step = Step()
         """What the plan says about the statement being emitted."""
+        self.row: Value | None = None
+        """The row of tiles that is computed, where a loop makes all its turns for one row after the other."""
 
     @abstractmethod
     def emit_group(self, group: Group) -> None:
@@ -53,9 +56,19 @@ class Recording(Remembering):
         assert node is not None
         node.level = max(map(level_of, node.operands), default=0)
         group = self._group(tile.rows)
-        group.tiles.append(tile)
+        group.tiles += [*sources_of(tile, self._is_left), tile]
         group.turned |= self.step.turned
         return tile
+
+    def _is_left(self, tile: Tile) -> bool:
+        """Return whether a tile is recorded but waits nowhere: whoever reads it computes it."""
+        return tile.node is not None and tile.place is None and not self.waits(tile)
+
+    def belong(self, value: Tile | Array, var: Var) -> None:
+        """Let a variable stand for a value, which is there while that is read; so is what it is computed from."""
+        value.owners.append(var)
+        for source in sources_of(value) if isinstance(value, Tile) and self.step.in_place else ():
+            source.owners.append(var)
 
     def record_store(self, sink: StoreSink, *, goes_on: bool = False) -> None:
         """Add a store to the group of its tile's rows."""

@@ -83,6 +83,8 @@ def hand_on(e: FunctionEmitter, carriers: Sequence[Carrier], values: Sequence[tu
             slot.keep(e, value)
             if slot.is_updated(e, value):
                 e.destined[value] = slot.place
+            elif e.row is not None:
+                raise InternalError("a row of what a loop carries is not computed where it lies")
     e.flush()  # what is recorded may read what the slots hold
     free = [
         (_apart(e, value, [other for other in slots if other is not slot], slot), is_bound)

@@ -15,6 +15,7 @@ from tilewright.backends.cpu.host.loops import (
     counted_loop,
     hand_over,
     inside,
+    rows_of_loop,
     turns_of,
 )
 from tilewright.backends.cpu.host.parallel import parallel_loop
@@ -28,7 +29,8 @@ def _for(e: FunctionEmitter, stmt: ForStmt) -> None:
         return
     stepped, count = turns_of(e, stmt)
     carriers = carried(e, stmt.iter_args)
-    counted_loop(e, stmt, (i64(0), count), carriers, stepped)
+    with rows_of_loop(e, stmt, carriers):
+        counted_loop(e, stmt, (i64(0), count), carriers, stepped)
     bind_results(e, stmt.return_vars, carriers)
 
 

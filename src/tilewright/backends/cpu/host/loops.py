@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, Region
@@ -13,6 +14,7 @@ from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts
 from tilewright.dtypes import INDEX
 from tilewright.native.llvm import I64, Value, i64
+from tilewright.passes.row_turns import rows_of_turns
 from tilewright.records import mutable, record
 
 LARGEST = (1 << 63) - 1
@@ -121,6 +123,21 @@ def _turns_of(e: FunctionEmitter, stmt: ForStmt, turns: Turns, loop: Loop, units
     turns.advance(e)
     b.do(f"br label %{head}")
     b.begin(end)
+
+
+@contextmanager
+def rows_of_loop(e: FunctionEmitter, stmt: ForStmt, carriers: Sequence[Carrier]) -> Generator[None, None, None]:
+    """Emit all turns of a loop for one row after the other, where it works on each by itself."""
+    rows = rows_of_turns(stmt) if e.row is None and not (e.in_rows or e.in_shares) else None
+    if rows is None:
+        yield
+        return
+    starts = [carrier.slot.read(e) for carrier in carriers]
+    with e.b.loop(i64(0), i64(rows), i64(1)) as e.row:
+        for carrier, start in zip(carriers, starts, strict=True):
+            carrier.slot.fill(e, start)  # which lies there, and is known as it was
+        yield
+    e.row = None
 
 
 def turns_of(e: FunctionEmitter, stmt: ForStmt) -> tuple[tuple[Value, Value], Value]:
