@@ -54,5 +54,11 @@ def await_note(name: str) -> None:
         time.sleep(0.01)
 
 
+def noted(name: str) -> int:
+    """Return the number that a process has told behind a name."""
+    folder = Path(os.environ["TILEWRIGHT_CACHE_DIR"])
+    return next(int(path.stem.split()[1]) for path in folder.glob(f"{name} *.noted"))
+
+
 def _noted(name: str) -> Path:
     return Path(os.environ["TILEWRIGHT_CACHE_DIR"]) / f"{name}.noted"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from datetime import timedelta
@@ -10,7 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from processes import LATE, await_note, note
+from processes import LATE, await_note, note, noted
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Placement, Replicate, Shard
 
@@ -156,4 +157,20 @@ def functions() -> None:
         call("next", ones())
 
 
-{"functions": functions, "arguments": arguments, "shards": shards, "late": late, "anew": anew}[MODE]()
+def stopped() -> None:
+    """Stop a process before it comes to a call that all have made ready for, until the others are told."""
+    call("first", ones(), timeout=SOON)
+    if RANK == 1:
+        note(f"stopping {os.getpid()}")
+        os.kill(os.getpid(), signal.SIGSTOP)
+    call("stopped", ones(), timeout=SOON)
+    note(f"told {RANK}")
+    if RANK == 0:
+        await_note(f"told {RANKS - 1}")
+        os.kill(noted("stopping"), signal.SIGCONT)
+    call("next", ones())
+
+
+{"stopped": stopped, "functions": functions, "arguments": arguments, "shards": shards, "late": late, "anew": anew}[
+    MODE
+]()

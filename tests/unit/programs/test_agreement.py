@@ -68,3 +68,11 @@ def test_groups_are_left_and_made_anew_in_one_process(tmp_path: Path, transport:
     for lines in said_by(2, tmp_path, transport, "anew"):
         wanted = ["found: right [soon]", "made: right [soon]", "made: right [soon]"]
         assert lines == 3 * wanted, lines
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_process_that_is_stopped_has_not_ended_and_the_next_call_works(tmp_path: Path, transport: str) -> None:
+    for rank, lines in enumerate(said_by(3, tmp_path, transport, "stopped")):
+        assert lines[0] == "first: right [soon]" and lines[2] == "next: right [soon]", lines
+        assert "rank 1 has not come: rank " in lines[1] and "ended" not in lines[1], lines
+        assert "failed: rank 1" in lines[1] if rank == 1 else True, lines

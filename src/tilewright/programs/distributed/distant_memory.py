@@ -21,10 +21,12 @@ from tilewright.native import futexes
 from tilewright.ops.collectives import MEANINGS
 from tilewright.passes.aliases import Footprint
 from tilewright.programs.distributed.arrivals import Arrivals
+from tilewright.programs.distributed.beats import Beats
 from tilewright.programs.distributed.copies import SYNC, Copies
 from tilewright.programs.distributed.distant_collectives import Joint
 from tilewright.programs.distributed.exchanges import Exchanges
 from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.link import GRACE
 from tilewright.programs.distributed.overlapped import Overlapped
 from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.replicated_writes import Changes
@@ -64,6 +66,7 @@ class DistantMemory:
         self.parts = self.copies.parts
         self._changes = Changes(plan, group.rank, args, written, footprints)
         self._peers = [rank for rank in range(group.size) if rank != group.rank]
+        self._beats = Beats(self._peers, lambda peer: self.link.try_to_send(peer, self.number, *self._said()))
         self._telling = threading.Lock()
         self._hearing = threading.Lock()
         self._arrivals = Arrivals(self._fail, self.copies.count)
@@ -81,14 +84,10 @@ class DistantMemory:
 
     def begin(self, args: Sequence[Any], timeout: float) -> Mapping[int, Array]:
         """Return copies of the tensors that are written."""
-        self.link.timeout = timedelta(seconds=timeout)
+        self.link.timeout = timedelta(seconds=timeout + GRACE)
         self.copies.failure, self.is_at_fault = None, False
         self._exchanges.begin()
         return self._changes.begin(args)
-
-    def agree(self) -> None:
-        """Let tensors begin alike that several ranks write."""
-        self._changes.agree()
 
     def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
         """Copy what all ranks have written into arguments."""
@@ -120,8 +119,7 @@ class DistantMemory:
         """Send it where nothing else is on its way: they learn that this process lives, and it that they do."""
         if self._telling.acquire(blocking=False):
             try:
-                for peer in self._peers:
-                    self.link.try_to_send(peer, self.number, *self._said())
+                self._beats.beat()
             finally:
                 self._telling.release()
 
@@ -132,9 +130,10 @@ class DistantMemory:
         return [TOLD, *words[_SAID]], np.array(self.own.memory[TEXT:PAGE]) if words[Control.ANSWER] else None
 
     def end(self, how: int) -> None:
-        """End the waits of all."""
+        """End the waits of all, who know then what this process says of itself."""
         self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or how
         for peer in self._peers:
+            self.link.try_to_send(peer, self.number, *self._said())
             self.link.try_to_send(peer, self.number, [ENDED, how], None)
 
     def give_up(self) -> None:
@@ -151,6 +150,7 @@ class DistantMemory:
         """Take a message; return what is asked for. What goes wrong is this rank's mistake, and ends its waits."""
         try:
             with self._hearing:
+                self._beats.heard[source] += 1
                 return self._heard(source, numbers, data)
         except Exception as error:
             self.is_at_fault = True

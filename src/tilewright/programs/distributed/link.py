@@ -29,8 +29,11 @@ _OWN = 4
 ROOM = 1 << 20
 """Bytes that lie behind the numbers of messages of all processes together, each an equal share; those of a message that
 has more are one of their own."""
-POSTED = 2
-"""Receives that wait for each other process: one is heard while the next message arrives."""
+POSTED = 8
+"""Receives that wait for each other process: one is heard while others arrive. Of one that is stopped they take what
+a run tells it, from the meeting that it does not come to until all give up: whoever sent it more would hang as well."""
+GRACE = 3.0
+"""Seconds that a message may take beyond the limit of waits, which says more when it is over."""
 _NUMBERS, _BYTES, _ANSWERS = 1, 2, 3
 """Tags of torch's: messages, bytes that are ones of their own, and from here on those of answers."""
 _ANSWERED, _GOODBYE = 0, -1
@@ -69,6 +72,8 @@ class Link:
         """How many plans there were."""
         self.timeout = timedelta(seconds=1)
         """How long a message may take."""
+        self._deadlines: dict[int, float] = {}
+        """Until when those may take that are on their way, by the threads that wait for them."""
         self.room = ROOM // size
         self._locks = [threading.Lock() for _ in range(size)]
         self._asked = count(_ANSWERS)
@@ -113,14 +118,15 @@ class Link:
         with self._locks[peer]:
             self._send(peer, plan, numbers, data)
 
-    def try_to_send(self, peer: int, plan: int, numbers: Sequence[int], data: Array | None = None) -> None:
-        """Send a message, unless others are on their way or the peer has ended."""
+    def try_to_send(self, peer: int, plan: int, numbers: Sequence[int], data: Array | None = None) -> bool:
+        """Send a message, unless others are on their way or the peer has ended; return whether it was sent."""
         if peer in self.lost or not self._locks[peer].acquire(timeout=SOON):
-            return
+            return False
         try:
             self._send(peer, plan, numbers, data)
+            return True
         except ExecutionError:  # which whoever looks sees in `lost` and `is_broken`
-            return
+            return False
         finally:
             self._locks[peer].release()
 
@@ -155,15 +161,22 @@ class Link:
 
     def _wait(self, peer: int, begun: Callable[[], Any]) -> None:
         self._check(peer)
-        since = time.monotonic()
+        self._deadlines[threading.get_ident()] = time.monotonic() + self.timeout.total_seconds()
         try:
             begun().wait(timeout=self.timeout)
         except RuntimeError as error:
-            if time.monotonic() - since >= self.timeout.total_seconds():
-                self.is_broken = True
+            if self._gives_up():
                 raise ExecutionError(f"rank {peer} does not answer") from error
             self.lost.add(peer)
             raise ExecutionError(f"the process of rank {peer} has ended") from error
+        finally:
+            self._deadlines.pop(threading.get_ident())
+
+    def _gives_up(self) -> bool:
+        """Return whether a message has taken too long: torch then closes what leads to all, who have not ended."""
+        now = time.monotonic()
+        self.is_broken = self.is_broken or any(now >= until for until in [*self._deadlines.values()])
+        return self.is_broken
 
     def _hear(self, peer: int) -> None:
         """Hear what a process sends until it, or the group, is gone."""
@@ -179,7 +192,7 @@ class Link:
                 self._heard(peer, slots[at])
                 coming[at] = self._group.recv([slots[at]], peer, _NUMBERS)
         except RuntimeError:  # as torch says that a process, this one perhaps, has ended
-            if not self._is_closing and not self.is_broken:
+            if not self._is_closing and not self._gives_up():
                 self.lost.add(peer)
 
     def _heard(self, source: int, message: Any) -> None:

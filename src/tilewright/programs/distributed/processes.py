@@ -100,7 +100,6 @@ class ProcessRun:
     def _work(self) -> None:
         try:
             self.progress.meet()
-            self.memory.agree()
             self.steps.run(self.group.rank, self.progress)
             self.progress.meet()
         except BaseException as error:
@@ -199,7 +198,6 @@ class ProcessRun:
         is_own |= self.memory.is_at_fault or not (isinstance(error, Ended) or own.words[Control.ABORT])
         own.words[Control.FAILED] = self.number if is_own else 0
         own.say(self.number, str(error) if isinstance(error, Ended) else said(error))
-        self.memory.beat()
         self.memory.end(FAILED)
         if is_own:
             _note(error, f"on rank {rank}")

@@ -3,11 +3,12 @@
 What an `Out` tensor holds beforehand is not the same in all processes, and must not matter: a rank sends all bytes that
 it alone may write. Of other tensors a process remembers what all know, and what differs from that in the bytes that its
 rank may have written is what it has changed; the bytes between stay as others write them. Where several ranks may write
-to the same bytes of an `Out` tensor, all begin with what rank 0 has.
+to the same bytes of an `Out` tensor, all begin with what rank 0 has: what others change of it comes after that.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -45,7 +46,10 @@ class Changes:
         self._agreed = sorted(outs & contested)
         """What all begin with the same bytes of, which rank 0 sends."""
         self._sent: dict[int, Array] = {}
-        """Those bytes, until this process may take them over."""
+        """Those bytes, where they come before this process has begun."""
+        self._awaited: dict[int, list[tuple[int, Array]]] = {}
+        """What is to come of them in this run, and what others have changed by then."""
+        self._lock = threading.Lock()
         self._told = -1
         self._held: dict[int, Array] = {}
         """What this process has, as bytes."""
@@ -58,6 +62,10 @@ class Changes:
         self._told = -1
         self._held = {position: flat_bytes(array) for position, array in found.items()}
         self._known = {position: np.array(array) for position, array in self._held.items()}
+        with self._lock:
+            self._awaited = {position: [] for position in self._agreed if self._rank}
+            for position in [*self._sent]:
+                self._agree(position, self._sent.pop(position))
         return found
 
     def since(self, turns: int) -> Iterator[Change]:
@@ -78,16 +86,25 @@ class Changes:
                 known[...] = held
         self._told = turns
 
-    def agree(self) -> None:
-        """Begin with what rank 0 has, once all have come."""
-        for position in self._agreed if self._rank else ():
-            for each in (self._held, self._known):
-                each[position][...] = self._sent[position]
-
     def take(self, position: int, count: int, data: Array) -> None:
-        """Take what another process has changed, or what to begin the next run with."""
-        if not count:
-            self._sent[position] = np.array(data)
+        """Take what another process has changed, or what to begin this run with, or the next."""
+        with self._lock:
+            if count and position in self._awaited:
+                self._awaited[position].append((count, np.array(data)))
+            elif count:
+                self._change(position, count, data)
+            elif position in self._awaited:
+                self._agree(position, data)
+            else:
+                self._sent[position] = np.array(data)
+
+    def _agree(self, position: int, data: Array) -> None:
+        for each in (self._held, self._known):
+            each[position][...] = data
+        for count, changed in self._awaited.pop(position):
+            self._change(position, count, changed)
+
+    def _change(self, position: int, count: int, data: Array) -> None:
         at = 8 * count
         bounds: list[int] = np.frombuffer(data, np.int64, count).tolist()
         for start, stop in zip(bounds[::2], bounds[1::2], strict=True):

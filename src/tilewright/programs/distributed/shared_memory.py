@@ -49,10 +49,6 @@ class ProcessMemory(Protocol):
         """Return where the tensors that are written lie in the run that begins, holding what the arguments do."""
         ...
 
-    def agree(self) -> None:
-        """Have all begin with the same, once they have come."""
-        ...
-
     def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
         """Let arguments hold what all ranks have written, once the run is over."""
         ...
@@ -74,7 +70,7 @@ class ProcessMemory(Protocol):
         ...
 
     def end(self, how: int) -> None:
-        """End the waits of all."""
+        """End the waits of all, who know then what this process says of itself."""
         ...
 
     def give_up(self) -> None:
@@ -116,9 +112,6 @@ class NearMemory:
         """Give up all descriptors."""
         for segment in self.segments:
             segment.close()
-
-    def agree(self) -> None:
-        """Do nothing: all see the same memory."""
 
     def settle(self, turns: int) -> None:
         """Do nothing: what was written is there."""
