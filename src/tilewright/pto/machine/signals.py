@@ -49,4 +49,7 @@ def signal(m: Machine, key: Hashable, lane: int | None = None) -> None:
 
 def wait(m: Machine, key: Hashable, lane: int | None = None, stuck: str | None = None) -> None:
     """Wait until another core has said that something has happened."""
-    pop(m, _ways(m)[1], key, (1, 1), INT32, lane=lane, stuck=stuck)
+    pop(m, _ways(m)[1], key, (1, 1), INT32, lane=lane, stuck=stuck or _UNSET)
+
+
+_UNSET = "the cores of this kernel wait for each other: nobody sets the event that is waited for here"
