@@ -49,6 +49,9 @@ def main() -> None:
     chosen = options()
     from session import Session  # torch takes seconds to import, and --help none
 
+    from tilewright.call.backoff import hurry
+
+    hurry()  # kernels that the cache kept are launched as they are after a hundred calls
     session = Session.run(rows.load(chosen.names or rows.names()), chosen.threads, chosen.rounds)
     session.show()
     if chosen.writes:

@@ -32,10 +32,8 @@ SILENT = {
     "depthwise": r"conv2d\.py:56:.*`pl\.tile\.store` with a mask",
     "dropout": r"dropout\.py:25:.*`pl\.tile\.rand`",
     "flash_attention": r"flash_attention\.py:40:.*`pl\.tile\.store` with a mask",
-    "histogram": r"histogram\.py:24:.*`pl\.tile\.atomic_add`",
     "route": r"moe\.py:23:.*`pl\.tile\.row_topk`",
     "w8a32": r"quantized\.py:24:.*more than the 65536 of `left`",
-    "w4a16": r"quantized\.py:40:.*`pl\.tile\.strided`",
 }
 """The same of the gallery and the models: at which line, and why."""
 

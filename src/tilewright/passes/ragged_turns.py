@@ -12,6 +12,7 @@ from dataclasses import replace
 from tilewright.core.build import arguments, call
 from tilewright.core.expr import Absent, Call, Const, Expr, MakeTuple, Var, integer
 from tilewright.core.extents import fits
+from tilewright.core.operands import Argument
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, ForStmt, Stmt
@@ -34,11 +35,15 @@ def _straight(function: Function) -> Function:
 
 
 def _padded(value: Expr) -> Call | None:
-    """Return a load that fills up what is not there."""
+    """Return a load that fills up what is not there, and nothing else: no elements that a mask leaves out."""
     if not isinstance(value, Call) or value.op.name != "tile.load":
         return None
-    pad = arguments(value)["pad"]
-    return None if pad is None or isinstance(pad, Absent) else value
+    pad, mask = (arguments(value)[name] for name in ("pad", "mask"))
+    return value if not _is_absent(pad) and _is_absent(mask) else None
+
+
+def _is_absent(value: Argument) -> bool:
+    return value is None or isinstance(value, Absent)
 
 
 def _is_inside(load: Call) -> bool:
@@ -47,7 +52,7 @@ def _is_inside(load: Call) -> bool:
     if not isinstance(source, TensorType) or not isinstance(tile, TileType) or not is_fully_valid(source):
         return False
     offsets, wanted = given["offsets"], given["valid_shape"]
-    if not isinstance(offsets, MakeTuple) or not (wanted is None or isinstance(wanted, Absent)):
+    if not isinstance(offsets, MakeTuple) or not _is_absent(wanted):
         return False
     return all(fits(at, n, extent) for at, n, extent in zip(offsets.elements, tile.shape, source.shape, strict=True))
 
