@@ -72,7 +72,8 @@ declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_in_parallel()
 declare i64 @pthread_self()
 
-; region: fn, data, chunks, the next one, how many are done, the thread that began it, context
+; region: fn, data, chunks, the thread that began it, context; the next chunk and how many are done, each in a cache
+; line of its own, which threads take from each other
 define internal void @member(ptr %region) nounwind {{
 entry:
   %fn = load ptr, ptr %region
@@ -80,25 +81,29 @@ entry:
   %data = load ptr, ptr %data.at
   %chunks.at = getelementptr i8, ptr %region, i64 16
   %chunks = load i64, ptr %chunks.at
-  %next.at = getelementptr i8, ptr %region, i64 24
-  %done.at = getelementptr i8, ptr %region, i64 32
+  %next.at = getelementptr i8, ptr %region, i64 64
+  %done.at = getelementptr i8, ptr %region, i64 128
   br label %claim
 claim:
+  %ran = phi i64 [ 0, %entry ], [ %one.more, %run ]
   %chunk = atomicrmw add ptr %next.at, i64 1 monotonic
   %more = icmp slt i64 %chunk, %chunks
-  br i1 %more, label %run, label %done
+  br i1 %more, label %run, label %tell
 run:
   call void %fn(ptr %data, i64 %chunk)
-  %before = atomicrmw add ptr %done.at, i64 1 release
+  %one.more = add i64 %ran, 1
   br label %claim
+tell:
+  %before = atomicrmw add ptr %done.at, i64 %ran release
+  br label %done
 done:  ; whoever began the region waits here, where it can look for signals, and not in OpenMP, where it cannot
   %self = call i64 @pthread_self()
-  %owner.at = getelementptr i8, ptr %region, i64 40
+  %owner.at = getelementptr i8, ptr %region, i64 24
   %owner = load i64, ptr %owner.at
   %mine = icmp eq i64 %self, %owner
   br i1 %mine, label %wait, label %end
 wait:
-  %context.at = getelementptr i8, ptr %region, i64 48
+  %context.at = getelementptr i8, ptr %region, i64 32
   %context = load ptr, ptr %context.at
   call void @wait(ptr %done.at, i64 %chunks, ptr %context)
   ret void
@@ -108,7 +113,7 @@ end:
 
 define void @parallel(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
 entry:
-  %region = alloca [7 x i64], align 64
+  %region = alloca [17 x i64], align 64
   %threads = load atomic i64, ptr @threads monotonic, align 8
   %fewer = icmp slt i64 %chunks, %threads
   %size = select i1 %fewer, i64 %chunks, i64 %threads
@@ -127,14 +132,14 @@ team:
   store ptr %data, ptr %data.at
   %chunks.at = getelementptr i8, ptr %region, i64 16
   store i64 %chunks, ptr %chunks.at
-  %next.at = getelementptr i8, ptr %region, i64 24
+  %next.at = getelementptr i8, ptr %region, i64 64
   store i64 0, ptr %next.at
-  %done.at = getelementptr i8, ptr %region, i64 32
+  %done.at = getelementptr i8, ptr %region, i64 128
   store i64 0, ptr %done.at
-  %owner.at = getelementptr i8, ptr %region, i64 40
+  %owner.at = getelementptr i8, ptr %region, i64 24
   %self = call i64 @pthread_self()
   store i64 %self, ptr %owner.at
-  %context.at = getelementptr i8, ptr %region, i64 48
+  %context.at = getelementptr i8, ptr %region, i64 32
   store ptr %context, ptr %context.at
   %members = trunc i64 %size to i32
   call void @GOMP_parallel(ptr @member, ptr %region, i32 %members, i32 0)
