@@ -70,10 +70,12 @@ TEAM = f"""{_WAIT}
 @threads = dso_local global i64 1
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_in_parallel()
+declare i32 @omp_get_thread_num()
 declare i64 @pthread_self()
 
-; region: fn, data, chunks, the thread that began it, context; the next chunk and how many are done, each in a cache
-; line of its own, which threads take from each other
+; region: fn, data, chunks, members, the thread that began it, context; then, each in a cache line of its own, how many
+; chunks are done, and for each member the next chunk of its share. A member runs its own share first, which is the same
+; part of the data whenever a kernel is called again, and may be in its caches; then what others have left of theirs.
 define internal void @member(ptr %region) nounwind {{
 entry:
   %fn = load ptr, ptr %region
@@ -81,39 +83,59 @@ entry:
   %data = load ptr, ptr %data.at
   %chunks.at = getelementptr i8, ptr %region, i64 16
   %chunks = load i64, ptr %chunks.at
-  %next.at = getelementptr i8, ptr %region, i64 64
-  %done.at = getelementptr i8, ptr %region, i64 128
-  br label %claim
+  %members.at = getelementptr i8, ptr %region, i64 24
+  %members = load i64, ptr %members.at
+  %done.at = getelementptr i8, ptr %region, i64 64
+  %shares = getelementptr i8, ptr %region, i64 128
+  %number = call i32 @omp_get_thread_num()
+  %own = zext i32 %number to i64
+  br label %share
+share:
+  %ran = phi i64 [ 0, %entry ], [ %so.far, %next.share ]
+  %tried = phi i64 [ 0, %entry ], [ %trying, %next.share ]
+  %sum = add i64 %own, %tried
+  %whose = urem i64 %sum, %members
+  %line = shl i64 %whose, 6
+  %next.at = getelementptr i8, ptr %shares, i64 %line
+  %after = add i64 %whose, 1
+  %scaled = mul i64 %after, %chunks
+  %end = udiv i64 %scaled, %members
+  br label %look
+look:
+  %so.far = phi i64 [ %ran, %share ], [ %one.more, %run ]
+  %seen = load atomic i64, ptr %next.at monotonic, align 8
+  %some = icmp slt i64 %seen, %end
+  br i1 %some, label %claim, label %next.share
 claim:
-  %ran = phi i64 [ 0, %entry ], [ %one.more, %run ]
   %chunk = atomicrmw add ptr %next.at, i64 1 monotonic
-  %more = icmp slt i64 %chunk, %chunks
-  br i1 %more, label %run, label %tell
+  %mine = icmp slt i64 %chunk, %end
+  br i1 %mine, label %run, label %next.share
 run:
   call void %fn(ptr %data, i64 %chunk)
-  %one.more = add i64 %ran, 1
-  br label %claim
+  %one.more = add i64 %so.far, 1
+  br label %look
+next.share:
+  %trying = add i64 %tried, 1
+  %more = icmp slt i64 %trying, %members
+  br i1 %more, label %share, label %tell
 tell:
-  %before = atomicrmw add ptr %done.at, i64 %ran release
-  br label %done
-done:  ; whoever began the region waits here, where it can look for signals, and not in OpenMP, where it cannot
+  %before = atomicrmw add ptr %done.at, i64 %so.far release
   %self = call i64 @pthread_self()
-  %owner.at = getelementptr i8, ptr %region, i64 24
+  %owner.at = getelementptr i8, ptr %region, i64 32
   %owner = load i64, ptr %owner.at
-  %mine = icmp eq i64 %self, %owner
-  br i1 %mine, label %wait, label %end
-wait:
-  %context.at = getelementptr i8, ptr %region, i64 32
+  %is.owner = icmp eq i64 %self, %owner
+  br i1 %is.owner, label %wait, label %end.here
+wait:  ; whoever began the region waits here, where it can look for signals, and not in OpenMP, where it cannot
+  %context.at = getelementptr i8, ptr %region, i64 40
   %context = load ptr, ptr %context.at
   call void @wait(ptr %done.at, i64 %chunks, ptr %context)
   ret void
-end:
+end.here:
   ret void
 }}
 
 define void @parallel(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
 entry:
-  %region = alloca [17 x i64], align 64
   %threads = load atomic i64, ptr @threads monotonic, align 8
   %fewer = icmp slt i64 %chunks, %threads
   %size = select i1 %fewer, i64 %chunks, i64 %threads
@@ -127,20 +149,36 @@ serial:
   call void @serial(ptr %fn, ptr %data, i64 %chunks, ptr %context)
   ret void
 team:
+  %lines = add i64 %size, 2
+  %bytes = shl i64 %lines, 6
+  %region = alloca i8, i64 %bytes, align 64
   store ptr %fn, ptr %region
   %data.at = getelementptr i8, ptr %region, i64 8
   store ptr %data, ptr %data.at
   %chunks.at = getelementptr i8, ptr %region, i64 16
   store i64 %chunks, ptr %chunks.at
-  %next.at = getelementptr i8, ptr %region, i64 64
-  store i64 0, ptr %next.at
-  %done.at = getelementptr i8, ptr %region, i64 128
-  store i64 0, ptr %done.at
-  %owner.at = getelementptr i8, ptr %region, i64 24
+  %members.at = getelementptr i8, ptr %region, i64 24
+  store i64 %size, ptr %members.at
+  %owner.at = getelementptr i8, ptr %region, i64 32
   %self = call i64 @pthread_self()
   store i64 %self, ptr %owner.at
-  %context.at = getelementptr i8, ptr %region, i64 32
+  %context.at = getelementptr i8, ptr %region, i64 40
   store ptr %context, ptr %context.at
+  %done.at = getelementptr i8, ptr %region, i64 64
+  store i64 0, ptr %done.at
+  %shares = getelementptr i8, ptr %region, i64 128
+  br label %share
+share:
+  %whose = phi i64 [ 0, %team ], [ %following, %share ]
+  %line = shl i64 %whose, 6
+  %next.at = getelementptr i8, ptr %shares, i64 %line
+  %scaled = mul i64 %whose, %chunks
+  %first = udiv i64 %scaled, %size
+  store i64 %first, ptr %next.at
+  %following = add i64 %whose, 1
+  %more = icmp slt i64 %following, %size
+  br i1 %more, label %share, label %begin
+begin:
   %members = trunc i64 %size to i32
   call void @GOMP_parallel(ptr @member, ptr %region, i32 %members, i32 0)
   ret void

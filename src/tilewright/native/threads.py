@@ -37,6 +37,7 @@ class OpenMP(NamedTuple):
 
     GOMP_parallel: int
     omp_in_parallel: int
+    omp_get_thread_num: int
     omp_get_max_threads: int
 
 

@@ -213,7 +213,7 @@ def test_an_openmp_runtime_is_found_only_where_one_is_mapped(monkeypatch: pytest
     maps.write_text("7f00-7f10 r-xp 00000000 00:00 0 \n7f10-7f20 r-xp 00000000 08:01 5    /lib/libgomp-gone.so.1\n")
     monkeypatch.setattr(threads, "MAPS", maps)
     assert threads.openmp.__wrapped__(False) is None
-    assert OpenMP._fields == ("GOMP_parallel", "omp_in_parallel", "omp_get_max_threads")
+    assert OpenMP._fields == ("GOMP_parallel", "omp_in_parallel", "omp_get_thread_num", "omp_get_max_threads")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
