@@ -12,7 +12,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from tilewright.errors import ExecutionError
-from tilewright.programs.distributed.group import Group, group_of, group_size, tell_joining
+from tilewright.programs.distributed.group import Group, group_of, group_size
+from tilewright.programs.distributed.launched import are_joined, tell_joining
 from tilewright.programs.distributed.team import said
 from tilewright.programs.distributed.turns import turn
 from tilewright.records import mutable
@@ -75,7 +76,7 @@ def _call(config: Any) -> _Call | None:
 def _tell(handle: Any, text: str) -> None:
     import torch.distributed
 
-    if not torch.distributed.is_initialized():
+    if not torch.distributed.is_initialized() and not are_joined():
         tell_joining(text)
         return
     group_of(handle).give_up(text)
