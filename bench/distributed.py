@@ -447,13 +447,17 @@ def main() -> None:
     for is_chosen, run in ((chosen.plan, plans), (chosen.start, starts), (chosen.first, first)):
         if is_chosen:
             return run()
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
     config = RunConfig(device_ids=range(RANKS))
     dispatches(config)
     collectives(config)
     products(config)
     scatters(config)
-    if dist.is_initialized() and not group_of().shares_memory:
-        messages()
+    if dist.is_initialized():
+        if not group_of().shares_memory:
+            messages()
+        dist.destroy_process_group()
 
 
 if __name__ == "__main__":

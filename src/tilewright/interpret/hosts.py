@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.enums import Level, ParamDirection
-from tilewright.core.expr import Call, Const, Invoke
+from tilewright.core.expr import Call, Const, Invoke, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region
 from tilewright.core.visitor import invocations
@@ -21,7 +21,7 @@ from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
 from tilewright.interpret.evaluator import Frame, Value
 from tilewright.interpret.machine import Machine
-from tilewright.interpret.rows import check_rows
+from tilewright.interpret.rows import Given, check_row, check_rows
 from tilewright.interpret.shadow import reach
 from tilewright.interpret.skipped import results_of
 from tilewright.ops.collectives import check_domain
@@ -30,6 +30,8 @@ from tilewright.passes.aliases import Footprint, Footprints
 from tilewright.records import entity, mutable, record
 from tilewright.source import UNKNOWN, Span
 
+SLICE = "tensor.slice"
+"""What takes a row of a tensor."""
 NOT_HERE = "a host function lays out windows and dispatches: this is for the functions that it dispatches"
 
 
@@ -222,8 +224,10 @@ class HostMachine(Machine):
     def _check_rows(self, name: str, args: Sequence[Value]) -> None:
         given = zip(self.functions[name].params, args, strict=True)
         tensors = {p.name_hint: arg.data for p, arg in given if isinstance(arg, Region) and arg.data.ndim > 1}
-        made = [a for a in self.plan.actions if isinstance(a, Dispatch)]
-        check_rows(tensors, [(a.rank, a.args, a.span, a.is_counted) for a in made], self.plan.size)
+        check_rows(tensors, self._given(), self.plan.size)
+
+    def _given(self) -> list[Given]:
+        return [(a.rank, a.args, a.span, a.is_counted) for a in self.plan.actions if isinstance(a, Dispatch)]
 
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a function of the host returns; Python's own functions run on rank 0, when their turn comes."""
@@ -237,6 +241,10 @@ class HostMachine(Machine):
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments."""
         self._planning.at = call.span
+        if call.op.name == SLICE and isinstance(call.args[0], Var) and isinstance(whole := bound["x"], Region):
+            number = bound["offset"][0]
+            if number >= whole.data.shape[0]:
+                check_row(call.args[0].name_hint, whole.data, number, self._given(), self.plan.size, call.span)
         return super().evaluate(call, bound)
 
     def invoked(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:

@@ -43,10 +43,7 @@ def check_rows(tensors: Mapping[str, Array], dispatches: Sequence[Given], size: 
         if len({row.number for row in rows}) == count:
             continue
         if count != size:
-            message = f"each rank is given its row of `{name}`, which has {count}, and there are {size} rank(s)"
-            said = f"config=RunConfig(device_ids=range({count})), on a command line --ranks {count}, runs on {count}"
-            help = f"{said}; or pass a tensor with {size}"
-            raise ExecutionError(message, spans=[first.span], help=help)
+            raise _miscounted(name, count, size, first.span)
         if idle:
             ranks = f"rank {idle[0]} is" if len(idle) == 1 else f"ranks {', '.join(map(str, idle))} are"
             message = f"{ranks} dispatched nothing, and nobody is given the same rows of `{name}`"
@@ -54,6 +51,22 @@ def check_rows(tensors: Mapping[str, Array], dispatches: Sequence[Given], size: 
             said = shown(message, [first.span], [], help)
             warnings.warn_explicit(said, IdleRankWarning, first.span.filename, first.span.line)
             return
+
+
+def check_row(name: str, whole: Array, number: int, dispatches: Sequence[Given], size: int, span: Span) -> None:
+    """Raise where a tensor has fewer rows than there are ranks, each of which is given its own so far."""
+    count = whole.shape[0]
+    if not count <= number < size:
+        return
+    rows = list(_rows(whole, dispatches))
+    if {row.number for row in rows if row.is_counted and row.number == row.rank} == {*range(count)}:
+        raise _miscounted(name, count, size, span)
+
+
+def _miscounted(name: str, count: int, size: int, span: Span) -> ExecutionError:
+    message = f"each rank is given its row of `{name}`, which has {count}, and there are {size} rank(s)"
+    said = f"config=RunConfig(device_ids=range({count})), on a command line --ranks {count}, runs on {count}"
+    return ExecutionError(message, spans=[span], help=f"{said}; or pass a tensor with {size}")
 
 
 def _rows(whole: Array, dispatches: Iterable[Given]) -> Iterable[_Row]:

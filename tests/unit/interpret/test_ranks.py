@@ -272,6 +272,18 @@ def test_rows_that_no_rank_is_given_do_not_stay_as_they_were_in_silence(platform
     assert y.ravel().tolist() == [2, 2, 2]
 
 
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_ranks_that_there_are_no_rows_for_are_told_how_many_there_are(platform: str) -> None:
+    x, y = rows(2)
+    with pytest.raises(ExecutionError) as caught:
+        up_to(x, y, 3, config=RunConfig(platform=platform, device_ids=range(3)))
+    assert "each rank is given its row of `x`, which has 2, and there are 3 rank(s)" in str(caught.value)
+    assert "device_ids=range(2)" in str(caught.value) and "pass a tensor with 3" in str(caught.value)
+    assert not y.any()
+    with pytest.raises(ExecutionError, match="a slice of 1 element"):  # of a row that is no rank's
+        up_to(x, y, 3, config=RunConfig(platform=platform, device_ids=range(2)))
+
+
 @pl.jit
 def meets_but_the_first(w: pl.InOut[pld.DistributedTensor[[3, 1], pl.INT32]]):
     with pl.at(level=pl.Level.CORE_GROUP):

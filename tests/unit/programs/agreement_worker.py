@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -21,7 +24,7 @@ from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.runtime import RunConfig
 
 MODE, RANK, RANKS = sys.argv[-1], int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-SIZE, SOON = 8, 5.0
+SIZE, SOON, THREADS = 8, 5.0, 3
 NR = pl.dynamic("NR")
 Rows = pl.Tensor[[NR, 1, SIZE], pl.FP32]
 
@@ -61,8 +64,8 @@ def copied(x: Rows, y: pl.Out[Rows]):
     return y
 
 
-def call(name: str, *args: Any, timeout: float = 3 * LATE, config: Any = None, function: Any = summed) -> None:
-    """Call a host function, and print what comes of it, and whether that was soon."""
+def called(name: str, *args: Any, timeout: float = 3 * LATE, config: Any = None, function: Any = summed) -> str:
+    """Call a host function; return what comes of it, and whether that was soon."""
     ranks = RunConfig(distributed_config=DistributedConfig(range(RANKS), timeout_s=timeout))
     since = time.monotonic()
     try:
@@ -71,7 +74,12 @@ def call(name: str, *args: Any, timeout: float = 3 * LATE, config: Any = None, f
         said = "right" if torch.equal(held, torch.full_like(held, RANKS)) else "wrong"
     except (RuntimeError, TypeError, ValueError) as error:
         said = f"{type(error).__name__} {error}".replace("\n", " | ")
-    print(f"{name}: {said} [{'soon' if time.monotonic() - since < LATE else 'late'}]", flush=True)
+    return f"{name}: {said} [{'soon' if time.monotonic() - since < LATE else 'late'}]"
+
+
+def call(name: str, *args: Any, **options: Any) -> None:
+    """Call a host function, and print what comes of it."""
+    print(called(name, *args, **options), flush=True)
 
 
 def ones(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -134,10 +142,9 @@ def late() -> None:
 
 
 def anew() -> None:
-    """Leave groups and make others, at once."""
+    """Make groups and leave them, at once; between them calls need none."""
     for _ in range(3):
         call("found", ones())
-        dist.destroy_process_group()
         dist.init_process_group("gloo")
         call("made", ones())
         call("made", ones())
@@ -171,6 +178,33 @@ def stopped() -> None:
     call("next", ones())
 
 
-{"stopped": stopped, "functions": functions, "arguments": arguments, "shards": shards, "late": late, "anew": anew}[
-    MODE
-]()
+def threads() -> None:
+    """Call a host function from several threads: before any is made ready, and behind calls that have failed."""
+    beside("first", lambda: ones())
+    call("misfit", ones(RANKS, 1, SIZE + RANK))
+    beside("behind", lambda: ones())
+    beside("misfits", lambda: ones(RANKS, 1, SIZE + RANK))
+    call("last", ones())
+
+
+def beside(name: str, made: Callable[[], torch.Tensor]) -> None:
+    """Make three calls on threads that have all begun."""
+    begun = threading.Barrier(THREADS)
+
+    def one(_: int) -> str:
+        begun.wait()
+        return called(name, made())
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        print(*pool.map(one, range(THREADS)), sep="\n", flush=True)
+
+
+{
+    "threads": threads,
+    "stopped": stopped,
+    "functions": functions,
+    "arguments": arguments,
+    "shards": shards,
+    "late": late,
+    "anew": anew,
+}[MODE]()

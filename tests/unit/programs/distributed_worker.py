@@ -80,10 +80,12 @@ def grouped() -> None:
     """Run on a process group that the script has made, with its ranks and not those of the launcher."""
     import torch.distributed as dist
 
+    dist.init_process_group("gloo")  # behind the calls above
     group: Any = dist.new_group([0, 1])  # pyright: ignore[reportUnknownMemberType]
     x, y, z = (np.full((2, 1), value, np.int32) for value in (2, 0, 0))
     meeting(x, y, z, config=RunConfig(distributed_config=DistributedConfig([0, 1], process_group=group)))
     print(f"grouped: {y.ravel().tolist()}", flush=True)
+    dist.destroy_process_group()
 
 
 ROWS = pl.Tensor[[2, pl.dynamic("N")], pl.INT32]

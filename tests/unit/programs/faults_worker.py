@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from processes import LATE
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -22,6 +21,7 @@ from tilewright.native.domains import Record
 from tilewright.native.llvm import I64, PTR, i64
 from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.exchanges import Exchanges
+from tilewright.programs.distributed.group import group_of
 from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.segments import Control, Segment
 
@@ -76,9 +76,7 @@ def counting_down(self: Segment) -> None:
 def waits_of(run: Callable[[], None]) -> list[int]:
     left[:] = [NEVER] * RANKS
     run()
-    found: list[Any] = [None] * RANKS
-    dist.all_gather_object(found, NEVER - int(running[0].words[LEFT]))  # pyright: ignore[reportUnknownMemberType]
-    return found
+    return group_of().exchanged(NEVER - int(running[0].words[LEFT]), "waits")
 
 
 def faults(name: str, run: Callable[[], None]) -> None:
@@ -111,4 +109,3 @@ for path in sorted(FOLDER.glob("*.py")):
             torch.testing.assert_close(*example(RANKS, **options), rtol=1e-4, atol=1e-3)
 
         faults(f"{path.stem}.{way}", run)
-dist.destroy_process_group()

@@ -76,3 +76,14 @@ def test_a_process_that_is_stopped_has_not_ended_and_the_next_call_works(tmp_pat
         assert lines[0] == "first: right [soon]" and lines[2] == "next: right [soon]", lines
         assert "rank 1 has not come: rank " in lines[1] and "ended" not in lines[1], lines
         assert "failed: rank 1" in lines[1] if rank == 1 else True, lines
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_calls_of_several_threads_of_a_process_take_turns(tmp_path: Path, transport: str) -> None:
+    for lines in said_by(2, tmp_path, transport, "threads"):
+        assert len(lines) == 11, lines
+        told = [lines.pop(3), *lines[6:9]]
+        assert lines[:6] + lines[9:] == 3 * ["first: right [soon]"] + 3 * ["behind: right [soon]"] + [
+            "last: right [soon]"
+        ], lines
+        assert all("`x`" in line and "9" in line and line.endswith("[soon]") for line in told), told

@@ -10,6 +10,7 @@ import torch
 
 import tilewright.language as pl
 from tilewright import ir
+from tilewright.errors import ExecutionError
 from tilewright.runtime import (
     DistributedCompiledProgram,
     DistributedConfig,
@@ -187,3 +188,17 @@ def test_a_program_refuses_other_ranks_than_it_was_compiled_for_and_a_worker_ten
         program(x, y, config=17)
     with program.prepare() as worker, pytest.raises(TypeError, match=r"submit\(program, \*tensors\), got Tensor"):
         worker.submit(x, y)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_function_of_pythons_that_calls_a_host_function_is_told_so() -> None:
+    program, x, y = compiled(), shared(4.0), shared(0.0)
+    other = ir.compile(pl.parse(HEAD + COPYING), distributed_config=DistributedConfig([0, 1]))
+
+    def look(args: list[Any]) -> None:
+        other(x, torch.zeros_like(y))
+
+    with (
+        program.prepare(callbacks={"look": look}) as worker,
+        pytest.raises(ExecutionError, match="a function that a rank runs has called a host function"),
+    ):
+        worker(x, y)

@@ -12,8 +12,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from tilewright.errors import ExecutionError
-from tilewright.programs.distributed.group import Group, group_of, group_size, tell_joining
+from tilewright.programs.distributed.group import Group, group_of, group_size
+from tilewright.programs.distributed.launched import are_joined, tell_joining
 from tilewright.programs.distributed.team import said
+from tilewright.programs.distributed.turns import turn
 from tilewright.records import mutable
 from tilewright.source import Span
 
@@ -32,11 +34,21 @@ _CALL: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 @contextmanager
 def told_to_others(config: Any) -> Generator[None]:
-    """Tell the other processes what goes wrong in a call before they know, given what says which they are."""
-    call, outer = _call(config), _CALL.get()
+    """Tell the other processes what goes wrong in a call before they know, given what says which they are.
+
+    Calls that they make together take turns.
+    """
+    call = _call(config)
     if call is None:
         yield
         return
+    with turn(), _told(call):
+        yield
+
+
+@contextmanager
+def _told(call: _Call) -> Generator[None]:
+    outer = _CALL.get()
     if outer is not None:
         outer.handle = call.handle
         yield
@@ -64,7 +76,7 @@ def _call(config: Any) -> _Call | None:
 def _tell(handle: Any, text: str) -> None:
     import torch.distributed
 
-    if not torch.distributed.is_initialized():
+    if not torch.distributed.is_initialized() and not are_joined():
         tell_joining(text)
         return
     group_of(handle).give_up(text)

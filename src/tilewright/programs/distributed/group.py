@@ -6,7 +6,6 @@ their group, which nobody here holds on to.
 
 from __future__ import annotations
 
-import atexit
 import os
 import pickle
 import select
@@ -14,7 +13,6 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from datetime import timedelta
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -25,18 +23,21 @@ from tilewright import settings
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.programs.distributed.config import TIMEOUT
+from tilewright.programs.distributed.launched import (
+    EVERYBODY,
+    Launched,
+    absence,
+    await_end,
+    holder,
+    joined,
+    launched_size,
+    torch_processes,
+)
 from tilewright.programs.distributed.link import Link
 from tilewright.programs.distributed.meetings import Absent, Failed, Meetings
 
 ENDING, LOOK = 20.0, 0.01
 """Seconds that a process that has left its group has to end, and between two looks."""
-SOON = 5.0
-"""Seconds that a process which has failed waits for one to tell it."""
-LEAVING = 2.0
-"""And one that has left a group for rank 0 to leave it, too."""
-_LAUNCHER = "TORCHELASTIC_USE_AGENT_STORE"
-"""Whether whoever launched the processes holds their store."""
-EVERYBODY = "every process calls the host function, with the same tensors and numbers"
 
 
 class Leaves(Protocol):
@@ -52,10 +53,9 @@ class Group:
 
     def __init__(self, handle: Any) -> None:
         self._handle = ref(handle, lambda _: self._leave())
-        self.patience = inf if handle in _OWN else _patience(handle)
+        self.patience = inf if isinstance(handle, Launched) else _patience(handle)
         """Seconds that one of them may wait for the others at the most."""
-        self.rank: int = _torch().get_rank(handle)
-        self.size: int = _torch().get_world_size(handle)
+        self.rank, self.size = _rank_and_size(handle)
         self._link: Link | None = None
         self._known: list[tuple[object, bool, int]] = []
         """Where the process of each rank runs, once all have said so."""
@@ -70,7 +70,7 @@ class Group:
         self.links = 0
         """How many links there were."""
         self._meetings = Meetings(self._store, self.rank, self.size)
-        self._held_by = _holder(self._store())
+        self._held_by = None if isinstance(handle, Launched) else holder(self._store(), torch_processes().get_rank())
 
     def _leave(self) -> None:
         """Let go of what belongs to a group that was left, once what rank 0 holds of it is gone.
@@ -79,14 +79,14 @@ class Group:
         """
         if self._link is not None:
             self._link.close()
-        if self._held_by is not None:
-            with suppress(OSError):
-                self._held_by.recv(1)
-            self._held_by.close()
+        await_end(self._held_by)
 
     def _store(self) -> Any:
         """Return what torch keeps for the processes."""
-        return _torch().distributed_c10d._world.pg_map[self.handle][1]
+        found = self.handle
+        return (
+            found.store if isinstance(found, Launched) else torch_processes().distributed_c10d._world.pg_map[found][1]
+        )
 
     def exchanged(self, value: object, about: str) -> list[Any]:
         """Return what every process has brought, in the order of ranks; all of them have to come, for the same thing.
@@ -211,20 +211,6 @@ class Group:
         return [self._watched[descriptor] for descriptor, _ in watch.poll(0)]
 
 
-def _holder(store: Any) -> socket.socket | None:
-    """Return what ends with the store of a group, where another process of the group holds it and may take it along."""
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    is_launcher = os.environ.get(_LAUNCHER) == str(True)
-    if is_launcher or not isinstance(store, _torch().TCPStore) or _torch().get_rank() == 0:
-        return None
-    with suppress(OSError):
-        found = socket.create_connection((store.host, store.port), LEAVING)
-        found.settimeout(LEAVING)
-        return found
-    return None
-
-
 def _watching(process: int) -> int:
     """Return a descriptor that can be read once a process has ended, at once for one that is gone already."""
     try:
@@ -233,13 +219,6 @@ def _watching(process: int) -> int:
         reading, writing = os.pipe()
         os.close(writing)
         return reading
-
-
-def _torch() -> Any:
-    """Return torch's processes, which only programs of several load."""
-    import torch.distributed
-
-    return torch.distributed
 
 
 @cache
@@ -255,97 +234,17 @@ def _may_share() -> bool:
     return hasattr(os, "memfd_create") and settings.transport() == "memory"
 
 
-def _join(timeout: float) -> None:
-    """Make a group of all processes that were launched together, once all of them have come."""
-    dist, rank, size, since = _torch(), int(os.environ["RANK"]), launched_size(), time.monotonic()
-    try:
-        meetings = _joining(rank, size, timeout)
-        meetings.exchanged(b"", timeout, lambda: None)
-    except Failed as error:
-        raise ExecutionError(f"rank {error.rank} failed: {error.text}") from None
-    except Absent as error:
-        found = absence(error, rank, min(timeout, time.monotonic() - since))
-        _JOINING[0].fail(found.message)
-        raise found from None
-    store = dist.PrefixStore(meetings.name, _STORE.pop())
-    _JOINING.clear()
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=timeout))
-    _OWN.add(dist.group.WORLD)
-    atexit.register(_leave)
-
-
-def _joining(rank: int, size: int, timeout: float) -> Meetings:
-    """Return the meetings of all processes that were launched together; Absent where rank 0 does not come.
-
-    The store is the one that torch would make: of whoever launched them, or else rank 0's.
-    """
-    if not _JOINING:
-        is_held = rank == 0 and os.environ.get(_LAUNCHER) != str(True)
-        place, limit = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=timeout)
-        if not is_held:
-            _await_store(place, timeout)
-        held = _torch().TCPStore(*place, None, is_held, limit, wait_for_workers=False, multi_tenant=True)
-        _STORE[:] = [held]
-        _JOINING[:] = [Meetings(lambda: held, rank, size)]
-    while _UNTOLD:
-        _JOINING[0].fail(_UNTOLD.pop(0))
-    return _JOINING[0]
-
-
-def _await_store(place: tuple[str, int], timeout: float) -> None:
-    """Wait until somebody listens where the store is to be; Absent where nobody does, of which torch would say more."""
-    until = time.monotonic() + timeout
-    while True:
-        try:
-            socket.create_connection(place, LEAVING).close()
-            return
-        except OSError as error:
-            if time.monotonic() > until:
-                raise Absent([0]) from error
-        time.sleep(LOOK)
-
-
-def tell_joining(text: str) -> None:
-    """Let others that wait for a first call know that it has failed here, and those who come later."""
-    _UNTOLD.append(text)
-    with suppress(RuntimeError, Absent):
-        _joining(int(os.environ["RANK"]), launched_size(), SOON)
-
-
-def absence(absent: Absent, rank: int, waited: float) -> ExecutionError:
-    """Return that processes have not come for which one has waited."""
-    names = ", ".join(map(str, absent.ranks))
-    who, them = (f"rank {names} has", "it") if len(absent.ranks) == 1 else (f"ranks {names} have", "them")
-    seconds = f"{waited:.0f}" if waited > 1 else f"{waited:.2g}"
-    return ExecutionError(f"{who} not come: rank {rank} has waited {seconds} s for {them}", help=EVERYBODY)
-
-
 def _patience(handle: Any) -> float:
     """Return the seconds after which torch gives up what a process group does."""
     options = getattr(handle._get_backend(sys.modules["torch"].device("cpu")), "options", None)
     return inf if options is None else options._timeout.total_seconds()
 
 
-def _leave() -> None:
-    """Leave all groups, unless the script has."""
-    if _torch().is_initialized():
-        _torch().destroy_process_group()
-
-
-def launched_size() -> int:
-    """Return how many processes a launcher or an initialized process group says that there are; 1 for this one."""
-    dist = sys.modules.get("torch.distributed")
-    if dist is not None and dist.is_available() and dist.is_initialized():
-        return dist.get_world_size()
-    told = os.environ.get("WORLD_SIZE", "1")
-    return int(told) if told.isdigit() and "RANK" in os.environ and "MASTER_ADDR" in os.environ else 1
-
-
 def group_size(handle: Any) -> int:
     """Return how many processes a process group has, or without one those that were launched together."""
     if handle is None:
         return launched_size()
-    dist = _torch()
+    dist = torch_processes()
     if handle == dist.GroupMember.NON_GROUP_MEMBER:
         raise ValueError("this process is no member of the process_group, whose members alone call the program")
     if not isinstance(handle, dist.ProcessGroup):
@@ -356,31 +255,30 @@ def group_size(handle: Any) -> int:
 def group_of(handle: Any = None, timeout: float = TIMEOUT) -> Group:
     """Return the processes of a process group, or those that were launched together.
 
-    Where nobody has made a group of those, it is made, and left when the process ends; ExecutionError unless all come
-    within so many seconds. What processes tell each other goes over gloo.
+    Where the script has made no group of those, they meet at a store, and torch's default group stays the script's to
+    make; ExecutionError unless all come within so many seconds. What processes tell each other goes over gloo.
     """
-    dist = _torch()
-    if handle is None and not dist.is_initialized():
-        _join(timeout)
-    handle = dist.group.WORLD if handle is None else handle
+    dist = torch_processes()
+    if handle is None:
+        handle = dist.group.WORLD if dist.is_initialized() else joined(timeout)
     if handle not in _GROUPS:
         _GROUPS[handle] = Group(_over_gloo(handle))
     return _GROUPS[handle]
 
 
+def _rank_and_size(handle: Any) -> tuple[int, int]:
+    """Return the rank of this process in a process group, and how many there are."""
+    if isinstance(handle, Launched):
+        return handle.rank, handle.size
+    return torch_processes().get_rank(handle), torch_processes().get_world_size(handle)
+
+
 def _over_gloo(handle: Any) -> Any:
     """Return a process group, or one of the same processes that talk over gloo."""
-    dist = _torch()
-    if str(dist.get_backend(handle)) == "gloo":
+    dist = torch_processes()
+    if isinstance(handle, Launched) or str(dist.get_backend(handle)) == "gloo":
         return handle
     return dist.new_group(dist.get_process_group_ranks(handle), backend="gloo")
 
 
 _GROUPS: WeakKeyDictionary[Any, Group] = WeakKeyDictionary()
-_JOINING: list[Meetings] = []
-_STORE: list[Any] = []
-"""Where processes that were launched together meet until they are a group: kept while some have not come."""
-_UNTOLD: list[str] = []
-"""Why first calls have failed here, of which others do not know: rank 0 has not come."""
-_OWN: WeakSet[Any] = WeakSet()
-"""The groups that were made here."""

@@ -18,7 +18,8 @@ from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Plan
 from tilewright.interpret.ranks import HELP
 from tilewright.native.domains import NAPS, SLEEPS
-from tilewright.programs.distributed.group import Group, Leaves, absence
+from tilewright.programs.distributed.group import Group, Leaves
+from tilewright.programs.distributed.launched import absence
 from tilewright.programs.distributed.meetings import Absent
 from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.progress import Ended

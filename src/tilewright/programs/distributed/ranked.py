@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ from tilewright.programs.distributed.rows import ROWS, SHARDS, Rows, is_taken_by
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
 from tilewright.programs.distributed.steps import steps_of
 from tilewright.programs.distributed.team import TEAM, TeamRun, said, team_run
+from tilewright.programs.distributed.turns import turn
 from tilewright.programs.platforms import INTERPRETER
 from tilewright.records import record
 
@@ -121,7 +122,8 @@ class Ranked:
         if self.platform == INTERPRETER:
             return run_host(self.program, self.size, name, args, self._told)
         given = [_packed(arg) for arg in args] if self.devices is None else args
-        returned = self._run(name, given, rows)
+        with turn() if _are_several(self.config) else nullcontext():  # of a worker's thread, too
+            returned = self._run(name, given, rows)
         for arg, used in zip(args, given, strict=True):
             if used is not arg and arg.data.flags.writeable:
                 arg.data[...] = used.data
@@ -228,8 +230,7 @@ class Ranked:
 
     def _group(self) -> Group | None:
         """Return the processes that it runs on now; None for this one alone."""
-        handle = self.config.process_group
-        return group_of(handle, self.config.timeout_s) if group_size(handle) > 1 else None
+        return group_of(self.config.process_group, self.config.timeout_s) if _are_several(self.config) else None
 
     def _over_processes(
         self, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection], gpu: int | None
@@ -254,12 +255,17 @@ class Ranked:
     def _takes_rows(self) -> bool:
         """Whether processes may have rows of tensors alone: there are several, and the host looks at no element."""
         is_native = self.platform != INTERPRETER and self.devices is None
-        return is_native and self._can_be_kept and group_size(self.config.process_group) > 1
+        return is_native and self._can_be_kept and _are_several(self.config)
 
     @computed_once
     def _can_be_kept(self) -> bool:
         """Whether what the ranks do follows from the shapes of arguments and from numbers: no element is looked at."""
         return not _looks_at_elements(self.program)
+
+
+def _are_several(config: DistributedConfig) -> bool:
+    """Return whether ranks are processes."""
+    return group_size(config.process_group) > 1
 
 
 @contextmanager

@@ -120,6 +120,7 @@ class Team:
 
         Raise what the first of them did wrong, or that they take too long.
         """
+        check_caller()
         with self.lock:
             run.begin(bases)
             for rank, queue in enumerate(self.grown(len(run.steps.ranks))):
@@ -139,8 +140,16 @@ class Team:
 
 
 def _serve(queue: SimpleQueue[Callable[[], None]]) -> None:
+    _SERVING.is_rank = True
     while True:
         queue.get()()
+
+
+def check_caller() -> None:
+    """Raise for a call of a host function that comes from a rank: the run that it is part of would wait for it."""
+    if getattr(_SERVING, "is_rank", False):
+        message = "a function that a rank runs has called a host function"
+        raise ExecutionError(message, help="call it once the host function that runs now has returned")
 
 
 def named(errors: Sequence[tuple[int, BaseException]]) -> BaseException:
@@ -165,6 +174,7 @@ def said(error: BaseException) -> str:
 
 
 TEAM = Team()
-
+_SERVING = threading.local()
+"""Whether a thread is one of the team's."""
 
 after_fork(lambda: TEAM.queues.clear())
