@@ -141,8 +141,9 @@ def excerpt(spans: Sequence[Span]) -> list[str]:
     for span in spans:
         if (span.source, span.line) != (first.source, first.line):
             continue
-        end = span.end_column if span.end_line == span.line else len(text)
-        for column in range(_columns(text, span.column), max(_columns(text, end), span.column + 1)):
+        start = _columns(text, span.column)
+        end = _columns(text, span.end_column) if span.end_line == span.line else len(text)
+        for column in range(start, max(end, start + 1)):
             carets[min(column, len(text))] = "^"
     margin = str(first.line)
     shown = text.replace("\t", " ")

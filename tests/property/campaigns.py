@@ -14,14 +14,14 @@ import pytest
 from ops.test_uses import SHAPED, check_uses
 from property import test_parser_survives as kernels
 from property import undefined
-from property.mutations import TEXTS, mutated
+from property.mutations import FILES, TEXTS, characters_changed, mutated
 from property.narrow import narrow
 from property.native import check, check_errors, named, quietly
 from property.online_folds import check_fold, fold
 from property.product_grids import check_grid, grid, in_deep_tiles
 from property.programs import program
 from property.survival import fates
-from property.surviving import GRID, fate
+from property.surviving import GRID, fate, fate_as_text
 from property.test_mutants import mutants, survived
 from property.test_passes import check_idempotence, check_meaning
 from property.test_round_trip import check_stage
@@ -135,6 +135,15 @@ def _broken_pto(number: int) -> None:
     _survives(mutated(TEXTS[name], rng), name, number)
 
 
+def _broken_characters(number: int) -> None:
+    rng = Random(number)
+    path = rng.choice(FILES)
+    text = rng.choice((mutated, characters_changed))(path.read_text(encoding="utf-8"), rng)
+    with named(text, f"the mutation of {path.name} from {number}"):
+        found = fate_as_text(text)
+    assert found.kind != "failed", found.how
+
+
 def _broken_example(number: int) -> None:
     rng = Random(number)
     name = rng.choice(sorted(name for name, declared in OPS.items() if not declared.family))
@@ -165,6 +174,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "undefined": undefined.check,  # tiles that nobody wrote all of: refused by both, or the same
     "mutant": lambda number: survived(list(fates(mutants(number, 1)))),  # mutated kernels, compiled and run
     "pto": _broken_pto,  # mutated PTO texts: a located mistake, or what the interpreter says
+    "layout": _broken_characters,  # PTO texts, of which characters are missing: a located mistake, or the same laid out
     "example": _broken_example,  # the same of the example of each op of PTO
 }
 """What is tried, by name."""

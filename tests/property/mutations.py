@@ -14,6 +14,8 @@ from random import Random
 KERNELS = sorted((Path(__file__).parents[1] / "unit" / "pto").glob("*/kernels/*.pto"))
 TEXTS = {f"{path.parents[1].name}/{path.stem}": path.read_text(encoding="utf-8") for path in KERNELS}
 """Every sample kernel, by its folder and name."""
+FILES = sorted((Path(__file__).parents[1] / "unit" / "pto").rglob("*.pto"))
+"""Every file of PTO text that tests have, wrong ones too."""
 
 NUMBERS = ("0", "1", "2", "3", "7", "8", "15", "16", "31", "32", "33", "64", "65", "128", "4096", "-1", "253952", "?")
 EDGES = (
@@ -34,6 +36,11 @@ TYPES = (
     *("f8E4M3FN", "f8E5M2", "!pto.hif8", "!pto.hif8x2", "!pto.f4E1M2x2", "!pto.f4E2M1x2"),
 )
 LAYOUTS = ("vec", "mat", "left", "right", "acc", "bias", "scaling", "row_major", "col_major", "none_box", "ub", "gm")
+CHARACTERS = (
+    *'\0\t\r"\\{}<>()[]%@#!-x?,:=.e\u2028\ufeff\x85é核',
+    *("\r\n", "//", "1" * 30, "0x", "1e999", "->", "::", "^bb0", '"\\', "\\22", "[[", "{}", "#pto<", "dense<"),
+    *("!pto.tile_buf<", 'loc("a":1:1)'),
+)
 TOKEN = re.compile(r"%[\w$]+|-?\d+(?:\.\d+)?|[\w.]+|\S")
 _TYPE = re.compile(r"!pto\.(?:hif8|f4)\w*|(?<![\w%@.])(?:\d+x)*((?:[us]?i(?:1|8|16|32|64)|b?f16|f32|f8E\w+|index))\b")
 _NUMBER = re.compile(r"(?<![\w.%@])-?\d+(?![\w.]*x\w*\")(?:(?=x)|\b)(?!\.\d)")
@@ -45,6 +52,15 @@ def mutated(text: str, rng: Random) -> str:
     """Return a text with one to three things changed."""
     for change in rng.choices([*CHANGES], [*CHANGES.values()], k=rng.choice((1, 1, 1, 2, 3))):
         text = change(text, rng)
+    return text
+
+
+def characters_changed(text: str, rng: Random) -> str:
+    """Return a text with some characters dropped, or written over by others, mostly such as mean something."""
+    for _ in range(rng.randint(1, 4)):
+        at, again = rng.randrange(len(text) + 1), rng.randrange(len(text) + 1)
+        new = rng.choice(CHARACTERS) if rng.random() < 0.7 else text[again : again + rng.randint(1, 60)]
+        text = text[:at] + new + text[at + rng.choice((0, 0, 1, 1, 2, 5, 40)) :]
     return text
 
 

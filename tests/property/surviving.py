@@ -19,9 +19,13 @@ from soon import soon
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError, KernelError
 from tilewright.programs.compiler import compile
+from tilewright.pto.difference import difference
+from tilewright.pto.lint import lint
 from tilewright.pto.lower import lower
 from tilewright.pto.module import Func
+from tilewright.pto.text.layout import formatted
 from tilewright.pto.text.parser import parse
+from tilewright.pto.text.printer import print_module
 from tilewright.pto.types import Ptr, Scalar
 from tilewright.pto.verify import verify
 
@@ -37,7 +41,7 @@ Array = Any
 
 
 class Fate(NamedTuple):
-    """What became of a text: "refused", "stopped", "ran", or "failed" and how."""
+    """What became of a text: "refused", "read", "lowered", "stopped", "ran", or "failed" and how."""
 
     kind: str
     how: str = ""
@@ -58,6 +62,24 @@ def fate(text: str, seed: int, runs: bool = True, grid: int = GRID) -> Fate:
     except Exception:
         return Fate("failed", traceback.format_exc())
     return Fate(min(kinds, default="lowered"))
+
+
+def fate_as_text(text: str) -> Fate:
+    """Return what becomes of a text that is laid out, printed, compared and linted, and of what each says of itself."""
+    try:
+        module = parse(text, "mutated.pto")
+        laid_out, printed = formatted(text, "mutated.pto"), print_module(module)
+        if formatted(laid_out, "again.pto") != laid_out or print_module(parse(laid_out, "again.pto")) != printed:
+            return Fate("failed", f"its layout says something else, or has another one:\n{laid_out}")
+        if differs := difference(module, parse(printed, "printed.pto")):
+            return Fate("failed", "\n".join(differs))
+        verify(module)
+        lint(module)
+    except KernelError as error:
+        return Fate("refused") if error.place.is_known else Fate("failed", f"{error!r} does not say where")
+    except Exception:
+        return Fate("failed", traceback.format_exc())
+    return Fate("read")
 
 
 def lowered(text: str) -> list[tuple[Func, Program]]:

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 from property.deadline import DidNotEnd, Elsewhere
-from property.mutations import TEXTS, mutated
+from property.mutations import FILES, TEXTS, characters_changed, mutated
 from property.native import named
-from property.surviving import GRID, Fate, ends, fate, lowered
+from property.surviving import GRID, Fate, ends, fate, fate_as_text, lowered
 
 from tilewright.errors import KernelError
 from tilewright.pto.examples.lines import example
@@ -23,12 +23,20 @@ SECONDS = 120.0
 SLICES = 8
 
 Survivor = Elsewhere[[str, int, bool, int], Fate]
+Reader = Elsewhere[[str], Fate]
 
 
 @pytest.fixture(scope="module")
 def survivor() -> Generator[Survivor]:
     """What tries texts in a process of its own."""
     with Elsewhere(fate) as elsewhere:
+        yield elsewhere
+
+
+@pytest.fixture(scope="module")
+def reader() -> Generator[Reader]:
+    """What reads texts in a process of its own."""
+    with Elsewhere(fate_as_text) as elsewhere:
         yield elsewhere
 
 
@@ -59,6 +67,19 @@ def test_the_mutated_example_of_an_op_is_refused_where_it_is_wrong_or_runs(first
     for number, name in enumerate(names):
         text = mutated(example(name), Random(name))
         _survive(survivor, text, f"the mutation of {name}", number, runs=number % 4 == 0, grid=1)
+
+
+@pytest.mark.parametrize("first", range(SLICES))
+def test_a_mutated_text_is_laid_out_compared_and_linted_or_refused(first: int, reader: Reader) -> None:
+    for path in FILES[first::SLICES]:
+        rng, text = Random(path.name), path.read_text(encoding="utf-8")
+        for change in (mutated, characters_changed):
+            changed = change(text, rng)
+            try:
+                found = reader.within(SECONDS, changed)
+            except DidNotEnd as error:
+                pytest.fail(f"{path.name}: {error}\n{changed}", pytrace=False)
+            assert found.kind != "failed", f"{path.name}: {found.how}\n{changed}"
 
 
 def test_many_files_are_still_texts_when_something_is_changed() -> None:

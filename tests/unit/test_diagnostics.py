@@ -8,6 +8,7 @@ import tilewright.language as pl
 from tilewright import errors
 from tilewright.language.parser import diagnostics
 from tilewright.language.parser.diagnostics import exceptions
+from tilewright.source import Source, Span, excerpt
 
 WRONG = """
 @pl.function
@@ -107,3 +108,15 @@ def test_programs_are_told_from_functions(tmp_path: object) -> None:
         pl.parse_program(function)
     text = "@pl.program\nclass P:\n    @pl.function\n    def f(self, x: pl.Tensor[[16], pl.FP32]):\n        return x\n"
     assert pl.parse_program(text).name == "P"
+
+
+def test_carets_stand_under_what_is_meant_behind_letters_of_several_bytes() -> None:
+    with pytest.raises(pl.parser.UndefinedVariableError) as caught:
+        pl.parse(WRONG.replace("return y", "größe_ядро = x; return y"), "wrong.py")
+    _, line, carets, *_ = str(caught.value).splitlines()
+    assert line.endswith("return y") and [i for i, mark in enumerate(carets) if mark == "^"] == [len(line) - 1]
+
+
+def test_one_caret_stands_where_nothing_has_a_width() -> None:
+    span = Span(Source("a.pto", ("яд %x",)), 1, 5, 1, 5)
+    assert excerpt([span])[1] == "   |    ^"

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from copy import deepcopy
-from difflib import SequenceMatcher
 
+from tilewright.pto.matching import matched
 from tilewright.pto.module import Func, Module, Value
 from tilewright.pto.text.printer import print_module
 from tilewright.records import record
@@ -51,14 +50,13 @@ def _marked(a: list[_Line], b: list[_Line]) -> Iterator[str]:
         known = partners.get(ours[0])
         return ours[1] == theirs[1] if known is None else known == theirs[0]
 
-    matcher = SequenceMatcher(None, [line.shape for line in a], [line.shape for line in b], autojunk=False)
-    for tag, first, last, start, stop in matcher.get_opcodes():
-        if tag != "equal":
-            yield from (f"- {line.text}" for line in a[first:last])
-            yield from (f"+ {line.text}" for line in b[start:stop])
-            continue
-        for ours, theirs in zip(a[first:last], b[start:stop], strict=True):
-            partners |= {own: other for own, other in zip(ours.defines, theirs.defines, strict=True)}
+    at = there = 0
+    for first, start in [*matched([line.shape for line in a], [line.shape for line in b]), (len(a), len(b))]:
+        yield from (f"- {line.text}" for line in a[at:first])
+        yield from (f"+ {line.text}" for line in b[there:start])
+        at, there = first + 1, start + 1
+        for ours, theirs in zip(a[first:at], b[start:there], strict=True):
+            partners |= zip(ours.defines, theirs.defines, strict=True)
             is_same = all(map(are_partners, ours.values, theirs.values))
             yield from (f"  {theirs.text}",) if is_same else (f"- {ours.text}", f"+ {theirs.text}")
 
@@ -66,7 +64,7 @@ def _marked(a: list[_Line], b: list[_Line]) -> Iterator[str]:
 def _lines(module: Module) -> list[_Line]:
     lines: list[_Line] = []
     seen: set[str] = set()
-    both = print_module(module).splitlines(), print_module(_numbered(module)).splitlines()
+    both = print_module(module).splitlines(), _numbered(module).splitlines()
     for text, numbered in zip(*both, strict=True):
         numbers = _VALUE.findall(numbered)
         values = list(zip(numbers, _VALUE.findall(text), strict=True))
@@ -75,12 +73,16 @@ def _lines(module: Module) -> list[_Line]:
     return lines
 
 
-def _numbered(module: Module) -> Module:
-    """Return a copy of a module in which no two values have one name."""
-    copied = deepcopy(module)
-    for number, value in enumerate(value for func in copied.funcs() for value in _values(func)):
-        value.name = str(number)
-    return copied
+def _numbered(module: Module) -> str:
+    """Return the text of a module in which no two values have one name."""
+    names = [(value, value.name) for func in module.funcs() for value in _values(func)]
+    try:
+        for number, (value, _) in enumerate(names):
+            value.name = str(number)
+        return print_module(module)
+    finally:
+        for value, name in names:
+            value.name = name
 
 
 def _values(func: Func) -> Iterator[Value]:

@@ -49,7 +49,8 @@ mgather mscatter | | i8 i16 i32 f16 bf16 f32 f8E4M3FN f8E5M2
 thistogram | | i16
 tget_scale_addr | | f8E4M3FN f8E5M2
 trandom | | i32
-tload | i8 i16 i32 i64 f16 bf16 f32 | f64 f8E4M3FN f8E5M2 f8E8M0FNU
+tload | i8 i16 i32 i64 f16 bf16 f32 | f64 f8E8M0FNU
+tmov tmov>0 | i8 i16 i32 i64 f16 bf16 f32 f64 f8E8M0FNU |
 tstore[vec] tstore[mat] | i8 i16 i32 i64 f16 bf16 f32 |
 tstore[acc] tstore_fp tmov.fp textract_fp tinsert_fp | i32 f32 |
 tinsert[vec] | i8 f16 bf16 f32 | i32 f8E4M3FN f8E5M2
@@ -60,7 +61,7 @@ tgather[eq] | i32 f16 f32 | i16
 tgather[gt] | f16 f32 | i16 i32
 tgatherb>0 | i8 i16 i32 f16 bf16 f32 f8E4M3FN f8E5M2 |
 mgather@1 mscatter@1 | i32 |
-tmatmul tmatmul.acc@1 tmatmul.bias tgemv tgemv.acc@1 tgemv.bias | i8 f16 bf16 f32 | f8E4M3FN f8E5M2
+tmatmul tmatmul.acc@1 tmatmul.bias tgemv tgemv.acc@1 tgemv.bias | i8 f16 bf16 f32 |
 tmatmul.mx tmatmul.mx.acc@1 tmatmul.mx.bias | f8E4M3FN f8E5M2 |
 tgemv.mx tgemv.mx.acc@1 tgemv.mx.bias | | f8E4M3FN f8E5M2
 tcolargmax tcolargmin | i8 i16 i32 f16 bf16 f32 |
@@ -77,6 +78,13 @@ number, from 0 on, and `tci>0` what it writes; an op alone stands for the first 
 
 _BY_RESULT = frozenset(["texpands", "tsel", "tsels", "ttri", "trandom", "mgather", "tload"])
 """The ops whose result decides, since what they read holds something else."""
+
+
+SMALL_FLOATS = ("f8E4M3FN", "f8E5M2")
+"""Floats of one byte, which products take and nothing moves but as bytes."""
+
+_MOVES = ("pto.tload", "pto.tstore[", "pto.tmov")
+"""The ops that only move what they are given."""
 
 
 @record
@@ -195,6 +203,8 @@ def _way_out(value: Value, key: str, arch: str, allowed: tuple[str, ...]) -> str
         return 'A5 takes it: say `pto.target_arch = "a5"` in the attributes of the module'
     if not allowed:
         return "write the kernel without it"
+    if element.name in SMALL_FLOATS and key.startswith(_MOVES):
+        return f"move its bytes: let the tile hold ui8, and see it as {element} with `pto.bitcast` where it is used"
     alike = [each for each in allowed if each.startswith("i") == element.is_integer] or allowed
     nearest = next((each for each in ("f32", "i32") if each in alike), alike[-1])
     return f"convert it to {nearest} with `pto.tcvt`"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from property.exported import read_back
@@ -211,3 +212,30 @@ def test_a_branch_that_returns_is_the_last_thing_that_is_done(first: float, plat
     wanted, found = read_back(ends_early, made, platform)
     assert wanted[1].any()
     np.testing.assert_array_equal(found[1], wanted[1])
+
+
+Small = pl.Tensor[[8, 32], pl.FP8E4M3FN]
+Smaller = pl.Tensor[[8, 32], pl.FP8E5M2]
+
+
+@pl.jit
+def small_floats(x: Small, y: Smaller, a: pl.Out[Small], b: pl.Out[Smaller], out: pl.Out[pl.Tensor[[8, 32], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        whole, part = pl.load(x, [0, 0], [8, 32]), pl.load(y, [0, 0], [5, 19])
+        pl.store(whole, [0, 0], a)
+        pl.store(pl.slice(part, [3, 16], [1, 2]), [2, 3], b)
+        pl.store(pl.cast(whole, pl.FP32), [0, 0], out)
+
+
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+def test_floats_of_one_byte_are_moved_as_bytes(platform: str) -> None:
+    kinds = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)
+
+    def made() -> list[Any]:
+        codes = [np.arange(256, dtype=np.uint8).reshape(8, 32).view(kind) for kind in kinds]
+        return [*codes, *(np.zeros((8, 32), kind) for kind in (*kinds, np.float32))]
+
+    wanted, found = read_back(small_floats, made, platform)
+    for got, want in zip(found[2:], wanted[2:], strict=True):
+        assert want.view(np.uint8).any()
+        np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8))

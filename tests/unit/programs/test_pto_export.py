@@ -12,6 +12,7 @@ from property.exported import extents_of, run_exported
 
 import tilewright.language as pl
 from tilewright import pto
+from tilewright.errors import KernelError
 
 M, N = pl.dynamic("M"), pl.dynamic("N")
 Rows = pl.Tensor[[M, 64], pl.FP32]
@@ -252,3 +253,38 @@ def flattened(x: Rows, out: pl.Out[pl.Tensor[[1], pl.FP32]]):
 def test_a_row_that_may_not_be_there_is_no_tile_of_one_axis() -> None:
     with pytest.raises(pto.NoPtoError, match=r"`pl\.tile\.reshape` of a tile that is valid in part"):
         flattened.compile(floats(41, 64), floats(1)).as_pto()
+
+
+@pl.jit
+def squares(x: pl.Tensor[[16, 64], pl.INT64], out: pl.Out[pl.Tensor[[16, 64], pl.INT64]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 64])
+        pl.store(t * t, [0, 0], out)
+
+
+@pl.jit
+def squares_of_words(x: pl.Tensor[[16, 64], pl.INT64], out: pl.Out[pl.Tensor[[16, 64], pl.INT64]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.cast(pl.load(x, [0, 0], [16, 64]), pl.INT32)
+        pl.store(pl.cast(t * t, pl.INT64), [0, 0], out)
+
+
+def test_what_no_machine_takes_is_helped_in_the_words_of_the_language() -> None:
+    with pytest.raises(pto.NoPtoError) as caught:
+        squares.compile().as_pto()
+    assert caught.value.help == "convert it with `pl.cast(..., pl.INT32)`"
+    assert "tmul" in squares_of_words.compile().as_pto()
+
+
+@pytest.mark.parametrize("said", [
+    "convert with `pto.tcvt`", "convert it to f128 with `pto.tcvt`", "write fractal=512 in its type",
+    "compute with `pto.tmuls` or `pto.trelu` before", "write !pto.tile_buf<vec, 8x64xf32>", "",
+])  # fmt: skip
+def test_help_for_the_author_of_text_is_not_handed_on(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(text: str) -> None:
+        raise KernelError("no", help=said)
+
+    monkeypatch.setattr("tilewright.programs.pto_text.export.READERS", [read])
+    with pytest.raises(pto.NoPtoError) as caught:
+        squares.compile().as_pto()
+    assert caught.value.help == pto.NoPtoError.hint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.pto.difference import difference
 from tilewright.pto.text.parser import parse
+from tilewright.pto.text.printer import print_module
 
 BEFORE = """module {
   func.func @f(%x: !pto.ptr<f32>, %n: index) {
@@ -49,3 +50,25 @@ def test_lines_around_a_difference_are_shown() -> None:
         "+ %c0 = arith.constant 3 : index",
         "  %c1 = arith.constant 1 : index",
     ]
+
+
+def test_values_keep_their_names() -> None:
+    before, after = parse(BEFORE, "a"), parse(BEFORE, "b")
+    wanted = print_module(before)
+    assert difference(before, after) == [] and print_module(before) == wanted == print_module(after)
+
+
+def test_regions_lie_as_deep_as_texts_may_have_them() -> None:
+    deep = "scf.if %c {\n" * 60 + "}\n" * 60
+    texts = [f"module {{\nfunc.func @f(%c: i1) {{\n{body}return\n}}\n}}\n" for body in (deep, "")]
+    assert len(difference(*map(parse, texts), context=0)) == 120
+
+
+def test_a_long_text_of_equal_lines_is_compared_as_fast_as_any() -> None:
+    """Half a minute for 4,000 lines, eight times that for twice as many, is what trying equal lines in turn takes."""
+    lines = ["%v = arith.constant 0 : i32", *(f"%v{i} = arith.addi %v, %v : i32" for i in range(4000))]
+    more = [*lines, *(f"%w{i} = arith.addi %v, %v : i32" for i in range(20))]
+    more[100:100] = ["%x = arith.muli %v, %v : i32"]
+    texts = ["\n".join(["module {", "func.func @f() {", *body, "return", "}", "}"]) for body in (lines, more)]
+    found = difference(*map(parse, texts), context=0)
+    assert [line[0] for line in found if "..." not in line] == ["+"] * 21

@@ -7,6 +7,7 @@ one parallel loop deals its turns out to the blocks of a launch; in any other th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from tilewright.passes.manager import PassManager
 from tilewright.programs.pto_text.body import Body
 from tilewright.programs.pto_text.readers import READERS
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import NoPtoError, Number, element, kept
+from tilewright.programs.pto_text.values import NoPtoError, Number, dtype_of, element, kept
 from tilewright.programs.pto_text.writer import HEAD, Writer
 from tilewright.source import UNKNOWN, Span
 
@@ -43,8 +44,23 @@ def as_pto(program: Program) -> str:
             read(text)
         except KernelError as error:
             origin = _origin(exports, functions, error.spans[0].line if error.spans else 0)
-            raise NoPtoError(f"PTO text cannot say this: {error.message}", spans=(origin,), help=error.help) from error
+            message = f"PTO text cannot say this: {error.message}"
+            raise NoPtoError(message, spans=(origin,), help=_in_pl(error.help)) from error
     return text
+
+
+_CONVERTED = re.compile(r"convert (\S.*?) to (\w+) with `pto\.tcvt`")
+
+
+def _in_pl(help: str) -> str:
+    """Return what a reader of the text would have its author do, as the author of the program does it.
+
+    That is nothing where it is about the text, which nobody wrote.
+    """
+    found = _CONVERTED.fullmatch(help)
+    if found is None or (dtype := dtype_of(found[2])) is None:
+        return ""
+    return f"convert {found[1]} with `pl.cast(..., pl.{str(dtype).upper()})`"
 
 
 def _origin(exports: Sequence[_Export], functions: Sequence[list[str]], line: int) -> Span:

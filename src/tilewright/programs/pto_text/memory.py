@@ -91,6 +91,7 @@ def _padded(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
 
 def _transfer(w: Writer, tile: Tile, source: Tensor, places: Sequence[Number], sizes: Sequence[Number]) -> None:
     name, kind = w.window(source, places, sizes)
+    tile = w.movable(tile)
     w.line(f"pto.tload ins({name} : {kind}) outs({tile.name} : {tile.type})")
 
 
@@ -136,6 +137,7 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, offsets, strict=True)]
     extents = (1,) * (len(tensor.shape) - len(shape)) + shape
     name, kind = w.window(tensor, places, _sizes(w, extents, tile.valid))
+    tile = w.movable(tile)
     adds = " {atomicType = #pto<atomic_type atomic_add>}" if atomic is AtomicType.Add else ""
     w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind}){adds}")
     return tensor
@@ -149,7 +151,7 @@ def _copied(w: Writer, call: Call, source: Tensor, target: Tensor, offset: Seque
     row, rows = Number(w.name("row"), INDEX), (w.constant(1), *source.shape)[-2]
     starts = [computed(w, "add", [a, b], INDEX) for a, b in zip(target.offsets, offset, strict=True)]
     with w.block(f"scf.for {row.name} = {w.constant(0).name} to {rows.name} step {w.constant(1).name}"):
-        tile = w.tile("copy", source.dtype, (1, int(cols.known or 0)), (w.constant(1), cols))
+        tile = w.movable(w.tile("copy", source.dtype, (1, int(cols.known or 0)), (w.constant(1), cols)))
         come, go = (
             w.window(tensor, _at_row(w, places, row), [*[w.constant(1)] * (len(places) - 1), cols])
             for tensor, places in ((source, source.offsets), (target, starts))

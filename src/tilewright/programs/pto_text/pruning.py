@@ -9,7 +9,7 @@ from collections.abc import Sequence
 _NAME = re.compile(r"%[\w.]+")
 _MADE = re.compile(r"\s*(%[\w.]+) = (?:arith|builtin|pto)\.(?!atomic)")
 """A line that does nothing beside what it gives."""
-_VIEWED = re.compile(r"\s*(%[\w.]+) = pto\.(alloc_tile|treshape|subview)(?: (%[\w.]+))?")
+_VIEWED = re.compile(r"\s*(%[\w.]+) = pto\.(alloc_tile|treshape|subview|bitcast)(?: (%[\w.]+))?")
 """A line that makes a tile, or another view of one."""
 _WRITTEN = re.compile(r"\s*pto\.(?:\w.* outs\(|set_validshape )(%[\w.]+(?:, %[\w.]+)?)(?! : !pto\.partition)")
 """A line that writes a tile or two, and nothing else."""

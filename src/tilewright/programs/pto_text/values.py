@@ -36,6 +36,11 @@ def element(dtype: DataType) -> str:
     return _ELEMENTS[dtype]
 
 
+def dtype_of(word: str) -> DataType | None:
+    """Return the element type that is spelled so, or None."""
+    return next((dtype for dtype, spelled in _ELEMENTS.items() if spelled == word), None)
+
+
 def kept(dtype: DataType) -> DataType:
     """Return how memory and tiles keep elements: conditions as bytes, zero or one."""
     return dt.INT8 if dtype == dt.BOOL else dtype

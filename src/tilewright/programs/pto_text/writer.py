@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
@@ -188,12 +189,23 @@ class Writer:
             return b if a.known == 1 else a
         return self.number("arith.muli", [a, b], dt.INDEX, "index")
 
+    def movable(self, tile: Tile) -> Tile:
+        """Return a tile as loads, stores and moves take it: floats of one byte are seen as bytes."""
+        if tile.dtype not in (dt.FP8E4M3FN, dt.FP8E5M2):
+            return tile
+        seen = replace(tile, name=self.name("bytes"), dtype=dt.UINT8)
+        self.line(f"{seen.name} = pto.bitcast {tile.name} : {tile.type} -> {seen.type}")
+        return seen
+
     def op(self, name: str, ins: Sequence[Tile | Number], out: Tile, attributes: str = "") -> Tile:
         """Write a tile op; return what it writes."""
-        operands = ", ".join(each.name for each in ins)
-        types = ", ".join(each.type if isinstance(each, Tile) else element(each.dtype) for each in ins)
+        is_move = name == "tmov"
+        given = [self.movable(each) if is_move and isinstance(each, Tile) else each for each in ins]
+        target = self.movable(out) if is_move else out
+        operands = ", ".join(each.name for each in given)
+        types = ", ".join(each.type if isinstance(each, Tile) else element(each.dtype) for each in given)
         end = f" {attributes}" if attributes else ""
-        self.line(f"pto.{name} ins({operands} : {types}) outs({out.name} : {out.type}){end}")
+        self.line(f"pto.{name} ins({operands} : {types}) outs({target.name} : {target.type}){end}")
         return out
 
     def window(self, tensor: Tensor, offsets: Sequence[Number], sizes: Sequence[Number]) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from tilewright.pto.elements import SMALL_FLOATS
 from tilewright.pto.module import Value
 from tilewright.pto.shorthand import written
 from tilewright.pto.text.typetext import brief_text
@@ -117,6 +118,9 @@ class Frame:
         self.after.append(f"pto.mte_ub_gm %{local}, {gm}, {_burst(size)} : {types}")
 
     def _tile(self, name: str, kind: TileBuf, fill: str, is_written: bool) -> None:
+        if kind.element.name in SMALL_FLOATS:
+            self._tile_of_bytes(name, kind, fill)
+            return
         self.before.append(f"%{name} = pto.alloc_tile : {brief_text(kind)}")
         if name == "out" and not is_written:
             return
@@ -125,6 +129,14 @@ class Frame:
             self._load(name, kind, window)
         if is_written:
             self._store(name, kind, window)
+
+    def _tile_of_bytes(self, name: str, kind: TileBuf, fill: str) -> None:
+        """Make a tile of floats that nothing moves: their bytes are moved, and then seen as what they are."""
+        held = replace(kind, element=Scalar("ui8"))
+        self.before.append(f"%{name}_bytes = pto.alloc_tile : {brief_text(held)}")
+        self._load(f"{name}_bytes", held, self._window_of(name, kind, fill))
+        types = f"{brief_text(held)} -> {brief_text(kind)}"
+        self.before.append(f"%{name} = pto.bitcast %{name}_bytes : {types}")
 
     def _load(self, name: str, kind: TileBuf, window: str) -> None:
         if kind.space not in _THROUGH_MAT:
@@ -145,6 +157,9 @@ class Frame:
 
     def _window(self, name: str, suffix: str, extents: Sequence[int], element: Scalar, fill: str) -> str:
         gm = self.param(f"{name}_gm", f"!pto.ptr<{element}, gm>", _filled(fill, "x".join(map(str, extents))))
+        if element.name in SMALL_FLOATS:
+            self.before.append(f"{gm}_bytes = pto.castptr {gm} : !pto.ptr<{element}, gm> -> !pto.ptr<ui8, gm>")
+            gm, element = f"{gm}_bytes", Scalar("ui8")
         view = f"!pto.tensor_view<{'?x' * len(extents)}{element}>"
         part = TensorView(tuple(extents), element, partition=True)
         steps = [prod(extents[place + 1 :]) for place in range(len(extents))]

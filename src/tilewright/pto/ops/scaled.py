@@ -9,6 +9,7 @@ from __future__ import annotations
 from tilewright.core.expr import Expr
 from tilewright.dtypes import FP32
 from tilewright.ops.builder import known
+from tilewright.pto.elements import SMALL_FLOATS
 from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
@@ -22,8 +23,6 @@ from tilewright.pto.product_laws import EXPONENTS
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
-_FLOATS = ("f8E4M3FN", "f8E5M2")
-
 
 def _factors(op: Op) -> tuple[Value, ...]:
     """Return the left matrix, its exponents, the right one and its exponents."""
@@ -34,8 +33,8 @@ def _fits(op: Op, _: Constants) -> None:
     """Refuse other elements, and exponents that are not one for each 32."""
     a, left, b, right = (value.of(TileBuf) for value in _factors(op))
     for value in (a, b):
-        if value.element.name not in _FLOATS:
-            raise PtoTypeMismatchError(f"`{op.name}` multiplies {', '.join(_FLOATS)}, got {value.element}")
+        if value.element.name not in SMALL_FLOATS:
+            raise PtoTypeMismatchError(f"`{op.name}` multiplies {', '.join(SMALL_FLOATS)}, got {value.element}")
     _check_scale(op, left, (a.rows, -(-a.cols // GROUP)))
     _check_scale(op, right, (-(-b.rows // GROUP), b.cols))
     if a.cols != b.rows or (a.rows, b.cols) != (op.outs[0].of(TileBuf).rows, op.outs[0].of(TileBuf).cols):
