@@ -3,6 +3,7 @@
     python bench/distributed.py                                    # ranks are threads of this process
     torchrun --nproc-per-node 2 bench/distributed.py               # ranks are processes, beside gloo
     TILEWRIGHT_TRANSPORT=messages torchrun --nproc-per-node 2 bench/distributed.py      # as on two machines
+    PRODUCT_COLUMNS=1152 python bench/distributed.py --wire 1gbit  # products, on machines with such a wire between them
 
 Each row is the least of several rounds. `--plan` shows what planning takes as ranks grow, none of them running, and
 `--start` what the first call takes of four processes that find their programs in one cache, and of one alone.
@@ -37,9 +38,11 @@ dist: Any = torch.distributed
 NR = pl.dynamic("NR")
 DISPATCHES = 2000
 """So many that the meetings of a call, which differ by milliseconds on a busy machine, do not count."""
+TIMES = 40
+"""All-reduces of a call, of which the rest takes longer behind megabytes than what is subtracted for it."""
 M, K, BLOCK = 4096, 256, 64
-COLUMNS = 96
-"""The columns of a product: so many that it takes about as long as gathering its rows."""
+COLUMNS = int(os.environ.get("PRODUCT_COLUMNS", "96"))
+"""The columns of a product: so many that it takes about as long as gathering its rows, without a wire."""
 SIZES = (1 << 12, 1 << 16, 1 << 20)
 RANKS = int(os.environ.get("WORLD_SIZE", "2"))
 
@@ -67,7 +70,7 @@ def once(x: pl.Tensor[[NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 64], pl
 
 
 def reducing(size: int, dtype: pl.DataType) -> pl.JITFunction:
-    """Return a host function that all-reduces a window of so many elements ten times."""
+    """Return a host function that all-reduces a window of so many elements again and again."""
 
     @pl.jit.host
     def reduce(x: pl.Tensor[[NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 64], pl.FP32]]):
@@ -75,7 +78,7 @@ def reducing(size: int, dtype: pl.DataType) -> pl.JITFunction:
         cells = pld.alloc_window_buffer(pld.world_size() * pl.INT32.get_byte())
         data = pld.window(rows, [1, size], dtype=dtype)
         signal = pld.window(cells, [pld.world_size(), 1], dtype=pl.INT32)
-        for _ in pl.range(10):
+        for _ in pl.range(TIMES):
             data = pld.tensor.allreduce(data, signal)
         for r in pl.range(pld.world_size()):
             copy(x[r], y[r], device=r)
@@ -128,9 +131,9 @@ def collectives(config: RunConfig) -> None:
         ways: list[Callable[[], object]] = [lambda program=program: program(x, y)]
         if dist.is_initialized():
             data = torch.rand(size).to(elements)
-            ways.append(lambda data=data: [dist.all_reduce(data) for _ in range(10)])
+            ways.append(lambda data=data: [dist.all_reduce(data) for _ in range(TIMES)])
         rounds = [[best(way, 3) for way in ways] for _ in range(9)]
-        times = [[(ours - nothing) / 10, *(other / 10 for other in rest)] for ours, *rest in rounds]
+        times = [[(ours - nothing) / TIMES, *(other / TIMES for other in rest)] for ours, *rest in rounds]
         least = [min(each) for each in zip(*times, strict=True)]
         text = f"{1e6 * least[0]:.0f} us"
         if len(least) > 1:
@@ -426,6 +429,37 @@ def first() -> None:
     dist.destroy_process_group()
 
 
+def wired(rate: str) -> None:
+    """Run the products on two machines: network namespaces with names of their own, and a wire of some rate."""
+    ends, addresses = ("wire0", "wire1"), ("10.213.78.1", "10.213.78.2")
+    names = [f"tilewright-bench-{os.getpid()}-{number}" for number in range(2)]
+    told = {"WORLD_SIZE": "2", "MASTER_ADDR": addresses[0], "MASTER_PORT": "29500", "OMP_NUM_THREADS": "1"}
+    try:
+        for name in names:
+            _ip("netns", "add", name)
+        _ip("link", "add", ends[0], "netns", names[0], "type", "veth", "peer", "name", ends[1], "netns", names[1])
+        for name, end, address in zip(names, ends, addresses, strict=True):
+            _ip("-n", name, "addr", "add", f"{address}/24", "dev", end)
+            _ip("-n", name, "link", "set", end, "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+            shaped = ("tc", "-n", name, "qdisc", "add", "dev", end, "root", "tbf", "rate", rate)
+            subprocess.run([*shaped, "burst", "256kb", "latency", "20ms"], check=True)
+        running: list[subprocess.Popen[str]] = []
+        for rank, (name, end) in enumerate(zip(names, ends, strict=True)):
+            env = {**os.environ, **told, "RANK": str(rank), "GLOO_SOCKET_IFNAME": end}
+            inside = ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"', name]
+            running.append(subprocess.Popen([*inside, sys.executable, __file__, "--products"], env=env, text=True))
+        for process in running:
+            process.wait()
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
 def plans() -> None:
     for ranks in (8, 64, 1024):
         x, y = torch.rand(ranks, 1, 64), torch.zeros(ranks, 1, 64)
@@ -442,20 +476,27 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--plan", action="store_true", help="only what planning takes")
     options.add_argument("--start", action="store_true", help="only what first calls take, with a warm cache")
+    options.add_argument("--products", action="store_true", help="only products beside their collectives")
+    options.add_argument(
+        "--wire", metavar="RATE", help="only those, on two machines with a wire of this rate (tc's word)"
+    )
     options.add_argument("--first", action="store_true", help=argparse.SUPPRESS)
     chosen = options.parse_args()
     for is_chosen, run in ((chosen.plan, plans), (chosen.start, starts), (chosen.first, first)):
         if is_chosen:
             return run()
+    if chosen.wire:
+        return wired(chosen.wire)
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
     config = RunConfig(device_ids=range(RANKS))
-    dispatches(config)
-    collectives(config)
+    if not chosen.products:
+        dispatches(config)
+        collectives(config)
     products(config)
     scatters(config)
     if dist.is_initialized():
-        if not group_of().shares_memory:
+        if not group_of().shares_memory and not chosen.products:
             messages()
         dist.destroy_process_group()
 

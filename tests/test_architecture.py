@@ -18,6 +18,7 @@ LAYERS = (  # each imports from itself and from those before it; the package's o
         "named_tuples",
         "source",
         "arrays",
+        "constructors",
         "records",
         "errors",
         "dtypes",

@@ -1,5 +1,6 @@
-"""Casts: floats quantized to bytes, and rounded to half as many bits, as they are read."""
+"""Casts: floats quantized to bytes, and rounded to half as many bits, as they are read; and a few pairs of types."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,6 +9,11 @@ from contest import EAGER, OURS, Contest, Field, Work
 import tilewright.language as pl
 
 N, STRIP, SCALE = 4096, 16, 12.5
+SMALL = 2048
+PAIRS = (
+    (torch.int32, torch.bfloat16), (torch.float16, torch.int64), (torch.float64, torch.int32),
+    (torch.float32, torch.float8_e4m3fn), (torch.float32, torch.float8_e5m2), (torch.float64, torch.float16),
+)  # fmt: skip
 
 
 @pl.jit
@@ -23,6 +29,18 @@ def halve(x: pl.Tensor[[N, N], pl.FP32], out: pl.Out[pl.Tensor[[N, N], pl.BF16]]
     for row in pl.parallel(0, N, STRIP):
         with pl.at(level=pl.Level.CORE_GROUP):
             pl.store(pl.cast(pl.load(x, [row, 0], [STRIP, N]), pl.BF16), [row, 0], out)
+
+
+@pl.jit
+def convert(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], STRIP):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.cast(pl.load(x, [row, 0], [STRIP, x.shape[1]]), out.dtype, mode="trunc"), [row, 0], out)
+
+
+def enter_convert(source: torch.dtype, target: torch.dtype) -> Field:
+    x = (50 * torch.randn(SMALL, SMALL)).to(source)
+    return _beside(convert, lambda out: out.copy_(x), x, target)
 
 
 def enter_quantize() -> Field:
@@ -41,7 +59,7 @@ def enter_halve() -> Field:
 
 
 def _beside(kernel: Any, eager: Any, x: torch.Tensor, dtype: torch.dtype) -> Field:
-    mine, theirs = (torch.zeros(N, N, dtype=dtype) for _ in range(2))
+    mine, theirs = (torch.zeros(x.shape, dtype=dtype) for _ in range(2))
 
     def ours() -> torch.Tensor:
         kernel(x, mine)
@@ -53,4 +71,13 @@ def _beside(kernel: Any, eager: Any, x: torch.Tensor, dtype: torch.dtype) -> Fie
 ROWS = (
     Contest(f"fp32 to int8 {N}²", enter_quantize, Work(bytes=5 * N * N), target=1.2),
     Contest(f"fp32 to bf16 {N}²", enter_halve, Work(bytes=6 * N * N), target=1.0),
+    *(
+        Contest(
+            f"{str(source)[6:]} to {str(target)[6:]} {SMALL}²",
+            partial(enter_convert, source, target),
+            Work(bytes=(source.itemsize + target.itemsize) * SMALL * SMALL),
+            target=1.0,
+        )
+        for source, target in PAIRS
+    ),
 )

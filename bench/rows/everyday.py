@@ -224,6 +224,26 @@ def causal(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 @pl.jit
+def attention(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor]):
+    heads, size, width = q.shape
+    for head in pl.parallel(heads):
+        for row in pl.parallel(0, size, 64):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                queries = pl.load(q[head], [row, 0], [64, width]) * width**-0.5
+                best = pl.tile.full([64, 1], dtype=pl.FP32, value=-1e30)
+                total, sums = pl.tile.zeros([64, 1]), pl.tile.zeros([64, width])
+                for key in pl.range(0, k.shape[1], 64):
+                    scores = queries @ pl.load(k[head], [key, 0], [64, width]).T
+                    highest = pl.maximum(best, pl.row_max(scores))
+                    weights, kept = pl.exp(scores - highest), pl.exp(best - highest)
+                    total = total * kept + pl.row_sum(weights)
+                    sums = sums * kept + weights @ pl.load(v[head], [key, 0], [64, width])
+                    best = highest
+                pl.store(sums / total, [row, 0], out[head])
+    return out
+
+
+@pl.jit
 def weighted_bags(table: pl.Tensor, words: pl.Tensor, weights: pl.Tensor, out: pl.Out[pl.Tensor]):
     for bag in pl.parallel(words.shape[0]):
         with pl.at(level=pl.Level.CORE_GROUP):
@@ -266,6 +286,11 @@ def turned_pairs(given: Sequence[torch.Tensor]) -> torch.Tensor:
 def kept(given: Sequence[torch.Tensor]) -> torch.Tensor:
     p = given[0].softmax(1).sort(1, descending=True).values
     return torch.where(p.cumsum(1) - p < 0.9, p, 0.0)
+
+
+def attended(given: Sequence[torch.Tensor]) -> torch.Tensor:
+    q, k, v = (t[None] for t in given)
+    return F.scaled_dot_product_attention(q, k, v)[0]
 
 
 def enter_one_hot() -> Field:
@@ -375,6 +400,8 @@ CASES = (
         (8, 512, 64),
         flops=2 * 8 * 512 * 512 * 64,
     ),
+    Case("attention of one query", attention, attended, ((32, 1, 128), *[(32, 2048, 128)] * 2), (32, 1, 128), calls=2),
+    Case("attention of 65 queries", attention, attended, ((8, 65, 64), *[(8, 1024, 64)] * 2), (8, 65, 64), calls=4),
 )
 ROWS = (
     *(case.contest for case in CASES),

@@ -364,7 +364,7 @@ def round_to(values: NDArray[Any], dtype: DataType) -> NDArray[Any]:
             values = values.astype(np.int64) % span
             if dtype.is_signed_int():
                 values = np.where(values >= span // 2, values - span, values)
-        if dtype.is_float() and target.kind != "f":
+        if dtype.is_float() and target.isbuiltin != 1:  # ml_dtypes' own, though some say of theirs that they are floats
             values = _odd_float32(_odd_float64(values))
         return values.astype(target)
 

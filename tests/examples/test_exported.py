@@ -23,29 +23,18 @@ from tilewright.runtime import RunConfig
 
 INTERPRETED = RunConfig(platform="interpret")
 CASES = [(name, kernel) for name, example in LOADED.items() for kernel in example.kernels]
-WITHOUT = {
-    ("task_graph", "Standardize"): "`pl.array.create`",
-}
-"""The kernels that PTO text, or this export, has no words for, and which those are."""
 SILENT = {
-    "conv2d": r"conv2d\.py:31:.*a part is valid along more",
-    "depthwise": r"conv2d\.py:56:.*`pl\.tile\.store` with a mask",
-    "dropout": r"dropout\.py:25:.*`pl\.tile\.rand`",
-    "flash_attention": r"flash_attention\.py:40:.*`pl\.tile\.store` with a mask",
-    "route": r"moe\.py:23:.*`pl\.tile\.row_topk`",
     "w8a32": r"quantized\.py:24:.*more than the 65536 of `left`",
 }
-"""The same of the gallery and the models: at which line, and why."""
+"""The kernels of the gallery and the models that PTO has no memory for: at which line, and why."""
+ROUNDED = {"flash_attention"}
+"""The kernels that change a sum between its products, which then are added outside of the cube, rounded once more."""
 
 
 @pytest.mark.parametrize(("name", "kernel"), CASES)
 def test_an_example_read_back_computes_the_same(name: str, kernel: str) -> None:
     example = LOADED[name]
     program = example.program(example.kernels[kernel])
-    if (name, kernel) in WITHOUT:
-        with pytest.raises(pto.NoPtoError, match=WITHOUT[name, kernel]):
-            as_pto(program)
-        return
     inputs = example.make_inputs(0)
     expected = example.expected(inputs)
     entry = program.entries[-1]
@@ -85,7 +74,10 @@ def test_the_gallery_and_the_models_read_back_compute_the_same(path: Path, monke
         run_exported(as_pto(program), entry.name, arguments, extents_of(entry, arguments))
         pairs = [(found, each) for found, each in zip(arguments, wanted, strict=True) if isinstance(each, torch.Tensor)]
         for found, each in pairs:
-            np.testing.assert_array_equal(found, array_of(each), err_msg=name)
+            if name in ROUNDED:
+                np.testing.assert_allclose(found, array_of(each), rtol=1e-5, atol=1e-6, err_msg=name)
+            else:
+                np.testing.assert_array_equal(found, array_of(each), err_msg=name)
 
 
 def array_of(tensor: torch.Tensor) -> Any:

@@ -58,8 +58,8 @@ class Fenced:
 class FencedArray:
     """A copy of an array beside a page that traps; what surrounds its elements is loud, and must not change."""
 
-    def __init__(self, array: Array, place: Place, *, packed: bool) -> None:
-        strides = _strides(array, 0 if packed else GAP)
+    def __init__(self, array: Array, place: Place, *, packed: bool, step: int = 1) -> None:
+        strides = _strides(array, 0 if packed else GAP, step)
         steps = [(extent - 1) * stride for extent, stride in zip(array.shape, strides, strict=True)]
         size = sum(steps) + array.itemsize if array.size else 0
         self.fenced = Fenced(size, place)
@@ -79,9 +79,9 @@ class FencedArray:
         assert bytes(self.content) == clean, "something around an array was written"
 
 
-def _strides(array: Array, gap: int) -> tuple[int, ...]:
-    """Return strides in bytes of row after row, with a gap after each along every axis."""
-    strides, step = [0] * array.ndim, array.itemsize
+def _strides(array: Array, gap: int, apart: int) -> tuple[int, ...]:
+    """Return strides in bytes of row after row, with a gap after each along every axis, and neighbours so far apart."""
+    strides, step = [0] * array.ndim, array.itemsize * apart
     for axis in reversed(range(array.ndim)):
         strides[axis], step = step, step * (array.shape[axis] + gap)
     return tuple(strides)

@@ -32,6 +32,8 @@ SMALL = Wanted(rows=24, columns=32, depth=12)
 """Tiles that leave several turns of each loop in small programs."""
 DEEP = Wanted(rows=40, columns=64, depth=80)
 """The same, deep enough for matrix tiles, which take 32 or 64 products at a time."""
+NARROW = Wanted(rows=64, columns=8, depth=48)
+"""Tiles of fewer columns than most of these programs have."""
 
 Draw = Callable[[int, int], int]
 
@@ -49,6 +51,11 @@ def in_small_tiles(program: Program, wanted: Wanted) -> Widened:
 def in_deep_tiles(program: Program, wanted: Wanted) -> Widened:
     """Return a program with tiles that are about as large as blocks of matrix tiles."""
     return widened(program, DEEP)
+
+
+def in_narrow_tiles(program: Program, wanted: Wanted) -> Widened:
+    """Return a program with tiles that have fewer columns than those of most programs, and more rows."""
+    return widened(program, NARROW)
 
 
 def check_grid(text: str, origin: str, tiled: Callable[[Program, Wanted], Widened] = in_small_tiles) -> None:

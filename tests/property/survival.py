@@ -79,7 +79,11 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def _started() -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": "off", "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    alone = {
+        "TILEWRIGHT_CACHE_DIR": "off",
+        "TILEWRIGHT_NUM_THREADS": "1",
+    }  # blocks may want the same bytes
+    environment = {**os.environ, **alone, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
     command = [sys.executable, "-m", "property.survival"]
     pipe = subprocess.PIPE  # without a buffer, which `select` would not see
     return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, env=environment, cwd=TESTS)

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from property.product_grids import check_grid, grid, in_deep_tiles
+from property.product_grids import check_grid, grid, in_deep_tiles, in_narrow_tiles
 
 import tilewright.language as pl
 from tilewright import ir
@@ -24,6 +24,11 @@ def test_products_are_the_same_in_other_tiles(number: int) -> None:
 def test_few_rows_meet_those_of_weights_as_they_lie(number: int) -> None:
     text = grid(Random(f"turned {number}").randint, deepest=150, turned_few=True)
     check_grid(text, f"turned {number}", in_deep_tiles)
+
+
+@pytest.mark.parametrize("number", [*range(8), 161, 162, 122, 129])
+def test_products_are_the_same_in_fewer_columns(number: int) -> None:
+    check_grid(grid(Random(f"narrow {number}").randint), f"narrow {number}", in_narrow_tiles)
 
 
 @pytest.mark.parametrize("number", range(12))

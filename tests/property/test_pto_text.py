@@ -22,7 +22,7 @@ from tilewright.programs.pto_text.export import as_pto
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_programs_read_back_compute_the_same(first: int) -> None:
     ran = sum(_is_same(parsed(program(Random(number).randint, 10))) for number in range(first, first + 10))
-    assert ran > 1  # about a third of them have a text
+    assert ran > 3  # about three of four have a text, and most others a function that PTO lacks
 
 
 SLICES = 8

@@ -18,8 +18,7 @@ from tilewright import ir
 from tilewright.core.program import Program
 from tilewright.dtypes import BF16, FP16, FP32, FP64, INT8, UINT16, DataType
 from tilewright.ir.distributed_compiled_program import DistributedConfig
-from tilewright.programs.distributed import spread
-from tilewright.programs.distributed.distant_collectives import Joint
+from tilewright.programs.distributed import distant_collectives, row_reductions, spread
 
 RANKS = int(os.environ.get("WORLD_SIZE", "2"))
 OPS = {
@@ -27,6 +26,13 @@ OPS = {
     "scattered": "reduce_scatter({}, s)",
 }
 LEVELS, WAYS = ("host", "kernel"), ("little", "much")
+LIMITS = (
+    (spread, "SMALL"),
+    (distant_collectives, "SMALL"),
+    (distant_collectives, "SWAPPED"),
+    (row_reductions, "BLOCK"),
+)
+"""Up to how many bytes, or elements, go in one way: beyond them they go as many do."""
 EXPONENTS = {FP16: 0x7C00, BF16: 0x7F80, FP32: 0x7F800000}
 """Infinity of each kind of float, as bits."""
 SCATTERED = FP64, INT8, UINT16
@@ -117,19 +123,15 @@ def bits(dtype: DataType, level: str, platform: str) -> Any:
     return made.view(np.uint8)
 
 
-def never(self: Joint, size: int) -> bool:
-    return False
-
-
 def wrong(dtype: DataType, platform: str) -> list[str]:
     """Return the levels, and ways that elements go, in which bits are others than the interpreter's."""
-    found, few, is_short = list[str](), spread.SMALL, Joint.is_short
+    found: list[str] = []
     for way in WAYS:
-        if way == "much":
-            spread.SMALL, Joint.is_short = 0, never
-        made = {level: bits(dtype, level, platform) for level in LEVELS}
+        with pytest.MonkeyPatch.context() as patch:
+            for module, limit in LIMITS if way == "much" else ():
+                patch.setattr(module, limit, 1)
+            made = {level: bits(dtype, level, platform) for level in LEVELS}
         found += [f"{level} {way}" for level in LEVELS if not np.array_equal(made[level], meant(dtype, level))]
-    spread.SMALL, Joint.is_short = few, is_short
     return found
 
 

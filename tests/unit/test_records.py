@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -76,6 +76,28 @@ def test_fields_of_a_base_come_first_and_some_by_name() -> None:
     assert (cart.owner, cart.count, cart.wheels, cart.load) == ("a", 1, 4, [])
     with pytest.raises(TypeError, match="wheels"):
         Cart("a")  # pyright: ignore[reportCallIssue]
+
+
+class Finishing:
+    """What has a step of its own to do."""
+
+    def __post_init__(self) -> None:
+        self.done = True
+
+
+@pytest.mark.parametrize("base", [object, Finishing])
+@pytest.mark.parametrize("by_name", [0, 2])
+@pytest.mark.parametrize("count", range(16))
+def test_a_record_of_any_number_of_fields_keeps_each(count: int, by_name: int, base: type) -> None:
+    names = [f"x{n}" for n in range(count + by_name)]
+    parts = [*names[:count], *(["_"] if by_name else []), *names[count:]]
+    annotations = {name: "KW_ONLY" if name == "_" else "int" for name in parts}
+    Made: Any = mutable(type("Made", (base,), {"__annotations__": annotations}))
+    made = Made(*range(count), **{name: names.index(name) for name in names[count:]})
+    assert {name: getattr(made, name) for name in names} == {name: number for number, name in enumerate(names)}
+    assert hasattr(made, "done") == (base is Finishing)
+    with pytest.raises(TypeError, match=r"Made\.__init__\(\) takes"):
+        Made(*range(count + 1))
 
 
 def test_entities_are_compared_by_identity() -> None:

@@ -1,8 +1,8 @@
 """The calling convention: how tensors, numbers and results become the words that every entry takes.
 
 An entry is a host function `entry(words, context)`. A number is one word, floats as the bits of a float32, doubles as
-their own; a tensor is its address, its extents and its strides in elements, of which the last is 1. Arguments come in
-the order of the parameters, and behind them lies room for the words of the results.
+their own; a tensor is its address, its extents and its strides in elements, of which the last is 1, or what the entry
+was made for. Arguments come in the order of the parameters, and behind them lies room for the words of the results.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from tilewright.core.types import TensorType, Type
 from tilewright.dtypes import BOOL, FP64, DataType
 
 Number: TypeAlias = "int | float | bool"
+
+MOST_STEP = 8
+"""How far apart neighbours may lie for code to be made for it: they are picked out of all that lie between them."""
 
 
 def tensor_word_count(rank: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeGuard
 
 from tilewright.arrays import np
-from tilewright.backends.abi import tensor_words
+from tilewright.backends.abi import MOST_STEP, tensor_words
 from tilewright.core.region import Array
 from tilewright.dtypes import DataType, from_numpy
 
@@ -57,10 +57,7 @@ class Argument:
     @property
     def is_addressable(self) -> bool:
         """Whether code can read it: rows of adjacent elements, each at an address that is a multiple of its size."""
-        size = self.dtype.get_byte()
-        if self.shape and self.shape[-1] > 1 and self.strides[-1] != size:
-            return False
-        return not self.address % size and not any(stride % size for stride in self.strides)
+        return self.lies_in_steps(1)
 
     @property
     def is_turned(self) -> bool:
@@ -68,6 +65,21 @@ class Argument:
         if len(self.shape) < 2 or self.device != CPU or min(self.shape[-2:]) < 2 or self.is_addressable:
             return False
         return self.strides[-2] == self.dtype.get_byte() and self.turned().is_addressable
+
+    @property
+    def step(self) -> int:
+        """How many elements apart neighbours along the last axis lie: 1 where code takes no rows that lie like its."""
+        if not self.shape or self.shape[-1] < 2 or self.device != CPU or self.is_turned:
+            return 1
+        step, rest = divmod(self.strides[-1], self.dtype.get_byte())
+        return step if not rest and 1 < step <= MOST_STEP and self.lies_in_steps(step) else 1
+
+    def lies_in_steps(self, step: int) -> bool:
+        """Return whether code can read it that takes rows whose neighbours are so many elements apart."""
+        size = self.dtype.get_byte()
+        if self.shape and self.shape[-1] > 1 and self.strides[-1] != step * size:
+            return False
+        return not self.address % size and not any(stride % size for stride in self.strides)
 
     def turned(self) -> Argument:
         """Return the same memory with its last two axes swapped."""

@@ -11,13 +11,11 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.call.words import PYTHON
 from tilewright.forks import Lock
-from tilewright.keep.digest import digest
-from tilewright.keep.fingerprint import toolchain
-from tilewright.keep.store import configured
+from tilewright.keep.shared_code import kept
 from tilewright.native.assemble import assemble
 from tilewright.native.loader import Loaded, load
 from tilewright.native.machines import here
-from tilewright.native.target import llvm_files, own_baseline
+from tilewright.native.target import own_baseline
 
 FASTCALL_WITH_KEYWORDS, ONE_ARGUMENT = 0x82, 0x08
 DISPATCHER = "dispatcher"
@@ -59,10 +57,7 @@ def _code() -> tuple[Loaded, _MethodDef, _MethodDef]:
 
 def _object() -> bytes:
     """Return the dispatcher's object code, kept like a program: whoever runs only kept programs needs no LLVM."""
-    kept = configured()
-    if not kept.is_on:
-        return _assembled()
-    return kept.made(DISPATCHER, digest(DISPATCHER, toolchain(*llvm_files())), _assembled)
+    return kept(DISPATCHER, _assembled)
 
 
 def _assembled() -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.call.code import NO, NULL, OBJECT_TYPE, YES, Code
+from tilewright.call.code_layouts import LAYOUTS
 from tilewright.call.words import (
     BOOL,
     CONFIGURED,
@@ -14,7 +15,7 @@ from tilewright.call.words import (
     IN_PLACE,
     INTEGER,
     ITSELF,
-    LIES_TURNED,
+    LIES,
     MAX_RANK,
     NONE,
     NUMPY_KINDS,
@@ -46,13 +47,17 @@ def _pack(module: Module) -> None:
         )
     ]
     c = Code(module, "pack", params, I1, NO)
+    one = i64(1)
     size = c.op("lshr", c.op("and", dtype, i64(0xFF00)), i64(11))
     address = c.number(data)
     c.refuse(c.is_not(c.op("and", address, c.op("sub", size, i64(1))), i64(0)))
     words, launched = c.word(frame, Frame.KEY), c.word(frame, Frame.LAUNCH)
     lies_turned = c.convert("zext", c.call(I1, "turned", rank, shape, strides, shift), I64)
+    lies_in = c.call(I64, "stepped", dtype, rank, shape, strides, shift)
+    lies = c.select(c.is_not(lies_turned, i64(0)), one, lies_in)
+    apart = c.intrinsic("llvm.smax", lies, one)  # how far neighbours are, in the order of the launch
     tag = c.op("or", c.op("or", i64(TENSOR), c.op("shl", rank, i64(32))), dtype)
-    c.put(key, words, c.op("or", tag, c.op("shl", lies_turned, i64(LIES_TURNED))))
+    c.put(key, words, c.op("or", tag, c.op("shl", lies, i64(LIES))))
     c.put(launch, launched, address)
     extents = c.op("add", launched, i64(1))
     steps = c.op("add", extents, rank)
@@ -71,12 +76,12 @@ def _pack(module: Module) -> None:
         )
         is_last = c.compare("icmp eq", at, last)
         short = c.compare("icmp sle", extent, i64(1))
-        gaps = c.op("and", c.op("and", is_last, c.negated(short)), c.is_not(step, i64(1)))
+        gaps = c.op("and", c.op("and", is_last, c.negated(short)), c.is_not(step, apart))
         backward = c.op("and", c.negated(short), c.compare("icmp slt", step, i64(0)))
         c.refuse(c.op("or", gaps, backward))
         c.put(key, c.op("add", c.op("add", words, i64(1)), axis), extent)
         c.put(launch, c.op("add", extents, at), extent)
-        c.put(launch, c.op("add", steps, at), c.select(is_last, i64(1), step))
+        c.put(launch, c.op("add", steps, at), c.select(is_last, apart, step))
         along = c.op("mul", c.op("sub", extent, i64(1)), step)
         c.store(c.op("add", c.load(I64, reach, 8), c.select(short, i64(0), along)), reach, 8)
         c.store(c.op("mul", c.load(I64, count, 8), extent), count, 8)
@@ -98,66 +103,6 @@ def _pack(module: Module) -> None:
     c.put(spot, 1, c.select(is_empty, address, end))
     c.put(spot, 2, written)
     c.put(frame, Frame.TENSORS, c.op("add", number, i64(1)))
-    c.done(Value(I1, YES))
-
-
-def _flatten(module: Module) -> None:
-    """Write `@flatten(rank, shape, strides, shift, line)`: a tensor without gaps as one axis and its stride of one."""
-    rank, shape, strides, shift, line = (
-        Value(t, f"%{n}") for t, n in ((I64, "rank"), (PTR, "shape"), (PTR, "strides"), (I64, "shift"), (PTR, "line"))
-    )
-    c = Code(module, "flatten", [rank, shape, strides, shift, line], I1, NO)
-    count = c.slot(I64)
-    c.store(i64(1), count, 8)
-    with c.loop(i64(0), rank, i64(1)) as index:
-        axis = c.op("sub", c.op("sub", rank, i64(1)), index)
-        extent, before = c.word(shape, axis), c.load(I64, count, 8)
-        gaps = c.is_not(c.word(strides, axis), c.op("shl", before, shift))
-        c.refuse(c.op("and", gaps, c.is_not(extent, i64(1))))
-        c.store(c.op("mul", before, extent), count, 8)
-    c.put(line, 0, c.load(I64, count, 8))
-    c.put(line, 1, i64(1))
-    c.done(Value(I1, YES))
-
-
-def _turned(module: Module) -> None:
-    """Write `@turned(rank, shape, strides, shift)`: whether only with its last two axes swapped code can read a tensor.
-
-    That is so where neighbours along the last axis but one are neighbours in memory, as `Argument.is_turned` has it.
-    """
-    rank, shape, strides, shift = (
-        Value(t, f"%{n}") for t, n in ((I64, "rank"), (PTR, "shape"), (PTR, "strides"), (I64, "shift"))
-    )
-    c = Code(module, "turned", [rank, shape, strides, shift], I1, NO)
-    c.refuse(c.compare("icmp slt", rank, i64(2)))
-    one = c.op("shl", i64(1), shift)
-    for back in (1, 2):
-        axis = c.op("sub", rank, i64(back))
-        c.refuse(c.compare("icmp sle", c.word(shape, axis), i64(1)))
-        c.refuse(c.compare("icmp eq" if back == 1 else "icmp ne", c.word(strides, axis), one))
-    c.done(Value(I1, YES))
-
-
-def _spread(module: Module) -> None:
-    """Write `@spread(rank, shape, steps)`: whether surely no two elements of a tensor share memory.
-
-    That is so where a step along any axis goes further than all the axes with smaller steps together.
-    """
-    rank, shape, steps = Value(I64, "%rank"), Value(PTR, "%shape"), Value(PTR, "%steps")
-    c = Code(module, "spread", [rank, shape, steps], I1, NO)
-    within = c.slot(I64)
-    with c.loop(i64(0), rank, i64(1)) as axis:
-        step = c.word(steps, axis)
-        c.store(i64(0), within, 8)
-        with c.loop(i64(0), rank, i64(1)) as other:
-            smaller, extent = c.word(steps, other), c.word(shape, other)
-            before = c.op("and", c.compare("icmp eq", smaller, step), c.compare("icmp slt", other, axis))
-            counts = c.op("or", c.compare("icmp slt", smaller, step), before)
-            along = c.op("mul", c.op("sub", extent, i64(1)), smaller)
-            along = c.select(c.op("and", counts, c.compare("icmp sgt", extent, i64(1))), along, i64(0))
-            c.store(c.op("add", c.load(I64, within, 8), along), within, 8)
-        long = c.compare("icmp sgt", c.word(shape, axis), i64(1))
-        c.refuse(c.op("and", long, c.compare("icmp sge", c.load(I64, within, 8), step)))
     c.done(Value(I1, YES))
 
 
@@ -384,4 +329,4 @@ def _overlaps(module: Module) -> None:
     c.done(Value(I1, YES))
 
 
-ARGUMENTS = _flatten, _turned, _spread, _overlaps, _recorded, _pack, _argument, _gather, _configured
+ARGUMENTS = *LAYOUTS, _overlaps, _recorded, _pack, _argument, _gather, _configured

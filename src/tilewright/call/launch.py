@@ -24,10 +24,14 @@ from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.dtypes import to_torch
 from tilewright.errors import ExecutionError
+from tilewright.keep.shared_code import kept_region
 from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
+from tilewright.native.support import keep_with
 from tilewright.native.threads import parallel_address
 from tilewright.records import record
+
+keep_with(kept_region)
 
 
 @record
@@ -105,8 +109,7 @@ class Staged:
     @staticmethod
     def of(bound: Bound) -> Staged:
         """Return a call's arguments as code takes them."""
-        pairs = list(zip(bound.given, bound.values, strict=True))
-        used = [_addressable(v, given) if isinstance(v, Argument) else v for given, v in pairs]
+        used = addressable(bound)
         words: list[int] = []
         for param, value in zip(bound.entry.params, used, strict=True):
             if isinstance(value, Argument):
@@ -122,11 +125,7 @@ class Staged:
 
     def write_back(self) -> None:
         """Bring what the program wrote into copies to the caller's arrays."""
-        for position, (value, used) in enumerate(zip(self.bound.values, self.used, strict=True)):
-            if isinstance(value, Argument) and isinstance(used, Argument) and self.bound.is_written(position):
-                if used is not value:
-                    _framework(self.bound.given[position]).copy(used, value)
-        repack(self.bound)
+        write_back(self.bound, self.used)
 
     def results(self, room: Any) -> tuple[Any, ...]:
         """Return what an entry returns, read from behind the words of its arguments."""
@@ -152,6 +151,22 @@ class Staged:
         return self.bound.framework.wrap(np.array(made.array)) if device == CPU else copied(made)
 
 
+def addressable(bound: Bound) -> list[Argument | Number]:
+    """Return a call's arguments with packed copies of arrays that code cannot address."""
+    steps = [bound.entry.stepped.get(param.name_hint, 1) for param in bound.entry.params]
+    every = zip(bound.values, bound.given, steps, strict=True)
+    return [_addressable(v, given, step) if isinstance(v, Argument) else v for v, given, step in every]
+
+
+def write_back(bound: Bound, used: Sequence[Argument | Number]) -> None:
+    """Bring what a program wrote into copies to the caller's arrays."""
+    for position, (value, copy) in enumerate(zip(bound.values, used, strict=True)):
+        if isinstance(value, Argument) and isinstance(copy, Argument) and bound.is_written(position):
+            if copy is not value:
+                _framework(bound.given[position]).copy(copy, value)
+    repack(bound)
+
+
 def repack(bound: Bound) -> None:
     """Bring what a program wrote to the caller's packed tensors."""
     for position, (given, value) in enumerate(zip(bound.given, bound.values, strict=True)):
@@ -159,9 +174,19 @@ def repack(bound: Bound) -> None:
             pack(value.array, given)
 
 
-def _addressable(argument: Argument, given: Any) -> Argument:
+def _addressable(argument: Argument, given: Any, step: int) -> Argument:
     """Return an argument, or a copy that code can address: where it cannot read the argument itself."""
-    return argument if argument.is_addressable else _framework(given).packed(argument)
+    if argument.lies_in_steps(step):
+        return argument
+    return _framework(given).packed(argument) if step == 1 else _spread(argument, step)
+
+
+def _spread(argument: Argument, step: int) -> Argument:
+    """Return a copy whose neighbours along the last axis lie so many elements apart."""
+    held = argument.array
+    room = np.empty((*held.shape[:-1], held.shape[-1] * step), held.dtype)
+    room[..., ::step] = held
+    return Argument.of_array(room[..., ::step])
 
 
 def _framework(given: Any) -> Framework:
@@ -248,13 +273,14 @@ def prepared(native: HostProgram, bound: Bound) -> Callable[[], None]:
 
 
 def run_interpreted(machine: Callable[[str, Sequence[Any]], tuple[Any, ...]], bound: Bound) -> tuple[Any, ...]:
-    """Return what the interpreter returns, whose tensors are NumPy regions in the caller's memory."""
+    """Return what the interpreter returns, whose tensors are NumPy regions where code has them: the caller's mostly."""
+    used = addressable(bound)
     regions = [
         _region(value, bound.is_written(position)) if isinstance(value, Argument) else value
-        for position, value in enumerate(bound.values)
+        for position, value in enumerate(used)
     ]
     returned = machine(bound.entry.name, regions)
-    repack(bound)
+    write_back(bound, used)
     return tuple(_result(value, regions, bound) for value in returned)
 
 

@@ -245,9 +245,14 @@ def fits(entry: Function, count: int, returns: Sequence[str] | None) -> bool:
 
 def _key(given: Given, device: str) -> list[int] | None:
     if isinstance(given, TensorMeta):
-        found, lies = tensor_key(given.dtype, given.shape), given.is_turned << code.LIES_TURNED
+        found, lies = tensor_key(given.dtype, given.shape), _lies(given) << code.LIES
         return None if found is None else [found[0] | device_bits(device) | lies, *found[1:]]
     return scalar_key(given.value) if isinstance(given, Known) else None
+
+
+def _lies(given: TensorMeta) -> int:
+    """Return how a tensor lies, as the first word of its key says it."""
+    return 1 if given.is_turned else given.step if given.step > 1 else 0
 
 
 def device_bits(device: str) -> int:

@@ -24,8 +24,9 @@ TENSOR, INTEGER, FLOAT, BOOL, NONE, ITSELF = (kind << 48 for kind in range(1, 7)
 DEVICE_KIND, DEVICE_NUMBER = 36, 40
 """Where in that word stands the kind of a tensor's device, and one more than its number; of the host's, nothing."""
 
-LIES_TURNED = 35
-"""Which bit of it says that the last two axes are launched in the other order, as memory holds them."""
+LIES = 52
+"""Where in it stands how the tensor lies: 0 in rows of neighbours, 1 with its last two axes in the other order, and any
+other number is how many elements apart neighbours along its last axis lie."""
 
 IN_PLACE, RETURNING = 0, 1
 OF_NUMPY, OF_TORCH = 2, 4

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
-from tilewright.records import declared, own_fields
+from tilewright.records import declared, stated_by
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ else:
 
     def node(cls):
         """Make a class of annotated fields a node: another one of its name, since slots are settled with the class."""
-        own = own_fields(cls)
+        own = stated_by(cls)
         held = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
         body = {name: value for name, value in vars(cls).items() if name not in own and name not in _UNSLOTTED}
         slots = tuple(name for name in own if name not in held)

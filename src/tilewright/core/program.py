@@ -16,7 +16,7 @@ from tilewright.core.types import TensorType, TileType, Type
 from tilewright.core.visitor import expressions, invocations, statements, types_of
 from tilewright.source import UNKNOWN, Span
 
-TURNED = "turned"
+TURNED, STEPPED = "turned", "stepped"
 """The attribute that names the parameters whose last two axes are swapped."""
 
 
@@ -63,6 +63,12 @@ class Function(Printable):
     def turned(self) -> tuple[str, ...]:
         """The parameters whose last two axes are swapped: callers have tensors that lie on their side."""
         return tuple(str(self.attrs.get(TURNED, "")).split())
+
+    @property
+    def stepped(self) -> Mapping[str, int]:
+        """The parameters whose neighbours along the last axis lie so many elements apart, as those of `x[:, ::2]`."""
+        pairs = (each.split(":") for each in str(self.attrs.get(STEPPED, "")).split())
+        return {name: int(step) for name, step in pairs}
 
     @property
     def symbols(self) -> Mapping[str, tuple[int, int]]:

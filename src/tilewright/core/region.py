@@ -94,7 +94,8 @@ class Region:
 
 PADDING = (
     "pl.load(..., pad=0.0) reads whole tiles, with 0.0 before a sum and -inf before a maximum; "
-    "pl.fillpad fills a tile, pl.set_validshape narrows one, pl.tile.full makes one of a value"
+    "pl.fillpad fills a tile, pl.tile.full makes one of a value, pl.set_validshape narrows one, such as a sum to which "
+    "a loop of no turns added nothing"
 )
 
 

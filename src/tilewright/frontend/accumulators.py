@@ -92,11 +92,9 @@ def _names(t: Translator, var: Var) -> list[str]:
     return [n for n, b in visible.items() if b is not None and b.value is var and not b.problem]
 
 
-def keep_sum(t: Translator, value: Value, node: ast.expr) -> bool:
-    """Let an accumulator be the sum of a statement that does not bind it; return whether the statement is one."""
-    if not isinstance(value, Call) or not value.op.spec.updates or not isinstance(node, ast.Call):
-        return False
-    acc = arguments(value)[value.op.spec.updates]
+def keep_sum(t: Translator, value: Call, node: ast.Call) -> None:
+    """Let an accumulator be the sum of a statement that does not bind it."""
+    acc = arguments(value)[str(value.op.spec.updates)]
     assert isinstance(acc, Expr)
     if isinstance(acc.type, TensorType):
         zeros = MakeTuple(tuple(integer(0) for _ in acc.type.shape))
@@ -104,4 +102,3 @@ def keep_sum(t: Translator, value: Value, node: ast.expr) -> bool:
         t.emit(EvalStmt(call(OPS["tensor.assemble"].spec, bound, t.span(node)), t.span(node)))
     elif isinstance(acc, Var):
         _rebind(t, acc, value, node)
-    return True

@@ -7,23 +7,17 @@ from collections.abc import Sequence
 from functools import partial, reduce
 
 from tilewright.core.build import scalar
-from tilewright.core.expr import Call, Const, Expr, Var, constant
+from tilewright.core.expr import Call, Expr, Var, constant
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import (
-    SCOPES,
-    BreakStmt,
-    ContinueStmt,
     IfStmt,
-    ReturnStmt,
     SeqStmts,
-    Stmt,
-    WhileStmt,
     YieldStmt,
 )
 from tilewright.core.types import ScalarType, TensorType, TileType, unplaced
-from tilewright.core.visitor import statements
 from tilewright.dtypes import BOOL
 from tilewright.errors import ConditionError, YieldMismatchError
+from tilewright.frontend.bodies import ends
 from tilewright.frontend.scope import Bindings
 from tilewright.frontend.state import YieldFrame
 from tilewright.frontend.translator import Translator
@@ -150,27 +144,6 @@ def _branch(t: Translator, body: list[ast.stmt], sibling: Bindings) -> tuple[Seq
     translated = t.block(body)
     t.yields.pop()
     return translated, frame, t.scope.leave()
-
-
-def ends(body: SeqStmts) -> bool:
-    """Return whether control never falls out of the end of a body."""
-    return any(map(_ends, body.stmts))
-
-
-def _ends(stmt: Stmt) -> bool:
-    """Return whether control never comes to what follows a statement."""
-    if isinstance(stmt, IfStmt):
-        return stmt.else_body is not None and ends(stmt.then_body) and ends(stmt.else_body)
-    if isinstance(stmt, SCOPES):
-        return ends(stmt.body)
-    if isinstance(stmt, WhileStmt):
-        return isinstance(stmt.condition, Const) and stmt.condition.value is True and not _is_left(stmt.body)
-    return isinstance(stmt, (ReturnStmt, BreakStmt, ContinueStmt))
-
-
-def _is_left(body: SeqStmts) -> bool:
-    """Return whether a `break` below a loop's body may leave that loop; one of a loop inside counts as well."""
-    return any(isinstance(stmt, BreakStmt) for stmt in statements(body))
 
 
 def _merged_yields(

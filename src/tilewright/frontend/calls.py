@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
 
@@ -17,75 +17,110 @@ from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import Extent, TensorType, TileType
 from tilewright.errors import InvalidOperationError, KernelError, NotStaticError, OperandError, OutOfBoundsError
-from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
-from tilewright.frontend.choices import for_all
 from tilewright.frontend.derived import between_numbers, element_of, expanded, held_number
-from tilewright.frontend.dynamic import bind_dynamic
-from tilewright.frontend.foreign import meant
-from tilewright.frontend.hosts import check_level, completed, dispatched
 from tilewright.frontend.indexed import one_number, one_tile
 from tilewright.frontend.inline import InlineFunction
-from tilewright.frontend.invocations import Method, invoke
-from tilewright.frontend.joins import cat, names_several
 from tilewright.frontend.kernels import Kernel, KernelKind
-from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
-from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import FULL, apply
-from tilewright.frontend.picks import of_tile
-from tilewright.frontend.properties import BindDynamic, answer, asked
-from tilewright.frontend.reshapes import counted
+from tilewright.frontend.properties import BindDynamic, Method, answer, asked
 from tilewright.frontend.signature import Dim
-from tilewright.frontend.static_calls import DIRECTIVES, call_python
-from tilewright.frontend.tasks import task_dummy
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
-from tilewright.frontend.walk.walker import Value
+from tilewright.frontend.walk.walker import Listed, Value
+from tilewright.ops.lanes import OF_LANES
 from tilewright.ops.registry import OPS
 
 
 def call(t: Translator, node: ast.Call) -> Value:
     """Return what a call gives, as what is called says."""
-    if changes_list(t, node):
+    if _changes_list(t, node):
+        from tilewright.frontend.lists import change  # which few kernels have
+
         return change(t, node)
     if (owner := asked(t, node)) is not None:
         return answer(t, owner, node)
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
-        check_level(t, spec, node)
-        if spec.name == "task_dummy":
-            return task_dummy(t, node)
-        if spec.name == "concat" and names_several(node):
-            return cat(t, node)
-        if spec.name in OF_LANES:
-            check_mode(t, spec, node)
-        given = completed(t, spec, values_of(t, node), node)
-        if spec.family == "collective" and t.level is not Level.HOST:
-            from tilewright.frontend.collectives import in_kernel  # its templates are read when they are loaded
-
-            return in_kernel(t, spec, given, node)
-        held = held_number(t, spec, given.args, node)
-        if held is None:
-            return _op(t, spec, given, node)
-        return element_of(t, _op(t, spec, replace(given, args=(held, *given.args[1:])), node), node)
-    handler = DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
+        return _named_op(t, spec, node)
+    handler = _directive(callee) if isinstance(callee, FunctionType) else None
     if handler is not None:
         return handler(t, node)
-    if isinstance(callee, Method):
-        function = t.callees.method(callee.name, t.span(node))
-        return dispatched(t, invoke(t, function, values_of(t, node, UNREAD), node), node, function)
-    if isinstance(callee, Function):
-        function = t.callees.free(callee, t.span(node))
-        return dispatched(t, invoke(t, function, values_of(t, node, UNREAD), node), node, function)
     if isinstance(callee, InlineFunction):
         return callee.expand(t, values_of(t, node), node)
+    if isinstance(callee, (Method, Function, Kernel)):
+        return _dispatched(t, callee, node)
+    if isinstance(callee, BindDynamic):
+        from tilewright.frontend.dynamic import bind_dynamic  # which few kernels need
+
+        return bind_dynamic(t, callee, node)
+    from tilewright.frontend.static_calls import call_python
+
+    return call_python(t, callee, arguments(t, node), node)
+
+
+def _changes_list(t: Translator, node: ast.Call) -> bool:
+    """Return whether a call changes a list of the kernel in place."""
+    match node.func:
+        case ast.Attribute(value=ast.Name(id=name), attr=method) if method in Listed.CHANGED_BY:
+            binding = t.find(name)
+            return binding is not None and not binding.problem and isinstance(binding.value, Listed)
+        case _:
+            return False
+
+
+def _dispatched(t: Translator, callee: Method | Function | Kernel, node: ast.Call) -> Value:
+    """Return the call of another function of the program."""
+    from tilewright.frontend.hosts import dispatched  # few kernels call others
+    from tilewright.frontend.invocations import invoke
+
     if isinstance(callee, Kernel):
         unread = ("device",) if callee.kind is KernelKind.ENTRY else ()
         return dispatched(t, t.callees.kernels.call(t, callee, values_of(t, node, unread), node), node)
-    if isinstance(callee, BindDynamic):
-        return bind_dynamic(t, callee, node)
-    return call_python(t, callee, arguments(t, node), node)
+    span = t.span(node)
+    function = t.callees.method(callee.name, span) if isinstance(callee, Method) else t.callees.free(callee, span)
+    return dispatched(t, invoke(t, function, values_of(t, node, UNREAD), node), node, function)
+
+
+def _directive(callee: FunctionType) -> Callable[[Translator, ast.Call], Value] | None:
+    """Return what the compiler does in place of one of the language's functions that are no ops."""
+    from tilewright.frontend.static_calls import DIRECTIVES  # many kernels call ops alone
+
+    return DIRECTIVES.get(callee)
+
+
+def _named_op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
+    if Kind.DISTRIBUTED in spec.kinds:
+        from tilewright.frontend.hosts import check_level  # which only programs of several ranks need
+
+        check_level(t, spec, node)
+    if spec.name == "task_dummy":
+        from tilewright.frontend.tasks import task_dummy  # which few kernels need
+
+        return task_dummy(t, node)
+    if spec.name == "concat":
+        from tilewright.frontend.joins import cat, names_several
+
+        if names_several(node):
+            return cat(t, node)
+    if spec.name in OF_LANES:
+        from tilewright.frontend.lanes import check_mode
+
+        check_mode(t, spec, node)
+    given = values_of(t, node)
+    if spec.name == "alloc_window_buffer":
+        from tilewright.frontend.hosts import completed
+
+        given = completed(t, given, node)
+    if spec.family == "collective" and t.level is not Level.HOST:
+        from tilewright.frontend.collectives import in_kernel  # its templates are read when they are loaded
+
+        return in_kernel(t, spec, given, node)
+    held = held_number(t, spec, given.args, node)
+    if held is None:
+        return _op(t, spec, given, node)
+    return element_of(t, _op(t, spec, replace(given, args=(held, *given.args[1:])), node), node)
 
 
 def _op(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
@@ -103,8 +138,11 @@ def _meets_tiles(t: Translator, node: ast.Call) -> bool:
 
 
 def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Value:
-    if (taken := of_tile(t, spec, given, node)) is not None:
-        return taken
+    if spec.name in ("gather", "take"):
+        from tilewright.frontend.picks import of_tile  # which few kernels need
+
+        if (taken := of_tile(t, spec, given, node)) is not None:
+            return taken
     if spec is OPS["tensor.full"].spec and ("valid_shape" in given.kwargs or _meets_tiles(t, node)):
         spec = OPS["tile.full"].spec  # tensors are valid as a whole
     spec = called_op(spec, given.args, given.kwargs)
@@ -118,16 +156,28 @@ def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) ->
     if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
-    bound = counted(bound) if spec.name == "reshape" else bound
+    if spec.name == "reshape":
+        from tilewright.frontend.reshapes import counted  # which few kernels need
+
+        bound = counted(bound)
     indices = bound.get("indices")
-    bound = for_all(t, spec, one_tile(t, spec, bound, node), node)
+    bound = one_tile(t, spec, bound, node)
+    if spec.name == "where":
+        from tilewright.frontend.choices import for_all  # which few kernels need
+
+        bound = for_all(t, bound, node)
     _check_attributes(t, spec, bound, spans, node)
     is_shared = t.lane is not None or spec.name in OF_LANES
-    if is_shared and (lane := in_lane(t, spec, bound, node)) is not None:
-        return lane
-    summed = accumulated(t, spec, bound, node, spans)
-    if summed is not None:
-        return summed
+    if is_shared:
+        from tilewright.frontend.lanes import in_lane
+
+        if (lane := in_lane(t, spec, bound, node)) is not None:
+            return lane
+    if spec.updates:
+        from tilewright.frontend.accumulators import accumulated  # which few kernels need
+
+        if (summed := accumulated(t, spec, bound, node, spans)) is not None:
+            return summed
     if spec.expand is not None:
         return expanded(t, spec, bound, node, spans)
     try:
@@ -142,13 +192,19 @@ def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) ->
     _check_namespace(t, result, node)
     if "atomic" in bound:
         _check_source(t, result, node)
-    return note_pending(t, spec, result, node) if is_shared else one_number(t, spec, indices, result, node)
+    if is_shared:
+        from tilewright.frontend.lanes import note_pending
+
+        return note_pending(t, spec, result, node)
+    return one_number(t, spec, indices, result, node)
 
 
 def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:
     """Tell authors who take an op on numbers for one on tiles what the latter is called."""
     is_scalar = spec.kinds == (Kind.SCALAR,)
     if is_scalar and any(isinstance(a, Expr) and isinstance(a.type, (TensorType, TileType)) for a in args):
+        from tilewright.frontend.foreign import meant
+
         error.hint = meant(spec.name) or error.hint
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, Var, constant
-from tilewright.core.op import OpSpec
 from tilewright.core.operands import is_shaped
 from tilewright.core.stmt import IfStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, unplaced
@@ -58,11 +57,11 @@ def _joined(t: Translator, first: Expr, second: Expr, node: ast.IfExp) -> Type:
     return joined
 
 
-def for_all(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST) -> dict[str, Any]:
+def for_all(t: Translator, bound: dict[str, Any], node: ast.AST) -> dict[str, Any]:
     """Return the arguments of `pl.where`, with one condition that is for all elements as a mask of one."""
     condition = bound.get("condition")
     is_one = isinstance(condition, bool) or (isinstance(condition, Expr) and condition.type == ScalarType(BOOL))
-    if spec.name != "where" or not is_one:
+    if not is_one:
         return bound
     data = [bound[name].type for name in ("x", "y") if is_shaped(bound[name])]
     if not data:

@@ -29,16 +29,15 @@ from tilewright.errors import (
     UnboundSymbolError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend import branches
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
+from tilewright.frontend.bodies import ends
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.deferred import settle
 from tilewright.frontend.frames import Frame
-from tilewright.frontend.invocations import ProgramSelf
 from tilewright.frontend.kernel_builder import KernelBuilder
 from tilewright.frontend.names import Resolver, free_name
+from tilewright.frontend.properties import ProgramSelf
 from tilewright.frontend.state import Callees, Widened
-from tilewright.frontend.sub_workers import remember
 from tilewright.frontend.translator import Translator
 from tilewright.records import record
 from tilewright.source import Span
@@ -104,6 +103,8 @@ def _sub_worker(captured: Captured, options: Options, resolver: Resolver) -> Fun
     """Return the signature of a function that Python itself runs; it needs no self."""
     arguments = captured.node.args.args
     parameters = _parameters(captured, resolver, bool(arguments) and arguments[0].arg == "self")
+    from tilewright.frontend.sub_workers import remember  # which few programs have
+
     remember(captured)
     params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in parameters)
     returns = declared_returns(captured, resolver) or ()
@@ -308,7 +309,7 @@ def _checked_returns(t: Translator, declared: tuple[Type, ...] | None, is_extern
             if not _returnable(want, have):
                 message = f"returned value {position} is {have}, {says} {want}"
                 raise ReturnMismatchError(message, spans=[span], help=help)
-    if types and not branches.ends(SeqStmts(tuple(t.stmts))):
+    if types and not ends(SeqStmts(tuple(t.stmts))):
         message = "this returns values, and another path through the function ends without"
         raise ReturnMismatchError(message, spans=[first], help="return at the end of the function, too")
     return types

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilewright.core.enums import Level
 from tilewright.core.expr import Const, Invoke, MakeTuple
-from tilewright.core.op import OPS, OpSpec
+from tilewright.core.op import OpSpec
 from tilewright.core.program import Function
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import UINT8
@@ -26,8 +26,6 @@ BOTH = ("get_comm_ctx", *MEANINGS)
 
 def check_level(t: Translator, spec: OpSpec, node: ast.Call) -> None:
     """Raise where what a host function does stands elsewhere, or a buffer has no name of its own."""
-    if OPS.get(f"distributed.{spec.name}") is None or OPS[f"distributed.{spec.name}"].spec is not spec:
-        return
     if spec.name in HOST_ONLY and t.level is not Level.HOST:
         message = f"`{spec.name}` is for host functions, and this is `{t.captured.node.name}`"
         help = "call it in a function decorated with @pl.jit.host, or @pl.function(level=pl.Level.HOST)"
@@ -67,10 +65,8 @@ def _is_stored(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
 
 
-def completed(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> Arguments:
-    """Return the arguments of an op; a buffer of so many bytes is one of elements of a byte."""
-    if spec.name != "alloc_window_buffer":
-        return given
+def completed(t: Translator, given: Arguments, node: ast.Call) -> Arguments:
+    """Return the arguments of a buffer; one of so many bytes is one of elements of a byte."""
     size = given.args[0] if given.args else given.kwargs.get("size", given.kwargs.get("shape"))
     is_shape = isinstance(size, (list, tuple, MakeTuple))
     if is_shape and "dtype" not in given.kwargs:

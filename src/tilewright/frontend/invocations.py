@@ -21,21 +21,6 @@ from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.registry import OPS
-from tilewright.records import record
-
-
-@record
-class Method:
-    """`self.name` inside a program: one of its functions."""
-
-    name: str
-
-
-class ProgramSelf:
-    """What `self` is inside a program: its functions by name."""
-
-    def __getattr__(self, name: str) -> Method:
-        return Method(name)
 
 
 def invoke(t: Translator, function: Function, given: Arguments, node: ast.Call, *, completes: bool = False) -> Invoke:

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.frontend import (
-    branches,
     calls,
-    choices,
-    dicts,
-    invocations,
     loops,
     operators,
-    picks,
     properties,
     scopes,
     statements,
-    static_calls,
-    subscripts,
-    unrolled_loops,
-    updates,
-    writes,
 )
-from tilewright.frontend.foreign import meant
 from tilewright.frontend.names import is_ours
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.expressions import EXPRESSIONS
 from tilewright.frontend.walk.statements import STATEMENTS
-from tilewright.frontend.walk.walker import Handler, Value
+from tilewright.frontend.walk.walker import Handler, Listed, Value
+
+# what few kernels have is read when one has it
+
+
+def _assert(t: Translator, node: ast.Assert) -> None:
+    from tilewright.frontend.static_calls import assert_
+
+    assert_(t, node)
+
+
+def _dict(t: Translator, node: ast.Dict) -> dict[Any, Value]:
+    from tilewright.frontend.dicts import literal
+
+    return literal(t, node)
+
+
+def _comprehension(t: Translator, node: ast.ListComp | ast.GeneratorExp) -> Listed:
+    from tilewright.frontend.unrolled_loops import comprehension
+
+    return comprehension(t, node)
 
 
 class KernelBuilder(Translator):
@@ -41,23 +50,19 @@ class KernelBuilder(Translator):
         **EXPRESSIONS,
         **STATEMENTS,
         ast.AnnAssign: statements.annotated,
-        ast.Assert: static_calls.assert_,
+        ast.Assert: _assert,
         ast.Break: statements.exit_loop,
         ast.Call: calls.call,
         ast.Continue: statements.exit_loop,
-        ast.Dict: dicts.literal,
+        ast.Dict: _dict,
         ast.For: loops.loop,
-        ast.GeneratorExp: unrolled_loops.comprehension,
-        ast.ListComp: unrolled_loops.comprehension,
+        ast.GeneratorExp: _comprehension,
+        ast.ListComp: _comprehension,
         ast.Return: statements.return_,
         ast.While: loops.repeat,
         ast.With: scopes.scope,
     }
     bind = statements.bind
-    write = writes.write
-    changes = picks.masked_change
-    updated = updates.updated
-    parts = invocations.parts
     takes = statements.takes
     effect = statements.effect
     binary = operators.binary
@@ -65,13 +70,69 @@ class KernelBuilder(Translator):
     check_comparison = operators.check_comparison
     compare = operators.compare
     logical = operators.logical
-    select = choices.select
     attribute = properties.attribute
-    index = subscripts.index
-    subscript = subscripts.subscript
-    condition = branches.condition
-    taken = branches.taken
-    branch = branches.branch
+
+    def condition(self, node: ast.expr) -> Expr | bool:
+        """Return a branch or loop condition."""
+        from tilewright.frontend.branches import condition
+
+        return condition(self, node)
+
+    def taken(self, body: Sequence[ast.stmt]) -> None:
+        """Translate the branch that a known condition takes, in place."""
+        from tilewright.frontend.branches import taken
+
+        taken(self, body)
+
+    def branch(self, condition: Expr, node: ast.If) -> None:
+        """Translate both sides of an `if`."""
+        from tilewright.frontend.branches import branch
+
+        branch(self, condition, node)
+
+    def select(self, condition: Value, node: ast.IfExp) -> Value:
+        """Return one of two values, as a condition says that only the running program knows."""
+        from tilewright.frontend.choices import select
+
+        return select(self, condition, node)
+
+    def parts(self, value: Value, source: ast.expr, count: int) -> Value:
+        """Return a multi-value result as a tuple of values."""
+        if not isinstance(value, Expr):
+            return value
+        from tilewright.frontend.invocations import parts
+
+        return parts(self, value, source, count)
+
+    def write(self, target: ast.Subscript, value: Value, source: ast.expr) -> None:
+        """Translate `owner[window] = value`."""
+        from tilewright.frontend.writes import write
+
+        write(self, target, value, source)
+
+    def changes(self, target: ast.Subscript, value: ast.expr) -> bool:
+        """Translate `t[mask] = ...` where its right side is under the same mask; return whether it is."""
+        from tilewright.frontend.picks import masked_change
+
+        return masked_change(self, target, value)
+
+    def updated(self, target: ast.Subscript, both: ast.BinOp) -> Value:
+        """Return what a window becomes that something is added to."""
+        from tilewright.frontend.updates import updated
+
+        return updated(self, target, both)
+
+    def index(self, value: Value, node: ast.expr) -> Value:
+        """Return what a Python sequence or mapping is indexed by."""
+        from tilewright.frontend.subscripts import index
+
+        return index(self, value, node)
+
+    def subscript(self, owner: Value, node: ast.Subscript) -> Value:
+        """Return a window of a tensor or tile, or an element."""
+        from tilewright.frontend.subscripts import subscript
+
+        return subscript(self, owner, node)
 
     def describe(self, value: Value) -> str:
         """Return what a value is, as messages say it."""
@@ -79,10 +140,14 @@ class KernelBuilder(Translator):
 
     def show(self, value: Value) -> str:
         """Return a value as texts write it."""
-        return static_calls.show(value)
+        from tilewright.frontend.static_calls import show
+
+        return show(value)
 
     def missing(self, owner: Value, node: ast.Attribute) -> str:
         """Return what the language has for a name of another library's."""
+        from tilewright.frontend.foreign import meant
+
         return meant(node.attr) if is_ours(owner) else ""
 
     def unsupported(self, node: ast.AST) -> UnsupportedFeatureError:

@@ -15,9 +15,6 @@ from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.lanes import LANES
 
-OF_LANES = frozenset({"aic_gather", "aiv_shard", "get_subblock_idx"})
-"""The ops that know the running lane."""
-
 
 def each_lane(t: Translator, node: ast.For, mode: SplitMode) -> None:
     """Write a body out once for each lane."""

@@ -17,19 +17,6 @@ from tilewright.frontend.scope import UNKNOWN
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Listed, Value
 
-METHODS = ("append", "clear", "extend", "insert", "pop", "reverse")
-"""The methods that change a list in place."""
-
-
-def changes_list(t: Translator, node: ast.Call) -> bool:
-    """Return whether a call changes a list of the kernel in place."""
-    match node.func:
-        case ast.Attribute(value=ast.Name(id=name), attr=method) if method in METHODS:
-            binding = t.find(name)
-            return binding is not None and not binding.problem and isinstance(binding.value, Listed)
-        case _:
-            return False
-
 
 def change(t: Translator, node: ast.Call) -> Value:
     """Return what a method of a list gives, every name of the list standing for what it leaves."""

@@ -15,16 +15,13 @@ from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, unplaced
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType
-from tilewright.frontend import directives, grids
+from tilewright.frontend import directives
 from tilewright.frontend.arguments import Arguments, arguments, parameters_of
-from tilewright.frontend.bodies import loop_body
-from tilewright.frontend.branches import condition, ends, unnamed_yield
-from tilewright.frontend.marks import attributes
+from tilewright.frontend.bodies import ends, loop_body
 from tilewright.frontend.scope import Bindings
 from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
 from tilewright.frontend.translator import Translator
-from tilewright.frontend.unrolled_loops import UNROLL_LIMIT, asks_for_numbers, check_turns, elements, write_out
 from tilewright.frontend.walk.statements import check_else
 from tilewright.frontend.walk.walker import Value
 from tilewright.source import Span
@@ -43,16 +40,22 @@ def loop(t: Translator, node: ast.For) -> None:
     named: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
     callee: Any = named if isinstance(named, FunctionType) else None  # what else is called may have no hash
     if callee is directives.spmd and isinstance(node.iter, ast.Call):
-        grids.blocks(t, node, node.iter)
+        from tilewright.frontend.grids import blocks  # which few kernels need
+
+        blocks(t, node, node.iter)
     elif callee is directives.while_ and isinstance(node.iter, ast.Call):
         _while_carrying(t, node, node.iter)
     elif callee is directives.split_aiv and isinstance(node.iter, ast.Call):
-        grids.lanes(t, node, node.iter)
+        from tilewright.frontend.grids import lanes
+
+        lanes(t, node, node.iter)
     elif callee in directives.LOOPS and isinstance(node.iter, ast.Call):
         _counted(t, node, node.iter, directives.LOOPS[callee])
     elif named is range and isinstance(node.iter, ast.Call):
         _counted(t, node, node.iter, "range")
     else:
+        from tilewright.frontend.unrolled_loops import elements, write_out
+
         write_out(t, node, elements(t, node.iter))
 
 
@@ -61,12 +64,12 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     start, stop, step = _bounds(t, given, iterable)
     kind = KINDS[word]
     is_written = word in ("range", "unroll") and t.evaluate(iterable.func) is not directives.range
-    if is_written and asks_for_numbers(t, node) and all(isinstance(limit, Const) for limit in (start, stop, step)):
-        check_turns(t, iterable, _turns((start, stop, step)))
-        write_out(t, node, range(*(int(limit.value) for limit in (start, stop, step) if isinstance(limit, Const))))
+    if is_written and _written_out(t, node, iterable, (start, stop, step)):
         return
     attrs = _options(t, given, iterable, word, (start, stop, step))
     if "attrs" in given.keyword_nodes:
+        from tilewright.frontend.marks import attributes  # which few kernels need
+
         attrs |= attributes(t, given.keyword_nodes["attrs"], f"attrs= of pl.{word}()")
         kind = ForKind.Unroll if attrs.pop("unroll", None) is True else kind
     names, inits = _targets(t, node, given, iterable)
@@ -89,6 +92,26 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     t.emit(ForStmt(loop_var, start, stop, step, body, kind, iter_args, tuple(results.values()), attrs, span))
     for name, var in results.items():
         t.define(name, var)
+
+
+def _check_unrolled(t: Translator, node: ast.For | ast.Call, turns: int) -> None:
+    """Raise where `pl.unroll` would write a body out too often."""
+    from tilewright.frontend.unrolled_loops import UNROLL_LIMIT  # which few kernels need
+
+    if turns > UNROLL_LIMIT:
+        message = f"pl.unroll would write this body out {turns} times, more than {UNROLL_LIMIT}"
+        raise t.error(errors.DirectiveError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
+
+
+def _written_out(t: Translator, node: ast.For, iterable: ast.Call, limits: Sequence[Expr]) -> bool:
+    """Write a loop out whose body asks for the number itself, between known limits; return whether it is one."""
+    from tilewright.frontend.unrolled_loops import asks_for_numbers, check_turns, write_out  # few kernels count so
+
+    if not asks_for_numbers(t, node) or not all(isinstance(limit, Const) for limit in limits):
+        return False
+    check_turns(t, iterable, _turns(limits))
+    write_out(t, node, range(*(int(limit.value) for limit in limits if isinstance(limit, Const))))
+    return True
 
 
 def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr, Expr]:
@@ -133,9 +156,8 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
         help = "use pl.range, or a constant bound"
         spans = [t.span(where) for where in unknown or [node]]
         raise errors.DirectiveError("pl.unroll() needs bounds the compiler knows", spans=spans, help=help)
-    if word == "unroll" and (turns := _turns(limits)) > UNROLL_LIMIT:
-        message = f"pl.unroll would write this body out {turns} times, more than {UNROLL_LIMIT}"
-        raise t.error(errors.DirectiveError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
+    if word == "unroll":
+        _check_unrolled(t, node, _turns(limits))
     if word != "pipeline":
         return {}
     help = "stage=2 loads one iteration ahead"
@@ -233,6 +255,8 @@ def _results(
             body = SeqStmts((*body.stmts, YieldStmt(values, t.span(node))))
         types: tuple[Type, ...] = tuple(value.type for value in values)
     elif len(frame.names) != len(iter_args):
+        from tilewright.frontend.branches import unnamed_yield
+
         raise unnamed_yield(frame.span or t.span(node))
     else:
         names, types = frame.names, frame.types
@@ -257,7 +281,7 @@ def repeat(t: Translator, node: ast.While) -> None:
     check_else(t, node)
     t.scope.forget(node.body)
     before = len(t.stmts)
-    test = condition(t, node.test)
+    test = t.condition(node.test)
     if len(t.stmts) != before:  # it reads memory or folds a tile, which each turn does anew
         del t.stmts[before:]
         leaves = t.strict_ssa or _goes_on_early(node.body)
@@ -303,7 +327,7 @@ def _written(stmt: S, where: ast.AST) -> S:
 def _test(t: Translator, node: ast.expr, where: ast.AST) -> Expr:
     """Return the condition of a loop; ConditionError unless every round can compute it anew."""
     before = len(t.stmts)
-    test = condition(t, node)
+    test = t.condition(node)
     if len(t.stmts) != before:
         help = "bind what it reads to a name before the loop, and again at the end of the body"
         raise t.error(errors.ConditionError, where, "the condition of a loop is scalar arithmetic", help=help)

@@ -23,6 +23,11 @@ _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _SHIFTS = (ast.LShift, ast.RShift)
 
 
+def is_vector(value: Value) -> bool:
+    """Return whether a value is a tile or a tensor of one axis."""
+    return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType)) and len(value.type.shape) == 1
+
+
 def element_type(value: Value) -> DataType | None:
     """Return the element type of a tile or a tensor; None for a number."""
     return value.type.dtype if isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType)) else None

@@ -15,12 +15,9 @@ from tilewright.core.op import OpSpec
 from tilewright.core.types import TensorType, TileType, is_static, static_shape, tile
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
-from tilewright.frontend.branches import is_true
-from tilewright.frontend.kept_axes import check_meeting
-from tilewright.frontend.operand_types import compared, met, of_one_kind
+from tilewright.frontend.operand_types import compared, is_vector, met, of_one_kind
 from tilewright.frontend.state import Widened
 from tilewright.frontend.translator import Translator
-from tilewright.frontend.vector_products import added_vector, is_vector, vector_product
 from tilewright.frontend.walk.expressions import Augmented
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
@@ -67,7 +64,10 @@ def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, s
     """Return an op applied to operands, with any mistake shown at the operands it is about."""
     try:
         result = call(spec, bound, t.span(node))
-        check_meeting(t, result, bound, node)
+        if t.kept:
+            from tilewright.frontend.kept_axes import check_meeting  # which few kernels need
+
+            check_meeting(t, result, bound, node)
         return result
     except KernelError as error:
         if isinstance(error, NotStaticError):
@@ -123,6 +123,8 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
         return power
     spec = _spec(t, node, BINARY[type(operator)], is_shaped)
     if isinstance(operator, ast.MatMult) and any(map(is_vector, (lhs, rhs))) and _is_shaped(lhs) and _is_shaped(rhs):
+        from tilewright.frontend.vector_products import vector_product  # which few kernels have
+
         return vector_product(t, lhs, rhs, node, lambda a, b: _binary(t, operator, a, b, node))
     if isinstance(operator, ast.MatMult) and any(map(_is_batch, (lhs, rhs))):
         spec = OPS["tile.batch_matmul"].spec
@@ -152,6 +154,8 @@ def _added(t: Translator, acc: Value, product: Value, node: ast.BinOp) -> Expr |
     made = t.assigned.get(product) if t.frame is not None and isinstance(product, Var) else None
     is_product = isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.MatMult)
     if is_product and isinstance(made, Call) and made.op.name == "tile.reshape" and isinstance(acc, Expr):
+        from tilewright.frontend.vector_products import added_vector
+
         return added_vector(t, acc, made, node, lambda to, by: _added(t, to, by, node))
     is_named = isinstance(node, Augmented) and isinstance(made, Call) and made.span == t.span(node.right)
     if (
@@ -207,6 +211,8 @@ def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp)
 
 def _unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Expr:
     if isinstance(operator, ast.Not) and t.frame is not None:
+        from tilewright.frontend.branches import is_true  # few kernels ask
+
         value = is_true(value) or value
     spec = _spec(t, node, UNARY[type(operator)], _is_shaped(value))
     name = spec.parameters[0].name

@@ -14,7 +14,6 @@ from tilewright.dtypes import BOOL, UINT8, DataType, objection, show_number
 from tilewright.errors import DTypeMismatchError, KernelError, OperandError, ShapeMismatchError
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.functions import Parameter
-from tilewright.frontend.invocations import fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
 from tilewright.frontend.signature import Dim, Known
 from tilewright.frontend.translator import Translator
@@ -153,6 +152,8 @@ def _parameter_type(name: str, position: int, spec: Spec, says: Declared, frame:
     if isinstance(spec.type, ScalarType) and says.is_tensor:
         raise OperandError(f"`{name}` is a tensor, got {spec.type}", help="pass a tensor")
     if isinstance(spec.type, ScalarType) and isinstance(says.type, ScalarType):
+        from tilewright.frontend.invocations import fitting  # few kernels annotate numbers
+
         if problem := fitting(says.type, spec.type):
             raise DTypeMismatchError(f"`{name}` is {says.type}, got {spec.type}: {problem}", help="convert it first")
         return says.type

@@ -12,7 +12,6 @@ from tilewright.core.expr import Expr
 from tilewright.core.extents import as_scalar
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import ArgumentCountError, OutOfBoundsError, UnknownAttributeError
-from tilewright.frontend.foreign import meant
 from tilewright.frontend.operators import apply
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
@@ -26,6 +25,20 @@ class BindDynamic:
 
     owner: Expr
     type: TensorType
+
+
+@record
+class Method:
+    """`self.name` inside a program: one of its functions."""
+
+    name: str
+
+
+class ProgramSelf:
+    """What `self` is inside a program: its functions by name."""
+
+    def __getattr__(self, name: str) -> Method:
+        return Method(name)
 
 
 def attribute(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
@@ -45,6 +58,8 @@ def attribute(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
     shaped = isinstance(owner.type, (TensorType, TileType))
     help = "it has .shape, .dtype and .ndim, .size(axis) and .numel()" if shaped else "scalars have no attributes"
     if shaped and node.attr not in METHODS:
+        from tilewright.frontend.foreign import meant
+
         help = meant(node.attr, ast.unparse(node.value)) or help
     raise t.error(UnknownAttributeError, node, f"{owner.type} has no attribute '{node.attr}'", help=help)
 

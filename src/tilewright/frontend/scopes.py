@@ -26,8 +26,6 @@ from tilewright.frontend import directives
 from tilewright.frontend.bodies import kernel_body
 from tilewright.frontend.deferred import defer, has_deferred
 from tilewright.frontend.options import Options, read_options
-from tilewright.frontend.predicates import predicate
-from tilewright.frontend.tasks import check_group, core_count, dependencies
 from tilewright.frontend.translator import Translator
 from tilewright.ops.registry import OPS
 from tilewright.records import record
@@ -73,7 +71,7 @@ def _task(t: Translator, node: ast.With) -> Var | None:
 
 def _at(t: Translator, node: ast.With, options: Options) -> None:
     level, role = _level(options)
-    hint, deps = options.name_hint(), dependencies(t, options.given.get("deps"))
+    hint, deps = options.name_hint(), _dependencies(t, options)
     dumps, no_dep_args = options.tensors("dumps"), options.tensors("no_dep_args")
     attrs = {**options.hints(), **options.flags("allow_early_resolve", "windowize")}
     is_kernel = level is Level.CORE_GROUP
@@ -123,11 +121,23 @@ def grid(t: Translator, options: Options, *, is_task: bool) -> Grid:
     if "deps" in options and not is_task:
         message = "pl.spmd() without `as` does not accept 'deps='"
         raise options.error("deps", message, "with pl.spmd(n, deps=[...]) as tid:")
+    from tilewright.frontend.predicates import predicate  # few programs have grids of their own
+    from tilewright.frontend.tasks import check_group, core_count
+
     check_group(t, options, ("deps", "predicate", "allow_early_resolve"))
-    count, deps = core_count(options, "core_num"), dependencies(t, options.given.get("deps"))
+    count, deps = core_count(options, "core_num"), _dependencies(t, options)
     attrs = {**options.hints(), **options.flags("sync_start", "allow_early_resolve")}
     decided = predicate(t, options.given.get("predicate"), deps)
     return Grid(count, options.name_hint(), deps, decided, attrs)
+
+
+def _dependencies(t: Translator, options: Options) -> tuple[Expr, ...]:
+    """Return the tasks that `deps=` lists."""
+    if "deps" not in options:
+        return ()
+    from tilewright.frontend.tasks import dependencies  # which few programs name
+
+    return dependencies(t, options.given["deps"])
 
 
 def check_hints(options: Options, body: SeqStmts) -> None:

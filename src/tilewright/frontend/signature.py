@@ -43,6 +43,13 @@ class TensorMeta:
     layout: TensorLayout = TensorLayout.ND
     is_turned: bool = False
     """Whether its memory holds the last two axes in the other order, as that of `w.T` does."""
+    step: int = 1
+    """How many elements apart neighbours along the last axis lie: 2 in `x[:, ::2]`."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it lies as code takes tensors unless it is made for others: in rows of neighbours."""
+        return not self.is_turned and self.step == 1
 
 
 @record
@@ -120,20 +127,21 @@ def axis_of(extent: Extent, frame: object) -> tuple[int, int] | None:
 def metas_of(entry: Function, taken: Sequence[str], given: Mapping[str, Given]) -> dict[str, Given]:
     """Return what an entry takes for granted about each argument, of which it has the `taken` ones as parameters."""
     types = dict(zip(taken, (param.type for param in entry.params), strict=True))
-    return {name: _meta(one, types.get(name), given, name in entry.turned) for name, one in given.items()}
+    return {name: _meta(name, one, types.get(name), given, entry) for name, one in given.items()}
 
 
-def _meta(one: Given, type_: Type | None, given: Mapping[str, Given], is_turned: bool) -> Given:
+def _meta(name: str, one: Given, type_: Type | None, given: Mapping[str, Given], entry: Function) -> Given:
     source = given[one.source] if isinstance(one, Alike) else one
     if not isinstance(source, TensorMeta) or not isinstance(type_, TensorType):
         return one
     bounds = [d.static_bound if isinstance(d, DynDim) else d for d in source.shape]
+    is_turned = name in entry.turned
     extents = (*type_.shape[:-2], *type_.shape[:-3:-1]) if is_turned else type_.shape
     shape = tuple(
         int(extent) if isinstance(extent, int) else _dynamic(extent, bound)
         for extent, bound in zip(extents, bounds, strict=True)
     )
-    return TensorMeta(shape, type_.dtype, type_.layout, is_turned)
+    return TensorMeta(shape, type_.dtype, type_.layout, is_turned, entry.stepped.get(name, 1))
 
 
 def _dynamic(extent: Extent, bound: int | None) -> DynDim:

@@ -27,11 +27,9 @@ from tilewright.errors import (
 from tilewright.frontend.annotations import evaluated, return_types
 from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.capture import Captured
-from tilewright.frontend.dynamic import name_axes, spread
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.functions import Header, Options, translated, with_told_extents
 from tilewright.frontend.inline import InlineFunction
-from tilewright.frontend.invocations import as_parameter, fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
 from tilewright.frontend.messages import Messages
 from tilewright.frontend.names import Origins, Resolver, free_name
@@ -102,6 +100,8 @@ class Kernels:
             _argument(t, made, position, list(values.items())[taken], nodes)
             for position, taken in enumerate(made.taken)
         )
+        from tilewright.frontend.dynamic import spread  # few kernels call others
+
         spread(t, _extents(made, args), span)
         return Invoke(GlobalVar(made.function.name), args, _result_type(made, args), span)
 
@@ -179,6 +179,8 @@ class Kernels:
             named += _named_axes(says, value)
         dims: dict[str, Value] = {}
         if t.frame is not None:
+            from tilewright.frontend.dynamic import name_axes
+
             name_axes(t, dims, named, node)
         template = InlineFunction(kernel.captured)
         outer, t.auto_scope = t.auto_scope, t.auto_scope and kernel.auto_scope
@@ -239,6 +241,8 @@ def _argument(
         return constant(bool(number) if param.type.dtype == BOOL else number, param.type.dtype, span)
     if not isinstance(value, Expr):
         raise InternalError(f"`{name}` of `{made.function.name}` is no value of the program")
+    from tilewright.frontend.invocations import as_parameter  # few kernels call others
+
     return as_parameter(value, param.type)
 
 
@@ -251,6 +255,8 @@ def _extents(made: Specialized, args: Sequence[Expr]) -> Iterator[tuple[Extent, 
 
 def _met(kernel: Kernel, name: str, says: Declared, value: Value, span: Span) -> Value:
     """Return an argument of an inlined kernel as its annotation has it."""
+    from tilewright.frontend.invocations import as_parameter, fitting
+
     try:
         if not isinstance(value, Expr):
             known_type(name, value, says)

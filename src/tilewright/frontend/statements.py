@@ -21,14 +21,11 @@ from tilewright.errors import (
     YieldMismatchError,
 )
 from tilewright.frontend import directives
-from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
 from tilewright.frontend.deferred import settle
 from tilewright.frontend.handed_back import HandedBack
-from tilewright.frontend.memory import check_place, without_values
 from tilewright.frontend.state import is_action
 from tilewright.frontend.translator import Translator
-from tilewright.frontend.unrolled_loops import WORD, exit_written
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value
 
@@ -52,7 +49,11 @@ def effect(t: Translator, node: ast.Expr) -> None:
         if target is not None:
             t.assign(target.id, value, target)
             return
-    if not keep_sum(t, value, node.value) and is_action(value):
+    if isinstance(value, Call) and value.op.spec.updates and isinstance(node.value, ast.Call):
+        from tilewright.frontend.accumulators import keep_sum  # which few kernels have
+
+        keep_sum(t, value, node.value)
+    elif is_action(value):
         t.emit(EvalStmt(value, t.span(node)))
 
 
@@ -141,6 +142,8 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
         _check_kind(t, node, node.target.id, kind, value)
         t.assign(node.target.id, _not_void(t, value, node.value), node.target)
         return
+    from tilewright.frontend.memory import check_place, without_values  # few kernels say where tiles lie
+
     try:
         annotation = t.evaluate(without_values(t, node.annotation))
         declared = local_type(annotation)
@@ -270,6 +273,8 @@ def _handed_back(t: Translator, node: ast.Return) -> Value:
 def exit_loop(t: Translator, node: ast.Break | ast.Continue) -> None:
     """Translate a `break` or `continue`."""
     kind, word = (BreakStmt, "break") if isinstance(node, ast.Break) else (ContinueStmt, "continue")
+    from tilewright.frontend.unrolled_loops import WORD, exit_written  # few kernels have exits
+
     if t.loops and t.loops[-1] == WORD:
         exit_written(t, node, isinstance(node, ast.Break))
     _check_exit(t, node, word)

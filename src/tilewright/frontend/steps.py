@@ -19,9 +19,9 @@ from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, 
 from tilewright.errors import ParserError
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.functions import BUILDER
-from tilewright.frontend.invocations import ProgramSelf
 from tilewright.frontend.kernel_builder import KernelBuilder
 from tilewright.frontend.looks import bound_names, looks
+from tilewright.frontend.properties import ProgramSelf
 from tilewright.frontend.walk.walker import Value
 from tilewright.records import entity, mutable
 from tilewright.source import Span

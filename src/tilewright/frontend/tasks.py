@@ -15,10 +15,11 @@ from tilewright.dtypes import TASK_ID
 from tilewright.errors import ArgumentCountError, DirectiveError, OperandError
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, parameters_of
 from tilewright.frontend.deferred import settle
-from tilewright.frontend.invocations import Method, invoke
+from tilewright.frontend.invocations import invoke
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.options import Options
 from tilewright.frontend.predicates import predicate
+from tilewright.frontend.properties import Method
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value

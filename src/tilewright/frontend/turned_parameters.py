@@ -14,7 +14,7 @@ from dataclasses import replace
 from tilewright.core.build import arguments, call
 from tilewright.core.expr import Absent, Call, Expr, MakeTuple, Var
 from tilewright.core.op import OPS
-from tilewright.core.program import TURNED, Function, Program
+from tilewright.core.program import STEPPED, TURNED, Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
@@ -34,6 +34,18 @@ def turned(program: Program, entry: str, names: Sequence[str]) -> Program:
         return program
     made = _with_turned(function, names, returned)
     return program.with_functions([made if each is function else each for each in program.function_list])
+
+
+def stepped(program: Program, entry: str, steps: Mapping[str, int]) -> Program:
+    """Return a program whose entry takes some tensors in steps; the same where it cannot.
+
+    Their elements are as far apart as it says, and nothing else about the program changes.
+    """
+    if not steps or not all(map(_shows_any, program.function_list)):
+        return program
+    said = {STEPPED: " ".join(f"{name}:{step}" for name, step in steps.items())}
+    made = [replace(f, attrs={**f.attrs, **said}) if f.name == entry else f for f in program.function_list]
+    return program.with_functions(made)
 
 
 def _shows_any(function: Function) -> bool:

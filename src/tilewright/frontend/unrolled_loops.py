@@ -13,7 +13,6 @@ from contextlib import contextmanager
 
 from tilewright.core.expr import Expr
 from tilewright.errors import DirectiveError, LoopExitError, NotStaticError, PlainRangeError
-from tilewright.frontend.lists import METHODS
 from tilewright.frontend.scope import assigned_names
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
@@ -98,7 +97,7 @@ def _asks(t: Translator, node: ast.AST, decided: set[str]) -> bool:
         case ast.Subscript(value=ast.Name(id=name), slice=index):
             return _mentions(index, decided) and _is_sequence(t, name)
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-            return method in METHODS and _is_sequence(t, name)
+            return method in Listed.CHANGED_BY and _is_sequence(t, name)
         case _:
             return False
 

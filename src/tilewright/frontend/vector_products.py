@@ -6,19 +6,15 @@ import ast
 from collections.abc import Callable
 
 from tilewright.core.expr import Call, Expr
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import TileType
 from tilewright.errors import ShapeMismatchError
 from tilewright.frontend.derived import Writer
+from tilewright.frontend.operand_types import is_vector
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.axes import dropped
 from tilewright.ops.derived import extents, on
 from tilewright.ops.families import shaped
-
-
-def is_vector(value: Value) -> bool:
-    """Return whether a value is a tile or a tensor of one axis."""
-    return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType)) and len(value.type.shape) == 1
 
 
 def vector_product(

@@ -49,7 +49,7 @@ class Call:
         return tuple(described.kind for described in self.described.values())
 
     def as_it_lies(self) -> Call:
-        """Return the call with tensors that lie on their side described as such."""
+        """Return the call with tensors that lie on their side, or in steps, described as such."""
         return Call(self.values, {name: _lying(one) for name, one in self.described.items()})
 
     def passed(self, name: str) -> Given:
@@ -68,10 +68,11 @@ class Call:
 
 def _lying(one: Described) -> Described:
     argument = one.argument
-    if argument is None or not argument.is_turned:
+    if argument is None or not (argument.is_turned or argument.step > 1):
         return one
-    meta = TensorMeta(argument.shape, argument.dtype, is_turned=True)
-    return Described(meta, (f"{argument.dtype.name} on its side", len(argument.shape)), argument.shape, argument)
+    meta = TensorMeta(argument.shape, argument.dtype, is_turned=argument.is_turned, step=argument.step)
+    how = "on its side" if argument.is_turned else f"in steps of {argument.step}"
+    return Described(meta, (f"{argument.dtype.name} {how}", len(argument.shape)), argument.shape, argument)
 
 
 class Binder:

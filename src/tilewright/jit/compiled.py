@@ -75,9 +75,7 @@ class Compiled:
             return None
         if left_out and (self.returns is None or not {*left_out} <= {*self.returns}):
             return None
-        if any(
-            isinstance(one, TensorMeta) and one.is_turned for name, one in call.given.items() if not self.turns(name)
-        ):
+        if not all(self.takes(name, one) for name, one in call.given.items() if isinstance(one, TensorMeta)):
             return None
         results = result if left_out and len(self.returns or ()) > 1 else (result,)
         made = dict(zip(self.returns or (), results, strict=False)) if left_out else {}
@@ -108,9 +106,10 @@ class Compiled:
         assert isinstance(param.type, ScalarType)
         return Slot(Known(number), param.type, bounds=open_bounds(param.type.dtype, number, param.bounds))
 
-    def turns(self, name: str) -> bool:
-        """Return whether the program takes a tensor that lies on its side as it lies."""
-        return name in self.program.entry.function.turned
+    def takes(self, name: str, given: TensorMeta) -> bool:
+        """Return whether the program takes a tensor as it lies."""
+        entry = self.program.entry.function
+        return given.is_turned == (name in entry.turned) and given.step == entry.stepped.get(name, 1)
 
     @property
     def dynamic(self) -> list[int]:

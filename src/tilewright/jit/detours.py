@@ -16,7 +16,7 @@ from tilewright.arrays import np
 from tilewright.call.argument import may_share_memory
 from tilewright.call.frameworks import is_tensor
 from tilewright.frontend.kernels import Kernel
-from tilewright.frontend.signature import Known
+from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.jit.calls import Call
 from tilewright.named_tuples import NamedTuple
 
@@ -72,13 +72,14 @@ def _argument(name: str, call: Call, value: Any, found: Compiled) -> str:
     if isinstance(value, np.generic):
         return f"`{name}` is a number of NumPy: pass `{name}.item()`"
     if is_tensor(value):
-        return _tensor(name, value, found.turns(name))
+        is_taken = isinstance(given, TensorMeta) and not given.has_rows and found.takes(name, given)
+        return _tensor(name, value, is_taken)
     if not isinstance(given, Known) or isinstance(value, (bool, int, float, type(None))) or is_itself(value):
         return ""
     return f"`{name}` is a {type(value).__name__}, and neither a tensor nor a number, a string or an enum's member"
 
 
-def _tensor(name: str, value: Any, is_turned: bool) -> str:
+def _tensor(name: str, value: Any, is_taken: bool) -> str:
     torch: Any = sys.modules.get("torch")
     is_torch = torch is not None and isinstance(value, torch.Tensor)
     plain: tuple[Any, ...] = (np.ndarray, *((torch.Tensor, torch.nn.Parameter) if torch is not None else ()))
@@ -92,7 +93,7 @@ def _tensor(name: str, value: Any, is_turned: bool) -> str:
     if not is_torch and 0 in shape:
         return f"`{name}` is a NumPy array without elements"
     steps = [step * size for step in value.stride()] if is_torch else value.strides
-    if len(shape) and shape[-1] > 1 and steps[-1] != size and not is_turned:
+    if len(shape) and shape[-1] > 1 and steps[-1] != size and not is_taken:
         return f"`{name}` has gaps along its last axis"
     if any(extent > 1 and step < 0 for extent, step in zip(shape, steps, strict=True)):
         return f"`{name}` runs backwards along an axis"

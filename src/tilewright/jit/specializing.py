@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,15 +32,17 @@ def specialized(kernel: Kernel, call: Call) -> Specialization:
     for name, given in call.given.items():
         if isinstance(given, Alike):
             _check_guess(kernel, made, name, is_passed=name in call.values)
-    lying = [name for name, given in call.given.items() if isinstance(given, TensorMeta) and given.is_turned]
-    return _turned(kernel, made, lying, call) if lying else made
+    tensors = {name: given for name, given in call.given.items() if isinstance(given, TensorMeta)}
+    lying = {name: given for name, given in tensors.items() if not given.has_rows and name in made.parameters}
+    return _lying(kernel, made, lying, call) if lying else made
 
 
-def _turned(kernel: Kernel, made: Specialization, lying: Sequence[str], call: Call) -> Specialization:
-    """Return a program that takes tensors which lie on their side as they lie, where it can."""
-    from tilewright.frontend.turned_parameters import turned
+def _lying(kernel: Kernel, made: Specialization, lying: Mapping[str, TensorMeta], call: Call) -> Specialization:
+    """Return a program that takes tensors which lie on their side, or in steps, as they lie, where it can."""
+    from tilewright.frontend.turned_parameters import stepped, turned
 
-    program = turned(made.program, kernel.name, [name for name in lying if name in made.parameters])
+    program = turned(made.program, kernel.name, [name for name, given in lying.items() if given.is_turned])
+    program = stepped(program, kernel.name, {name: given.step for name, given in lying.items() if given.step > 1})
     metas = metas_of(program[kernel.name], made.parameters, call.given)
     return replace(made, program=program, metas=metas)
 

@@ -31,6 +31,7 @@ with _paused_collection():  # all of it stays, and a collector would walk it onc
     from tilewright.jit.function import JITFunction as JITFunction
     from tilewright.language import optimizations as optimizations
     from tilewright.programs.pto_text.readers import READERS as _READERS
+    from tilewright.programs.pto_text.readers import TAKERS as _TAKERS
 
 if _typing.TYPE_CHECKING:
     from tilewright.language import adir as adir
@@ -91,6 +92,7 @@ def _this() -> object:
 
 
 _READERS.append(lambda _: _import_module("tilewright.pto"))  # which signs in what PTO text is held to
+_TAKERS.append(lambda _op, _read, _written: bool(_import_module("tilewright.pto")))
 _SPACES = ("adir", "array", "distributed", "parser", "prefetch", "system", "tensor", "tile")
 _LATER = {
     **{"Config": "tilewright.tune.config", "autotune": "tilewright.tune.function"},

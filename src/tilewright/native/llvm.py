@@ -12,11 +12,14 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from tilewright.named_tuples import NamedTuple
-from tilewright.native.places import Places
 from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span
+
+if TYPE_CHECKING:
+    from tilewright.native.places import Places
 
 PTR, I1, I8, I32, I64, F32, F64, VOID = "ptr", "i1", "i8", "i32", "i64", "float", "double", "void"
 

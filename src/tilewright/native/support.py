@@ -1,6 +1,7 @@
 """Support: the machine code that runs beside every program's own, chunks on threads and looks for signals.
 
-It is the same for all programs. LLVM makes it once in a process; code that was kept brings its own along.
+It is the same for all programs. LLVM makes it once in a process, or once for all that share a cache; code that was kept
+brings its own along.
 
 The first program of a process waits for LLVM to be loaded, for its pages to come into memory and for this code, a fifth
 of the time to its first result. Threads can do that while Python reads, lowers and emits the program.
@@ -29,15 +30,24 @@ REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL, LOOK, BATCH)
 """What `threads`, `interrupts` and batches of entries may ask for while a program runs."""
 
 
+Keep = Callable[[str, Callable[[], bytes]], bytes]
+"""Returns what was kept for a text, or what is made now."""
+
 _objects: dict[str, bytes] = {}
 _lock = Lock()
+_keepers: list[Keep] = [lambda text, make: make()]
+
+
+def keep_with(keep: Keep) -> None:
+    """Have the regions of this process kept for others."""
+    _keepers.append(keep)
 
 
 def made(text: str) -> bytes:
     """Return the object code of one of the regions; of several threads that want it, one makes it."""
     with _lock:
         if text not in _objects:
-            _objects[text] = emitted(text)
+            _objects[text] = _keepers[-1](text, lambda: emitted(text))
         return _objects[text]
 
 

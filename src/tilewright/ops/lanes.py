@@ -12,6 +12,9 @@ from tilewright.ops.families import shaped
 __all__ = ["aic_gather", "aiv_shard"]
 
 LANES = 2
+OF_LANES = frozenset({"aic_gather", "aiv_shard", "get_subblock_idx"})
+"""The ops that know the running lane."""
+
 AXES = {1: 0, 2: 1, 3: 0, 4: 1}
 """The axis that a code of a split cuts in half: rows or columns; 3 and 4 make lane 0 longer where that is odd."""
 

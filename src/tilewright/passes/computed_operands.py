@@ -17,7 +17,7 @@ from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
 from tilewright.dtypes import BF16, FP16, FP32, DataType
-from tilewright.passes.few_rows import FEW_ROWS
+from tilewright.passes.few_rows import FEW_ROWS, rows_there
 from tilewright.passes.left_tiles import Statements, all_bodies, is_elementwise, is_load, tiles_of
 
 FEW_TURNED = 16
@@ -43,7 +43,7 @@ def _few(stmt: Stmt) -> Call | None:
     one, other = left.type, right.type
     if not isinstance(one, TileType) or not isinstance(other, TileType) or len(other.shape) != 2:
         return None
-    return call if one.shape[-2] <= FEW_TURNED else None
+    return call if rows_there(one) <= FEW_TURNED else None
 
 
 def turned_source(call: Call | None) -> Var | None:
@@ -103,7 +103,7 @@ class _Products(Statements):
             return {right} | ((_chain(self.made, source) if source is not None else None) or set())
         one, other = left.type, right.type
         assert isinstance(one, TileType) and isinstance(other, TileType)
-        is_few = one.shape[-2] <= FEW_ROWS and one.valid[-2] == one.shape[-2]
+        is_few = rows_there(one) <= FEW_ROWS and isinstance(one.valid[-2], int)
         are_floats = one.dtype in FLOATS and other.dtype in FLOATS
         return (_chain(self.made, right) or set()) if is_few and are_floats else set()
 

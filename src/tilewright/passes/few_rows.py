@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
 from tilewright.core.program import Function
-from tilewright.core.types import ShapedType
+from tilewright.core.types import ShapedType, TileType
 from tilewright.core.visitor import evaluated, statements
 from tilewright.dtypes import FP32, DataType
 from tilewright.passes.products import BIASED, PRODUCTS, SUMS
@@ -22,6 +22,12 @@ MULTIPLYING = (*PRODUCTS, *SUMS, *BIASED)
 """The ops that multiply matrices."""
 
 Factors = tuple[DataType, DataType]
+
+
+def rows_there(tile: TileType) -> int:
+    """Return how many rows of a tile there are at most: those that are valid, where they are known."""
+    rows = tile.valid[-2]
+    return rows if isinstance(rows, int) else tile.shape[-2]
 
 
 def most_few(factors: Iterable[Factors]) -> int:

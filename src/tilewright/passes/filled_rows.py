@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilewright.core.build import arguments, scalar
 from tilewright.core.enums import ForKind
@@ -29,7 +30,9 @@ from tilewright.ops.families import shaped
 from tilewright.ops.windows import NARROW
 from tilewright.passes.blocks import ZERO, Blocks
 from tilewright.passes.last_use import reads
-from tilewright.passes.store_targets import Target, target_of
+
+if TYPE_CHECKING:
+    from tilewright.passes.store_targets import Target
 
 OUTSIDE = "a store does not fit its tensor"
 _MAKERS = ("tile.create", "tensor.create_l1")
@@ -59,6 +62,8 @@ def _straight(stmts: Sequence[Stmt], counts: Counter[Var], roots: Mapping[Var, V
     filled = _filled(*stmts[:2]) if len(stmts) > 2 else None
     if filled is None:
         return ()
+    from tilewright.passes.store_targets import target_of  # few programs fill buffers
+
     loaded = _loaded(stmts[2], filled.names[-1]) if len(stmts) == 4 else filled.names[-1]
     target = target_of(stmts[-1], loaded) if loaded is not None else None
     own = reads(SeqStmts(tuple(stmts)))

@@ -18,8 +18,6 @@ from tilewright.passes.chains import tiles_on_their_side
 from tilewright.passes.few_rows import factors, most_few
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known, number
-from tilewright.passes.gathers import gather, note_pick, pick, ravel, take
-from tilewright.passes.parts import part
 
 
 def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var] = ()) -> Fusion:
@@ -105,6 +103,8 @@ def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,) = w.tiles(given, "x")
     if not call.op.spec.name.startswith("row") and x.loaded is not None and x.tensor not in w.turned:
         w.withdraw(x)  # columns are folded where they lie
+    from tilewright.passes.gathers import note_pick  # few kernels fold or gather
+
     note_pick(w, call, x)
     return _folded(w, call, x, lambda: w.recorder.record(_column(call, x), [x], may_float=False))
 
@@ -259,13 +259,12 @@ def _reshape(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.needing(call, given)
 
 
-_plans("slice", "extract", "strided", "flip", "gather_mask", "reinterpret_view")(part)
+@_plans("slice", "extract", "strided", "flip", "gather_mask", "reinterpret_view")
+@_plans("ravel_index", "take", "mgather", "pick")
+def _picked(w: Walk, call: Call, given: Given) -> Waiting | None:
+    from tilewright.passes import gathers, parts  # few kernels pick
 
-
-_plans("ravel_index")(ravel)
-_plans("take")(take)
-_plans("mgather")(gather)
-_plans("pick")(pick)
+    return gathers.RULES.get(call.op.spec.name, parts.part)(w, call, given)
 
 
 @_plans("scan")
@@ -328,21 +327,9 @@ def _update(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 @_plans("transpose", "transpose_view")
 def _transpose(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let a transpose be packed for products of an inner loop where it stands; few rows meet it as it lies."""
-    stmt = w.recorder.stmt
-    assert stmt is not None
-    if isinstance(stmt, AssignStmt) and stmt.var in w.recorder.computed:
-        w.recorder.plan.note(stmt, in_place=True)
-        return Waiting(_shape(call), w.tiles(given)[0].valid[::-1])
-    readers = w.readers.get(stmt.var, []) if isinstance(stmt, AssignStmt) else []
-    here, copies = {id(each) for each in w.here}, call.op.spec.name == "transpose"
-    if copies and readers and all(id(each) not in here and _is_product(each) for each in readers):
-        w.recorder.plan.note(stmt, packed=True)
-    return w.needing(call, given)
+    from tilewright.passes.transposes import transpose  # few kernels turn tiles
 
-
-def _is_product(stmt: Stmt) -> bool:
-    return isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call) and stmt.value.op.name == "tile.matmul"
+    return transpose(w, call, given)
 
 
 @_plans("matmul", "matmul_acc", "matmul_bias", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
@@ -20,9 +20,11 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.passes.computed_operands import computed_operands
 from tilewright.passes.folded_operands import folded_operands
-from tilewright.passes.picks import Pick
-from tilewright.passes.store_targets import Target
 from tilewright.records import mutable, record
+
+if TYPE_CHECKING:
+    from tilewright.passes.picks import Pick
+    from tilewright.passes.store_targets import Target
 
 DEEPEST = 64
 """How many functions may be applied to each other before what they compute is kept: emitting them goes as deep."""

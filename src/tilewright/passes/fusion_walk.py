@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
@@ -15,7 +15,9 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.passes.fusion import Extent, Recorder, Waiting
-from tilewright.passes.store_targets import straight
+
+if TYPE_CHECKING:
+    from tilewright.passes.store_targets import Target
 
 Given: TypeAlias = "Mapping[str, Argument]"
 Value: TypeAlias = "Waiting | tuple[Value, ...] | None"
@@ -181,16 +183,18 @@ class Walk:
         return turns or _drops_last(given) or given.get(spec.alias or "") in self.turned
 
     def straighten(self, rows: tuple[Extent, ...], loads: Sequence[Call] = (), read: Sequence[Var] = ()) -> None:
-        """Let rows that are gathered, some from loads read in place, for a store alone be written where that goes.
+        """Let rows gathered for a store alone, some from loads read in place, be written there, not to any `read`."""
+        if (found := self.store_of(loads, read)) is not None:
+            self.recorder.straighten(*found, rows)
 
-        `read` are tensors that it must not write to.
-        """
-        gather, recorder = self.recorder.stmt, self.recorder
-        if not isinstance(gather, AssignStmt) or self.is_copied(gather) or self.uses.get(gather.var) != 1:
-            return
-        found = straight(gather, self.here, recorder.may_meet, self.turned, loads, read)
-        if found is not None and not self.is_copied(found[0]):
-            recorder.straighten(*found, rows)
+    def store_of(self, loads: Sequence[Call] = (), read: Sequence[Var] = ()) -> tuple[Stmt, Target] | None:
+        """Return the store, and its target, that rows gathered here may be written for; None where they may not."""
+        from tilewright.passes.store_targets import straight  # few programs gather
+
+        gather, found = self.recorder.stmt, None
+        if isinstance(gather, AssignStmt) and not self.is_copied(gather) and self.uses.get(gather.var) == 1:
+            found = straight(gather, self.here, self.recorder.may_meet, self.turned, loads, read)
+        return None if found is None or self.is_copied(found[0]) else found
 
     def write(self, tile: Waiting, tensor: Argument, offsets: Argument) -> None:
         """Let a tile be stored to a tensor."""

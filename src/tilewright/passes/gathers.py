@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright.core.expr import Call, Var
 from tilewright.core.stmt import AssignStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.passes.folded_operands import folds_columns
 from tilewright.passes.fusion import Extent, Waiting, spans
-from tilewright.passes.fusion_walk import Given, Walk, is_there, known
+from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
 from tilewright.passes.picks import pick_of
 
 FEWEST = 8
@@ -93,3 +93,7 @@ def _is_folded(w: Walk, stmt: AssignStmt) -> bool:
     if w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or w.readers[stmt.var] != [*after]:
         return False
     return not w.is_copied(after[0]) and folds_columns(after[0]) is not None
+
+
+RULES: Mapping[str, Rule] = {"ravel_index": ravel, "take": take, "mgather": gather, "pick": pick}
+"""What waits and what is needed, by the name of an op."""

@@ -63,7 +63,7 @@ class InnerSteps(Steps):
         span = self._span(loop, classes, bool(before))
         if span is None:
             return
-        least = replace(span, step=min(span.step, wanted)) if self.may_shrink else span
+        least = span.in_shorter(wanted) if self.may_shrink else span
         size = least.wider(wanted, max(1, WORD // min(_bytes(axis) for found in classes for axis in found.axes)), GRAIN)
         if size == span.step:
             return

@@ -70,6 +70,4 @@ def is_elementwise(call: Call) -> bool:
 def _only_computes(stmt: Stmt) -> bool:
     """Return whether a statement changes no tensor."""
     call = stmt.value if isinstance(stmt, AssignStmt) else None
-    if not isinstance(call, Call):
-        return False
-    return call.op.kind is Kind.SCALAR or (call.op.kind is Kind.TILE and call.op.spec.effect is not Effect.WRITE)
+    return isinstance(call, Call) and call.op.spec.effect in (Effect.PURE, Effect.READ)

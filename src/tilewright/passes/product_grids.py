@@ -36,6 +36,8 @@ AGAIN = 128
 floats takes 8.6 ms on one core of a Zen 5, and 10.3 in 512 at a time."""
 SIDE = 64
 """How long the sides of matrices are that are turned: lines that are read and written, both fit the first cache."""
+MAY_SHRINK = (1, 3, 4)
+"""The axes of which machines take less at a time than some people do: columns of products, sides of what is turned."""
 MANY = 1 << 16
 """How many turns a loop is taken to have of which nobody knows."""
 FEWEST = 8
@@ -147,7 +149,9 @@ class ProductGrid:
     def _widen(self, roles: Mapping[Var, int | None], role: int, wanted: int) -> None:
         """Choose the steps of loops over the rows or the columns of products."""
         for var in (var for var, found in roles.items() if found == role):
-            self.steps[var] = self.spans[var].wider(wanted, *(GRAINS[role] if not self._is_folded else VECTORS))
+            span = self.spans[var].in_shorter(wanted) if role in MAY_SHRINK and not self._is_folded else self.spans[var]
+            step = span.wider(wanted, *(GRAINS[role] if not self._is_folded else VECTORS))
+            self.steps[var] = span.fuller(step, VECTORS[0]) if self._is_folded else step
 
     def _rows(self, roles: Mapping[Var, int | None]) -> int:
         """Return how many rows tiles of products have at most."""
@@ -160,8 +164,6 @@ class ProductGrid:
     def is_changed(self) -> bool:
         """Whether there is a product, and a better step for one of its loops."""
         if not all(axes.is_plain and inner.is_all for axes, inner in zip(self.axes, self.inner, strict=True)):
-            return False
-        if self._is_folded and self.is_few and not any(each.rewritten for each in self.inner):
             return False
         if not all(runs_side_by_side(loop) or loop.loop_var in self.spans for loop in self.loops):
             return False
@@ -259,7 +261,9 @@ class ProductGrid:
 
     def __str__(self) -> str:
         names = ", ".join(dict.fromkeys(function.name for function in self.functions))
-        steps = [f"{v.name_hint} by {s} instead of {self.spans[v].step}" for v, s in self.steps.items()]
+        steps = [
+            f"{v.name_hint} by {s} instead of {b}" for v, s in self.steps.items() if s != (b := self.spans[v].step)
+        ]
         inner = [line for each in self.inner for line in each.notes]
         few = " of few rows" * (self.is_few and any(0 in found.roles for axes in self.axes for found in axes.classes()))
         return f"{names}{few}: {', '.join(dict.fromkeys([*steps, *inner]))}"

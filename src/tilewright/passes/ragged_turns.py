@@ -18,7 +18,6 @@ from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, ForStmt, Stmt
 from tilewright.core.types import TensorType, TileType, is_fully_valid
 from tilewright.core.visitor import statements
-from tilewright.passes.row_turns import rows_of_turns
 
 
 def run(program: Program) -> Program:
@@ -75,6 +74,8 @@ class _Peeler(Rewriter):
         end = _end_of_whole(stmt)
         if end is None:
             return super().for_loop(stmt)
+        from tilewright.passes.row_turns import rows_of_turns  # few loops have a ragged turn
+
         copy = _Peeler(dict(self.replaced), dict(self.symbols), fresh=True)
         (whole,) = copy.for_loop(replace(stmt, stop=integer(end)))
         if not isinstance(whole, ForStmt) or rows_of_turns(whole) is None:

@@ -39,6 +39,11 @@ class Span:
         """The same, of which no step leaves a rest; None where its own do, or nobody knows."""
         return replace(self, exact=True) if self.length is not None and self.length % self.step == 0 else None
 
+    def in_shorter(self, step: int) -> Span:
+        """Return the same in steps no larger than one, but as it is where an exact one would have a rest then."""
+        leaves_none = self.length is not None and self.length % step == 0
+        return replace(self, step=min(self.step, step)) if leaves_none or not self.exact else self
+
     def steps(self, step: int) -> int:
         """Return how many steps there are at least."""
         return 1 if self.length is None else -(-self.length // step)
@@ -61,6 +66,17 @@ class Span:
         if self.exact:
             return max([size for size in parts if size <= wanted], default=self.step)
         return max(self.step, -(-length // self.steps(wanted) // grain) * grain)
+
+    def fuller(self, step: int, grain: int) -> int:
+        """Return a multiple of a grain near a step whose turns hang over less, where that is an eighth of them all.
+
+        Attention of 65 queries takes an Emerald Rapids 1.5 ms in one tile of 80, and 2.35 in two of 64.
+        """
+        if self.exact or self.length is None:
+            return step
+        near = range(-(-step // 2 // grain) * grain, 2 * step + 1, grain)
+        best = min(near, key=lambda size: (self.steps(size) * size, abs(size - step)), default=step)
+        return best if 8 * self.steps(best) * best <= 7 * self.steps(step) * step else step
 
 
 def span_of(loop: ForStmt, cuts: Sequence[Cut], extents: Sequence[Extent], first: int | None = None) -> Span | None:

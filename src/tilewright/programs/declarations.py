@@ -17,7 +17,7 @@ from typing import Any
 from tilewright.core.enums import FunctionType, ParamDirection, TensorLayout
 from tilewright.core.expr import Call, ConstInt, Expr, Symbol, Var
 from tilewright.core.extents import as_scalar
-from tilewright.core.program import TURNED, Function, Program
+from tilewright.core.program import STEPPED, TURNED, Function, Program
 from tilewright.core.stmt import ReturnStmt, SeqStmts
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, Type
 from tilewright.dtypes import BY_NAME, INDEX
@@ -50,7 +50,7 @@ def _plain_entry(entry: Function, directions: Sequence[ParamDirection]) -> dict[
         "params": [_plain_param(*each) for each in zip(entry.params, directions, strict=True)],
         "returns": [_plain_type(type_) for type_ in entry.return_types],
         **({} if given_back is None else {"gives": list(given_back)}),
-        **({TURNED: " ".join(entry.turned)} if entry.turned else {}),
+        **{how: entry.attrs[how] for how in (TURNED, STEPPED) if how in entry.attrs},
     }
 
 
@@ -66,7 +66,7 @@ def _read_entry(entry: dict[str, Any]) -> Function:
         SeqStmts((ReturnStmt(given_back),) if given_back else ()),
         func_type=FunctionType[entry["kind"]],
         param_directions=tuple(ParamDirection[param["direction"]] for param in params),
-        attrs={TURNED: entry[TURNED]} if TURNED in entry else {},
+        attrs={how: entry[how] for how in (TURNED, STEPPED) if how in entry},
     )
 
 

@@ -55,6 +55,8 @@ def _functions(artifact: Artifact, name: str, specialized: Mapping[str, Number])
         returns = any(isinstance(type_, TensorType) for type_ in entry.return_types)
         if returns and all(direction is ParamDirection.In for direction in directions):
             raise ExportError(f"`{entry.name}` returns a tensor of its own: declare it as pl.Out, for C to say where")
+        if entry.stepped:
+            raise ExportError(f"`{entry.name}` is made for tensors with gaps: compile it for tensors without any")
         own = name if len(entries) == 1 else function_name(f"{name}_{entry.name}", f"rename `{entry.name}`")
         yield CFunction(own, entry, artifact.code.symbols[entry.name], directions, specialized)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.programs.pto_text.readers import READERS
+from tilewright.programs.pto_text.readers import READERS, TAKERS
 from tilewright.programs.pto_text.values import NoPtoError
 from tilewright.pto.compiled import CompiledKernelHandle
 from tilewright.pto.declarations import (
@@ -75,7 +75,7 @@ from tilewright.pto.decorator import jit
 from tilewright.pto.handle import KernelHandle
 from tilewright.pto.host import empty_like
 from tilewright.pto.module import Module
-from tilewright.pto.source import parse, refuse_text
+from tilewright.pto.source import parse, refuse_text, takes
 from tilewright.pto.specialization import merge_jit_modules
 from tilewright.pto.traced.enumerations import (
     PAT,
@@ -239,6 +239,7 @@ __all__ = [
 
 
 READERS.append(refuse_text)
+TAKERS.append(takes)
 
 
 def __getattr__(name: str) -> Operation | type:

@@ -29,8 +29,3 @@ def architectures(module: Module, target: str) -> Iterator[tuple[Func, tuple[str
             yield from architectures(item, said)
         else:
             yield item, (A5 if said == A5 else A3, said)
-
-
-def architecture_of(module: Module, func: Func, target: str) -> str:
-    """Return the architecture of one function."""
-    return next((arch for each, (arch, _) in architectures(module, target) if each is func), A3)

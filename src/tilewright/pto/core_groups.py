@@ -15,16 +15,17 @@ from tilewright.dtypes import UINT8
 from tilewright.ops.builder import Builder
 from tilewright.pto.function_bodies import Walked, entry_of
 from tilewright.pto.machine.cores import CUBE, VECTOR, Core, Meeting
-from tilewright.pto.module import Func, Module
+from tilewright.pto.module import Func
 from tilewright.pto.types import Space
 
 _TYPES = {CUBE: FunctionType.AIC, VECTOR: FunctionType.AIV}
 
 
-def run_together(module: Module, func: Func, meeting: Meeting, arch: str, shared: tuple[int, ...] | None) -> Program:
+def run_together(
+    funcs: dict[Func, dict[str, Func]], func: Func, meeting: Meeting, arch: str, shared: tuple[int, ...] | None
+) -> Program:
     """Return the program in which the cores of each block run a function together."""
     cores = {kind: Walked(func, shared) for kind in _TYPES}
-    funcs = dict(module.scopes())
     while not _settled(cores, funcs, meeting, arch):
         pass
     buffers = _buffers(cores)

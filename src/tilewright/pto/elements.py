@@ -138,6 +138,12 @@ def table() -> dict[str, Taken]:
     return found
 
 
+def is_on_a5(name: str, read: str, written: str) -> bool:
+    """Return whether A5 has an op, by its name without the dialect, for what its first tile and its result hold."""
+    taken, decisive = table().get(f"pto.{name}"), written if name in _BY_RESULT else read
+    return taken is None or decisive.removeprefix("u").removeprefix("s") in taken.a5
+
+
 def refuse_elements(op: Op, arch: str) -> None:
     """Raise where an op does not take the elements it is given on an architecture."""
     named = _asked().get(op.name)

@@ -36,6 +36,13 @@ def refuse_text(text: str) -> None:
     verify(parse(text))
 
 
+def takes(op: str, read: str, written: str) -> bool:
+    """Return whether an op on tiles reads such elements first and writes such others, on A5."""
+    from tilewright.pto.elements import is_on_a5
+
+    return is_on_a5(op, read, written)
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """PTO text as it was read."""

@@ -44,6 +44,7 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
     """
     calls: dict[Func, dict[Func, Op]] = {}
     archs = dict(architectures(module, target))
+    kinds, every = dict(kinds_said(module)), {each.name: each for each in archs if each.body is not None}
     for func, visible in module.scopes():
         constants = Constants()
         constants.arch, constants.said = ("", "") if is_portable else archs[func]
@@ -54,8 +55,7 @@ def verify(module: Module, target: str = "", *, is_portable: bool = False) -> No
             refuse_escapes(func)
         calls[func] = checker.calls
         if checker.has_pipes:
-            every = {each.name: each for each in archs if each.body is not None}
-            refuse_pipes(func, dict(kinds_said(module))[func], every, constants.arch)
+            refuse_pipes(func, kinds[func], every, constants.arch)
     _refuse_recursion(calls)
 
 

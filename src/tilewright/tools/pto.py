@@ -22,6 +22,8 @@ from tilewright.tools.pto_texts import files, module_in
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tilewright.pto.functions import Functions
+
     Array = NDArray[Any]
 
 ABOUT = "Check, lay out and compare files of PTO text, or run a function of one."
@@ -66,10 +68,12 @@ def _check(options: argparse.Namespace) -> None:
 
 def _checked(path: Path, options: argparse.Namespace) -> list[str]:
     """Return the names of the functions of a file that can be launched."""
+    from tilewright.pto.functions import functions_of
+
     module = module_in(path, options.target)
-    launchable = _launchable(module)
+    launchable, functions = _launchable(module), functions_of(module, options.target)
     for func in launchable:
-        program = lowered(module, func, options.target)
+        program = lowered(module, func, options.target, functions)
         if options.show and not options.json:
             screen.titled(f"{path} @{func.name}", "as tile IR", program.as_python(concise=True))
     return [func.name for func in launchable]
@@ -95,11 +99,11 @@ def _takes_arguments(func: Func) -> bool:
     return not func.results and all(isinstance(a.type, (Ptr, Scalar)) for a in func.arguments)
 
 
-def lowered(module: Module, func: Func, target: str) -> Program:
+def lowered(module: Module, func: Func, target: str, functions: Functions | None = None) -> Program:
     """Return a function as a program of tiles."""
     from tilewright.pto.lower import lower
 
-    return lower(module, func, target=target)
+    return lower(module, func, target=target, functions=functions)
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tilewright.named_tuples import NamedTuple
+from tilewright.programs.pto_text.unsaid import OF_RANKS, UNSAID
 from tilewright.pto.elements import LEAVING
 from tilewright.pto.elements import table as elements
 from tilewright.pto.examples.lines import example
@@ -35,6 +36,7 @@ def pto_page() -> str:
         page("## What leaves an accumulator", _LEAVING, table(("Ops", "From", "A2/A3", "A5"), _leaving_rows())),
         page("## Modes of `pre_quant`", _MODES, table(("Mode", "Number", "From", "Makes"), _mode_rows())),
         page("## Conversions of lanes", _LANES, table(("From", "To", "Says"), _lane_rows())),
+        page("## What `as_pto` cannot say", _UNSAID, table(("Op of `pl`", "Why", "Nearly the same"), _unsaid_rows())),
     )
 
 
@@ -66,6 +68,15 @@ _LANES = """
 wider lanes it reads or writes (`part`), each exactly where it is listed. `s` is an integer that has a sign or does not
 say, `u` one without.
 """
+_UNSAID = """
+The ops that no PTO text says with the same bits, so that `program.as_pto()` refuses them by name; every other op of the
+language is exported. What stands beside them is in ops that are, and as near as its formula is.
+"""
+
+
+def _unsaid_rows() -> list[tuple[str, str, str]]:
+    said = {f"`{name}`": unsaid for name, unsaid in UNSAID.items()} | {"those of `pl.distributed`": OF_RANKS}
+    return [(name, each.why, f"`{each.instead}`" if each.instead else "") for name, each in said.items()]
 
 
 def _element_rows() -> list[tuple[str, str, str]]:

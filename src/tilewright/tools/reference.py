@@ -26,6 +26,10 @@ from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.signatures import LEGEND, directive, kinds, other_names, signatures
 from tilewright.tune.function import TunedFunction
 
+ACCURACY = """An ulp is a unit of the last place of the exact result. Of sums, running ones and those of products among
+them, it is one of the sum of the magnitudes that are added: where large numbers cancel, what is left may be off by many
+units of its own."""
+
 GROUPS = {"any": ANY, "numbers": NUMBERS, "floats": FLOATS, "integers": INTEGERS}
 """Names for sets of element types, the widest first."""
 
@@ -46,6 +50,7 @@ def language_page() -> str:
         *_types(),
         "## Ops",
         _legend(),
+        ACCURACY,
         *(section(noun, members) for noun, members in nouns.items()),
         *_enums(),
     )

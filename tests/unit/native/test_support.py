@@ -41,12 +41,12 @@ Printed = Callable[..., list[str]]
 
 @pytest.fixture
 def printed(tmp_path: Path) -> Printed:
-    """Return the words that a new process prints, which keeps nothing."""
+    """Return the words that a new process prints, which keeps nothing unless it is told where."""
 
-    def run(script: str, threads: int = 2) -> list[str]:
+    def run(script: str, threads: int = 2, cache: str = "off") -> list[str]:
         file = tmp_path / "script.py"
         file.write_text(HEAD + script)
-        environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": "off", "TILEWRIGHT_NUM_THREADS": str(threads)}
+        environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": cache, "TILEWRIGHT_NUM_THREADS": str(threads)}
         command = [sys.executable, "-W", "ignore::DeprecationWarning", str(file)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
@@ -85,6 +85,12 @@ builtins.__import__ = looked
 print(fine(4), *{*imported})
 """
     assert printed(script) == ["True", "MainThread"]
+
+
+def test_what_one_process_has_made_no_other_makes_again(printed: Printed, tmp_path: Path) -> None:
+    cache = str(tmp_path / "cache")
+    assert len(printed("print(fine(4), *asked)", cache=cache)) == 1 + len(support.REGIONS)
+    assert printed("print(fine(8), *asked)", cache=cache) == ["True"]
 
 
 def test_one_processor_makes_it_when_it_is_needed(printed: Printed) -> None:

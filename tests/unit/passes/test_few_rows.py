@@ -44,3 +44,22 @@ def test_products_of_few_rows_and_more_are_what_the_interpreter_computes(rows: i
     multiplied(a, b, bias, interpreted, config=RunConfig(platform="interpret"))
     np.testing.assert_array_equal(native, interpreted)
     np.testing.assert_array_equal(native, a @ b + bias)
+
+
+@pl.jit
+def of_some_depth(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor], depth: int, step: int):
+    for j in pl.parallel(0, 64, 32):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            acc = pl.zeros([4, 32], dtype=pl.FP32)
+            for k in pl.range(0, depth, step):
+                acc += pl.load(a, [0, k], [4, step]) @ (pl.load(b, [k, j], [step, 32]) * 2.0)
+            pl.store(acc, [0, j], out)
+
+
+@pytest.mark.parametrize(("depth", "step"), [(60, 20), (57, 19), (64, 32), (34, 17)])
+def test_few_rows_sum_no_further_than_their_loop_goes(depth: int, step: int) -> None:
+    draw = np.random.default_rng(depth)
+    a, b = draw.integers(-8, 9, (4, 66)).astype(np.float32), draw.integers(-8, 9, (66, 64)).astype(np.float32)
+    out = np.zeros((4, 64), np.float32)
+    of_some_depth(a, b, out, depth, step)
+    np.testing.assert_array_equal(out, 2 * a[:, :depth] @ b[:depth])

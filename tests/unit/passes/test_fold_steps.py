@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import tilewright.language as pl
+from tilewright.core.expr import integer
 from tilewright.frontend.programs import as_program
 from tilewright.passes.manager import PassManager
 from tilewright.passes.product_grids import Wanted
+from tilewright.passes.spans import Span
 from tilewright.passes.widen import widened
 from tilewright.runtime import RunConfig
 
@@ -113,8 +116,11 @@ def attention(  # pyright: ignore[reportUnknownParameterType]
     return out
 
 
+LENGTHS = [(150, 48), (128, 32), (96, 8), (84, 4), (150, 5), (67, 1), (100, 30), (65, 64), (1, 64), (3, 16)]
+
+
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("length", "rows"), [(150, 48), (128, 32), (96, 8), (84, 4), (150, 5), (67, 1), (100, 30)])
+@pytest.mark.parametrize(("length", "rows"), LENGTHS)
 def test_attention_is_what_it_was_in_tiles_that_leave_a_rest(length: int, rows: int, causal: bool) -> None:
     q, k, v = np.random.default_rng(0).standard_normal((3, 2, length, 16), np.float32)
     ours, meant = np.zeros((2, 2, length, 16), np.float32)
@@ -137,3 +143,59 @@ def test_what_is_no_number_reaches_the_rows_that_the_kernel_multiplies_it_with(
     attention(q, k, v, meant, causal, rows, config=RunConfig(platform="interpret"))
     assert (np.isfinite(ours) == np.isfinite(meant)).all()
     np.testing.assert_allclose(ours[np.isfinite(meant)], meant[np.isfinite(meant)], 1e-4, 1e-5)
+
+
+@pl.jit
+def decoding(  # pyright: ignore[reportUnknownParameterType]
+    q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, out: pl.Out[pl.Tensor], rows: int, valid: int
+):
+    for head in pl.parallel(q.shape[0]):
+        for row in pl.parallel(0, q.shape[1], rows):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                there = [valid, q.shape[2]] if valid else None
+                queries = pl.load(q[head], [row, 0], [rows, q.shape[2]], valid_shape=there)
+                best = pl.tile.full([rows, 1], dtype=pl.FP32, value=-1e30)
+                total = pl.tile.full([rows, 1], dtype=pl.FP32, value=0.0)
+                average = pl.tile.full([rows, q.shape[2]], dtype=pl.FP32, value=0.0)
+                for first in pl.range(0, k.shape[1], 64):
+                    keys = pl.load(k[head], [first, 0], [64, q.shape[2]])
+                    values = pl.load(v[head], [first, 0], [64, q.shape[2]])
+                    scores = pl.matmul(queries, keys.T) * 0.25
+                    highest = pl.maximum(best, pl.row_max(scores))
+                    weights, kept = pl.exp(scores - highest), pl.exp(best - highest)
+                    total = total * kept + pl.row_sum(weights)
+                    average = average * kept + pl.cast(weights, v.dtype) @ values
+                    best = highest
+                out = pl.store(average / total, [head, row, 0], out)
+    return out
+
+
+def decoded(
+    queries: int, rows: int, valid: int, dtype: torch.dtype = torch.float32
+) -> tuple[torch.Tensor, torch.Tensor, str]:
+    """Return attention of a few queries to 128 keys, natively and interpreted, and what became of the tiles."""
+    draw = np.random.default_rng(queries)
+    shapes = [(2, length, 32) for length in (queries, 128, 128)]
+    drawn = [draw.standard_normal(shape, np.float32) for shape in shapes]
+    q, k, v = (torch.from_numpy(each).to(dtype) for each in drawn)  # pyright: ignore[reportUnknownMemberType]
+    ours, meant = torch.zeros(2, 2, queries, 32)
+    decoding(q, k, v, ours, rows, valid)
+    decoding(q, k, v, meant, rows, valid, config=RunConfig(platform="interpret"))
+    return ours, meant, decoding.compile(q, k, v, ours, rows, valid).stages["llvm"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("queries", "rows", "valid"), [(1, 64, 0), (1, 16, 0), (5, 64, 0), (17, 64, 0), (1, 64, 1), (5, 64, 5), (9, 16, 9)]
+)
+def test_few_queries_in_a_tile_of_many_are_those_alone(queries: int, rows: int, valid: int, dtype: torch.dtype) -> None:
+    ours, meant, text = decoded(queries, rows, valid, dtype)
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(ours, meant, rtol=tolerance, atol=tolerance)
+    assert (".turned" in text) == (queries > 16), "the keys are turned only for many queries"
+
+
+@pytest.mark.parametrize(("length", "step"), [(65, 80), (100, 112), (129, 48), (96, 48), (1000, 64)])
+def test_rows_are_cut_so_that_few_of_a_tile_are_not_there(length: int, step: int) -> None:
+    span = Span(0, integer(length), 64, length, exact=False)
+    assert span.fuller(64, 16) == step

@@ -20,7 +20,6 @@ from tilewright.errors import ExecutionError
 from tilewright.native.domains import Record
 from tilewright.native.llvm import I64, PTR, i64
 from tilewright.programs.distributed.distant_memory import DistantMemory
-from tilewright.programs.distributed.exchanges import Exchanges
 from tilewright.programs.distributed.group import group_of
 from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.segments import Control, Segment
@@ -31,7 +30,7 @@ LEFT = 15
 """The word of a segment's page that counts the waits down which a rank has left before it fails."""
 FOLDER = Path(__file__).parents[3] / "examples" / "distributed"
 wait, until, begin = ranks._wait, ProcessProgress.until, Segment.begin  # pyright: ignore[reportPrivateUsage]
-until_done, taken = DistantMemory.until_done, Exchanges.taken
+until_done = DistantMemory.until_done
 left = [NEVER] * RANKS
 running: list[Segment] = []
 
@@ -58,13 +57,6 @@ def failing_until_done(self: DistantMemory, *args: Any, **named: Any) -> None:
     if not self.own.words[LEFT]:
         raise ExecutionError(FAULT)
     until_done(self, *args, **named)
-
-
-def failing_taken(self: Exchanges, number: int, rank: int) -> Any:
-    running[0].words[LEFT] -= 1
-    if not running[0].words[LEFT]:
-        raise ExecutionError(FAULT)
-    return taken(self, number, rank)
 
 
 def counting_down(self: Segment) -> None:
@@ -98,7 +90,6 @@ lowers("distributed.wait")(failing_wait)
 ProcessProgress.until = failing_until
 Segment.begin = counting_down
 DistantMemory.until_done = failing_until_done
-Exchanges.taken = failing_taken
 assert len(Control) < LEFT
 for path in sorted(FOLDER.glob("*.py")):
     module = runpy.run_path(str(path))

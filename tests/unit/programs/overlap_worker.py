@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import tilewright.language as pl
 import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError
 from tilewright.programs.distributed import ranked
+from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.program import DistributedCompiledProgram
 from tilewright.runtime import RunConfig
 
@@ -19,6 +21,7 @@ dist: Any = torch.distributed
 dist.init_process_group("gloo")
 RANKS, RANK = dist.get_world_size(), dist.get_rank()
 ranked.WHOLE = int(sys.argv[-1])
+Group.has_idle_cores = True  # pyright: ignore[reportAttributeAccessIssue]
 ROWS, K, COLUMNS, BLOCK = 256, 272, 16, 32
 """Of each rank: more than a quarter of a megabyte, in steps of so many rows."""
 
@@ -87,5 +90,6 @@ for wrong in range(RANKS):
     attempt(program, wrong, wrong)
     attempt(program, 3 + wrong)
 print(*sorted(program.loaded.chips.distant), flush=True)
+print("links:", sum(each.name.startswith("tilewright-link") for each in threading.enumerate()), flush=True)
 dist.barrier()
 dist.destroy_process_group()

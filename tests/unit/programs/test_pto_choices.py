@@ -8,7 +8,6 @@ import pytest
 from property.exported import read_back
 
 import tilewright.language as pl
-from tilewright import pto
 
 Square = pl.Tensor[[11, 40], pl.FP32]
 
@@ -186,7 +185,7 @@ def test_every_bit_is_the_same_when_it_is_read_back(kernel: Any, platform: str) 
     check(kernel, CASES[kernel], platform)
 
 
-def test_flags_that_nobody_waits_for_are_left_out_and_those_that_nobody_sets_refused() -> None:
+def test_flags_that_nobody_waits_for_or_that_nobody_sets_are_left_out() -> None:
     text = in_step.compile(*CASES[in_step]()).as_pto()
     assert text.count("pto.set_flag") == text.count("pto.wait_flag") == 1
 
@@ -196,5 +195,4 @@ def test_flags_that_nobody_waits_for_are_left_out_and_those_that_nobody_sets_ref
             pl.system.sync_dst(set_pipe=pl.PipeType.V, wait_pipe=pl.PipeType.MTE3, event_id=0)
             pl.store(pl.load(x, [0, 0], [11, 40]), [0, 0], out)
 
-    with pytest.raises(pto.NoPtoError, match="a flag that nothing has set before"):
-        waits.compile(*CASES[in_step]()).as_pto()
+    assert "_flag" not in waits.compile(*CASES[in_step]()).as_pto()

@@ -30,6 +30,9 @@ Value: TypeAlias = Any
 class Listed(tuple[Any, ...]):
     """A list as kernels have it: what it holds is fixed, as in a tuple, yet Python would not take one for the other."""
 
+    CHANGED_BY = ("append", "clear", "extend", "insert", "pop", "reverse")
+    """The methods that change one in place."""
+
 
 W = TypeVar("W", bound="Walker")
 E = TypeVar("E", bound=KernelError)

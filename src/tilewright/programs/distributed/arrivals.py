@@ -10,22 +10,25 @@ from tilewright.core.region import Array
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Collective
 from tilewright.programs.distributed.distant_collectives import Joint
+from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.team import LOOK, TEAM
 
 
 class Arrival:
     """One gather of a plan: begun once all ranks have come, waited for by a thread of its own, and over.
 
-    `failed` is told of a mistake, as where a process has ended, and `count` that something is on its way or here.
+    `wait` ends once what torch does is done, or the run. `failed` is told why rows do not come, and `count` that
+    something is on its way or here.
     """
 
     def __init__(
-        self, joint: Joint, pieces: int, cells: Array, failed: Callable[[BaseException], None],
-        count: Callable[[bool], None],
+        self, joint: Joint, pieces: int, cells: Array, wait: Callable[[Any], None],
+        failed: Callable[[BaseException], None], count: Callable[[bool], None],
     ) -> None:  # fmt: skip
         self._joint = joint
         self._pieces = pieces
         self._cells = cells
+        self._wait = wait
         self._failed = failed
         self._count = count
         self._works: list[list[Any]] = []
@@ -45,12 +48,12 @@ class Arrival:
         try:
             for works in self._works:
                 for rank, work in enumerate(works):
-                    work.wait()
+                    self._wait(work)
                     self._cells[rank] += rank != self._joint.me
             self._works = []
             self._count(True)
-        except RuntimeError as error:
-            self._failed(ExecutionError(f"a row of a gather cannot come: {error}".partition("\n")[0]))
+        except (ExecutionError, Ended) as error:
+            self._failed(error)
         self.is_over.set()
 
 
@@ -63,10 +66,11 @@ class Arrivals:
         self._of: dict[int, Arrival] = {}
 
     def begun(
-        self, gather: Collective, joint: Joint, pieces: int, cells: Array, meet: Callable[[], object]
+        self, gather: Collective, joint: Joint, pieces: int, cells: Array, wait: Callable[[Any], None]
     ) -> Callable[[], None]:
         """Return what begins a gather, once its ranks have met: none waits then for one that never comes."""
-        arrival = self._of[id(gather)] = Arrival(joint, pieces, cells, self._failed, self._count)
+        arrival, meet = Arrival(joint, pieces, cells, wait, self._failed, self._count), joint.barrier()
+        self._of[id(gather)] = arrival
 
         def begin() -> None:
             meet()

@@ -15,7 +15,6 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.enums import ParamDirection
 from tilewright.core.region import Array
-from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Collective, WindowBuffer
 from tilewright.native import futexes
 from tilewright.ops.collectives import MEANINGS
@@ -24,7 +23,6 @@ from tilewright.programs.distributed.arrivals import Arrivals
 from tilewright.programs.distributed.beats import Beats
 from tilewright.programs.distributed.copies import SYNC, Copies
 from tilewright.programs.distributed.distant_collectives import Joint
-from tilewright.programs.distributed.exchanges import Exchanges
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.link import GRACE
 from tilewright.programs.distributed.overlapped import Overlapped
@@ -32,17 +30,12 @@ from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.replicated_writes import Changes
 from tilewright.programs.distributed.segments import PAGE, TEXT, Control, Segment
 from tilewright.programs.distributed.steps import Joins
+from tilewright.programs.distributed.torch_works import SOON, Scratch, until_done
 
-TOLD, ENDED, CHANGED, BROUGHT = SYNC + 1, SYNC + 2, SYNC + 3, SYNC + 4
-"""Messages: what a process says of itself, that all waits are over, what was changed of a tensor, and what a rank
-brings to a collective."""
+TOLD, ENDED, CHANGED = SYNC + 1, SYNC + 2, SYNC + 3
+"""Messages: what a process says of itself, that all waits are over, and what was changed of a tensor."""
 _SAID = slice(Control.ABORT + 1, max(Control) + 1)
 """The words that a process tells: all but the one that ends its own waits."""
-_NOTHING: Array = np.zeros(0, np.uint8)
-SOON = 2.0
-"""Seconds that rows which are on their way have to arrive."""
-PATIENCE = timedelta(seconds=0.05)
-"""Between two looks of a rank that waits for what torch does."""
 
 
 class DistantMemory:
@@ -69,8 +62,10 @@ class DistantMemory:
         self._beats = Beats(self._peers, lambda peer: self.link.try_to_send(peer, self.number, *self._said()))
         self._telling = threading.Lock()
         self._hearing = threading.Lock()
-        self._arrivals = Arrivals(self._fail, self.copies.count)
-        self._exchanges = Exchanges(self._bring, self._look, PATIENCE.total_seconds())
+        self._arrivals = Arrivals(self._give_up_rows, self.copies.count)
+        self._runs: list[Callable[[], None]] = []
+        """What this rank does in collectives, which holds what torch works on."""
+        self._scratch = Scratch()
         self.is_at_fault = False
         self.link.plans[self.number] = self
 
@@ -86,7 +81,6 @@ class DistantMemory:
         """Return copies of the tensors that are written."""
         self.link.timeout = timedelta(seconds=timeout + GRACE)
         self.copies.failure, self.is_at_fault = None, False
-        self._exchanges.begin()
         return self._changes.begin(args)
 
     def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
@@ -137,8 +131,9 @@ class DistantMemory:
             self.link.try_to_send(peer, self.number, [ENDED, how], None)
 
     def give_up(self) -> None:
-        """Wait for the rows of gathers that are on their way, all of whose ranks have come."""
-        self.link.is_broken = not self._arrivals.are_over(SOON) or self.link.is_broken
+        """Wait for the rows of gathers that are on their way, and end what nobody waits for."""
+        if not self._arrivals.are_over(SOON) or self.link.is_given_up:
+            self.link.abandon((self._runs, self._arrivals))
 
     def ended(self) -> Sequence[int]:
         """Return the ranks whose processes have ended, and not once they had come to the last meeting of a run."""
@@ -170,9 +165,6 @@ class DistantMemory:
         elif numbers[0] == CHANGED:
             self._changes.take(numbers[1], numbers[2], data)
             self.copies.heard += 1
-        elif numbers[0] == BROUGHT:
-            self._exchanges.take(source, numbers[1], data)
-            self.copies.heard += 1
         else:
             return self.copies.hear(numbers, data)
         return None
@@ -191,20 +183,24 @@ class DistantMemory:
             return lambda: MEANINGS[action.name]([windows], **action.options)
         group = partial(self.link.domain, action.domain)
         group()  # which all make when they plan
-        exchange = partial(self._exchanges.exchanged, number)
-        joint = Joint(action, rank, windows, group, partial(self.until_done, action.domain, number), exchange)
-        joint.room, target = self.link.room, action.windows.get("target")
-        joint.has_own_row = target is not None and self.copies.is_gathered(target.buffer)
-        run, begun = joint.run, self._overlap.begun.get(id(action))
+        wait, target = partial(self.until_done, action.domain, number), action.windows.get("target")
+        has_own_row = target is not None and self.copies.is_gathered(target.buffer)
+        joint = Joint(action, rank, windows, group, wait, self._scratch.of, has_own_row=has_own_row)
+        run, begun = joint.made_ready(), self._overlap.begun.get(id(action))
         if begun is not None:
             cells = self.parts[begun.cells.buffer].array(rank, begun.cells)[:, 0]
-            meet = partial(exchange, {each: _NOTHING for each in action.domain if each != rank})
-            run = self._arrivals.begun(action, joint, begun.pieces, cells, meet)
+            wait = partial(until_done, action.domain, self._check)
+            run = self._arrivals.begun(action, joint, begun.pieces, cells, wait)
+        self._runs.append(run)
 
         def join() -> None:
             self.copies.arrive()
             self.own.words[Control.JOINED] = number
-            run()
+            try:
+                run()
+            except BaseException:
+                self.link.is_given_up = True
+                raise
             self.own.words[Control.AWAITED] = 0
 
         return join
@@ -214,28 +210,27 @@ class DistantMemory:
         self._arrivals.end(gather, lambda: self._look(int(words[Control.JOINED]), self.group.rank))
         words[Control.AWAITED] = 0
 
+    def _give_up_rows(self, error: BaseException) -> None:
+        self.link.is_given_up = True
+        if not isinstance(error, Ended):
+            self._fail(error)
+
     def _fail(self, error: BaseException) -> None:
         self.copies.failure = self.copies.failure or error
         self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or 1
 
-    def _bring(self, rank: int, number: int, data: Array) -> None:
-        self.copies.bring(rank, [BROUGHT, number], data)
-
     def until_done(self, domain: Sequence[int], number: int, work: Any) -> None:
         """Wait for what torch does; Ended where the run is over, after which nobody may use the link again."""
-        while True:
-            try:
-                work.wait(timeout=PATIENCE)
-                return
-            except RuntimeError as error:
-                if work.is_completed():
-                    raise ExecutionError(f"the processes of ranks {[*domain]} cannot be reached") from error
+
+        def look() -> None:
             missing = [rank for rank in domain if self.segments[rank].words[Control.JOINED] < number]
-            try:
-                self._look(number, (*missing, *domain)[0])
-            except Ended:
-                self.link.is_broken = True
-                raise
+            self._look(number, (*missing, *domain)[0])
+
+        until_done(domain, look, work)
+
+    def _check(self) -> None:
+        if self.own.words[Control.ABORT]:
+            raise Ended("the run was ended")
 
     def _look(self, number: int, rank: int) -> None:
         """Say that this one waits for a rank, and a collective; Ended where the run is over."""

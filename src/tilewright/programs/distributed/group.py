@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from tilewright import settings
+from tilewright.call.thread_limit import thread_count
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.programs.distributed.config import TIMEOUT
@@ -35,9 +36,21 @@ from tilewright.programs.distributed.launched import (
 )
 from tilewright.programs.distributed.link import Link
 from tilewright.programs.distributed.meetings import Absent, Failed, Meetings
+from tilewright.records import record
 
 ENDING, LOOK = 20.0, 0.01
 """Seconds that a process that has left its group has to end, and between two looks."""
+
+
+@record
+class _Place:
+    """Where a process runs: its machine, whether it may share memory there, its number, and what it computes on."""
+
+    machine: object
+    may_share: bool
+    process: int
+    cores: int
+    threads: int
 
 
 class Leaves(Protocol):
@@ -57,7 +70,7 @@ class Group:
         """Seconds that one of them may wait for the others at the most."""
         self.rank, self.size = _rank_and_size(handle)
         self._link: Link | None = None
-        self._known: list[tuple[object, bool, int]] = []
+        self._known: list[_Place] = []
         """Where the process of each rank runs, once all have said so."""
         self.is_told = False
         """Whether the others know that what they have begun together has failed."""
@@ -94,7 +107,7 @@ class Group:
         They say where they run, too. ExecutionError where one of them has failed or does not come in
         time, which ends what all of them have begun.
         """
-        own = about, value, (_machine(), _may_share(), os.getpid())
+        own = about, value, _Place(_machine(), _may_share(), os.getpid(), _cores(), thread_count())
         brought = [pickle.loads(each) for each in self._met(pickle.dumps(own))]
         if {*(each for each, *_ in brought)} != {about}:
             told = ", ".join(f"rank {rank} at {each}" for rank, (each, *_) in enumerate(brought))
@@ -168,8 +181,8 @@ class Group:
         return found
 
     @property
-    def _places(self) -> list[tuple[object, bool, int]]:
-        """The machine of each rank, whether it may share memory there, and its process."""
+    def _places(self) -> list[_Place]:
+        """Where the process of each rank runs."""
         if not self._known:
             self.exchanged(None, "places")
         return self._known
@@ -177,21 +190,29 @@ class Group:
     @property
     def processes(self) -> list[int]:
         """The process of each rank."""
-        return [process for *_, process in self._places]
+        return [place.process for place in self._places]
 
     @property
     def shares_memory(self) -> bool:
         """Whether all processes run on one machine, and may share its memory."""
-        return self.beside == self.size and all(may_share for _, may_share, _ in self._places)
+        return self.beside == self.size and all(place.may_share for place in self._places)
 
     @property
     def beside(self) -> int:
         """How many of the processes run on this one's machine."""
-        return sum(machine == self._places[self.rank][0] for machine, *_ in self._places)
+        return sum(place.machine == self._places[self.rank].machine for place in self._places)
+
+    @property
+    def has_idle_cores(self) -> bool:
+        """Whether ranks that compute leave cores to what brings messages: other machines do not wait for those."""
+        busy = max(max(1, place.threads // self.beside) for place in self._places) * self.beside
+        return self.beside < self.size or busy < min(place.cores for place in self._places)
 
     def link(self) -> Link:
-        """Return what messages go over; a new one where a message was given up, which all find out together."""
-        if any(self.exchanged(self._link is None or self._link.is_broken, "messages")):
+        """Return what messages go over; a new one where something was given up, which all find out together."""
+        if any(self.exchanged(self._link is None or not self._link.is_usable, "messages")):
+            if self._link is not None:
+                self._link.close()
             self.links += 1
             self._link = Link(self._store, f"{self._meetings.name}/link {self.links}", self.rank, self.size)
         assert self._link is not None
@@ -227,6 +248,10 @@ def _machine() -> object:
     told = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
     boot = told[0].read_text().strip() if told[0].exists() else ""
     return boot, socket.gethostname(), told[1].readlink().name if told[1].is_symlink() else ""
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _may_share() -> bool:

@@ -9,10 +9,12 @@ whoever is sent something without one where it is to go.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from itertools import count
 from typing import Any, Protocol
@@ -39,6 +41,7 @@ _NUMBERS, _BYTES, _ANSWERS = 1, 2, 3
 _ANSWERED, _GOODBYE = 0, -1
 """What stands for the plan of a process that is about to end, and of the answer to it."""
 FOREVER = timedelta(days=300)
+AT_ONCE = timedelta(milliseconds=1)
 SOON = 0.1
 """Seconds to wait for messages that are on their way."""
 PATIENCE = 5.0
@@ -66,6 +69,8 @@ class Link:
         """The ranks whose processes have ended."""
         self.is_broken = False
         """Whether a message was given up halfway: nobody may send over it any more."""
+        self.is_given_up = False
+        """Whether a collective was given up halfway: messages go on, to say why, and the next run has other groups."""
         self.plans: WeakValueDictionary[int, Hearer] = WeakValueDictionary()
         """Who hears the messages of which plan; those of one that is gone are dropped."""
         self.made = 0
@@ -101,11 +106,30 @@ class Link:
             thread.join(max(0.0, until - time.monotonic()))
         self.is_broken, self._group, self._domains = True, None, {}  # gloo's threads end with the last reference
 
+    def abandon(self, held: object) -> None:
+        """End what torch does in collectives that nobody waits for: its threads are not to find a process that ends.
+
+        Torch gives up all that a group does where a message takes too long, as one does here that nobody sends. Those
+        groups, and what is `held` of their collectives, stay for good: a thread of theirs may still wait, for which
+        whoever destroys a group waits with Python's lock, or be the last to let go of a tensor, which takes that lock.
+        """
+        self.is_given_up = True
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object((held, self._domains)))
+        for domain, group in self._domains.items():
+            with suppress(RuntimeError):  # at once where the other process has ended
+                group.recv([_torch().empty(1)], int(domain[0] == self.rank), _NUMBERS).wait(timeout=AT_ONCE)
+        self._domains = {}
+
     def _made(self, domain: Sequence[int], name: str) -> Any:
         """Return a new group of some ranks, which all of them make: torch knows nothing of it, and leaves it to us."""
         dist = _torch().distributed
         store = dist.PrefixStore(f"{self._name}/{name}", self._store())
         return dist.ProcessGroupGloo(store, domain.index(self.rank), len(domain), FOREVER)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another plan may be made for it."""
+        return not self.is_broken and not self.is_given_up
 
     def domain(self, domain: tuple[int, ...]) -> Any:
         """Return the group for the collectives of some ranks."""

@@ -1,7 +1,8 @@
 """Overlapped gathers: where ranks share no memory, what reads gathered rows begins with those that are here.
 
-A gather is begun where it stands. The function that reads its rows next waits for those of each step (`awaited_rows`),
-its rank's own first, and the gather is over behind it.
+Where ranks compute on all cores of their one machine nothing would be won: a gather waits for no wire there, but for a
+core. Elsewhere it is begun where it stands. The function that reads its rows next waits for those of each step
+(`awaited_rows`), its rank's own first, and the gather is over behind it.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ class _Reading:
 
 
 def overlapped(plan: Plan, program: Program, pieces: int) -> Overlapped:
-    """Return a plan whose gathers are read as they come, where they can be: each row in so many pieces at the most."""
-    made = _Overlapping(plan, program, pieces)
-    if not made.begun:
+    """Return a plan whose gathers are read as they come, where they can be: rows in so many pieces at the most."""
+    made = _Overlapping(plan, program, pieces) if pieces else None
+    if made is None or not made.begun:
         return Overlapped(plan, program, {}, {})
     actions = [each for action in plan.actions for each in made.instead_of(action)]
     extended = program.with_functions([*program.function_list, *made.functions.values()])

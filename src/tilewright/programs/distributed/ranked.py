@@ -291,7 +291,8 @@ def _distant(
     chips: Chips, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection]
 ) -> tuple[Plan, ProcessMemory]:
     """Return a plan for processes that share no memory, and what they have instead."""
-    made, chosen = chips.apart(plan, WHOLE if group.beside == group.size else PIECES)
+    pieces = 0 if not group.has_idle_cores else WHOLE if group.beside == group.size else PIECES
+    made, chosen = chips.apart(plan, pieces)
     memory = DistantMemory(group, made, args, written, Footprints(made.program), chosen.gathered)
     return made.plan, memory
 

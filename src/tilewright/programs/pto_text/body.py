@@ -12,19 +12,49 @@ from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, TupleType
-from tilewright.core.visitor import statements
+from tilewright.core.visitor import evaluated, statements
 from tilewright.dtypes import TASK_ID
 from tilewright.ops.convert import round_mode
-from tilewright.programs.pto_text import choices, elements, indexed, memory, ops, order, products, shapes, sorts
+from tilewright.passes.groups import Sides, sides_of
+from tilewright.programs.pto_text import (
+    arrays,
+    cells,
+    choices,
+    copies,
+    draws,
+    elements,
+    folds,
+    indexed,
+    lanes,
+    memory,
+    ops,
+    order,
+    pipes,
+    printing,
+    products,
+    ranked,
+    scans,
+    shapes,
+    singly,
+    sorts,
+    views,
+)
 from tilewright.programs.pto_text.flow import Flow
-from tilewright.programs.pto_text.scalars import computed, converted
+from tilewright.programs.pto_text.ops import rounded
+from tilewright.programs.pto_text.pipes import KINDS, is_balanced, pipes_of, section
+from tilewright.programs.pto_text.scalars import computed
 from tilewright.programs.pto_text.sums import uses
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Value
 from tilewright.programs.pto_text.words import written
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.source import UNKNOWN
 
-WRITERS = (choices, elements, indexed, memory, ops, order, products, shapes, sorts)
+DONE = 0
+"""The id of each task: those before it have ended where another one begins."""
+WRITERS = (
+    arrays, cells, choices, copies, draws, elements, folds, indexed, lanes, memory, ops, order, pipes, printing,
+    products, ranked, scans, shapes, singly, sorts, views,
+)  # fmt: skip
 """The modules whose functions say ops."""
 
 
@@ -40,6 +70,11 @@ def _returns(stmt: Stmt) -> bool:
     return any(isinstance(each, ReturnStmt) for each in statements(SeqStmts((stmt,))))
 
 
+def _each(made: Any) -> tuple[Any, ...]:
+    """Return what a call gives, one or several."""
+    return cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
+
+
 def _is_tuple(task: Submit) -> bool:
     """Return whether a task gives its id beside its results."""
     return isinstance(task.type, TupleType)
@@ -51,6 +86,8 @@ class Body(Flow):
     def __init__(self, program: Program, writer: Writer) -> None:
         super().__init__(writer, uses(program.functions.values()))
         self.program = program
+        self.groups, self.sides = sides_of(program), cast("Sides | None", None)
+        """The functions whose calls meet in pipes, and those calls of the one that is being written."""
         self.symbols: dict[str, Number] = {}
         """The extents that only a call knows."""
 
@@ -88,6 +125,8 @@ class Body(Flow):
 
     def _stmt(self, stmt: Stmt) -> None:
         match stmt:
+            case AssignStmt() | EvalStmt() if self.sides is not None and self.sides.has(stmt):
+                self._side(stmt)
             case AssignStmt():
                 self.w.is_wanted = self.uses.get(stmt.var, 0) > 0
                 made = self.value(stmt.value)
@@ -117,8 +156,6 @@ class Body(Flow):
         """Return an operand as a value of the text; what is none, as it is."""
         match expr:
             case Var():
-                if expr.type == ScalarType(TASK_ID):
-                    raise NoPtoError("PTO text has no ids of tasks", help="tasks run in order: leave `deps` to that")
                 if expr not in self.values:
                     raise NoPtoError("PTO text does not say what was there before")
                 return self.values[expr]
@@ -133,7 +170,7 @@ class Body(Flow):
             case Call() if isinstance(expr.type, ScalarType) and expr.op.kind is Kind.SCALAR:
                 if expr.op.spec.name == "cast":
                     mode = cast("str | int", arguments(expr)["mode"])
-                    return converted(self.w, self.number(expr.args[0]), expr.type.dtype, round_mode(mode).name)
+                    return rounded(self.w, self.number(expr.args[0]), expr.type.dtype, round_mode(mode).name)
                 return computed(self.w, expr.op.spec.name, [self.number(arg) for arg in expr.args], expr.type.dtype)
             case Call():
                 return written(self.w, expr, self.value)
@@ -141,7 +178,9 @@ class Body(Flow):
                 return self._inlined(self.program[expr.op.name], [self.value(arg) for arg in expr.args])
             case Submit():
                 made = self._submitted(expr, [self.value(arg) for arg in expr.args])
-                return (*(made if isinstance(made, tuple) else (made,)), None) if _is_tuple(expr) else made
+                if not _is_tuple(expr):
+                    return made
+                return (*(made if isinstance(made, tuple) else (made,)), self.w.constant(DONE, TASK_ID))
             case TupleGetItem():
                 return self.value(expr.value)[expr.index]
             case Absent():
@@ -168,11 +207,42 @@ class Body(Flow):
             given = values[place]
             assert isinstance(given, Tensor)
             self.symbols[name] = given.shape[axis]
+        around, self.sides = self.sides, self.groups.get(function.name)
+        self._begin_group(function)
         self.write(function.body)
+        self.sides = around
         returned = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt) and stmt.values]
         results: list[Any] = [self.value(value) for value in returned[-1].values] if returned else [None]
         self.symbols = outer
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _begin_group(self, function: Function) -> None:
+        """Learn which pipes the sides of a function meet in, if they do."""
+        if self.sides is None:
+            return
+        if self.w.pipes or self.w.loops:
+            where = "in a loop" if self.w.loops else "after another one"
+            message = f"this export has no words for the group `{function.name}` {where}"
+            raise NoPtoError(message, help="let the entry run one group, once")
+        if self.w.turns.known != 1 and not is_balanced(self.program, self.sides):
+            message = f"the sides of `{function.name}` may leave tiles in a pipe, which the next block would take"
+            raise NoPtoError(message, help="let each side take, in loops of known turns, what the other one pushes")
+        self.w.pipes, self.w.lanes = pipes_of(self.program, self.sides), self.sides.lanes
+
+    def _side(self, stmt: AssignStmt | EvalStmt) -> None:
+        """Write a call that runs beside others, as the part of the entry that its core runs."""
+        call, self.sides, sides = evaluated(stmt), None, self.sides
+        assert isinstance(call, Invoke)
+        function = self.program[call.op.name]
+        with section(self.w, KINDS[function.func_type], self.w.pipes, self.w.entry):
+            made = self.value(call)
+        for each in _each(made):
+            if not isinstance(each, Tensor | None):
+                message = f"`{function.name}` gives a value beside tensors, which the other core would not have"
+                raise NoPtoError(message, help="store it")
+        if isinstance(stmt, AssignStmt):
+            self.values[stmt.var] = made
+        self.sides = sides
 
     def _submitted(self, task: Submit, values: Sequence[Value]) -> Value | tuple[Value, ...] | None:
         """Write a task: where its predicate holds, and once for each block that it runs on."""
@@ -189,6 +259,8 @@ class Body(Flow):
         self.w.turn, self.w.turns = Number(self.w.name("block"), dt.INDEX), count
         ends = f"{self.w.turn.name} = {self.w.constant(0).name} to {count.name} step {self.w.constant(1).name}"
         with self.w.block(f"scf.for {ends}"):
+            self.w.loops -= 1  # blocks know nothing of each other
             given = self._inlined(function, values)
+            self.w.loops += 1
         self.w.turn, self.w.turns = outer
         return given

@@ -11,12 +11,27 @@ from dataclasses import replace
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType, Type
-from tilewright.dtypes import BOOL, INT32, UINT8
+from tilewright.dtypes import BOOL, INT8, INT32, UINT8
 from tilewright.ops.indices import chosen
 from tilewright.ops.selection import COMPARISONS
+from tilewright.programs.pto_text.conversions import in_type
+from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.meeting import both, filled, meets, spread, with_room
+from tilewright.programs.pto_text.readers import takes
+from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tile, element, kept
-from tilewright.programs.pto_text.words import Given, expanded, front, in_vec, matrix, refuse, result, seen_as, writes
+from tilewright.programs.pto_text.words import (
+    Given,
+    expanded,
+    front,
+    in_vec,
+    lain_down,
+    matrix,
+    refuse,
+    result,
+    seen_as,
+    writes,
+)
 from tilewright.programs.pto_text.writer import Writer
 
 
@@ -32,11 +47,36 @@ def _compare(w: Writer, call: Call, given: Given) -> Tile:
 
 
 def _compared(w: Writer, word: str, a: Tile, b: Tile, shape: tuple[int, int]) -> Tile:
-    """Write how two tiles compare, of which one may be a row or a column."""
+    """Write how two tiles compare, of which one may be a row or a column: bits, or bytes that stand in a column."""
+    if shape[1] == 1 < shape[0]:
+        return _compared_column(w, word, a, b, shape)
+    if not takes("tcmp", element(a.dtype), element(UINT8)):
+        return bits_of(w, _compared_singly(w, word, a, b, shape))
     valid, room = both(w, a, b), (shape[0], -(-shape[1] // LINE) * LINE)
     first, second = (with_room(w, spread(w, each, shape, valid), room) for each in (a, b))
     bits = w.tile(word, BOOL, shape, valid, is_mask=True, room=room)
     return w.op("tcmp", [first, second], bits, f"{{cmpMode = #pto<cmp {word}>}}")
+
+
+def _compared_column(w: Writer, word: str, a: Tile, b: Tile, shape: tuple[int, int]) -> Tile:
+    """Write how two columns compare, lain down: their bits lie in one row, and each takes a byte of a column."""
+    valid = both(w, a, b)
+    first, second = (lain_down(w, spread(w, each, shape, valid)) for each in (a, b))
+    count = min(first.shape[1], second.shape[1])
+    row = in_vec(w, _compared(w, word, first, second, (1, count)))
+    return seen_as(w, row, row.dtype, shape, (row.room[1], 1), valid)
+
+
+def _compared_singly(w: Writer, word: str, a: Tile, b: Tile, shape: tuple[int, int]) -> Tile:
+    """Write how elements compare that no machine compares in tiles, as bytes, one after the other."""
+    out, zero = w.tile(word, INT8, shape, both(w, a, b)), w.constant(0)
+    with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
+        pair = [
+            element_at(w, each, row if each.shape[0] > 1 else zero, column if each.shape[1] > 1 else zero)
+            for each in (a, b)
+        ]
+        set_at(w, out, row, column, converted(w, computed(w, word, pair, BOOL), INT8))
+    return out
 
 
 def bits_of(w: Writer, tile: Tile) -> Tile:
@@ -56,12 +96,20 @@ def _where(w: Writer, call: Call, given: Given) -> Tile:
     if mask.shape != shape:
         refuse(call, not meets(mask.shape, shape), "of tiles whose axes meet otherwise")
         mask = bits_of(w, spread(w, in_vec(w, mask), shape, (w.constant(shape[0]), w.constant(shape[1]))))
-    given_sides = [filled(w, side, kept(type_.dtype), mask) for side in sides]
+    given_sides = [in_type(w, filled(w, side, kept(type_.dtype), mask), type_.dtype) for side in sides]
     refuse(call, not all(meets(side.shape, shape) for side in given_sides), "of tiles whose axes meet otherwise")
     valid = mask.valid
     for tile in given_sides:
         valid = both(w, replace(mask, valid=valid), tile)
-    return w.op("tsel", [mask, *(spread(w, side, shape, valid) for side in given_sides)], result(w, call, valid))
+    return _taken(w, mask, [spread(w, side, shape, valid) for side in given_sides], result(w, call, valid))
+
+
+def _taken(w: Writer, mask: Tile, sides: list[Tile], out: Tile) -> Tile:
+    """Write one of two tiles for each element, columns lain down, since bits lie in rows."""
+    if mask.is_mask:
+        return w.op("tsel", [mask, *sides], out)
+    w.op("tsel", [bits_of(w, lain_down(w, mask)), *(lain_down(w, side) for side in sides)], lain_down(w, out))
+    return out
 
 
 # numbers that are none, or too large for one
@@ -87,8 +135,11 @@ def _is_infinite(w: Writer, call: Call, given: Given) -> Tile:
         return _compared(w, "ne", x, x, x.shape)
     ends = (filled(w, w.constant(end, x.dtype), x.dtype, x) for end in (math.inf, -math.inf))
     first, second = (_compared(w, "eq", x, end, x.shape) for end in ends)
-    either = w.tile("either", BOOL, x.shape, x.valid, is_mask=True, room=first.room)
-    return w.op("tor", [first, second], either)
+    if first.is_mask:
+        return w.op("tor", [first, second], w.tile("either", BOOL, x.shape, x.valid, is_mask=True, room=first.room))
+    either = w.tile("either", BOOL, x.shape, x.valid)
+    w.op("tor", [lain_down(w, first), lain_down(w, second)], lain_down(w, either))
+    return either
 
 
 @writes("tile.sign")
@@ -100,7 +151,7 @@ def _sign(w: Writer, call: Call, given: Given) -> Tile:
     for word, side in zip(("gt", "lt"), sides, strict=True):
         bits = _compared(w, word, x, filled(w, zero, x.dtype, x), x.shape)
         pair = [filled(w, side, x.dtype, x), made]
-        made = w.op("tsel", [bits, *pair], w.tile("sign", x.dtype, x.shape, x.valid))
+        made = _taken(w, bits, pair, w.tile("sign", x.dtype, x.shape, x.valid))
     return made
 
 
@@ -136,12 +187,12 @@ def _select_number(w: Writer, call: Call, given: Given) -> Tile:
 
 def _selected(w: Writer, call: Call, mask: Tile, taken: Tile, other: Tile | Number) -> Tile:
     shape, type_ = matrix(call)
-    first = in_vec(w, taken)
-    second = filled(w, other, type_.dtype, first)
+    first = in_type(w, in_vec(w, taken), type_.dtype)
+    second = in_type(w, filled(w, other, type_.dtype, first), type_.dtype)
     refuse(call, not (meets(first.shape, shape) and meets(second.shape, shape)), "of tiles whose axes meet otherwise")
     valid = both(w, first, second)
     sides = [spread(w, side, shape, valid) for side in (first, second)]
-    return w.op("tsel", [_bytes(w, call, mask), *sides], result(w, call, valid))
+    return _taken(w, _bytes(w, call, mask), sides, result(w, call, valid))
 
 
 def _bytes(w: Writer, call: Call, mask: Tile) -> Tile:
@@ -151,7 +202,7 @@ def _bytes(w: Writer, call: Call, mask: Tile) -> Tile:
         return mask if mask.is_mask else bits_of(w, mask)
     words = in_vec(w, mask)
     room = words.room[0], words.room[1] * words.dtype.get_byte()
-    return seen_as(w, words, UINT8, room, room)
+    return replace(seen_as(w, words, UINT8, room, room), is_mask=True)
 
 
 # places of what compares so

@@ -21,6 +21,7 @@ from tilewright.errors import KernelError
 from tilewright.frontend.tracebacks import brief
 from tilewright.passes.manager import PassManager
 from tilewright.programs.pto_text.body import Body
+from tilewright.programs.pto_text.pipes import refuse_around
 from tilewright.programs.pto_text.readers import READERS
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import NoPtoError, Number, dtype_of, element, kept
@@ -79,6 +80,7 @@ class _Export:
     def __init__(self, program: Program, entry: Function) -> None:
         self.entry = entry
         self.w = Writer()
+        self.w.entry = entry.name
         self.body = Body(program, self.w)
 
     def lines(self) -> list[str]:
@@ -100,6 +102,8 @@ class _Export:
                 self.body.values[param] = self.w.view(param.name_hint, param.type.dtype, name, shape)
         self._entry()
         used = self.w.prune()
+        if self.w.pipes:
+            refuse_around(self.w)
         shown = [f"{name if name in used else f'%_{name[1:]}'}: {kind}" for name, kind in params]
         return self.w.function(f"func.func @{self.entry.name}({', '.join([*shown, *self.w.rooms])})")
 

@@ -16,10 +16,11 @@ from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, WhileStmt
-from tilewright.core.types import ScalarType, TileType
+from tilewright.core.types import ArrayType, ScalarType, TileType, is_fully_valid
+from tilewright.programs.pto_text.arrays import copied, declared
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import is_used_up, sum_of
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value, element, room_of
+from tilewright.programs.pto_text.values import Array, NoPtoError, Number, Tensor, Tile, Value, element, room_of
 from tilewright.programs.pto_text.words import expanded, flat, in_vec, refuse_parts
 from tilewright.programs.pto_text.writer import Writer
 
@@ -50,7 +51,7 @@ class Flow(ABC):
 
     def loop(self, stmt: ForStmt, start: Number, step: Number) -> None:
         """Write a loop: tiles are carried in a buffer, numbers and how much of a tile is valid as the text's values."""
-        inits, stop = [self.value(arg.init) for arg in stmt.iter_args], self.number(stmt.stop)
+        inits, stop = [self._init(arg.var, arg.init) for arg in stmt.iter_args], self.number(stmt.stop)
         start, stop, step = (converted(self.w, number, dt.INDEX) for number in (start, stop, step))
         is_up = _is_up(stmt.step, step)
         turn = Number(self.w.name(stmt.loop_var.name_hint), dt.INDEX, counts=start.is_natural or not is_up)
@@ -62,7 +63,7 @@ class Flow(ABC):
         pairs = ", ".join(f"{value.name} = {init.name}" for value, init in zip(inside, outside, strict=True))
         given = f" iter_args({pairs}) -> ({_types(inside)})" if inside else ""
         shown = f"{turn.name} = {ends[0].name} to {ends[1].name} step {ends[2].name}"
-        results = self._fresh(inside)
+        results = _fresh(self.w, inside)
         with self.w.block(f"{_given(results)}scf.for {shown}{given}"):
             if not is_up:
                 gone = computed(self.w, "mul", [turn, step], dt.INDEX)
@@ -70,6 +71,13 @@ class Flow(ABC):
             self._region(stmt.body, carried)
         given = [self._summed(value, (ends[0], ends[1])) for value in _with(carried, results)]
         self.values.update(zip(stmt.return_vars, given, strict=True))
+
+    def _init(self, var: Var, init: Expr) -> Any:
+        """Return what a loop starts from: zero where that is a number that nobody has given."""
+        value = self.value(init)
+        if value is None and isinstance(var.type, ScalarType):
+            return self.w.constant(0, var.type.dtype)
+        return value
 
     def _sum(self, stmt: ForStmt, position: int, start: Value | None, counter: tuple[Number, Number]) -> Value:
         """Return what stands for something carried, an accumulator where all that turns do is add products to it."""
@@ -114,10 +122,10 @@ class Flow(ABC):
 
     def repeat(self, stmt: WhileStmt) -> None:
         """Write a loop that asks before each round whether there is one more."""
-        inits = [self.value(arg.init) for arg in stmt.iter_args]
+        inits = [self._init(arg.var, arg.init) for arg in stmt.iter_args]
         asked = [self._carried(arg.var, init) for arg, init in zip(stmt.iter_args, inits, strict=True)]
         outside, seen = _numbers(inits, asked), _numbers(asked, asked)
-        inside, results = self._fresh(seen), self._fresh(seen)
+        inside, results = _fresh(self.w, seen), _fresh(self.w, seen)
         pairs = ", ".join(f"{value.name} = {init.name}" for value, init in zip(seen, outside, strict=True))
         types = f"({_types(seen)}) -> ({_types(seen)})"
         self.values.update(zip((arg.var for arg in stmt.iter_args), asked, strict=True))
@@ -134,9 +142,6 @@ class Flow(ABC):
             self._region(stmt.body, carried)
         self.values.update(zip(stmt.return_vars, _with(asked, results), strict=True))
 
-    def _fresh(self, numbers: Sequence[Number]) -> list[Number]:
-        return [Number(self.w.name(number.name[1:]), number.dtype) for number in numbers]
-
     def _region(self, body: SeqStmts, targets: Sequence[Value]) -> None:
         self.yields.append(tuple(targets))
         self.write(body)
@@ -146,8 +151,14 @@ class Flow(ABC):
         """Return what stands for something carried inside a loop: a buffer, or a value of the loop."""
         if isinstance(start, Number):
             return Number(self.w.name(var.name_hint), start.dtype)
+        if isinstance(start, Array):
+            assert isinstance(var.type, ArrayType)
+            return copied(self.w, start, declared(self.w, var.name_hint, var.type))
+        if start is None and isinstance(var.type, TileType) and is_fully_valid(var.type):
+            return self._place(var)
         if not isinstance(start, Tile | Tensor):
-            raise NoPtoError(f"this export carries tiles, numbers and tensors, and `{var.name_hint}` is none")
+            message = f"this export carries tiles, numbers, arrays and tensors, and `{var.name_hint}` is none"
+            raise NoPtoError(message)
         if isinstance(start, Tensor):
             return start
         source, target = in_vec(self.w, start), self._place(var)
@@ -157,15 +168,10 @@ class Flow(ABC):
         self.w.op("tmov", [source], target)
         return target
 
-    def _copy(self, tile: Tile, hint: str) -> Tile:
-        """Write the copy of a tile; return it."""
-        source = in_vec(self.w, tile)
-        return self.w.op("tmov", [source], self.w.tile(hint, source.dtype, source.shape, source.valid))
-
     def hand_on(self, values: Sequence[Value]) -> None:
         """Write what a round or a side ends with: tiles into their buffers, and numbers."""
         targets = self.yields[-1] if self.yields else ()
-        apart = self._apart(values, targets)
+        apart = _apart(self.w, values, targets)
         for value, target in zip(apart, targets, strict=True):
             if isinstance(target, Tile) and isinstance(value, Tile):
                 if value.name != target.name:
@@ -173,26 +179,22 @@ class Flow(ABC):
                     if None in (number.known for number in target.valid):
                         self.w.resize(target, value.valid)
                     self.w.op("tmov", [source], target)
+            elif isinstance(target, Array) and isinstance(value, Array):
+                if value.name != target.name:
+                    copied(self.w, value, target)
             elif value != target and not (isinstance(target, Number) and isinstance(value, Number)):
                 raise NoPtoError("this export hands on tiles and numbers, not another tensor, from branches and loops")
         pairs = zip(_numbers(apart, targets), _numbers(targets, targets), strict=True)
         numbers = [converted(self.w, value, target.dtype) for value, target in pairs]
+        self.w.end()
         if numbers:
             self.w.line(f"scf.yield {', '.join(n.name for n in numbers)} : {_types(numbers)}")
-
-    def _apart(self, values: Sequence[Value], targets: Sequence[Value]) -> list[Value]:
-        """Return values of which those that lie in another's buffer are copied before that is written."""
-        buffers = [target.name if isinstance(target, Tile) else "" for target in targets]
-        return [
-            self._copy(value, "before") if isinstance(value, Tile) and value.name in {*buffers} - {own} else value
-            for value, own in zip(values, buffers, strict=True)
-        ]
 
     def branch(self, stmt: IfStmt) -> None:
         """Write a branch."""
         places = [self._place(var) for var in stmt.return_vars]
         condition, numbers = self.number(stmt.condition), _numbers(places, places)
-        results = self._fresh(numbers)
+        results = _fresh(self.w, numbers)
         given = f" -> ({_types(numbers)})" if numbers else ""
         with self.w.branch(f"{_given(results)}scf.if {condition.name}{given}") as otherwise:
             self._region(stmt.then_body, places)
@@ -206,6 +208,8 @@ class Flow(ABC):
         type_ = var.type
         if isinstance(type_, ScalarType):
             return Number(self.w.name(var.name_hint), type_.dtype)
+        if isinstance(type_, ArrayType):
+            return declared(self.w, var.name_hint, type_)
         if not isinstance(type_, TileType):
             raise NoPtoError(f"this export has no words for `{var.name_hint}`, which a branch gives and is no tile")
         sizes = [extent if isinstance(extent, int) else None for extent in type_.valid]
@@ -221,6 +225,31 @@ class Flow(ABC):
         """Return a tile with names of its own for how much of it is valid."""
         names = (Number(self.w.name(f"{var.name_hint}_{word}"), dt.INDEX) for word in ("rows", "cols"))
         return replace(tile, valid=(next(names), next(names)))
+
+
+def _fresh(w: Writer, numbers: Sequence[Number]) -> list[Number]:
+    return [Number(w.name(number.name[1:]), number.dtype) for number in numbers]
+
+
+def _apart(w: Writer, values: Sequence[Value], targets: Sequence[Value]) -> list[Value]:
+    """Return values of which those that lie in another's buffer are copied before that is written."""
+    buffers = [target.name if isinstance(target, Tile | Array) else "" for target in targets]
+    pairs = zip(values, buffers, strict=True)
+    return [_copy(w, value) if _lies_in(value, {*buffers} - {own}) else value for value, own in pairs]
+
+
+def _copy(w: Writer, value: Value) -> Value:
+    """Write the copy of a tile or an array; return it."""
+    if isinstance(value, Array):
+        return copied(w, value, declared(w, "before", ArrayType(value.extent, value.dtype)))
+    if not isinstance(value, Tile):
+        return value
+    source = in_vec(w, value)
+    return w.op("tmov", [source], w.tile("before", source.dtype, source.shape, source.valid))
+
+
+def _lies_in(value: Value, buffers: set[str]) -> bool:
+    return isinstance(value, Tile | Array) and value.name in buffers
 
 
 def _counted(w: Writer, start: Number, stop: Number, step: Number) -> tuple[Number, Number, Number]:

@@ -12,6 +12,7 @@ from tilewright.ops.indices import chosen
 from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
 from tilewright.programs.pto_text.accesses import changed_one_by_one, put_where, taken_where
 from tilewright.programs.pto_text.elements import element_at, set_at
+from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile
 from tilewright.programs.pto_text.words import (
@@ -172,8 +173,8 @@ def _gather_blocks(w: Writer, call: Call, given: Given) -> Tile:
 
 
 @writes(*(f"tile.{axis}_arg{word}" for axis in ("row", "col") for word in ("max", "min")))
+@each_matrix
 def _place(w: Writer, call: Call, given: Given) -> Tile:
-    refuse_batches(call)
     x, one = in_vec(w, given["x"]), w.constant(1)
     axis, _, word = call.op.spec.name.partition("_")
     refuse(call, matrix(call)[1].dtype != INT32, "in other than 32 bits")

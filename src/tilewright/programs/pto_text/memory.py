@@ -1,27 +1,32 @@
-"""Memory: tensors and their windows: loads, stores, single elements, and tensors that a program makes."""
+"""Memory: windows of tensors, loaded and stored, and tensors that a program makes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 from tilewright.core.build import arguments
-from tilewright.core.enums import AtomicType
+from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout
 from tilewright.core.expr import Call, Expr
-from tilewright.core.types import ScalarType, TileType, is_fully_valid
-from tilewright.dtypes import BOOL, INDEX, DataType
+from tilewright.core.types import TensorType, TileType, is_fully_valid
+from tilewright.dtypes import INDEX, INT64, DataType
 from tilewright.ops.load import padding
-from tilewright.programs.pto_text.elements import one_by_one
+from tilewright.programs.pto_text.cells import cell_of, set_cell
+from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
+from tilewright.programs.pto_text.masked import admitted
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, Value, element, kept
 from tilewright.programs.pto_text.words import (
     Given,
+    each_place,
     expanded,
     filled_around,
     flat,
     in_vec,
+    is_ragged,
     least,
     matrix,
     matrix_of,
@@ -29,22 +34,22 @@ from tilewright.programs.pto_text.words import (
     refuse,
     result,
     row_of,
+    sizes_of,
     within,
     writes,
 )
-from tilewright.programs.pto_text.writer import Writer
-
-NARROWED = "let the tile be valid in part (`pl.set_validshape`), or select before storing"
+from tilewright.programs.pto_text.writer import CUBE, Writer
 
 
 @writes("tile.load")
 def _load(w: Writer, call: Call, given: Given) -> Tile:
     source: Tensor = given["tensor"]
-    refuse(call, given["mask"] is not None, "with a mask", NARROWED)
+    if given["mask"] is not None:
+        return _load_where(w, call, given, source)
     if given["pad"] is not None:
         return _padded(w, call, given, source)
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(source.offsets, given["offsets"], strict=True)]
-    _, type_ = matrix(call)
+    (_, type_), tensor = matrix(call), call.args[0].type
     cut = within if given["clamp"] else least
     sizes = [
         w.constant(valid) if isinstance(valid, int) else cut(w, computed(w, "sub", [extent, at], INDEX), size)
@@ -52,9 +57,59 @@ def _load(w: Writer, call: Call, given: Given) -> Tile:
             source.shape, given["offsets"], given["valid_shape"] or given["shapes"], type_.valid, strict=True
         )
     ]
-    tile = result(w, call, matrix_of(w, type_.shape, sizes))
+    part = matrix_of(w, type_.shape, sizes)
+    if isinstance(tensor, TensorType) and tensor.layout.is_permuted:
+        return _in_order(w, call, tensor.layout, source, places, result(w, call, part))
+    if w.core == CUBE:
+        tile = w.tile("load", type_.dtype, flat(type_.shape), part, MemorySpace.Mat)
+    else:
+        tile = result(w, call, part)
+    if is_ragged(type_.shape, sizes_of(type_)):
+        tile = replace(tile, axes=tuple(sizes[:-1]))
+        with each_place(w, tile, type_.shape) as (inner, at):
+            set_at(w, tile, *at, cell_of(w, _from(w, source, given["offsets"]), inner))
+        return tile
     _transfer(w, tile, source, places, sizes)
     return tile
+
+
+def _in_order(w: Writer, call: Call, layout: TensorLayout, source: Tensor, at: Sequence[Number], out: Tile) -> Tile:
+    """Write exponents in the order of their rows and columns, of which 16 by 2 lie together in memory."""
+    refuse(call, not source.is_whole, "of a window of exponents")
+    is_left = layout is TensorLayout.MX_A_ZZ
+    flat = replace(source, shape=(source.shape[0],), strides=(w.constant(1),), offsets=(w.constant(0),))
+    pairs = computed(w, "floordiv", [source.shape[1 if is_left else 0], w.constant(2)], INDEX)
+
+    def does(name: str, a: Number, b: Number | int) -> Number:
+        return computed(w, name, [a, w.constant(b) if isinstance(b, int) else b], INDEX)
+
+    with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
+        places = does("add", at[0], row), does("add", at[1], column)
+        long, short = places if is_left else places[::-1]
+        box = does("add", does("mul", does("floordiv", long, 16), pairs), does("floordiv", short, 2))
+        line = does("add", does("mul", box, 16), does("mod", long, 16))
+        place = does("add", does("mul", line, 2), does("mod", short, 2))
+        set_at(w, out, row, column, cell_of(w, flat, [place]))
+    return out
+
+
+def _load_where(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
+    """Write a tile of a number, and over it the elements of a tensor that a mask admits."""
+    _, type_ = matrix(call)
+    sizes = [w.constant(extent) for extent in type_.shape]
+    out = result(w, call, matrix_of(w, type_.shape, sizes))
+    pad = 0 if given["pad"] is None else given["pad"]
+    expanded(w, w.constant(padding(pad, type_.dtype), out.dtype), out)
+    window = _from(w, source, given["offsets"])
+    with admitted(w, (given["mask"], arguments(call)["mask"]), type_.shape, sizes) as (places, at):
+        set_at(w, out, *at, cell_of(w, window, places))
+    return out
+
+
+def _from(w: Writer, tensor: Tensor, offsets: Sequence[Number]) -> Tensor:
+    """Return a window that begins elsewhere."""
+    starts = (computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, offsets, strict=True))
+    return replace(tensor, offsets=(*starts,))
 
 
 def _padded(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
@@ -71,6 +126,8 @@ def _padded(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
     sizes = [computed(w, "max", [computed(w, "sub", [end, first], INDEX), zero], INDEX) for end, first in pairs]
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(source.offsets, firsts, strict=True)]
     part, pad = matrix_of(w, type_.shape, sizes), padding(given["pad"], type_.dtype)
+    if is_ragged(type_.shape, [size.known if isinstance(size.known, int) else None for size in sizes]):
+        return _padded_cells(w, call, source, starts, (sizes, pad))
     if all(at.is_natural for at in starts):
         tile = filled_around(w, "load", type_.dtype, shape, pad, part)
         _transfer(w, replace(tile, valid=w.unknown(part)), source, places, sizes)
@@ -89,7 +146,28 @@ def _padded(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
     return whole
 
 
+def _padded_cells(
+    w: Writer, call: Call, source: Tensor, starts: Sequence[Number], found: tuple[Sequence[Number], float]
+) -> Tile:
+    """Write a tile of a number, and over it, one after the other, the elements that are there."""
+    (shape, type_), (sizes, pad) = matrix(call), found
+    out = filled_around(w, "load", type_.dtype, shape, pad, (w.constant(shape[0]), w.constant(shape[1])))
+    zero = w.constant(0)
+    shifts = [
+        zero if at.is_natural else computed(w, "max", [computed(w, "sub", [zero, at], INDEX), zero], INDEX)
+        for at in starts
+    ]
+    there = replace(out, axes=tuple(sizes[:-1]), valid=(out.valid[0], sizes[-1]))
+    with each_place(w, there, type_.shape) as (inner, _):
+        places = [computed(w, "add", [a, b], INDEX) for a, b in zip(inner, shifts, strict=True)]
+        number = cell_of(w, _from(w, source, starts), places)
+        set_at(w, out, row_of(w, places, type_.shape), places[-1], number)
+    return out
+
+
 def _transfer(w: Writer, tile: Tile, source: Tensor, places: Sequence[Number], sizes: Sequence[Number]) -> None:
+    if any(size.known == 0 for size in sizes):
+        return
     name, kind = w.window(source, places, sizes)
     tile = w.movable(tile)
     w.line(f"pto.tload ins({name} : {kind}) outs({tile.name} : {tile.type})")
@@ -121,10 +199,12 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     tensor: Tensor = given["output_tensor" if is_store else "target"]
     atomic = given.get("atomic", AtomicType.None_)
     refuse(call, atomic not in (AtomicType.None_, AtomicType.Add), f"that is atomic by {atomic}")
-    refuse(call, given.get("mask") is not None, "with a mask", NARROWED)
     if isinstance(given[key], Tensor):
-        return _copied(w, call, given[key], tensor, given["offset"])
-    type_, tile = _type_of(call, key), in_vec(w, given[key])
+        return _copied(w, given[key], tensor, given["offset"])
+    type_, tile = _type_of(call, key), given[key]
+    tile_of: Tile = tile
+    if w.core != CUBE or tile.memory is not MemorySpace.Acc:
+        tile = in_vec(w, tile)
     shape = type_.shape if given.get("shapes") is None else tuple(int(each.known or 0) for each in given["shapes"])
     if shape != type_.shape:
         refuse(
@@ -136,25 +216,48 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     offsets = given["offsets" if is_store else "offset"]
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, offsets, strict=True)]
     extents = (1,) * (len(tensor.shape) - len(shape)) + shape
-    name, kind = w.window(tensor, places, _sizes(w, extents, tile.valid))
+    if tile_of.axes:
+        refuse(
+            call,
+            atomic is AtomicType.Add or given.get("mask") is not None,
+            "of a tile that is valid in part along more",
+        )
+        window, outer = _from(w, tensor, offsets), [w.constant(0)] * (len(tensor.shape) - len(shape))
+        with each_place(w, tile_of, shape) as (inner, at):
+            set_cell(w, window, [*outer, *inner], element_at(w, tile, *at))
+        return tensor
+    if given.get("mask") is not None:
+        window, outer = _from(w, tensor, offsets), [w.constant(0)] * (len(tensor.shape) - len(shape))
+        mask = given["mask"], arguments(call)["mask"]
+        with admitted(w, mask, shape, _sizes(w, shape, tile.valid)) as (places, at):
+            set_cell(w, window, [*outer, *places], element_at(w, tile, *at))
+        return tensor
+    sizes = _sizes(w, extents, tile.valid)
+    if any(size.known == 0 for size in sizes):
+        return tensor
+    name, kind = w.window(tensor, places, sizes)
     tile = w.movable(tile)
     adds = " {atomicType = #pto<atomic_type atomic_add>}" if atomic is AtomicType.Add else ""
     w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind}){adds}")
     return tensor
 
 
-def _copied(w: Writer, call: Call, source: Tensor, target: Tensor, offset: Sequence[Number]) -> Tensor:
-    """Write the copy of a window of one tensor to another, a row at a time."""
+def _copied(w: Writer, source: Tensor, target: Tensor, offset: Sequence[Number]) -> Tensor:
+    """Write the copy of a window of one tensor to another, a row at a time, or an element where rows are not known."""
     cols = source.shape[-1]
-    is_matrix = len(source.shape) <= 2 <= len(target.shape) and source.dtype == target.dtype
-    refuse(call, not is_matrix or not isinstance(cols.known, int), "of tensors that are no matrices of known columns")
+    window = _from(w, target, offset)
+    if not isinstance(cols.known, int) or not len(source.shape) <= 2 <= len(target.shape):
+        outer = [w.constant(0)] * (len(target.shape) - len(source.shape))
+        with ExitStack() as loops:
+            places = [loops.enter_context(w.counted(extent, "at")) for extent in source.shape]
+            set_cell(w, window, [*outer, *places], cell_of(w, source, places))
+        return target
     row, rows = Number(w.name("row"), INDEX), (w.constant(1), *source.shape)[-2]
-    starts = [computed(w, "add", [a, b], INDEX) for a, b in zip(target.offsets, offset, strict=True)]
     with w.block(f"scf.for {row.name} = {w.constant(0).name} to {rows.name} step {w.constant(1).name}"):
-        tile = w.movable(w.tile("copy", source.dtype, (1, int(cols.known or 0)), (w.constant(1), cols)))
+        tile = w.movable(w.tile("copy", source.dtype, (1, cols.known), (w.constant(1), cols)))
         come, go = (
             w.window(tensor, _at_row(w, places, row), [*[w.constant(1)] * (len(places) - 1), cols])
-            for tensor, places in ((source, source.offsets), (target, starts))
+            for tensor, places in ((source, source.offsets), (target, window.offsets))
         )
         w.line(f"pto.tload ins({come[0]} : {come[1]}) outs({tile.name} : {tile.type})")
         w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({go[0]} : {go[1]})")
@@ -183,109 +286,12 @@ def _sizes(w: Writer, shape: Sequence[int], valid: tuple[Number, Number]) -> lis
     return [*found, cols]
 
 
-@writes("tensor.write")
-def _write(w: Writer, call: Call, given: Given) -> Tensor:
-    tensor: Tensor = given["x"]
-    number = converted(w, given["value"], tensor.dtype)
-    place, kind = _element(w, tensor, given["indices"]), element(tensor.dtype)
-    w.line(f"pto.store_scalar {number.name}, {place} : !pto.ptr<{kind}, gm>, {kind}")
-    return tensor
-
-
-@writes("tensor.read")
-def _read(w: Writer, call: Call, given: Given) -> Number:
-    tensor: Tensor = given["x"]
-    kind, name = element(tensor.dtype), w.name("element")
-    w.line(f"{name} = pto.load_scalar {_element(w, tensor, given['indices'])} : !pto.ptr<{kind}, gm> -> {kind}")
-    read = Number(name, tensor.dtype)
-    return converted(w, read, BOOL) if call.type == ScalarType(BOOL) else read
-
-
-def _element(w: Writer, tensor: Tensor, indices: Sequence[Number]) -> str:
-    """Write where an element of a tensor lies; return its pointer and offset."""
-    starts = tuple(computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, indices, strict=True))
-    return f"{tensor.pointer}[{_before(w, replace(tensor, offsets=starts)).name}]"
-
-
-@writes("tensor.dim")
-def _dim(w: Writer, call: Call, given: Given) -> Number:
-    tensor: Tensor = given["tensor"]
-    axis: int = given["axis"]
-    return tensor.shape[axis]
-
-
-@writes("tensor.slice")
-def _slice(w: Writer, call: Call, given: Given) -> Tensor:
-    tensor: Tensor = given["x"]
-    refuse(call, len(given["offset"]) != len(tensor.shape), "of fewer axes")
-    refuse(call, given["valid_shape"] is not None, "with a valid shape of its own")
-    offsets = tuple(computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, given["offset"], strict=True))
-    left = [computed(w, "sub", [n, at], INDEX) for n, at in zip(tensor.shape, given["offset"], strict=True)]
-    shape = tuple(least(w, rest, size) for rest, size in zip(left, given["shape"], strict=True))
-    window = replace(tensor, shape=shape, offsets=offsets, is_whole=False)
-    return _without(w, window, given["drop_dims"]) if given["drop_dims"] else window
-
-
-@writes("tensor.transpose")
-def _transposed(w: Writer, call: Call, given: Given) -> Tensor:
-    """Write the view of a tensor with two axes swapped."""
-    tensor: Tensor = given["x"]
-    order = [*range(len(tensor.shape))]
-    first, second = given["axis1"] % len(order), given["axis2"] % len(order)
-    order[first], order[second] = order[second], order[first]
-    shape, strides = ([each[axis] for axis in order] for each in (tensor.shape, tensor.strides))
-    return w.view("turned", tensor.dtype, _start(w, tensor), shape, strides)
-
-
-@writes("tensor.strided")
-def _strided(w: Writer, call: Call, given: Given) -> Tensor:
-    tensor: Tensor = given["x"]
-    steps = [w.constant(step) for step in given["steps"]]
-    last = [
-        computed(w, "add", [n, w.constant(step - 1)], INDEX)
-        for n, step in zip(tensor.shape, given["steps"], strict=True)
-    ]
-    shape = [computed(w, "floordiv", [n, step], INDEX) for n, step in zip(last, steps, strict=True)]
-    strides = [computed(w, "mul", [by, step], INDEX) for by, step in zip(tensor.strides, steps, strict=True)]
-    return w.view("part", tensor.dtype, _start(w, tensor), shape, strides)
-
-
-def _without(w: Writer, tensor: Tensor, axes: Sequence[int]) -> Tensor:
-    """Write the view of a window without some of its axes."""
-    kept = [axis for axis in range(len(tensor.shape)) if axis not in {each % len(tensor.shape) for each in axes}]
-    rest = ([each[axis] for axis in kept] for each in (tensor.shape, tensor.strides))
-    return w.view("part", tensor.dtype, _start(w, tensor), *rest)
-
-
-def _start(w: Writer, tensor: Tensor) -> str:
-    """Write a pointer to the first element of a window; return its name."""
-    kind, pointer = f"!pto.ptr<{element(tensor.dtype)}, gm>", w.name("start")
-    w.line(f"{pointer} = pto.addptr {tensor.pointer}, {_before(w, tensor).name} : {kind} -> {kind}")
-    return pointer
-
-
-def _before(w: Writer, tensor: Tensor) -> Number:
-    """Write how many elements lie before the first one of a window."""
-    before = w.constant(0)
-    for first, stride in zip(tensor.offsets, tensor.strides, strict=True):
-        before = computed(w, "add", [before, computed(w, "mul", [first, stride], INDEX)], INDEX)
-    return before
-
-
-@writes("tensor.reshape")
-def _reshape(w: Writer, call: Call, given: Given) -> Tensor:
-    tensor: Tensor = given["x"]
-    refuse(call, not tensor.is_whole, "of a window")
-    refuse(call, any(extent.known == -1 for extent in given["shape"]), "with an extent to be found")
-    return w.view(tensor.view[1:], tensor.dtype, tensor.pointer, given["shape"])
-
-
-@writes("tensor.create")
+@writes("tensor.create", "tensor.create_l1")
 def _create(w: Writer, call: Call, given: Given) -> Tensor:
-    return _created(w, given["dtype"], given["shape"], given["init_value"])
+    return created(w, given["dtype"], given["shape"], given.get("init_value"))
 
 
-def _created(w: Writer, dtype: DataType, shape: Sequence[Number], value: Any) -> Tensor:
+def created(w: Writer, dtype: DataType, shape: Sequence[Number], value: Any) -> Tensor:
     """Write a view of room that the caller brings: as much for each block, where blocks share the turns."""
     kind = f"!pto.ptr<{element(kept(dtype))}, gm>"
     room = w.room(kind)
@@ -303,7 +309,7 @@ def _created(w: Writer, dtype: DataType, shape: Sequence[Number], value: Any) ->
 
 @writes("tensor.full")
 def _full(w: Writer, call: Call, given: Given) -> Tensor:
-    return _created(w, given["dtype"], given["shape"], given["value"])
+    return created(w, given["dtype"], given["shape"], given["value"])
 
 
 def _fill(w: Writer, tensor: Tensor, value: Any) -> None:
@@ -333,3 +339,12 @@ def _block_index(w: Writer, call: Call, given: Given) -> Number:
 @writes("tile.get_block_num", "tensor.get_block_num")
 def _block_count(w: Writer, call: Call, given: Given) -> Number:
     return w.turns
+
+
+@writes("tile.get_subblock_idx", "tensor.get_subblock_idx")
+def _lane(w: Writer, call: Call, given: Given) -> Number:
+    if w.lanes == 1 and w.core:
+        return w.constant(0)
+    name = w.name("lane")
+    w.line(f"{name} = pto.get_subblock_idx")
+    return replace(converted(w, Number(name, INT64), INDEX), counts=True)

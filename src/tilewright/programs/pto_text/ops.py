@@ -6,24 +6,26 @@ again. Tiles that the cube reads move to its memories first, and those that it w
 
 from __future__ import annotations
 
-from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, FP32, DataType
+from tilewright.dtypes import BOOL, FP32, INDEX, INT64, DataType
 from tilewright.ops.convert import round_mode
 from tilewright.programs.pto_text.choices import bits_of
+from tilewright.programs.pto_text.conversions import conversion, in_type, room_of_both
 from tilewright.programs.pto_text.elements import element_of
+from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.meeting import axis_of, both, filled, meets, spread, with_room
 from tilewright.programs.pto_text.scalars import converted
-from tilewright.programs.pto_text.values import Number, Tile, room_of
+from tilewright.programs.pto_text.values import LINE, Number, Tile
 from tilewright.programs.pto_text.words import (
     Given,
+    by_rows,
+    expanded,
     front,
     in_vec,
-    lain_down,
     matrix,
     refuse,
-    refuse_batches,
     result,
+    seen_as,
     writes,
 )
 from tilewright.programs.pto_text.writer import Writer
@@ -47,9 +49,9 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
         return _with_number_first(w, call, word, lhs, in_vec(w, rhs))
     a = in_vec(w, lhs)
     if isinstance(rhs, Number) and word != "rem":  # `trems` of floats has the dividend's sign, `trem` the divisor's
-        return w.op(f"t{word}s", [a, converted(w, rhs, a.dtype)], result(w, call, a.valid))
+        return by_rows(w, f"t{word}s", [a, converted(w, rhs, a.dtype)], result(w, call, a.valid))
     if isinstance(rhs, Number):
-        return w.op(f"t{word}", [a, filled(w, rhs, a.dtype, a)], result(w, call, a.valid))
+        return by_rows(w, f"t{word}", [a, filled(w, rhs, a.dtype, a)], result(w, call, a.valid))
     return _met(w, call, word, a, in_vec(w, rhs))
 
 
@@ -84,11 +86,11 @@ def _parametric(w: Writer, call: Call, given: Given) -> Tile:
 def _with_number_first(w: Writer, call: Call, word: str, number: Number, tile: Tile) -> Tile:
     first, out = converted(w, number, tile.dtype), result(w, call, tile.valid)
     if word in _SWAPS:
-        return w.op(f"t{word}s", [tile, first], out)
+        return by_rows(w, f"t{word}s", [tile, first], out)
     if word == "div":
-        return w.op("tdivs", [first, tile], out)
+        return by_rows(w, "tdivs", [first, tile], out)
     if word != "sub":
-        return w.op(f"t{word}", [filled(w, first, tile.dtype, tile), tile], out)
+        return by_rows(w, f"t{word}", [filled(w, first, tile.dtype, tile), tile], out)
     w.op("tneg", [tile], out)
     return w.op("tadds", [out, first], out)
 
@@ -98,20 +100,19 @@ def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     shape, _ = matrix(call)
     refuse(call, any(not meets(each.shape, shape) for each in (a, b)), "of tiles whose axes meet otherwise")
     if b.shape == shape == a.shape:
-        out = result(w, call, both(w, a, b))
-        lying = (lain_down(w, each) if each.is_column else each for each in (a, b, out))  # these ops are for rows
-        w.op(f"t{word}", [next(lying), next(lying)], next(lying))
-        return out
+        return by_rows(w, f"t{word}", [a, b], result(w, call, both(w, a, b)))
     valid = both(w, a, b)
     a, b = (spread(w, each, shape, valid) if each.shape == (1, 1) else each for each in (a, b))
     if shape not in (a.shape, b.shape):
         a = spread(w, a, shape, valid)
     if a.shape == shape and word in _EXPANDS:
-        return w.op(f"t{axis_of(b)}expand{word}", [a, b], result(w, call, valid))
+        out = result(w, call, valid)
+        return w.op(f"t{axis_of(b)}expand{word}", [with_room(w, a, out.room), b], out)
     if a.shape == shape:
         return w.op(f"t{word}", [a, spread(w, b, shape, valid)], result(w, call, valid))
     if word in _SWAPS and word in _EXPANDS:
-        return w.op(f"t{axis_of(a)}expand{word}", [b, a], result(w, call, valid))
+        out = result(w, call, valid)
+        return w.op(f"t{axis_of(a)}expand{word}", [with_room(w, b, out.room), a], out)
     return w.op(f"t{word}", [spread(w, a, shape, valid), b], result(w, call, valid))
 
 
@@ -120,10 +121,11 @@ _EXPANDED = (*_EXPANDS, "expdif")
 
 @writes(*(f"tile.{axis}_expand_{word}" for axis in ("row", "col") for word in _EXPANDED))
 def _expanded(w: Writer, call: Call, given: Given) -> Tile:
-    first, second = in_vec(w, given["x"]), in_vec(w, given["vec"])
+    dtype = matrix(call)[1].dtype
+    first, second = (in_type(w, in_vec(w, given[name]), dtype) for name in ("x", "vec"))
     axis, _, word = call.op.spec.name.partition("_expand_")
     out = result(w, call, first.valid)
-    if axis == "row" and second.shape == (1, 1):
+    if second.shape == (1, 1) and (axis == "row" or first.is_column):
         return _one_by_one(w, word, first, second, out)
     if axis == "col" and second.valid[1].known != first.valid[1].known:
         second = front(w, second, second.shape, (second.valid[0], first.valid[1]))
@@ -133,7 +135,7 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
 def _one_by_one(w: Writer, word: str, first: Tile, second: Tile, out: Tile) -> Tile:
     """Write an op on a row and its one element."""
     number, name = element_of(w, second, w.constant(0)), "sub" if word == "expdif" else word
-    w.op(f"t{name}s", [first, number], out)
+    by_rows(w, f"t{name}s", [first, number], out)
     return w.op("texp", [out], out) if word == "expdif" else out
 
 
@@ -152,11 +154,12 @@ _WHOLE = {"floor": "FLOOR", "ceil": "CEIL", "trunc": "TRUNC", "round": "RINT"}
 
 @writes(*(f"tile.{word}" for word in ("exp", "log", "sqrt", "rsqrt", "recip", "neg", "abs", "relu", "not_", "square")))
 def _unary(w: Writer, call: Call, given: Given) -> Tile:
-    x, word = in_vec(w, given["x"]), call.op.spec.name.strip("_")
+    word = call.op.spec.name.strip("_")
+    x = in_type(w, in_vec(w, given["x"]), matrix(call)[1].dtype)
     name, operands = ("tmul", [x, x]) if word == "square" else (f"t{word}", [x])
     if word == "not" and matrix(call)[1].dtype == BOOL:
         name, operands = "txors", [x, w.constant(1, x.dtype)]
-    return w.op(name, operands, result(w, call, x.valid))
+    return by_rows(w, name, operands, result(w, call, x.valid))
 
 
 @writes(*(f"tile.{word}" for word in _WHOLE))
@@ -175,33 +178,48 @@ def _leaky(w: Writer, call: Call, given: Given) -> Tile:
 
 @writes("tile.cast")
 def _cast(w: Writer, call: Call, given: Given) -> Tile:
-    x, mode = in_vec(w, given["x"]), round_mode(given["mode"]).name
-    shape, type_ = matrix(call)
+    x, mode, type_ = in_vec(w, given["x"]), round_mode(given["mode"]).name, matrix(call)[1]
     if type_.dtype == BOOL:
         return bits_of(w, x)
-    need = room_of(type_.dtype, shape, MemorySpace.Vec)
-    room = max(x.room[0], need[0]), max(x.room[1], need[1])
-    source, out = with_room(w, x, room), result(w, call, x.valid, room=room)
-    return w.op("tcvt", [source], out, _conversion(x.dtype, type_.dtype, mode))
+    room = room_of_both(x, type_.dtype)
+    out = result(w, call, x.valid, room=room)
+    return w.op("tcvt", [with_room(w, x, room)], out, conversion(x.dtype, type_.dtype, mode))
 
 
-def _conversion(have: DataType, dtype: DataType, mode: str) -> str:
-    """Return the words of a conversion: floats stop at the limits of integers, all else wraps or becomes infinite."""
-    is_rounded = have.is_float() and dtype.is_int()
-    rounding, limits = (mode.upper(), "ON") if is_rounded else ("RINT", "OFF")
-    return f"{{rmode = #pto<round_mode {rounding}>, sat_mode = #pto<saturation_mode {limits}>}}"
+def rounded(w: Writer, number: Number, dtype: DataType, mode: str) -> Number:
+    """Write a number in another type; a float becomes an integer by way of a tile, which can be told how."""
+    if mode == "trunc" or not number.dtype.is_float() or dtype.is_float() or dtype == BOOL:
+        return converted(w, number, dtype, mode)
+    zero, one = w.constant(0), w.constant(1)
+    whole = INT64 if dtype == INDEX else dtype
+    tile = expanded(w, number, w.tile("number", number.dtype, (1, 1), (one, one), room=(1, LINE)))
+    out = w.tile("rounded", whole, (1, 1), (one, one), room=(1, LINE))
+    w.op("tcvt", [tile], out, conversion(number.dtype, whole, mode))
+    return converted(w, element_of(w, out, zero), dtype)
 
 
 # rows, columns, choices, products
 
 
-@writes(*(f"tile.{axis}_{word}" for axis in ("row", "col") for word in ("sum", "max", "min", "prod")))
-def _fold(w: Writer, call: Call, given: Given) -> Tile:
+_FOLDS = ("sum", "max", "min", "prod")
+
+
+@writes(*(f"tile.row_{word}" for word in _FOLDS))
+def _fold_rows(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["x"])
-    axis, _, word = call.op.spec.name.partition("_")
-    if axis == "col":
-        refuse_batches(call)
-    one = w.constant(1)
-    if axis == "row" and x.is_column:
+    if x.is_column:
         return w.op("tmov", [x], result(w, call, x.valid))  # a fold of one element is that element
-    return w.op(f"t{axis}{word}", [x], result(w, call, (x.valid[0], one) if axis == "row" else (one, x.valid[1])))
+    return w.op(f"t{call.op.spec.name.replace('_', '')}", [x], result(w, call, (x.valid[0], w.constant(1))))
+
+
+@writes(*(f"tile.col_{word}" for word in _FOLDS))
+@each_matrix
+def _fold_columns(w: Writer, call: Call, given: Given) -> Tile:
+    x = in_vec(w, given["x"])
+    out = result(w, call, (w.constant(1), x.valid[1]))
+    if not x.is_column:
+        return w.op(f"t{call.op.spec.name.replace('_', '')}", [x], out)
+    one = w.constant(1)
+    row = seen_as(w, x, x.dtype, (1, x.shape[0]), (1, x.room[0]), (one, x.valid[0]))
+    line = w.op("tmov", [row], w.tile("line", x.dtype, row.shape, row.valid))
+    return w.op(f"trow{call.op.spec.name.removeprefix('col_')}", [line], out)

@@ -3,40 +3,96 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL
+from tilewright.dtypes import BOOL, FP8E4M3FN
+from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.scalars import computed
-from tilewright.programs.pto_text.values import Number, Tile
-from tilewright.programs.pto_text.words import Given, in_vec, matrix, moved, refuse, refuse_batches, result, writes
-from tilewright.programs.pto_text.writer import Writer
+from tilewright.programs.pto_text.values import LINE, Number, Tile
+from tilewright.programs.pto_text.words import Given, Pair, front, in_vec, matrix, part_of, refuse, result, writes
+from tilewright.programs.pto_text.writer import CUBE, Writer
+from tilewright.records import record
+
+
+@record
+class Factors:
+    """What a product is of, where the cube multiplies."""
+
+    op: str
+    tiles: tuple[Tile, ...]
+    valid: Pair
+    room: tuple[int, int]
+
 
 _NAMES = ("matmul", "matmul_acc", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc")
 
 
 @writes(*(f"tile.{name}" for name in _NAMES))
+@each_matrix
 def _product(w: Writer, call: Call, given: Given) -> Tile:
-    return _multiplied(w, call, given)
+    return _multiplied(w, call, given, _factors(w, given))
 
 
-def _multiplied(w: Writer, call: Call, given: Given) -> Tile:
-    refuse_batches(call)
-    acc, (lhs, rhs) = given.get("acc"), (given["lhs"], given["rhs"])
-    is_turned = bool(given.get("a_trans") or given.get("b_trans"))
-    refuse(call, is_turned, "of a transposed operand", "transpose the tile with `pl.transpose` first")
-    shape, type_ = matrix(call)
-    a = moved(w, moved(w, in_vec(w, lhs), MemorySpace.Mat), MemorySpace.Left)
-    b = moved(w, moved(w, in_vec(w, rhs), MemorySpace.Mat), MemorySpace.Right)
-    valid, room = (a.valid[0], b.valid[1]), (a.room[0], b.room[1])
-    first: Number | None = given.get("init_cond")
+def _factors(w: Writer, given: Given) -> Factors:
+    """Write both sides of a product to where the cube multiplies."""
+    sides = (given["lhs"], bool(given.get("a_trans"))), (given["rhs"], bool(given.get("b_trans")))
+    a, b = (_turned(w, tile) if is_turned else tile for tile, is_turned in sides)
+    a, b = _filled(w, a, MemorySpace.Left), _filled(w, b, MemorySpace.Right)
+    return Factors("tmatmul", (a, b), (a.valid[0], b.valid[1]), (a.room[0], b.room[1]))
+
+
+def _turned(w: Writer, tile: Tile) -> Tile:
+    x = in_vec(w, tile)
+    return w.op("ttrans", [x], w.tile("turned", x.dtype, (x.shape[1], x.shape[0]), (x.valid[1], x.valid[0])))
+
+
+_SCALED = ("matmul_mx", "matmul_mx_acc")
+
+
+@writes(*(f"tile.{name}" for name in _SCALED))
+def _scaled(w: Writer, call: Call, given: Given) -> Tile:
+    return _multiplied(w, call, given, _scaled_factors(w, call, given))
+
+
+@writes("tile.matmul_mx_bias")
+def _scaled_with_bias(w: Writer, call: Call, given: Given) -> Tile:
+    return _biased(w, call, given, _scaled_factors(w, call, given))
+
+
+def _scaled_factors(w: Writer, call: Call, given: Given) -> Factors:
+    """Write both sides of a scaled product, and a power of two for every 32 of their elements along the inner axis."""
+    plain = _factors(w, given)
+    a, b = plain.tiles
+    known = [extent.known for extent in (*a.valid, *b.valid)]
+    refuse(call, None in known, "of matrices of which only the run knows how much is valid")
+    refuse(call, a.valid[1].known != a.shape[1], "over a group of less than 32 elements", "fill it up: `pl.fillpad`")
+    left, right = (_exponents(w, given[name]) for name in ("lhs_scale", "rhs_scale"))
+    return replace(plain, op="tmatmul.mx", tiles=(a, left, b, right))
+
+
+def _exponents(w: Writer, tile: Tile) -> Tile:
+    """Write exponents to where the cube scales, as rows of their own length."""
+    there = in_vec(w, tile)
+    whole = w.constant(there.shape[0]), w.constant(there.shape[1])
+    part = part_of(w, there, (w.constant(0), w.constant(0)), there.shape, whole)
+    for memory in (MemorySpace.Mat, MemorySpace.LeftScale):
+        part = w.op("tmov", [part], w.tile("exponents", tile.dtype, tile.shape, whole, memory, room=tile.shape))
+    return part
+
+
+def _multiplied(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
+    acc, (shape, type_), first = given.get("acc"), matrix(call), cast("Number | None", given.get("init_cond"))
     if acc is not None and acc.memory is MemorySpace.Acc:
-        return _summed(w, acc, a, b, first)
-    product = w.op("tmatmul", [a, b], w.tile(call.op.spec.name, type_.dtype, shape, valid, MemorySpace.Acc, room=room))
-    if acc is None:
+        return _summed(w, acc, factors, first)
+    hint, memory = call.op.spec.name, MemorySpace.Acc
+    place = w.tile(hint, type_.dtype, shape, factors.valid, memory, room=factors.room)
+    product = w.op(factors.op, factors.tiles, place)
+    if acc is None or (acc.name in w.zeros and first is None):
         return product
     made = in_vec(w, product)  # since nothing leads back to an accumulator
-    out = w.tile(call.op.spec.name, type_.dtype, shape, made.valid)
+    acc, out = _as_valid(w, acc, made.valid), w.tile(hint, type_.dtype, shape, made.valid)
     if first is None:
         return w.op("tadd", [acc, made], out)
     with w.branch(f"scf.if {first.name}") as otherwise:
@@ -46,30 +102,57 @@ def _multiplied(w: Writer, call: Call, given: Given) -> Tile:
     return out
 
 
+def _as_valid(w: Writer, tile: Tile, valid: Pair) -> Tile:
+    """Return a tile of which as much is valid as of what it meets."""
+    if [extent.known for extent in tile.valid] == [extent.known for extent in valid]:
+        return tile
+    return front(w, tile, tile.shape, valid)
+
+
+def _filled(w: Writer, tile: Tile, memory: MemorySpace) -> Tile:
+    """Write a tile to one of the memories from which the cube multiplies, by way of the one that fills them."""
+    is_small, (rows, cols) = tile.dtype == FP8E4M3FN and memory is MemorySpace.Left, tile.shape
+    room = (rows, cols) if is_small and not rows % 16 and not cols % LINE else None
+    if tile.memory is not MemorySpace.Mat:
+        tile = _put(w, tile if w.core == CUBE else in_vec(w, tile), MemorySpace.Mat, room)
+    return _put(w, tile, memory, room or tile.room)
+
+
+def _put(w: Writer, tile: Tile, memory: MemorySpace, room: tuple[int, int] | None) -> Tile:
+    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, memory, room=room))
+
+
 @writes("tile.matmul_bias", "tile.gemv_bias")
+@each_matrix
 def _with_bias(w: Writer, call: Call, given: Given) -> Tile:
+    return _biased(w, call, given, _factors(w, given))
+
+
+def _biased(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
     """Write a product, and a row that is added to each of its rows where vectors are."""
-    product, bias = in_vec(w, _multiplied(w, call, given)), in_vec(w, given["bias"])
+    product = in_vec(w, _multiplied(w, call, given, factors))
+    bias = in_vec(w, given["bias"])
+    bias = _as_valid(w, bias, (bias.valid[0], product.valid[1]))
     return w.op("tcolexpandadd", [product, bias], result(w, call, product.valid))
 
 
-def _summed(w: Writer, acc: Tile, a: Tile, b: Tile, first: Number | None) -> Tile:
+def _summed(w: Writer, acc: Tile, factors: Factors, first: Number | None) -> Tile:
     """Write a product that is added to an accumulator: in place where a loop carries that, or else to a new one."""
-    valid, begins = (a.valid[0], b.valid[1]), w.sums.get(acc.name)
+    begins = w.sums.get(acc.name)
     is_open = None in (number.known for number in acc.valid)
     if acc.name not in w.sums:
-        out = w.tile("matmul_acc", acc.dtype, acc.shape, valid, MemorySpace.Acc, room=(a.room[0], b.room[1]))
+        out = w.tile("matmul_acc", acc.dtype, acc.shape, factors.valid, MemorySpace.Acc, room=factors.room)
     else:
-        out = replace(acc, valid=w.unknown(valid)) if is_open else acc
+        out = replace(acc, valid=w.unknown(factors.valid)) if is_open else acc
         if is_open:
-            w.resize(out, valid)
+            w.resize(out, factors.valid)
     if begins is not None:
         start = computed(w, "eq", [*begins], BOOL)
         first = start if first is None else computed(w, "or_", [first, start], BOOL)
     if first is None:
-        return w.op("tmatmul.acc", [acc, a, b], out)
+        return w.op(f"{factors.op}.acc", [acc, *factors.tiles], out)
     with w.branch(f"scf.if {first.name}") as otherwise:
-        w.op("tmatmul", [a, b], out)
+        w.op(factors.op, factors.tiles, out)
         otherwise()
-        w.op("tmatmul.acc", [acc, a, b], out)
+        w.op(f"{factors.op}.acc", [acc, *factors.tiles], out)
     return out

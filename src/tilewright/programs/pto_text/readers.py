@@ -9,3 +9,10 @@ READERS: list[Callable[[str], object]] = []
 
 `tilewright.pto` signs in what verifies text, and the language what loads that.
 """
+TAKERS: list[Callable[[str, str, str], bool]] = []
+"""What knows whether an op on tiles takes some elements, signed in and asked likewise."""
+
+
+def takes(op: str, read: str, written: str) -> bool:
+    """Return whether an op on tiles reads such elements and writes such others, as far as anybody here knows."""
+    return all(knows(op, read, written) for knows in TAKERS)

@@ -13,7 +13,7 @@ from tilewright.programs.pto_text.writer import Writer
 
 _OPS = {
     "add": ("addi", "addf", "addi"), "sub": ("subi", "subf", "subi"), "mul": ("muli", "mulf", "muli"),
-    "div": ("", "divf", ""), "floordiv": ("floordivsi", "", "divui"), "min": ("minsi", "minimumf", "minui"),
+    "div": ("divsi", "divf", "divui"), "floordiv": ("floordivsi", "", "divui"), "min": ("minsi", "minimumf", "minui"),
     "max": ("maxsi", "maximumf", "maxui"), "bit_and": ("andi", "", "andi"), "bit_or": ("ori", "", "ori"),
     "bit_xor": ("xori", "", "xori"), "and_": ("andi", "", "andi"), "or_": ("ori", "", "ori"),
     "shl": ("shli", "", "shli"), "shr": ("shrsi", "", "shrui"),
@@ -31,6 +31,8 @@ def computed(w: Writer, name: str, operands: list[Number], dtype: DataType) -> N
         return w.number("arith.xori", [operands[0], w.constant(True, dt.BOOL)], dt.BOOL, "i1")
     if name == "invert":
         operands, name = [operands[0], w.constant(-1, dtype)], "bit_xor"
+    if name == "neg" and dtype.is_float():
+        return w.number("arith.negf", operands, dtype, element(dtype))
     if name == "neg":
         operands, name = [w.constant(0, dtype), operands[0]], "sub"
     if len(operands) != 2:
@@ -60,11 +62,64 @@ def _written(w: Writer, name: str, a: Number, b: Number, column: int) -> Number:
     if name == "mod" and not common.is_float():
         whole = w.number(f"arith.{_OPS['floordiv'][column]}", [a, b], common, kind)
         return w.number("arith.subi", [a, w.number("arith.muli", [whole, b], common, kind)], common, kind)
+    if name in ("mod", "floordiv") and common.is_float():
+        return (_modulo if name == "mod" else _floored)(w, a, b)
     op = _OPS.get(name, ("", "", ""))[column]
     if not op:
         raise NoPtoError(f"this export has no words for `{name}` of {common}")
     made = w.number(f"arith.{op}", [a, b], common, kind)
     return replace(made, counts=common == dt.INDEX and _is_natural(name, a, b))
+
+
+def chosen(w: Writer, condition: Number, a: Number, b: Number) -> Number:
+    """Write one of two numbers of one type, as a condition says."""
+    return w.number("arith.select", [condition, a, b], a.dtype, element(a.dtype))
+
+
+def _modulo(w: Writer, a: Number, b: Number) -> Number:
+    """Write what is left of a float, with the sign of the divisor."""
+    left, zero = remainder(w, a, b), w.constant(0.0, a.dtype)
+    turned = chosen(w, _differ(w, left, b), computed(w, "add", [left, b], a.dtype), left)
+    nothing = chosen(w, computed(w, "lt", [b, zero], dt.BOOL), w.constant(-0.0, a.dtype), zero)
+    return chosen(w, computed(w, "eq", [left, zero], dt.BOOL), nothing, turned)
+
+
+def remainder(w: Writer, a: Number, b: Number) -> Number:
+    """Write what is left of a float, with its own sign."""
+    return w.number("arith.remf", [a, b], a.dtype, element(a.dtype))
+
+
+def _differ(w: Writer, a: Number, b: Number) -> Number:
+    """Write whether one of two numbers is less than zero and the other is not."""
+    below = (computed(w, "lt", [each, w.constant(0.0, each.dtype)], dt.BOOL) for each in (a, b))
+    return w.number("arith.xori", [*below], dt.BOOL, "i1")
+
+
+def _floored(w: Writer, lhs: Number, rhs: Number) -> Number:
+    """Write a quotient of floats rounded down, in doubles: from what is left of the dividend, as NumPy has it."""
+    a, b = (converted(w, each, dt.FP64) for each in (lhs, rhs))
+    zero, one, quotient = w.constant(0.0, dt.FP64), w.constant(1.0, dt.FP64), computed(w, "div", [a, b], dt.FP64)
+    left = remainder(w, a, b)
+    whole = computed(w, "div", [computed(w, "sub", [a, left], dt.FP64), b], dt.FP64)
+    less, is_left = computed(w, "sub", [whole, one], dt.FP64), computed(w, "ne", [left, zero], dt.BOOL)
+    whole = chosen(w, computed(w, "and_", [is_left, _differ(w, left, b)], dt.BOOL), less, whole)
+    down = floor_of(w, whole)
+    up = computed(w, "add", [down, one], dt.FP64)
+    half = computed(w, "sub", [whole, down], dt.FP64)
+    near = chosen(w, computed(w, "gt", [half, w.constant(0.5, dt.FP64)], dt.BOOL), up, down)
+    nothing = computed(w, "mul", [quotient, zero], dt.FP64)  # has its sign
+    found = chosen(w, computed(w, "eq", [whole, zero], dt.BOOL), nothing, near)
+    return converted(w, chosen(w, computed(w, "eq", [b, zero], dt.BOOL), quotient, found), lhs.dtype)
+
+
+def floor_of(w: Writer, x: Number) -> Number:
+    """Write a double rounded down, which those of 2**52 and more are."""
+    size = computed(w, "max", [x, computed(w, "neg", [x], dt.FP64)], dt.FP64)
+    is_small = computed(w, "lt", [size, w.constant(float(1 << 52), dt.FP64)], dt.BOOL)
+    cut = converted(w, chosen(w, is_small, x, w.constant(0.0, dt.FP64)), dt.INT64, "trunc")
+    whole = converted(w, cut, dt.FP64)
+    less = computed(w, "sub", [whole, w.constant(1.0, dt.FP64)], dt.FP64)
+    return chosen(w, is_small, chosen(w, computed(w, "gt", [whole, x], dt.BOOL), less, whole), x)
 
 
 def _is_natural(name: str, a: Number, b: Number) -> bool:
@@ -106,7 +161,7 @@ def converted(w: Writer, value: Number, dtype: DataType, mode: str = "round") ->
     if mode != "trunc" and have.is_float() and not dtype.is_float():
         raise NoPtoError(f"PTO's numbers become integers towards zero, not by {mode!r}", help='write `mode="trunc"`')
     if value.known is not None and (dtype.is_float() or not have.is_float()):
-        return w.constant(float(value.known) if dtype.is_float() else value.known, dtype)
+        return w.constant(float(value.known) if dtype.is_float() else dt.round_scalar(value.known, dtype), dtype)
     if dt.INDEX in (have, dtype) and (have.is_float() or dtype.is_float()):
         return converted(w, converted(w, value, dt.INT64, mode), dtype, mode)
     typing = f"{element(have)} to {element(dtype)}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from tilewright.core.enums import MemorySpace
@@ -10,17 +13,21 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType, is_fully_valid
 from tilewright.dtypes import INDEX, INT16, INT32, DataType
 from tilewright.ops.load import padding
-from tilewright.programs.pto_text.elements import one_by_one
+from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
+from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.meeting import with_room
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile, kept, room_of
 from tilewright.programs.pto_text.words import (
+    ALONE,
     Given,
     Pair,
+    each_place,
     expanded,
     filled_around,
     flat,
     in_vec,
+    is_ragged,
     least,
     matrix,
     matrix_of,
@@ -31,14 +38,17 @@ from tilewright.programs.pto_text.words import (
     result,
     row_of,
     seen_as,
+    sizes_of,
     writes,
 )
-from tilewright.programs.pto_text.writer import Writer
+from tilewright.programs.pto_text.writer import CUBE, Writer
 
 
 @writes("tile.full")
 def _full(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
+    if w.core == CUBE and given["value"].known == 0:
+        return _create(w, call, given)
     valid = given["valid_shape"]
     refuse(call, valid is not None and len(valid) != 2, "with a valid shape of other than two axes")
     like = (valid[0], valid[1]) if valid is not None else (w.constant(shape[0]), w.constant(shape[1]))
@@ -57,8 +67,11 @@ def _expands(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.create")
 def _create(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
-    tile = w.tile("create", type_.dtype, shape, (w.constant(shape[0]), w.constant(shape[1])))
+    memory = MemorySpace.Acc if w.core == CUBE else MemorySpace.Vec
+    tile = w.tile("create", type_.dtype, shape, _whole(w, shape), memory)
     w.zeros.add(tile.name)
+    if w.core == CUBE:
+        return tile  # a sum begins with it, and with nothing else
     return expanded(w, w.constant(0, tile.dtype), tile)  # a tile that nothing writes is one of zeros in PTO
 
 
@@ -71,19 +84,40 @@ def _move(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.transpose")
 def _transpose(w: Writer, call: Call, given: Given) -> Tile:
     rank = len(matrix(call)[1].shape)
-    if given["axis1"] % rank == given["axis2"] % rank:
+    axes = {given[name] % rank for name in ("axis1", "axis2")}
+    if len(axes) == 1:
         return in_vec(w, given["x"])  # an axis that changes places with itself
-    return _turned(w, call, in_vec(w, given["x"]))
+    return (_turned if axes == {rank - 1, rank - 2} else _swapped)(w, call, given)
 
 
 @writes("tile.transpose_view")
 def _transpose_view(w: Writer, call: Call, given: Given) -> Tile:
-    return _turned(w, call, in_vec(w, given["tile"]))
+    return _turned(w, call, given)
 
 
-def _turned(w: Writer, call: Call, x: Tile) -> Tile:
-    refuse_batches(call)
+@each_matrix
+def _turned(w: Writer, call: Call, given: Given) -> Tile:
+    x = in_vec(w, given["tile" if "tile" in given else "x"])
     return w.op("ttrans", [x], result(w, call, (x.valid[1], x.valid[0])))
+
+
+def _swapped(w: Writer, call: Call, given: Given) -> Tile:
+    """Write each element to where it is once two of many axes are swapped."""
+    x, (shape, type_) = in_vec(w, given["tile" if "tile" in given else "x"]), matrix(call)
+    refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
+    out, source = result(w, call, _whole(w, shape)), call.args[0].type
+    assert isinstance(source, TileType)
+    first, second = (given.get(name, last) % len(source.shape) for name, last in (("axis1", -2), ("axis2", -1)))
+    with ExitStack() as loops:
+        come = [loops.enter_context(w.counted(w.constant(extent), "at")) for extent in source.shape]
+        go = [*come]
+        go[first], go[second] = come[second], come[first]
+        number = element_at(w, x, row_of(w, come, source.shape), come[-1])
+        set_at(w, out, row_of(w, go, type_.shape), go[-1], number)
+    return out
+
+
+ALONE.update({"tile.transpose": _swapped, "tile.transpose_view": _swapped})
 
 
 @writes("tile.set_validshape")
@@ -105,14 +139,38 @@ def _slice(w: Writer, call: Call, given: Given) -> Tile:
     assert isinstance(whole, TileType)
     refuse(call, flat(shape) != matrix(call)[0], "that drops its columns")
     first = next((axis for axis, extent in enumerate(shape) if extent > 1), len(shape))
-    refuse(call, shape[first + 1 : -1] != [*whole.shape[first + 1 : -1]], "of rows that do not follow each other")
     refuse(call, len(shape) > 2 and not is_fully_valid(whole), "of more than two axes, valid in part")
+    if shape[first + 1 : -1] != [*whole.shape[first + 1 : -1]]:
+        return _sliced_matrices(w, call, given, x)
     at = row_of(w, given["offset"], whole.shape), given["offset"][-1]
     left = [computed(w, "sub", [have, start], INDEX) for have, start in zip(x.valid, at, strict=True)]
-    wanted = matrix_of(w, shape, given["valid_shape"] or [w.constant(extent) for extent in shape])
+    sizes = given["valid_shape"] or [w.constant(extent) for extent in shape]
+    wanted = matrix_of(w, shape, sizes)
     like = least(w, left[0], wanted[0]), least(w, left[1], wanted[1])
     out = result(w, call, like)
-    return w.op("tmov", [part_of(w, x, at, flat(shape), out.valid)], out)
+    made = w.op("tmov", [part_of(w, x, at, flat(shape), out.valid)], out)
+    return _valid_along(call, made, sizes[:-1])
+
+
+def _sliced_matrices(w: Writer, call: Call, given: Given, x: Tile) -> Tile:
+    """Write a slice whose rows do not follow each other, a matrix at a time."""
+    shape, source = [int(extent.known or 0) for extent in given["shape"]], call.args[0].type
+    assert isinstance(source, TileType)
+    *axes, cols = given["valid_shape"] or [w.constant(extent) for extent in shape]
+    out, valid = result(w, call, (w.constant(flat(shape)[0]), cols)), (w.constant(shape[-2]), cols)
+    with _each_place(w, shape) as places:
+        part = _matrix_at(w, x, _moved(w, given["offset"], places), source.shape, shape, valid)
+        w.op("tmov", [part], _matrix_at(w, out, places, shape, shape, valid))
+    return _valid_along(call, out, axes)
+
+
+def _valid_along(call: Call, tile: Tile, axes: Sequence[Number]) -> Tile:
+    """Return a slice of which so much is valid along each axis, where that is more than rows and columns."""
+    type_ = matrix(call)[1]
+    if not is_ragged(type_.shape, sizes_of(type_)):
+        return tile
+    refuse(call, len(type_.shape) != len(axes) + 1, "that drops axes, valid in part along more than rows and columns")
+    return replace(tile, axes=tuple(axes))
 
 
 @writes("tile.extract")
@@ -140,22 +198,53 @@ def _reinterpret(w: Writer, call: Call, given: Given) -> Tile:
 
 @writes("tile.assemble")
 def _assemble(w: Writer, call: Call, given: Given) -> Tile:
-    refuse_batches(call)
     target, source = in_vec(w, given["target"]), in_vec(w, given["source"])
-    whole = w.op("tmov", [target], result(w, call, target.valid))
-    type_ = call.args[0].type
-    assert isinstance(type_, TileType)
-    at = row_of(w, given["offset"], type_.shape), given["offset"][-1]
-    return put_over(w, whole, source, at)
+    whole, types = w.op("tmov", [target], result(w, call, target.valid)), [each.type for each in call.args[:2]]
+    into, put = (type_ for type_ in types if isinstance(type_, TileType))
+    if prod(put.shape[:-2]) == 1:
+        return put_over(w, whole, source, (row_of(w, given["offset"], into.shape), given["offset"][-1]))
+    refuse(call, not is_fully_valid(put), "of several matrices, valid in part")
+    with _each_place(w, put.shape) as places:
+        part = _matrix_at(w, source, places, put.shape, put.shape)
+        starts = _moved(w, given["offset"], places)
+        put_over(w, whole, part, (row_of(w, starts, into.shape), starts[-1]))
+    return whole
+
+
+@contextmanager
+def _each_place(w: Writer, shape: Sequence[int]) -> Generator[list[Number]]:
+    """Let lines stand in loops over the matrices of a tile; give the place where each begins."""
+    with ExitStack() as loops:
+        outer = [loops.enter_context(w.counted(w.constant(extent), "matrix")) for extent in shape[:-2]]
+        yield [*outer, w.constant(0), w.constant(0)]
+
+
+def _moved(w: Writer, offsets: Sequence[Number], places: Sequence[Number]) -> list[Number]:
+    """Return places counted from others, which may have more axes in front."""
+    more = len(offsets) - len(places)
+    inner = [computed(w, "add", [a, b], INDEX) for a, b in zip(offsets[more:], places, strict=True)]
+    return [*offsets[:more], *inner]
+
+
+def _matrix_at(
+    w: Writer,
+    tile: Tile,
+    places: Sequence[Number],
+    whole: Sequence[int],
+    shape: Sequence[int],
+    valid: Pair | None = None,
+) -> Tile:
+    """Write a window of a tile: a matrix from some place on."""
+    rows, cols = shape[-2:]
+    return part_of(w, tile, (row_of(w, places, whole), places[-1]), (rows, cols), valid or _whole(w, (rows, cols)))
 
 
 @writes("tile.concat")
 def _concat(w: Writer, call: Call, given: Given) -> Tile:
-    refuse_batches(call)
     a, b = in_vec(w, given["src0"]), in_vec(w, given["src1"])
-    refuse(call, any(tile.valid[1].known != tile.shape[1] for tile in (a, b)), "of tiles whose columns are cut")
-    whole, zero = result(w, call, a.valid), w.constant(0)
-    return put_over(w, put_over(w, whole, a, (zero, zero)), b, (zero, w.constant(a.shape[1])))
+    zero, start = w.constant(0), w.constant(a.shape[1])
+    whole = result(w, call, (a.valid[0], computed(w, "add", [start, b.valid[1]], INDEX)))
+    return put_over(w, put_over(w, whole, a, (zero, zero)), b, (zero, start))
 
 
 @writes("tile.reshape")
@@ -176,7 +265,14 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tile:
 def _fillpad(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["tile" if call.op.spec.name == "fillpad_inplace" else "x"])
     shape, type_ = matrix(call)
-    tile = filled_around(w, "fillpad", type_.dtype, shape, padding(given["pad_value"], type_.dtype), x.valid)
+    pad = padding(given["pad_value"], type_.dtype)
+    if x.axes:
+        refuse(call, shape != x.shape, "of a tile that is valid in part along more than rows and columns")
+        tile = filled_around(w, "fillpad", type_.dtype, shape, pad, _whole(w, shape))
+        with each_place(w, x, type_.shape) as (_, at):
+            set_at(w, tile, *at, element_at(w, x, *at))
+        return tile
+    tile = filled_around(w, "fillpad", type_.dtype, shape, pad, x.valid)
     if shape != x.shape:
         zero = w.constant(0)
         put_over(w, tile, x, (zero, zero))

@@ -14,7 +14,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts, YieldStmt
 from tilewright.core.visitor import statements, used, variables
 
-_ADDS = "tile.matmul_acc"
+_ADDS = ("tile.matmul_acc", "tile.matmul_mx_acc")
 
 
 def uses(functions: Iterable[Function]) -> Mapping[Var, int]:
@@ -27,7 +27,7 @@ def sum_of(stmt: ForStmt, position: int, count: Mapping[Var, int]) -> Call | Non
     carried = stmt.iter_args[position].var
     handed = next((s.values[position] for s in stmt.body if isinstance(s, YieldStmt)), None)
     made = next((s.value for s in stmt.body if isinstance(s, AssignStmt) and s.var is handed), None)
-    if not isinstance(made, Call) or made.op.name != _ADDS or made.args[0] is not carried:
+    if not isinstance(made, Call) or made.op.name not in _ADDS or made.args[0] is not carried:
         return None
     return made if isinstance(handed, Var) and count[carried] == count[handed] == 1 else None
 

@@ -16,14 +16,16 @@ class NoPtoError(KernelError, NotImplementedError):
 
 
 _ELEMENTS = {
-    dt.FP32: "f32", dt.FP16: "f16", dt.BF16: "bf16", dt.INT8: "i8", dt.INT16: "i16", dt.INT32: "i32", dt.INT64: "i64",
+    dt.FP64: "f64", dt.FP32: "f32", dt.FP16: "f16", dt.BF16: "bf16",
+    dt.INT8: "i8", dt.INT16: "i16", dt.INT32: "i32", dt.INT64: "i64",
     dt.UINT8: "ui8", dt.UINT16: "ui16", dt.UINT32: "ui32", dt.UINT64: "ui64", dt.INDEX: "index", dt.BOOL: "i1",
-    dt.FP8E4M3FN: "f8E4M3FN", dt.FP8E5M2: "f8E5M2",
+    dt.FP8E4M3FN: "f8E4M3FN", dt.FP8E5M2: "f8E5M2", dt.FP8E8M0: "f8E8M0FNU", dt.TASK_ID: "i64",
 }  # fmt: skip
 _BOXED = {
     MemorySpace.Mat: ("mat", ", blayout=col_major, slayout=row_major"),
     MemorySpace.Left: ("left", ", blayout=col_major, slayout=row_major"),
     MemorySpace.Right: ("right", ", slayout=col_major"),
+    MemorySpace.LeftScale: ("scaling", ", slayout=row_major, fractal=32"),
     MemorySpace.Acc: ("acc", ", blayout=col_major, slayout=row_major, fractal=1024"),
 }
 """The memories of the cube, and how tiles lie in them."""
@@ -42,8 +44,27 @@ def dtype_of(word: str) -> DataType | None:
 
 
 def kept(dtype: DataType) -> DataType:
-    """Return how memory and tiles keep elements: conditions as bytes, zero or one."""
+    """Return how memory, tiles and arrays keep elements: conditions as bytes, zero or one."""
     return dt.INT8 if dtype == dt.BOOL else dtype
+
+
+@record
+class Array:
+    """A few numbers that are kept together."""
+
+    name: str
+    dtype: DataType
+    extent: int
+
+    @property
+    def element(self) -> str:
+        """The type of one of them."""
+        return element(self.dtype)
+
+    @property
+    def type(self) -> str:
+        """The type of all of them."""
+        return f"!pto.local_array<{self.extent}x{self.element}>"
 
 
 @record
@@ -75,6 +96,8 @@ class Tile:
     """Whether it holds bits, eight columns a byte, in bytes of the shape of what was compared."""
     room: tuple[int, int] = (0, 0)
     """The rows and columns of the buffer, which fill the lines or boxes of its memory."""
+    axes: tuple[Number, ...] = ()
+    """Of one that is valid in part along more than its rows and columns: how much along each axis but the last."""
     runs_down: bool | None = None
     """Of a window: whether it is one of a column, whose elements lie one below the other however many there are."""
 
@@ -82,6 +105,8 @@ class Tile:
     def type(self) -> str:
         """The type of the buffer."""
         loc, layout = _BOXED.get(self.memory, ("vec", ""))
+        if self.dtype == dt.FP8E8M0 and layout:
+            layout = _BOXED[MemorySpace.LeftScale][1]
         rows, cols = self.room
         if self.is_mask:
             return f"!pto.tile_buf<vec, {rows}x{cols}xui8>"
@@ -139,4 +164,4 @@ class Tensor:
         return f"!pto.tensor_view<{'x'.join('?' * len(self.shape))}x{element(self.dtype)}>"
 
 
-Value = Number | Tile | Tensor
+Value = Number | Tile | Tensor | Array

@@ -1,36 +1,35 @@
-"""The writer: lines of PTO text, with a name for each value and each constant once."""
+"""The writer: lines of PTO text about tiles and tensors, and what is known of them while they are written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
-from tilewright.frontend.names import free_name
-from tilewright.programs.pto_text.pruning import names_in, wanted
-from tilewright.programs.pto_text.values import Number, Tensor, Tile, element, kept, room_of
-from tilewright.source import UNKNOWN, Span
+from tilewright.programs.pto_text.lines import Lines
+from tilewright.programs.pto_text.readers import takes
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, element, kept, room_of
 
 HEAD = 'module attributes {pto.target_arch = "a5"} {'
 """The machine whose paths between memories are used: from the vector memory to the cube's, among others."""
-_STEP = "  "
+
+CUBE = "cube"
+"""The core that multiplies."""
 
 
-class Writer:
+class NotTakenError(NoPtoError):
+    """An op on tiles that no machine has for such elements, while that is still to be written otherwise."""
+
+
+class Writer(Lines):
     """One function of PTO text while it is being written."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.span: Span = UNKNOWN
-        """The place in the program that is being written."""
-        self._origins: list[Span] = []
-        self.constants: dict[tuple[DataType, str], Number] = {}
-        self._heads: list[str] = []
-        self._taken: set[str] = set()
-        self._depth = 2
+        super().__init__()
         self.rooms: list[str] = []
         """The parameters for room that the caller brings, each with its type."""
         self.share: Number | None = None
@@ -41,94 +40,42 @@ class Writer:
         """The tiles whose rows count up."""
         self.sums: dict[str, tuple[Number, Number] | None] = {}
         """The accumulators that are added to in place; what a loop counts, and from where, for those it begins."""
+        self.entry = ""
+        """The function that is being written."""
+        self.core, self.lanes, self.pipes = "", 1, dict[int, Any]()
+        """The core whose side of a group is being written, how many vector cores there are, and what they meet in."""
+        self.is_choosy = False
+        """Whether an op on tiles that no machine has for its elements is an error at once."""
         self.is_wanted = False
         """Whether the program uses what the op that is being written gives."""
-        self.flags: dict[str, bool] = {}
-        """The events that are set between pipes, and whether anything waits for each."""
+        self.flags: dict[str, set[str]] = {}
+        """The events between pipes, and whether they are set and waited for."""
         self.turn, self.turns = self.constant(0), self.constant(1)
         """Which of how many runs of a kernel is being written."""
 
-    def function(self, head: str) -> list[str]:
-        """Return the lines of the function around what was written."""
-        return [f"{_STEP}{head} {{", *self._heads, *self.lines, f"{_STEP * 2}return", f"{_STEP}}}"]
-
     def prune(self) -> set[str]:
         """Drop what nothing uses; return the names that something uses."""
-        lone = [f"pto.set_flag{event}" for event, is_awaited in self.flags.items() if not is_awaited]
+        lone = [f"pto.{word}_flag{event}" for event, words in self.flags.items() if len(words) == 1 for word in words]
         kept = [n for n, line in enumerate(self.lines) if line.strip() not in lone]
-        kept, used = wanted(self.lines, kept)
-        self.lines, self._origins = [self.lines[n] for n in kept], [self._origins[n] for n in kept]
-        self._heads = [line for line in self._heads if names_in(line)[0] in used]
-        return used
-
-    def name(self, hint: str) -> str:
-        """Return a name that no value has yet."""
-        found = free_name(hint.strip("_") or "v", self._taken)
-        self._taken.add(found)
-        return f"%{found}"
-
-    def line(self, text: str) -> None:
-        """Write a line."""
-        self.lines.append(f"{_STEP * self._depth}{text}")
-        self._origins.append(self.span)
+        return self.keep(kept)
 
     def flag(self, word: str, event: str) -> None:
         """Write that an event is set or waited for."""
-        self.flags[event] = self.flags.get(event, False) or word == "wait"
+        self.flags.setdefault(event, set()).add(word)
         self.line(f"pto.{word}_flag{event}")
 
-    def origin(self, number: int) -> Span:
-        """Return the place in the program that a line of the function was written for, the first being 1."""
-        place = number - 2 - len(self._heads)
-        return self._origins[place] if 0 <= place < len(self._origins) else UNKNOWN
-
     @contextmanager
-    def block(self, head: str) -> Generator[None]:
-        """Let lines stand in a region, after what opens it."""
-        self.line(f"{head} {{")
-        self._depth += 1
-        yield
-        self._depth -= 1
-        self.line("}")
-
-    @contextmanager
-    def counted(self, count: Number, hint: str) -> Generator[Number]:
-        """Let lines stand in a loop that counts up to a number, and nowhere where that is zero."""
-        turn, before = Number(self.name(hint), dt.INDEX, counts=True), len(self.lines)
-        ends = f"{self.constant(0).name} to {count.name} step {self.constant(1).name}"
-        with self.block(f"scf.for {turn.name} = {ends}"):
-            yield turn
-        if count.known == 0:
-            del self.lines[before:], self._origins[before:]
-
-    @contextmanager
-    def branch(self, head: str) -> Generator[Callable[..., None]]:
-        """Let lines stand in the first region of a branch, and in its second once what this gives is called."""
-
-        def otherwise(word: str = "else") -> None:
-            self._depth -= 1
-            self.line(f"}} {word} {{")
-            self._depth += 1
-
-        with self.block(head):
-            yield otherwise
-
-    def constant(self, value: float, dtype: DataType = dt.INDEX) -> Number:
-        """Return a constant, written once at the start."""
-        shown = _shown(value, dtype)
-        if (dtype, shown) not in self.constants:
-            hint = f"c{shown}" if isinstance(value, int) and value >= 0 else "cst"
-            name = self.name(hint if dtype is dt.INDEX else f"{hint}_{element(dtype)}")
-            typed = "" if dtype is dt.BOOL else f" : {element(dtype)}"
-            self._heads.append(f"{_STEP * 2}{name} = arith.constant {shown}{typed}")
-            self.constants[dtype, shown] = Number(name, dtype, value)
-        return self.constants[dtype, shown]
-
-    def number(self, op: str, operands: Sequence[Number], dtype: DataType, typing: str, hint: str = "n") -> Number:
-        """Write an op that gives a number."""
-        name = self.name(hint)
-        self.line(f"{name} = {op} {', '.join(each.name for each in operands)} : {typing}")
-        return Number(name, dtype)
+    def choosy(self) -> Generator[None]:
+        """Let lines be written that count only if machines have all ops that they say; else they are dropped again."""
+        outer, before = self.is_choosy, len(self.lines)
+        self.is_choosy = True
+        try:
+            yield
+        except NotTakenError:
+            self.drop(before)
+            raise
+        finally:
+            self.is_choosy = outer
 
     def tile(
         self,
@@ -142,6 +89,9 @@ class Writer:
     ) -> Tile:
         """Write a new tile buffer, of as many rows and columns as it needs or as `room` says."""
         dtype = kept(dtype)
+        if self.core == CUBE and memory is MemorySpace.Vec:
+            help = "let the vector side do it, and push what it makes"
+            raise NoPtoError("the cube multiplies, loads, stores and hands over, and this needs vectors", help=help)
         tile = Tile(self.name(hint), dtype, shape, valid, memory, is_mask, room or room_of(dtype, shape, memory))
         words = ("valid_row", "valid_col")
         given = [f"{word} = {each.name}" for word, each in zip(words, valid, strict=True) if each.known is None]
@@ -199,6 +149,9 @@ class Writer:
 
     def op(self, name: str, ins: Sequence[Tile | Number], out: Tile, attributes: str = "") -> Tile:
         """Write a tile op; return what it writes."""
+        read = next((each.dtype for each in ins if isinstance(each, Tile)), out.dtype)
+        if self.is_choosy and not takes(name, element(read), element(out.dtype)):
+            raise NotTakenError(f"no machine has `{name}` of {read}")
         is_move = name == "tmov"
         given = [self.movable(each) if is_move and isinstance(each, Tile) else each for each in ins]
         target = self.movable(out) if is_move else out
@@ -218,15 +171,3 @@ class Writer:
         head = f"{name} = pto.partition_view {tensor.view}, offsets = [{places}], sizes = [{extents}]"
         self.line(f"{head} : {tensor.view_type} -> {kind}")
         return name, kind
-
-
-def _shown(value: float, dtype: DataType) -> str:
-    if dtype is dt.BOOL:
-        return "true" if value else "false"
-    if not dtype.is_float():
-        return str(int(value))
-    if value != value or value in (float("inf"), float("-inf")):
-        bits = {"f32": ("0x7FC00000", "0x7F800000", "0xFF800000"), "f16": ("0x7E00", "0x7C00", "0xFC00")}
-        found = bits.get(element(dtype), ("0x7FC0", "0x7F80", "0xFF80"))
-        return found[0] if value != value else found[1 if value > 0 else 2]
-    return repr(float(value))

@@ -173,12 +173,31 @@ def _kind_by_ops(func: Func) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def meeting_of(module: Module, func: Func) -> Meeting | None:
+class Around(Protocol):
+    """What is known of the functions around one."""
+
+    @property
+    def scopes(self) -> dict[Func, dict[str, Func]]:
+        """What each can call."""
+        ...
+
+    @property
+    def kinds(self) -> Mapping[Func, str]:
+        """The core of each that is for one alone."""
+        ...
+
+    @property
+    def named(self) -> Mapping[str, Func]:
+        """The first of each name that has a body."""
+        ...
+
+
+def meeting_of(around: Around, func: Func) -> Meeting | None:
     """Return where the cores that run a function meet, None where one core runs all of it."""
-    kinds = kinds_of(module)
+    kinds = around.kinds
     if func in kinds:
         return None
-    placed = list(_placed(func, kinds, dict(module.scopes())))
+    placed = list(_placed(func, around))
     names = {op.name for op, _ in placed}
     if {CUBE, VECTOR} - {kind for _, kind in placed} or names.isdisjoint(_MEETS):
         return None
@@ -202,9 +221,7 @@ def _is_freed_by_all(key: tuple[str, Hashable], entry: Entry, lanes: int) -> boo
     return key[0] != "aiv" or lanes == 1 or entry.axis is not None
 
 
-def _placed(
-    func: Func, kinds: Mapping[Func, str], scopes: Mapping[Func, Mapping[str, Func]]
-) -> Iterator[tuple[Op, str]]:
+def _placed(func: Func, around: Around) -> Iterator[tuple[Op, str]]:
     """Yield every op that a function leads to, once for each core that runs it there; empty where any may."""
     left, seen = [(func, "")], set[tuple[Func, str]]()
     while left:
@@ -212,13 +229,13 @@ def _placed(
         if now in seen or now[0].body is None:
             continue
         seen.add(now)
-        for op, kind in _inside(now[0].body, kinds.get(*now)):
+        for op, kind in _inside(now[0].body, around.kinds.get(*now)):
             yield op, kind
             callee = op.attributes.get("callee")
             if isinstance(callee, SymbolRef):
-                near = scopes[now[0]].get(callee.name)
-                found = [f for f in (near, *scopes) if f is not None and f.name == callee.name and f.body]
-                left += [(one, kind) for one in found[:1]]
+                near = around.scopes[now[0]].get(callee.name)
+                found = near if near is not None and near.body else around.named.get(callee.name)
+                left += [(found, kind)] if found is not None else []
 
 
 def _inside(region: Region, kind: str) -> Iterator[tuple[Op, str]]:

@@ -116,6 +116,8 @@ def _from_bits(value: int, type: Scalar) -> float:
     if type.name in ("f32", "bf16"):
         wide = value << 16 if type.name == "bf16" else value
         return struct.unpack("<f", wide.to_bytes(4, "little"))[0]
+    if type.name == "f64":
+        return struct.unpack("<d", value.to_bytes(8, "little"))[0]
     raise PtoSyntaxError(f"a constant of {type} cannot be given by its bits")
 
 

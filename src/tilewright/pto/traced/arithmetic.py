@@ -142,6 +142,9 @@ def _as(t: Tracer, value: object, type: Scalar, node: ast.AST, are_bits: bool) -
         if isinstance(value, float) and type.is_integer:
             help = "convert the integer: pto.cast(..., pto.f32)"
             raise t.error(OperandError, node, f"{type} meets {value!r}, which is no {type}", help=help)
+        if isinstance(value, bool) and type != I1:
+            help = f"write {int(value)}, or pto.cast(..., pto.{type})"
+            raise t.error(OperandError, node, f"{type} meets {value!r}, which is no number", help=help)
         return constant(t, value, type, node, are_bits=are_bits)
     have = value.type
     is_integer = isinstance(have, Scalar) and have.is_integer and have != I1 and type.is_integer and type != I1

@@ -21,8 +21,9 @@ from tilewright.pto.traced.callees import Callee, call_function
 from tilewright.pto.traced.launches import Launch, LaunchScope, extents_of, launch
 from tilewright.pto.traced.namespace import DIRECTIVES, Operation, Scope
 from tilewright.pto.traced.nested import Nested, call_nested
+from tilewright.pto.traced.nesting import alone, is_on_the_cube
 from tilewright.pto.traced.scalars import literal, static_int
-from tilewright.pto.traced.subkernels import CUBE_OPS, SubKernel, SubKernelKind, cube, func, simt
+from tilewright.pto.traced.subkernels import SubKernel, SubKernelKind, func, simt
 from tilewright.pto.traced.tracer import Tracer, text_of
 from tilewright.pto.traced.values import Handle, describe, is_runtime
 from tilewright.pto.types import Scalar
@@ -46,7 +47,7 @@ def call(t: Tracer, node: ast.Call) -> Any:
         return LaunchScope(extents_of(t, given.args, node))
     if isinstance(callee, SubKernelKind):
         given.bind(t)
-        return Scope(callee.scope)
+        return Scope(callee.scope, callee.name)
     if isinstance(callee, SubKernel | Nested) and callee.kind is simt:
         return launch(t, Launch(callee, extents_of(t, (), node)), given)
     if isinstance(callee, Launch):
@@ -117,13 +118,13 @@ def _sub_kernel(t: Tracer, callee: SubKernel | Nested, given: Arguments) -> Any:
     """Write a sub-kernel out, inside a scope where vectors run it; only helpers return something."""
     if callee.kind is func:
         return _written_out(t, callee, given)
-    with t.writer.region() as region:
+    with alone(t, callee.kind.name, given.node), t.writer.region() as region:
         returned = _written_out(t, callee, given)
     if returned is not None:
         help = "write it to a tile or to memory"
         message = f"a pto.{callee.kind.name} function returns nothing, got {describe(returned)}"
         raise t.error(ReturnMismatchError, given.node, message, help=help)
-    if callee.kind is cube or any(op.name.startswith(CUBE_OPS) for outer in region.ops for op in outer.walk()):
+    if is_on_the_cube(t, callee.kind.name, region, given.node):
         t.writer.ops += region.ops  # a function has one section of the cube, and may call many of these
     else:
         t.writer.emit(Op(callee.kind.scope, regions=(region,), span=t.span(given.node)))

@@ -59,6 +59,8 @@ class Scope:
     """What `with` opens: an op with a region."""
 
     op: str
+    kind: str = ""
+    """The sub-kernel that it is, where it is one."""
 
     def __enter__(self) -> None:
         """Scopes only mean something inside a kernel."""

@@ -13,6 +13,7 @@ from tilewright.pto.traced.handles import BranchHandle, BranchSide, LoopHandle
 from tilewright.pto.traced.launches import LaunchScope, launch_region
 from tilewright.pto.traced.liveness import assigned_in
 from tilewright.pto.traced.namespace import Scope
+from tilewright.pto.traced.nesting import alone, is_on_the_cube
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import Handle, describe, is_runtime
 
@@ -40,7 +41,12 @@ def with_(t: Tracer, node: ast.With) -> None:
         opened.region = _region(t, node, yields_to=opened.owner)
         opened.owner.open = None
     else:
-        t.writer.emit(Op(opened.op, regions=(_region(t, node),), span=t.span(item.context_expr)))
+        with alone(t, opened.kind, item.context_expr):
+            region = _region(t, node)
+        if opened.kind == "tileop" and is_on_the_cube(t, opened.kind, region, item.context_expr):
+            t.writer.ops += region.ops
+            return
+        t.writer.emit(Op(opened.op, regions=(region,), span=t.span(item.context_expr)))
 
 
 def _no_scope(t: Tracer, item: ast.withitem, opened: object) -> UncallableError | UnsupportedFeatureError:

@@ -38,6 +38,8 @@ class Program:
     kept: list[object] = field(default_factory=list[object])
     """The handles themselves, so that no other object gets their identity."""
     symbols: set[str] = field(default_factory=set[str])
+    inside: str = ""
+    """The kind of the sub-kernel that is being written out, "" outside of them."""
 
     def symbol(self, name: str) -> str:
         """Return a name that no function of the module has, `name` itself where that is free."""

@@ -113,7 +113,7 @@ def test_a_canary_dies_where_there_is_less_room_than_is_written(
         "x: pl.Tensor[[8, 16], pl.FP32], out: pl.Out[pl.Tensor[[16, 8], pl.FP32]]",
         "copy = pl.create_tensor([8, 16], dtype=pl.FP32)",
         "copy = pl.store(pl.load(x, [0, 0], [8, 16]), [0, 0], copy)",
-        "out = pl.store(pl.transpose(pl.load(copy, [0, 0], [8, 16]), 0, 1), [0, 0], out)",
+        "out = pl.store(pl.transpose(pl.load(copy, [0, 0], [8, 16]) * 2.0, 0, 1), [0, 0], out)",
     )
     turned.run([floats(8, 16), np.zeros((16, 8), np.float32)])
     assert seen.died() > 0

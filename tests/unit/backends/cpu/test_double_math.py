@@ -17,11 +17,22 @@ from tilewright.native.terms import Term
 WIDE = np.longdouble
 FUNCTIONS: dict[str, Callable[[Term], Term]] = {
     "exp": double_math.exp,
+    "exp2": double_math.exp2,
     "log": double_math.log,
+    "log2": double_math.log2,
+    "log10": double_math.log10,
     "tanh": double_math.tanh,
     "erf": error_functions.erf,
 }
-BOUNDS = {"exp": 1.0, "log": 1.0, "tanh": 2.0, "erf": 2.5}  # the last against a library that is off by one itself
+BOUNDS = {
+    "exp": 1.0,
+    "exp2": 1.0,
+    "log": 1.0,
+    "log2": 1.0,
+    "log10": 1.0,
+    "tanh": 2.0,
+    "erf": 2.5,
+}  # the last against a library that is off by one itself
 ODD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 2.2250738585072014e-308, 1.7976931348623157e308])
 NEAR = (0.3984375, 0.5, 0.70710678, 1.0, 1.41421356, 2.0, 5.578125, 5.94, 9.0, 20.0, 708.3, 709.782712893384, 745.13)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tilewright.backends.cpu.compute.gemm import ACCUMULATE, GemmSpec, K, M, N, Operands, emit_gemm
+from tilewright.backends.cpu.compute.gemm import M, N, emit_gemm
+from tilewright.backends.cpu.compute.gemm_blocks import GemmSpec
+from tilewright.backends.cpu.compute.micro_kernels import ACCUMULATE, K, Operands
 from tilewright.backends.cpu.compute.pack import Copy, PackSpec, emit_pack
 from tilewright.dtypes import BF16, FP16, FP32, FP64, INT8, INT16, INT32, UINT8, DataType
 from tilewright.native.assemble import assemble
@@ -27,9 +30,17 @@ EDGES = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65,
 FLOATS, INTEGERS = (FP32, FP16, BF16), (INT32, INT16, INT8, UINT8)
 
 
-@pytest.fixture(params=["x86-64-v4", "x86-64-v3", "x86-64"])
+INTELS: dict[str, str] = {"skylake-avx512": "x86-64-v4", "haswell": "x86-64-v3"}
+"""Processors for which rows of A are fetched a line at a time, by what they can do."""
+
+
+@pytest.fixture(params=["x86-64-v4", "x86-64-v3", "x86-64", *INTELS])
 def target(request: pytest.FixtureRequest) -> Target:
-    chosen = PRESETS[request.param]
+    name = str(request.param)
+    chosen = PRESETS[INTELS.get(name, name)]
+    if name in INTELS:
+        chosen = replace(chosen, cpu=name)
+        assert GemmSpec(chosen).in_lines
     if missing := missing_features(chosen):
         pytest.skip(f"this processor lacks {', '.join(missing)}")
     return chosen

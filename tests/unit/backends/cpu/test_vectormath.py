@@ -288,6 +288,18 @@ def test_errors_of_what_is_looked_up_in_registers_stay_within_the_declared_bound
 
 
 @pytest.mark.skipif(not llvm.get_host_cpu_features().get("avx512f"), reason="needs AVX-512")
+@pytest.mark.parametrize("name", ["log", "log2", "log10", "log1p", "exp2", "arctan", "arcsin", "arccos"])
+def test_errors_of_what_has_instructions_for_sixteen_floats_stay_within_the_declared_bound(name: str) -> None:
+    x = padded(np.concatenate([every_kind_of_float(), np.linspace(-1.01, 1.01, 2_000_000, dtype=np.float32)]))
+    with np.errstate(all="ignore"):
+        exact = REFERENCES[name](x.astype(np.float64))
+    assert np.max(ulps(compiled(name, scales=True)(x), exact)) <= EMITTERS[name].ulp
+    few = padded(x[::4099])
+    for lanes in (1, 3, 8):
+        assert np.array_equal(compiled(name, lanes, scales=True)(few), compiled(name, scales=True)(few), equal_nan=True)
+
+
+@pytest.mark.skipif(not llvm.get_host_cpu_features().get("avx512f"), reason="needs AVX-512")
 def test_one_and_a_tangent_keep_the_digits_that_their_sum_would_lose() -> None:
     x = every_kind_of_float()
     emitter = Emitter(one_and_tanh, 2.5, 2.5)

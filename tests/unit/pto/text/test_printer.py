@@ -42,3 +42,17 @@ def test_names_that_clash_are_told_apart() -> None:
 @pytest.mark.parametrize("number", ["1.5", "1.0e+30", "0x7F800000", "0xFF800000", "0x7FC00000", "-0.0", "1.0e-45"])
 def test_floats_come_back(number: str) -> None:
     assert_round_trip(parse(f"module {{ func.func @k() {{ %a = arith.constant {number} : f32 return }} }}"))
+
+
+@pytest.mark.parametrize(
+    ("type_", "number"),
+    [
+        ("f16", "0x7C00"),
+        ("bf16", "0xFF80"),
+        ("f64", "0x7FF0000000000000"),
+        ("f64", "0xFFF0000000000000"),
+        ("f64", "0.1"),
+    ],
+)
+def test_floats_of_every_size_come_back(type_: str, number: str) -> None:
+    assert_round_trip(parse(f"module {{ func.func @k() {{ %a = arith.constant {number} : {type_} return }} }}"))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilewright.backends.cpu.compute.columns import lane_of
-from tilewright.backends.cpu.compute.gemm import forward
 from tilewright.backends.cpu.compute.matrices import Panel
 from tilewright.backends.cpu.compute.matrix_products import STRIP
+from tilewright.backends.cpu.compute.micro_kernels import forward
 from tilewright.backends.cpu.compute.nodes import MapNode
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_start, tensor_address, times
 from tilewright.backends.cpu.compute.storage import first_lanes, load, spread_number, store, stored_type

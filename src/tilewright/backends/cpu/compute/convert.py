@@ -17,7 +17,7 @@ from tilewright.backends.cpu.emit.llvm_types import compute_type
 from tilewright.backends.cpu.emit.values import Scalar, Tile
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, FP16, FP32, FP64, INT64, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, INT64, UINT32, DataType
 from tilewright.native.llvm import F32, I32, I64, Builder, Value, element, lanes, mangled, vector
 from tilewright.native.terms import Term
 from tilewright.ops.convert import round_mode
@@ -109,12 +109,20 @@ def _to_float(lane: Lanes, dtype: DataType) -> Lanes:
         return converted(lane, FP64)
     if lane.element == FP64:
         return (
-            _narrowed(lane, dtype) if not formats.is_tabled(dtype) else _tabled(_odd(Term(lane.b, lane.value)), dtype)
+            _narrowed(lane, dtype)
+            if not formats.is_tabled(dtype)
+            else _tabled(_odd_double(lane.b, lane.value, dtype), dtype)
         )
     is_small = lane.element.bits <= 16 or is_exact(lane.reach, dtype)
     exact = lane.element.is_float() or is_small or dtype in (FP16, FP32)
-    floats = converted(lane, FP32) if exact else _odd(_doubles(lane))
-    return _tabled(floats, dtype) if formats.is_tabled(dtype) else rounded(floats, dtype)
+    floats = converted(lane, FP32) if exact else _odd_integers(lane)
+    if formats.is_tabled(dtype):
+        return _tabled(floats, dtype)
+    if dtype == BF16 and lane.element.is_int() and not exact:
+        from tilewright.backends.cpu.compute.narrow import bfloat_bits  # few kernels convert long integers
+
+        return from_memory(lane.b, bfloat_bits(Term(lane.b, floats.value), is_number=True).value, BF16)
+    return rounded(floats, dtype)
 
 
 def _tabled(floats: Lanes, dtype: DataType) -> Lanes:
@@ -124,7 +132,7 @@ def _tabled(floats: Lanes, dtype: DataType) -> Lanes:
 def _narrowed(lane: Lanes, dtype: DataType) -> Lanes:
     """Return floats of any type rounded to another, still as floats; doubles once, too."""
     if lane.element == FP64 and dtype not in (FP32, FP64):
-        lane = _odd(Term(lane.b, lane.value))
+        lane = _odd_double(lane.b, lane.value, dtype)
     if formats.is_tabled(dtype):
         return Lanes(lane.b, formats.to_f32(lane.b, formats.from_f32(lane.b, lane.value, dtype), dtype), dtype)
     return rounded(lane, dtype)
@@ -146,6 +154,38 @@ def _doubles(lane: Lanes) -> Term:
         high = (number >> 53) + 1 if is_signed else number.shifted_down(52)
         number = high.compare("", "ugt", 1).choose(odd, number)
     return number.to("sitofp" if is_signed else "uitofp", "double")
+
+
+def _odd_integers(lane: Lanes) -> Lanes:
+    """Return integers as floats that round to at most eight bits as the integers do.
+
+    Of 32 bits the lower eight or nine decide that at most by not being zero, where there are nine above: one bit says
+    so as well, and floats have room for it and all above.
+    """
+    if lane.element.bits != 32:
+        return _odd(_doubles(lane))
+    number, is_signed = Term(lane.b, lane.value), lane.element.is_signed_int()
+    last = 1 << 7 if is_signed else 1 << 8
+    lower = 2 * last - 1
+    more = (number & lower).compare("", "ne", 0).choose(number.like(last), 0)
+    size = (number + (last << 9), last << 10) if is_signed else (number, last << 9)
+    short = size[0].compare("", "ugt", size[1]).choose((number & ~lower) | more, number)
+    return Lanes(lane.b, short.to("sitofp" if is_signed else "uitofp", F32).value, FP32)
+
+
+def _odd_double(b: Builder, value: Value, dtype: DataType) -> Lanes:
+    """Return doubles as floats that round to fewer bits as the doubles do.
+
+    The last bit that a normal float has room for says whether there were others. Formats whose smallest number is not
+    small for a float round all that is no normal one to zero.
+    """
+    wide = Term(b, value)
+    if dtype not in (FP16, *formats.LAYOUTS):
+        return _odd(wide)
+    bits, last = wide.bits(), 1 << 29
+    more = (bits & (last - 1)).compare("", "ne", 0).choose(bits | last, bits)
+    finite = (more & ~(last - 1)).to("bitcast", "double")
+    return Lanes(b, wide.is_nan().choose(wide, finite).to("fptrunc", F32).value, FP32)
 
 
 def _odd(wide: Term) -> Lanes:
@@ -185,17 +225,17 @@ def _saturated(lane: Lanes, name: str, type_: str) -> Value:
     """
     whole = vector(type_, lane.count)
     if lane.count > 1:
-        return _mended(Term(lane.b, lane.value), name, whole).value
+        x = Term(lane.b, lane.value)
+        return _mended(x, x.to(name, type_), name).value
     full = lane.b.module.intrinsic(
         f"llvm.{name}.sat.{mangled(whole)}.{mangled(lane.value.type)}", whole, lane.value.type
     )
     return lane.b.call(whole, full, lane.value)
 
 
-def _mended(x: Term, name: str, whole: str) -> Term:
-    """Return floats as integers; those that are beyond the limits are at them."""
-    bits = int(element(whole)[1:])
-    number = x.to(name, element(whole))
+def _mended(x: Term, number: Term, name: str) -> Term:
+    """Return the integers that floats were converted to; those of floats beyond the limits are at them."""
+    bits = int(element(number.type)[1:])
     if name == "fptoui":
         number = x.compare("oge", "uge", 2.0**bits).choose(number.like(-1), number)
         return x.compare("oge", "uge", 0.0).choose(number, number.like(0))  # NaN is not more
@@ -206,29 +246,46 @@ def _mended(x: Term, name: str, whole: str) -> Term:
 
 def _to_integer(lane: Lanes, dtype: DataType, mode: RoundMode) -> Lanes:
     x = Term(lane.b, lane.value)
-    if dtype.bits <= 16 and dtype != BOOL:
+    are_exact = dtype.bits <= 16 or (lane.element == FP64 and dtype.bits <= 32 and lane.count > 1)
+    if are_exact and dtype != BOOL:
         return Lanes(lane.b, _narrow_integer(x, lane.bounds, dtype, mode).value, dtype)
+    name, kind = "fptoui" if dtype.is_unsigned_int() else "fptosi", compute_type(dtype)
+    if lane.count > 1:
+        return Lanes(lane.b, _mended(x, _rounded_to(x, mode, name, kind), name).value, dtype)
     whole = Lanes(lane.b, _ROUNDINGS[mode](x).value, lane.element)
-    return Lanes(
-        lane.b, _saturated(whole, "fptoui" if dtype.is_unsigned_int() else "fptosi", compute_type(dtype)), dtype
-    )
+    return Lanes(lane.b, _saturated(whole, name, kind), dtype)
 
 
 def _narrow_integer(x: Term, bounds: tuple[float, float] | None, dtype: DataType, mode: RoundMode) -> Term:
-    """Return floats as integers of few bits, the nearest there is; NaN is zero.
+    """Return floats as integers of few bits, whose limits are such floats, the nearest there is; NaN is zero.
 
     They are cut as floats, those that may be beyond the limits: LLVM converts to fewer than 32 bits lane by lane.
     """
     (low, high), (least, most) = map(float, dtype.limits), bounds or (-math.inf, math.inf)
     cut = x if least >= low else (x > low).choose(x, low)  # NaN is not more
     cut = cut if most <= high else (cut < high).choose(cut, high)
-    if mode in (RoundMode.none, RoundMode.rint):  # as the processor converts
-        type_ = vector(I32, lanes(x.type))
-        name = f"llvm.lrint.{mangled(type_)}.{mangled(x.type)}"
-        number = Term(x.b, x.b.call(type_, x.b.module.intrinsic(name, type_, x.type), cut.value))
-    else:
-        number = _ROUNDINGS[mode](cut).to("fptosi", I32)
-    return x.is_nan().choose(number.like(0), number).to("trunc", compute_type(dtype))
+    number = _rounded_to(cut, mode, "fptoui" if dtype == UINT32 else "fptosi", I32)
+    whole = x.is_nan().choose(number.like(0), number)
+    return whole if dtype.bits == 32 else whole.to("trunc", compute_type(dtype))
+
+
+def _rounded_to(x: Term, mode: RoundMode, name: str, kind: str) -> Term:
+    """Return floats as integers of some kind, rounded by a mode; those beyond its limits are anything.
+
+    What cuts fractions off needs none to be cut off before.
+    """
+    if mode in (RoundMode.none, RoundMode.rint) and name == "fptosi":  # as the processor converts
+        type_ = vector(kind, lanes(x.type))
+        nearest = f"llvm.lrint.{mangled(type_)}.{mangled(x.type)}"
+        return Term(x.b, x.b.call(type_, x.b.module.intrinsic(nearest, type_, x.type), x.value))
+    if mode is RoundMode.round:
+        half = 0.5 - (2.0**-25 if element(x.type) == F32 else 2.0**-54)  # half itself takes the one below it up
+        return (x + x.like(half).signed_like(x)).to(name, kind)
+    if mode is RoundMode.odd:
+        floor = x.intrinsic("llvm.floor")
+        cut = Term(x.b, x.b.compare("fcmp one", floor.value, x.value)).to("zext", kind)
+        return floor.to(name, kind) | cut
+    return (x if mode is RoundMode.trunc else _ROUNDINGS[mode](x)).to(name, kind)
 
 
 def _odd_integer(x: Term) -> Term:

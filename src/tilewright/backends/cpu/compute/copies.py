@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.compute.addresses import moved
 from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
 from tilewright.backends.cpu.compute.streaming import LINE, emit_streaming, lines_pay, store_past_caches
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -76,18 +75,35 @@ def copy_elements(e: FunctionEmitter, dtype: DataType, source: Place, target: Pl
             inner = _along(e, dtype, source, index), _along(e, dtype, target, index)
             copy_elements(e, dtype, *inner, extents[1:])
         return
-    _pack(e, dtype, source, target.pointer, i64((0, *target.strides)[-2]), (i64(1), *extents)[-2:])
+    across, along = (0, *source.strides)[-2:]
+    matrix = source.pointer, i64(across), i64(along)
+    _pack(e, dtype, matrix, (target.pointer, i64((0, *target.strides)[-2])), (i64(1), *extents)[-2:])
 
 
 def copy_turned(e: FunctionEmitter, source: Tile, target: Tensor, starts: Sequence[Value]) -> None:
     """Emit a copy of a matrix that lies column by column to rows of a tensor, past the caches where that pays."""
-    place, dtype = e.stored(source), source.type.dtype
-    begin, ld = moved(e, target, starts), target.strides[-2]
+    from tilewright.backends.cpu.compute.addresses import moved  # few programs copy what is turned
+
+    place, begin = e.stored(source), moved(e, target, starts)
+    across, along = place.strides
+    matrix = place.pointer, i64(across), i64(along)
+    copy_columns(e, source.type.dtype, matrix, source.valid, target, (begin, target.strides[-2]))
+
+
+def copy_columns(
+    e: FunctionEmitter,
+    dtype: DataType,
+    source: tuple[Value, Value, Value],
+    extents: Sequence[Value],
+    target: Tensor,
+    rows: tuple[Value, Value],
+) -> None:
+    """Emit the same of a matrix at an address with two strides, to rows that begin somewhere, so far apart."""
     fills_lines = e.program.target.vector_bits == 8 * LINE and dtype.get_byte() >= 4
-    pays = lines_pay(e, target, begin, target.strides[:-1]) if fills_lines else None
+    pays = lines_pay(e, target, rows[0], target.strides[:-1]) if fills_lines else None
 
     def copied(streaming: bool) -> None:
-        _pack(e, dtype, place, begin, ld, source.valid, streaming=streaming)
+        _pack(e, dtype, source, rows, extents, streaming=streaming)
 
     emit_streaming(e, pays, copied)
 
@@ -95,18 +111,18 @@ def copy_turned(e: FunctionEmitter, source: Tile, target: Tensor, starts: Sequen
 def _pack(
     e: FunctionEmitter,
     dtype: DataType,
-    source: Place,
-    pointer: Value,
-    ld: Value,
+    source: tuple[Value, Value, Value],
+    rows: tuple[Value, Value],
     extents: Sequence[Value],
     *,
     streaming: bool = False,
 ) -> None:
     from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack  # most programs copy no tile
 
-    across, along = (0, *source.strides)[-2:]
+    across, along = (static(stride) for stride in source[1:])
     spec = PackSpec(e.program.target, dtype.get_byte(), across == 1 and along != 1, streaming)
-    e.b.invoke(emit_pack(e.b.module, spec), source.pointer, i64(across), i64(along), pointer, ld, *extents)
+    spec = spec.of(extents) if 1 in (across, along) else spec
+    e.b.invoke(emit_pack(e.b.module, spec), *source, *rows, *extents)
 
 
 def _copy_rows(e: FunctionEmitter, source: Place, target: Place, shape: tuple[int, ...]) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from tilewright.backends.cpu.compute.columns import lane_of
 from tilewright.backends.cpu.compute.computed_products import loads_of
-from tilewright.backends.cpu.compute.gemm import forward, multiply_add
 from tilewright.backends.cpu.compute.matrices import Panel
+from tilewright.backends.cpu.compute.micro_kernels import forward, multiply_add
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_start, tensor_address, times
 from tilewright.backends.cpu.compute.storage import (
     INTEGERS,
@@ -24,29 +24,17 @@ from tilewright.backends.cpu.compute.storage import (
 )
 from tilewright.backends.cpu.compute.words import elements_of_word, multiply_pairs
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cpu.emit.values import LoadNode, Node, Tile, static
+from tilewright.backends.cpu.emit.values import LoadNode, Tile, static
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import PTR, TRUE, Builder, Value, element, i32, i64, lanes, shuffled, vector
 from tilewright.passes.few_rows import FEW_ROWS
-from tilewright.records import mutable, record
+from tilewright.records import record
 
 OUTPUTS = 4
 """Rows of the right matrix that are met together: their sums become neighbours in a vector."""
 CHAINS = 8
 """How many sums are added to in turn: as many as an addition takes cycles times those begun in each."""
-
-
-@mutable
-class TurnedNode(Node):
-    """A matrix that lies on its side, read as it lies by the product that it belongs to."""
-
-    @property
-    def source(self) -> Tile:
-        """The matrix as it lies."""
-        (source,) = self.operands
-        assert isinstance(source, Tile)
-        return source
 
 
 @record

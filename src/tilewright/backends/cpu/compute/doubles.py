@@ -13,6 +13,8 @@ import operator
 from collections.abc import Callable
 from functools import reduce
 
+from tilewright.backends.cpu.compute import float_arcs, float_powers
+from tilewright.backends.cpu.compute.float_powers import TINY
 from tilewright.backends.cpu.compute.vectormath import INF, Emitter, accuracy, exp_of_sum, outside_of_log
 from tilewright.native.llvm import F64, I32, element
 from tilewright.native.terms import Term
@@ -20,7 +22,6 @@ from tilewright.native.terms import Term
 ROUNDER = 1.5 * 2**52  # adding it rounds to an integer, which the low bits then hold
 ONE, MANTISSA, ROOT_HALF = 0x3FF0000000000000, 0x000FFFFFFFFFFFFF, 0x3FE6A09E667F3BCD
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # 32 bits, so that a multiple of it is exact; the rest
-TINY = 2.0**-28
 CUBE = 0.044715
 CUBE_HIGH, CUBE_LOW = 0.044714998453855515, 1.5461444347053543e-09  # the same as two floats
 ROOT_HIGH, ROOT_LOW = 1.5957691669464111, -4.534068054340423e-08  # the root of 8 / pi
@@ -67,6 +68,24 @@ def in_doubles(body: Callable[..., Term]) -> Emitter:
     return FUNCTIONS[-1]
 
 
+def in_floats(floats: Callable[..., Term]) -> Callable[[Callable[..., Term]], Emitter]:
+    """Declare a function of lanes by what it is of floats, and of doubles where multiply-adds round twice."""
+
+    def declare(body: Callable[..., Term]) -> Emitter:
+        def chosen(*operands: Term) -> Term:
+            if element(operands[0].type) == F64:
+                return body(*operands)
+            if operands[0].b.module.fused:
+                return floats(*operands)
+            return body(*map(_widened, operands)).to("fptrunc", "float")
+
+        chosen.__name__, chosen.__doc__ = body.__name__, body.__doc__
+        FUNCTIONS.append(accuracy(ulp=1, unfused=0.55)(chosen))
+        return FUNCTIONS[-1]
+
+    return declare
+
+
 def _widened(operand: Term) -> Term:
     """Return floats as doubles; numbers of the code stay such."""
     wide = operand.to("fpext", "double")
@@ -109,7 +128,7 @@ def unless_tiny(x: Term, result: Term) -> Term:
     return (x.magnitude() < TINY).choose(x, result.signed_like(x))
 
 
-@in_doubles
+@in_floats(float_powers.exp2)
 def exp2(x: Term) -> Term:
     """Return two to the power of each lane."""
     return natural_exp(x.at_most(200.0).at_least(-200.0) * math.log(2))
@@ -121,19 +140,19 @@ def expm1(x: Term) -> Term:
     return unless_tiny(x, natural_exp(x.at_most(100.0).at_least(-100.0)) - 1.0)
 
 
-@in_doubles
+@in_floats(float_powers.log2)
 def log2(x: Term) -> Term:
     """Return the logarithm to base two."""
     return natural_log(x) * math.log2(math.e)
 
 
-@in_doubles
+@in_floats(float_powers.log10)
 def log10(x: Term) -> Term:
     """Return the logarithm to base ten."""
     return natural_log(x) * math.log10(math.e)
 
 
-@in_doubles
+@in_floats(float_powers.log1p)
 def log1p(x: Term) -> Term:
     """Return the natural logarithm of one more than each lane."""
     result = natural_log(x + 1.0)
@@ -219,7 +238,7 @@ def arctanh(x: Term) -> Term:
     return unless_tiny(x, natural_log((size + 1.0) / (x.like(1.0) - size)) * 0.5)
 
 
-@in_doubles
+@in_floats(float_arcs.arcsin)
 def arcsin(x: Term) -> Term:
     """Return the angle from -pi/2 to pi/2 that has this sine: NaN beyond one."""
     size = x.magnitude()
@@ -227,13 +246,13 @@ def arcsin(x: Term) -> Term:
     return arc(size / cosine).signed_like(x)
 
 
-@in_doubles
+@in_floats(float_arcs.arccos)
 def arccos(x: Term) -> Term:
     """Return the angle from zero to pi that has this cosine: NaN beyond one."""
     return arc(((x.like(1.0) - x) / (x + 1.0)).intrinsic("llvm.sqrt")) * 2.0
 
 
-@in_doubles
+@in_floats(float_arcs.arctan)
 def arctan(x: Term) -> Term:
     """Return the angle from -pi/2 to pi/2 that has this tangent."""
     return arc(x.magnitude()).signed_like(x)

@@ -59,7 +59,7 @@ class Taking:
     def _strip(self, column: Value, width: int, mask: Value | None) -> None:
         e, type_ = self.e, raw_type(self.dtype)
         at = e.b.offset(self.index, column, raw_type(self.index_dtype))
-        if mask is None:
+        if mask is None and not e.program.target.gathers_quickly:
             places = [e.b.op("add", column, i64(lane)) if lane else column for lane in range(width)]
             taken = one_by_one(e, lambda lane: self._place(places[lane]), type_, width)
             target, size = e.b.offset(self.target, column, type_), self.dtype.get_byte()
@@ -76,7 +76,11 @@ class Taking:
             if static(self.along) != 0:
                 found = e.b.op("add", found, scaled(e, counting(e, column, width), self.along))
         taken = gathered(e, self.base, found, type_, mask)
-        store(e.b, taken, e.b.offset(self.target, column, type_), self.dtype.get_byte(), mask)
+        target, size = e.b.offset(self.target, column, type_), self.dtype.get_byte()
+        if self.streaming and mask is None:
+            store_past_caches(e.b, taken, target, width * size)
+        else:
+            store(e.b, taken, target, size, mask)
 
     def _element(self, column: Value) -> None:
         e, type_ = self.e, raw_type(self.dtype)

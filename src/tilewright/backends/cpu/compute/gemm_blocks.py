@@ -76,6 +76,15 @@ class GemmSpec:
         return self.target.vector_bits // (64 if self.total in (F64, I64) else 32)
 
     @property
+    def in_lines(self) -> bool:
+        """Whether a micro-kernel fetches the next line of each row of A itself, as Intel's processors want it.
+
+        Six rows on as many pages are more than an Emerald Rapids fetches along in time: 512 x 64 sums of 512 products
+        take it 1.5 to 3 % less, from rows of 1000, 1024 and 4096 floats.
+        """
+        return self.words == 1 and not self.streamed and self.target.fetches_along_rows
+
+    @property
     def distances(self) -> list[Value]:
         """The parameter that says where the terms lie, where there are several."""
         return [DISTANCES] * (self.terms > 1)

@@ -161,7 +161,7 @@ class Fetch:
             at = b.offset(base, b.convert("sext", offsets, I64) if offsets.type != I64 else offsets, type_)
             return b.load(type_, at, self.tensor.dtype.get_byte())
         lying = _lying(e, index, here) if isinstance(index, Tile) and static(self.tensor.strides[-1]) == 1 else None
-        if lying is None:
+        if lying is None or (e.program.target.gathers_quickly and self.tensor.dtype.get_byte() >= 4):
             return gathered(e, base, offsets, type_, None)
         pointer, all_there = lying
 

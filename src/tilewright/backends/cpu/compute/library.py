@@ -82,7 +82,8 @@ def _out_of_line(module: Module, name: str, type_: str) -> str:
 
 
 _ANGLES = {"sin": double_trigonometry.sin, "cos": double_trigonometry.cos}
-_VECTORS = {"exp": double_math.exp, "log": double_math.log, "tanh": double_math.tanh, "erf": error_functions.erf}
+_VECTORS = {name: getattr(double_math, name) for name in ("exp", "exp2", "log", "log2", "log10", "tanh")}
+_VECTORS["erf"] = error_functions.erf
 _exp = _of_vectors("exp", double_math.exp)
 
 

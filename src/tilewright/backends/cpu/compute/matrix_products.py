@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
+from tilewright.backends.cpu.compute.gemm import emit_gemm
+from tilewright.backends.cpu.compute.gemm_blocks import GemmSpec
 from tilewright.backends.cpu.compute.matrices import Panel
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.words import PANEL, Words, emit_offsets, emit_words

@@ -8,7 +8,6 @@ https://www.intel.com/content/www/us/en/developer/articles/technical/intel-sdm.h
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.compute.emulated_tiles import emulated
 from tilewright.dtypes import BF16, INT8, UINT8, DataType
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.native.target import Target
@@ -20,8 +19,10 @@ REGISTERS = 8
 CONFIGURATION = 64
 """Bytes that say how the registers are cut: the palette, then bytes of a row, then rows."""
 _PALETTE = 1
-_UPPER, _LOWER, _RIGHT = 0x0000000100000101, 0x0000010001010000, ROWS * 0x0101000000000000
+_UPPER, _LOWER, _RIGHT = 0x0000000100000101, 0x0000010001010000, 0x0101000000000000
 """Which bytes of a word are rows of the upper sums and rows of A, of the lower ones, and of the words of B."""
+_ALL, _LEFT, _OTHERS = 0x0001000100010001, 0x0000000000010001, 0x0001000100000000
+"""Which bytes of a word are the lengths of rows: of sums; of those of A, and of the words of B."""
 SUMS, LEFT, RIGHT = 0, 4, 6
 """The first registers of sums, of rows of A and of words of B."""
 
@@ -51,12 +52,13 @@ class MatrixTiles:
     room: Value
     is_emulated: bool
 
-    def configure(self, upper: Value, lower: Value) -> None:
-        """Cut the registers: so many rows of the upper and the lower sums, of which neither is 0."""
+    def configure(self, upper: Value, lower: Value, steps: Value) -> None:
+        """Cut the registers: so many rows of the upper and the lower sums, and words of A, of which none is 0."""
         b = self.b
         rows = b.op("add", b.op("mul", upper, i64(_UPPER)), b.op("mul", lower, i64(_LOWER)))
-        widths = i64(BYTES * 0x0001000100010001)
-        words = [i64(_PALETTE), i64(0), widths, widths, i64(0), i64(0), b.op("add", rows, i64(_RIGHT)), i64(0)]
+        rows = b.op("add", rows, b.op("mul", steps, i64(_RIGHT)))
+        factors = b.op("add", b.op("mul", steps, i64(4 * _LEFT)), i64(BYTES * _OTHERS))
+        words = [i64(_PALETTE), i64(0), i64(BYTES * _ALL), factors, i64(0), i64(0), rows, i64(0)]
         for at, word in enumerate(words):
             b.store(word, b.offset(self.room, i64(at), I64), 8)
         if not self.is_emulated:
@@ -86,6 +88,8 @@ class MatrixTiles:
     def _do(self, name: str, *registers: int, memory: tuple[Value, ...] = ()) -> None:
         numbers = [Value("i8", str(register)) for register in registers]
         if self.is_emulated:
+            from tilewright.backends.cpu.compute.emulated_tiles import emulated  # which only tests need
+
             self.b.invoke(emulated(self.b.module, name), self.room, *numbers, *memory)
             return
         types = *["i8 immarg"] * len(numbers), *(each.type for each in memory)

@@ -32,10 +32,12 @@ def from_f32(b: Builder, x: Value, kind: Literal["half", "bfloat"]) -> Value:
     return (wide.to("fptrunc", "half") if b.module.converts_half else narrowed(wide)).value
 
 
-def bfloat_bits(x: Term) -> Term:
-    """Return floats rounded to their upper halves."""
+def bfloat_bits(x: Term, *, is_number: bool = False) -> Term:
+    """Return floats rounded to their upper halves; NaN, if one may be among them, stays NaN."""
     bits = x.bits()
     rounded = bits + (bits.shifted_down(16) & 1) + 0x7FFF
+    if is_number:
+        return rounded.shifted_down(16).to("trunc", I16)
     return x.is_nan().choose(bits | 0x400000, rounded).shifted_down(16).to("trunc", I16)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
-from tilewright.backends.cpu.compute.foldings import Extreme
 from tilewright.backends.cpu.compute.row_memory import Pass
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.recording import Recording
@@ -14,6 +14,9 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import INT32, DataType
 from tilewright.native.llvm import I32, Builder, Value, i64
 from tilewright.records import mutable
+
+if TYPE_CHECKING:
+    from tilewright.backends.cpu.compute.foldings import Extreme
 
 
 @mutable
@@ -127,6 +130,18 @@ class SearchNode(ReduceNode):
     """A fold of rows that those columns decide in which `matches` holds first; where it does nowhere, all of them."""
 
     matches: Tile = field(kw_only=True)
+
+
+@mutable
+class TurnedNode(Node):
+    """A matrix that lies on its side, read as it lies by the product that it belongs to."""
+
+    @property
+    def source(self) -> Tile:
+        """The matrix as it lies."""
+        (source,) = self.operands
+        assert isinstance(source, Tile)
+        return source
 
 
 @mutable

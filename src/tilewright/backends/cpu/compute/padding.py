@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cpu.compute.copies import fill, tile_type, whole_extents
-from tilewright.backends.cpu.compute.views import within
+from tilewright.backends.cpu.compute.extents import within
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound

@@ -20,6 +20,8 @@ NARROW, PIECE = 512, 1024
 rows that are as long as a piece what lies further down is fetched."""
 FAR = 8192
 """The same, where every row begins on another page: it takes longer to be found."""
+TALL = 4
+"""How many times as high as rows are fetched ahead a tile is that is read down."""
 FIRST, SECOND = i32(3), i32(2)
 """The caches that are fetched to. A few columns of each row go to the first, which no other row asks for in between:
 sums of 4096 x 4032 floats in tiles of 16 x 64 take 2.5 ms, and 3.8 where 1024 bytes ahead come to the second."""
@@ -62,13 +64,15 @@ class Prefetch:
 def _rows_ahead(tile: Tile) -> int:
     """Return how many rows down lies what is fetched now; 0 for what is further along the same row.
 
-    Whole rows follow each other in memory. Rows of a few columns do not, and the processor fetches none by itself.
+    Whole rows follow each other in memory. Rows of a few columns do not, and the processor fetches none by itself. Tall
+    tiles are better read down than on: an Emerald Rapids multiplies 1024³ floats in 14.5 ms, copying 512 x 128 of them
+    at a time, and in 14.8 where it fetches along their rows.
     """
     height, width = static(tile.valid[-2]), static(tile.valid[-1])
     if height is None or width is None or _is_whole(tile):
         return 0
     nbytes = width * tile.type.dtype.get_byte()
-    return min(FAR // nbytes, height // 2) if nbytes >= PIECE else 0
+    return min(FAR // nbytes, height // 2) if nbytes >= PIECE or height >= TALL * (FAR // nbytes) else 0
 
 
 def _is_whole(tile: Tile) -> bool:

@@ -10,11 +10,11 @@ from tilewright.backends.cpu.compute.column_products import ColumnProduct
 from tilewright.backends.cpu.compute.computed_products import ComputedProduct, ComputedTerm, is_computed
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
-from tilewright.backends.cpu.compute.dot_products import DotProduct, TurnedNode
+from tilewright.backends.cpu.compute.dot_products import DotProduct
 from tilewright.backends.cpu.compute.matrices import Matrix, Panel, fetch_rows, placed, read_in_place
 from tilewright.backends.cpu.compute.matrix_products import MatrixProduct
 from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
-from tilewright.backends.cpu.compute.nodes import mapped
+from tilewright.backends.cpu.compute.nodes import TurnedNode, mapped
 from tilewright.backends.cpu.compute.store_targets import gathered
 from tilewright.backends.cpu.compute.tile_products import TileProduct, are_turned_words
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
@@ -31,7 +31,7 @@ from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS
 from tilewright.ops.product_types import SMALL_FLOATS
 from tilewright.passes.computed_operands import FLOATS
-from tilewright.passes.few_rows import FEW_ROWS, most_few
+from tilewright.passes.few_rows import FEW_ROWS, most_few, rows_there
 from tilewright.records import mutable
 
 SHORT = 256
@@ -210,13 +210,13 @@ class Product:
         with rows_of(e, self.valid[:-2]) as batch:
             every = ((self.left, self.lhs.type), (self.right, self.rhs.type), (target, self.type))
             a, b, c = (Panel(matrix.at(e, type_.shape, batch), *matrix.strides[-2:]) for matrix, type_ in every)
-            rows, depth = self.lhs.type.shape[-2:]
+            rows, depth = rows_there(self.lhs.type), self.lhs.type.shape[-1]
             most, dtypes = (rows, self.type.shape[-1], depth), (self.left.dtype, self.right.dtype)
             sums = MatrixProduct(e, a, b, c, (m, n, self.k), most, dtypes, accumulate)
             if self.tile_depth:
                 TileProduct(sums, self.tile_depth).emit(self._ready)
             else:
-                in_strips = self.lhs.type.shape[-2] <= FEW_ROWS or (self._is_few and self._lies_so)
+                in_strips = rows_there(self.lhs.type) <= FEW_ROWS or (self._is_few and self._lies_so)
                 sums.emit(self.words, distances, terms, self._ready, in_strips=in_strips)
 
     def _compute(self, target: Matrix, accumulate: Value, products: Sequence[Product]) -> None:
@@ -236,7 +236,7 @@ class Product:
     @property
     def _is_few(self) -> bool:
         """Whether there are so few rows that each row of B had better be read once, one after the other."""
-        return self.lhs.type.shape[-2] <= most_few([(self.lhs.type.dtype, self.rhs.type.dtype)])
+        return rows_there(self.lhs.type) <= most_few([(self.lhs.type.dtype, self.rhs.type.dtype)])
 
     @property
     def words(self) -> int:
@@ -244,7 +244,7 @@ class Product:
         words = elements_of_word(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
         if self.tile_depth:
             return tile_words(self.lhs.type.dtype).elements
-        if len(self.type.shape) != 2 or self.type.shape[-2] < FEW_ROWS or (words == 2 and self._streams):
+        if len(self.type.shape) != 2 or rows_there(self.type) < FEW_ROWS or (words == 2 and self._streams):
             return 1
         if static(self.left.strides[-1]) == 1:
             return words
@@ -255,7 +255,7 @@ class Product:
     def tile_depth(self) -> int:
         """How many products a step on matrix tiles adds to each element, 0 where this does not run on them."""
         depth = depth_of_tile(self.e.program.target, self.lhs.type.dtype, self.rhs.type.dtype)
-        is_enough = self.type.shape[-2] > FEW_ROWS and depth <= self.lhs.type.shape[-1]
+        is_enough = rows_there(self.type) > FEW_ROWS and depth <= self.lhs.type.shape[-1]
         return depth if is_enough else 0
 
     @property
@@ -279,7 +279,7 @@ def _is_column(product: Product) -> bool:
     """Return whether more than a few rows of a matrix, as they lie, meet one column that is in memory."""
     p, kinds = product, [tile.type.dtype for tile in (product.lhs, product.rhs)]
     is_one = p.type.shape[1:] == (1,) and static(p.rhs.valid[-1]) == 1
-    is_plain = p.turned is None and not (p.is_computed or p.lhs.type.shape[-2] <= FEW_ROWS)
+    is_plain = p.turned is None and not (p.is_computed or rows_there(p.lhs.type) <= FEW_ROWS)
     are_alike = all(k in FLOATS for k in kinds) or all(k.is_int() for k in kinds) or kinds == [FP64, FP64]
     return is_one and is_plain and are_alike and static(p.left.strides[-1]) == 1
 
@@ -288,7 +288,7 @@ def _meet(product: Product, right: Tile, target: Matrix, accumulate: Value) -> N
     """Emit a product of few rows with a matrix that lies on its side."""
     a, c = (Panel(matrix.pointer, *matrix.strides) for matrix in (product.left, target))
     rows, columns = product.valid[-2:]
-    extents, most = (rows, columns, product.k), product.type.shape[-2]
+    extents, most = (rows, columns, product.k), rows_there(product.type)
     DotProduct(product.e, a, c, extents, most, product.left.dtype, right, accumulate).emit()
 
 

@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 
-from tilewright.backends.cpu.compute.blocks import share_of
 from tilewright.backends.cpu.compute.columns import Columns, Fold, drained, lane_of
 from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, SearchNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
-from tilewright.backends.cpu.compute.searches import SearchColumns
 from tilewright.backends.cpu.compute.streaming import is_small, streaming_pays
 from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns, down
 from tilewright.backends.cpu.emit.arena import Part
@@ -28,8 +26,13 @@ class RowLoop:
 
     columns: type[Columns] = Columns
     """What emits a pass over the columns of a row."""
-    searching: type[Columns] = SearchColumns
-    """What emits one that may end early."""
+
+    @property
+    def searching(self) -> type[Columns]:
+        """What emits one that may end early."""
+        from tilewright.backends.cpu.compute.searches import SearchColumns  # which few kernels have
+
+        return SearchColumns
 
     def __init__(self, e: FunctionEmitter, group: Group) -> None:
         self.e, self.b, self.group = e, e.b, group
@@ -107,6 +110,8 @@ class RowLoop:
         """Return from where to where a loop goes: of rows that several blocks divide, through this one's."""
         if not (self.e.in_rows and is_outermost and self.group.stores):
             return i64(0), extent
+        from tilewright.backends.cpu.compute.blocks import share_of
+
         first, count = share_of(self.e, extent)
         return first, self.b.op("add", first, count)
 
@@ -181,7 +186,12 @@ class RowLoop:
 class TurnedLoop(RowLoop):
     """The loop over the rows of a group whose tiles lie on their side: as many at once as a vector holds."""
 
-    columns = searching = TurnedColumns
+    columns = TurnedColumns
+
+    @property
+    def searching(self) -> type[Columns]:
+        """What emits one that may end early."""
+        return TurnedColumns
 
     def _row_place(self, tile: Tile) -> Place:
         """Return room for a few rows of a tile."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from tilewright.backends.cpu.compute.atomics import add_each
 from tilewright.backends.cpu.compute.lines import Lines
 from tilewright.backends.cpu.compute.storage import load, store
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory, rounded, to_memory
@@ -248,6 +247,8 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, lines: Lines | None) 
     lane = lane if lane.element == tensor.dtype else Lanes(b, lane.value, tensor.dtype)
     may_meet = static(stride) in (None, 0)  # lanes of a view that overlaps itself
     if sink.add and (sink.atomic or may_meet):
+        from tilewright.backends.cpu.compute.atomics import add_each  # which few kernels need
+
         add_each(b, pointer, lane, stride, here.mask)
         return
     if sink.add:

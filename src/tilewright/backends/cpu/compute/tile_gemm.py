@@ -80,7 +80,10 @@ class TileGemmSpec:
 
 
 class TileOperands(NamedTuple):
-    """Where the matrices lie: rows of A and C so many bytes apart, B in words; how large they are, in steps of K."""
+    """Where the matrices lie: rows of A and C so many bytes apart, B in words; how large they are, in steps of K.
+
+    Each step is of so many words, no more than a row of a register holds.
+    """
 
     a: Value = Value(PTR, "%a")
     a_row: Value = Value(I64, "%a_row")
@@ -90,6 +93,7 @@ class TileOperands(NamedTuple):
     m: Value = Value(I64, "%m")
     n: Value = Value(I64, "%n")
     steps: Value = Value(I64, "%steps")
+    words: Value = Value(I64, "%words")
     accumulate: Value = Value(I1, "%accumulate")
 
 
@@ -126,13 +130,14 @@ def _define(module: Module, spec: TileGemmSpec) -> None:
     room = b.slot(f"[{room_of_tiles(spec.target.emulates_tiles) + BLOCK * BLOCK * 4} x i8], align {BYTES}")
     tiles, whole = MatrixTiles(b, room, spec.target.emulates_tiles), b.op("and", o.m, i64(-BLOCK))
     with b.when(b.compare("icmp sgt", whole, i64(0))):
-        tiles.configure(i64(ROWS), i64(ROWS))
+        tiles.configure(i64(ROWS), i64(ROWS), o.words)
         with b.loop(i64(0), o.n, i64(BLOCK)) as column, b.loop(i64(0), whole, i64(BLOCK)) as row:
             _emit_block(b, spec, _placed(b, spec, row, column)._replace(m=i64(BLOCK)), room, 2)
     rest = b.op("sub", o.m, whole)
     with b.when(b.compare("icmp sgt", rest, i64(0))):
         lower = b.op("sub", rest, i64(ROWS))
-        tiles.configure(b.intrinsic("llvm.smin", rest, i64(ROWS)), b.intrinsic("llvm.smax", lower, i64(1)))
+        with b.when(b.op("or", b.compare("icmp eq", whole, i64(0)), b.compare("icmp ne", rest, i64(ROWS)))):
+            tiles.configure(b.intrinsic("llvm.smin", rest, i64(ROWS)), b.intrinsic("llvm.smax", lower, i64(1)), o.words)
         is_tall = b.compare("icmp sgt", lower, i64(0))
         with b.loop(i64(0), o.n, i64(BLOCK)) as column:
             here = _placed(b, spec, whole, column)._replace(m=rest)
@@ -147,7 +152,7 @@ def _define(module: Module, spec: TileGemmSpec) -> None:
 def _from_column(b: Builder, spec: TileGemmSpec, column: Value) -> TileOperands:
     """Return the operands from a column on."""
     o = TileOperands()
-    words = spec.words.place(b, b.op("mul", o.steps, i64(ROWS)), column)
+    words = spec.words.place(b, b.op("mul", o.steps, o.words), column)
     return o._replace(b=b.offset(o.b, words, I32), c=b.offset(o.c, column, F32), n=b.op("sub", o.n, column))
 
 
@@ -164,7 +169,7 @@ def _emit_block(b: Builder, spec: TileGemmSpec, o: TileOperands, room: Value, ta
     fits = b.op("and", b.compare("icmp sge", o.m, i64(tall * ROWS)), b.compare("icmp sge", o.n, i64(BLOCK)))
     straight = b.op("and", fits, b.op("xor", o.accumulate, TRUE))
     to, apart = b.select(straight, o.c, beside), b.select(straight, o.c_row, i64(BLOCK * 4))
-    b.invoke(_emit_micro(b.module, spec, tall), o.a, o.a_row, o.b, o.steps, to, apart, room)
+    b.invoke(_emit_micro(b.module, spec, tall), o.a, o.a_row, o.b, o.steps, o.words, to, apart, room)
     with b.when(b.op("xor", straight, TRUE)):
         b.invoke(_emit_writing(b.module, spec), beside, o.c, o.c_row, o.m, o.n, o.accumulate)
 
@@ -174,11 +179,12 @@ def _emit_micro(module: Module, spec: TileGemmSpec, tall: int) -> str:
     name, o = f"{spec.family}.micro{tall * ROWS}x{BLOCK}", TileOperands()
     if name in module.defined:
         return name
-    b = Builder(module, name, (o.a, o.a_row, o.b, o.steps, _TO, _APART, _ROOM), attrs="noinline nounwind")
+    b = Builder(module, name, (o.a, o.a_row, o.b, o.steps, o.words, _TO, _APART, _ROOM), attrs="noinline nounwind")
     tiles, blocks = MatrixTiles(b, _ROOM, spec.target.emulates_tiles), [(i, j) for i in range(tall) for j in range(2)]
     for i, j in blocks:
         tiles.clear(SUMS + 2 * i + j)
     down, panel = b.op("mul", o.a_row, i64(ROWS)), spec.words.panel * 4
+    on = b.op("mul", o.words, i64(4)), b.op("mul", o.words, i64(panel))
     loop = b.open_loop(i64(0), o.steps, i64(1), (o.a, o.b))
     left, right = loop.values
     for j in range(2):
@@ -187,7 +193,7 @@ def _emit_micro(module: Module, spec: TileGemmSpec, tall: int) -> str:
         tiles.load(LEFT + i, b.offset(left, down, I8) if i else left, o.a_row)
     for i, j in blocks:
         tiles.multiply_add(spec.lhs, spec.rhs, SUMS + 2 * i + j, LEFT + i, RIGHT + j)
-    b.close_loop(loop, (b.offset(left, i64(BYTES), I8), b.offset(right, i64(ROWS * panel), I8)))
+    b.close_loop(loop, tuple(b.offset(place, step, I8) for place, step in zip((left, right), on, strict=True)))
     lower = b.offset(_TO, b.op("mul", _APART, i64(ROWS)), I8)
     for i, j in blocks:
         tiles.store(SUMS + 2 * i + j, b.offset(lower if i else _TO, i64(j * BYTES), I8), _APART)

@@ -11,10 +11,11 @@ from math import prod
 
 from tilewright.backends.cpu.compute.matrices import Panel
 from tilewright.backends.cpu.compute.matrix_products import MatrixProduct, ends_early
+from tilewright.backends.cpu.compute.matrix_tiles import ROWS
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.tile_gemm import TileGemmSpec, emit_tile_gemm
 from tilewright.backends.cpu.compute.turned_rows import SIDE, emit_turned_rows
-from tilewright.backends.cpu.compute.words import Words, elements_of_word, emit_words, tile_words
+from tilewright.backends.cpu.compute.words import Words, emit_words, tile_words
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.values import Tile, static
@@ -37,34 +38,60 @@ class TileProduct:
     depth: int
 
     def emit(self, ready: Value | None) -> None:
-        """Emit the product, and what is left of K beside it; the words of the second matrix may be `ready`."""
-        e, (m, n, k), parts = self.of.e, self.of.extents, list[Part]()
+        """Emit the product, and what is left of K after whole steps; the words of the second matrix may be `ready`."""
+        b, k = self.of.e.b, self.of.extents[2]
         known = static(k)
-        whole = e.b.op("and", k, i64(-self.depth)) if known is None else i64(known // self.depth * self.depth)
-        words = ready if ready is not None and whole == k else self._words(whole, parts)
-        a, c, lhs = self._rows(whole, parts), self.of.c, self.of.dtypes[0]
+        even = None if known is None else self._even_steps(known)
+        if even is not None:
+            self._add(k, even, ready)
+            return
+        whole = b.op("and", k, i64(-self.depth)) if known is None else i64(known // self.depth * self.depth)
+        self._add(whole, (b.op("udiv", whole, i64(self.depth)), i64(ROWS)), ready if whole == k else None)
+        if whole != k:
+            left = b.op("sub", k, whole) if known is None else i64(known % self.depth)
+            with b.when(b.compare("icmp sgt", left, i64(0))):
+                self._rest(whole, left)
+
+    def _even_steps(self, depth: int) -> tuple[Value, Value] | None:
+        """Return in how many steps, of how many words each, the products of an element are added, leaving none."""
+        words, left = divmod(depth, self._kind.elements)
+        fewest = -(-words // ROWS)
+        counts = (steps for steps in range(fewest, 2 * fewest + 1) if words and words % steps == 0)
+        steps = next(counts, None) if left == 0 else None
+        return None if steps is None else (i64(steps), i64(words // steps))
+
+    def _add(self, depth: Value, steps: tuple[Value, Value], ready: Value | None) -> None:
+        """Emit what so many products of each element add, in so many steps of so many words."""
+        e, (m, n, _), parts = self.of.e, self.of.extents, list[Part]()
+        words = ready if ready is not None else self._words(depth, parts)
+        a, c, lhs = self._rows(depth, parts), self.of.c, self.of.dtypes[0]
         a_row, c_row = (e.b.op("mul", panel.across, i64(size)) for panel, size in ((a, lhs.get_byte()), (c, 4)))
         spec = TileGemmSpec(e.program.target, *self.of.dtypes, polled=ends_early(e, prod(self.of.most) // ELEMENTS))
-        steps, polled = e.b.op("udiv", whole, i64(self.depth)), [e.context] * spec.polled
+        polled = [e.context] * spec.polled
         places = a.pointer, a_row, words, c.pointer, c_row
-        e.b.invoke(emit_tile_gemm(e.b.module, spec), *places, m, n, steps, self.of.accumulate, *polled)
+        e.b.invoke(emit_tile_gemm(e.b.module, spec), *places, m, n, *steps, self.of.accumulate, *polled)
         if polled:
             e.leave_after_an_error()
-        if whole != k:
-            left = e.b.op("sub", k, whole)
-            with e.b.when(e.b.compare("icmp sgt", left, i64(0))):
-                self._rest(whole, left)
         for part in parts:
             e.arena.give_back(part)
 
     def _rest(self, first: Value, left: Value) -> None:
-        """Emit what the last few products of each element add, on vectors."""
-        target, of = self.of.e.program.target, self.of
-        a, b = of.after(first)
-        most = *of.most[:2], self.depth
-        words = elements_of_word(target, *of.dtypes) if static(of.a.along) == 1 else 1
-        rest = replace(of, a=a, b=b, extents=(*of.extents[:2], left), most=most, accumulate=TRUE)
-        rest.emit(words, (), 1)
+        """Emit what the last few products of each element add: in one short step as far as they are whole words."""
+        b, words = self.of.e.b, self._in_words(left)
+        known = static(words)
+        in_words = b.op("mul", words, i64(self._kind.elements)) if known is None else i64(known * self._kind.elements)
+        if known != 0:
+            with b.when(b.compare("icmp sgt", words, i64(0))):
+                replace(self, of=self._last(first, in_words))._add(in_words, (i64(1), words), None)
+        if in_words != left:
+            first, left = b.op("add", first, in_words), b.op("sub", left, in_words)
+            with b.when(b.compare("icmp sgt", left, i64(0))):
+                self._last(first, left).emit(1, (), 1)
+
+    def _last(self, first: Value, count: Value) -> MatrixProduct:
+        """Return the product of some products of each element, added to those before."""
+        (m, n, _), most, (a, b) = self.of.extents, (*self.of.most[:2], self.depth), self.of.after(first)
+        return replace(self.of, a=a, b=b, extents=(m, n, count), most=most, accumulate=TRUE)
 
     def _words(self, depth: Value, parts: list[Part]) -> Value:
         """Emit the words of the second matrix; return where they lie."""
@@ -90,7 +117,8 @@ class TileProduct:
         build, size, length = self.of.e.b, self.of.dtypes[0].get_byte(), -(-most // self.depth) * self.depth
         made = self._room(-(-rows // SIDE) * SIDE * length * size, parts)
         if static(a.across) == 1:
-            name = emit_turned_rows(build.module, self._kind.elements)
+            whole, deep = _divides(SIDE, m), _divides(self.depth, depth)
+            name = emit_turned_rows(build.module, self._kind.elements, is_whole=whole, is_deep=deep)
             build.invoke(name, a.pointer, a.along, made, i64(length * size), m, depth)
         else:
             self._pack(size, *a, made, i64(length), m, depth)
@@ -111,6 +139,12 @@ class TileProduct:
     def _make_words(self, *args: Value) -> None:
         self.of.e.b.invoke(emit_words(self.of.e.b.module, self._kind), *args)
 
-    def _pack(self, nbytes: int, *args: Value) -> None:
-        module, target = self.of.e.b.module, self.of.e.program.target
-        self.of.e.b.invoke(emit_pack(module, PackSpec(target, nbytes, transposed=True)), *args)
+    def _pack(self, nbytes: int, source: Value, across: Value, *args: Value) -> None:
+        module, spec = self.of.e.b.module, PackSpec(self.of.e.program.target, nbytes, transposed=True)
+        spec = spec.of(args[-2:]) if static(across) == 1 else spec
+        self.of.e.b.invoke(emit_pack(module, spec), source, across, *args)
+
+
+def _divides(number: int, extent: Value) -> bool:
+    known = static(extent)
+    return known is not None and known % number == 0

@@ -20,12 +20,9 @@ from tilewright.backends.cpu.compute.copies import (
     whole_extents,
     with_adjacent_rows,
 )
-from tilewright.backends.cpu.compute.masked import masked_load, masked_store
+from tilewright.backends.cpu.compute.extents import within
 from tilewright.backends.cpu.compute.nodes import ColumnsNode, mapped
-from tilewright.backends.cpu.compute.padding import padded_load
-from tilewright.backends.cpu.compute.permuted import permuted_load
 from tilewright.backends.cpu.compute.traced import Lanes, rounded
-from tilewright.backends.cpu.compute.views import reshaped, within
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -115,8 +112,12 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     tensor: Tensor = bound["tensor"]
     type_ = tile_type(call)
     if bound["mask"] is not None:
+        from tilewright.backends.cpu.compute.masked import masked_load  # which few kernels have
+
         return masked_load(e, call, bound)
     if bound["pad"] is not None:
+        from tilewright.backends.cpu.compute.padding import padded_load
+
         return padded_load(e, call, bound)
     wanted = bound["valid_shape"] or tuple(Scalar(i64(extent), INDEX) for extent in type_.shape)
     starts: list[Value] = []
@@ -132,6 +133,8 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         valid.append(extent)
     source = call.args[0].type
     if isinstance(source, TensorType) and source.layout.is_permuted:
+        from tilewright.backends.cpu.compute.permuted import permuted_load
+
         return permuted_load(e, type_, tensor, source.layout, starts, tuple(valid))
     tile = Tile(type_, tuple(valid), node=LoadNode(tensor=tensor, offsets=tuple(starts)))
     return e.record(tile)
@@ -171,10 +174,14 @@ def _store(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     """Record a store; one that does not fit is refused and writes nothing."""
     tile, shapes = bound["tile"], bound["shapes"]
     if bound["mask"] is not None:
+        from tilewright.backends.cpu.compute.masked import masked_store
+
         masked_store(e, call, {**bound, "tile": without_empty_columns(e, tile)})
         return bound["output_tensor"]
     if shapes is not None:
         shape = tuple(static(extent) or 0 for extent in e.indices(shapes))
+        from tilewright.backends.cpu.compute.views import reshaped
+
         tile = reshaped(e, call, tile, TileType(shape, tile.type.dtype, shape, tile.type.memory))
     write(e, call, tile, bound["output_tensor"], bound["offsets"], bound["atomic"])
     return bound["output_tensor"]

@@ -13,7 +13,6 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
-from tilewright.backends.cpu.compute import narrow, vectormath
 from tilewright.backends.cpu.compute.reaches import Reach, is_exact, reach_of, stored_reach, within
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
@@ -21,7 +20,6 @@ from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import F32, F64, Builder, Value, element, lanes, vector
-from tilewright.native.terms import Term
 from tilewright.records import entity, mutable
 
 
@@ -62,7 +60,7 @@ class Lanes(Traced):
 
     def emitter(self, name: str) -> Callable[..., Lanes]:
         """Return the instructions of a NumPy function."""
-        found = _UFUNCS.get(name) or _rare().get(name)
+        found = _UFUNCS.get(name) or _mathematical().get(name) or _rare().get(name)
         if found is None:
             raise InternalError(f"no instructions for np.{name}")
         return found
@@ -110,6 +108,8 @@ def _compare(name: str, ordered: str = "o") -> Callable[[Lanes, Lanes], Lanes]:
 def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     def emit(a: Lanes, b: Lanes) -> Lanes:
         if a.element.is_float():
+            from tilewright.backends.cpu.compute import vectormath  # which sums and products do without
+
             function = vectormath.maximum if name == "max" else vectormath.minimum
             return Lanes(
                 a.b, function(a.b, a.value, b.value), a.element, bounds=_bounds(max if name == "max" else min, a, b)
@@ -122,6 +122,8 @@ def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
 
 def _bounds(choose: Callable[[float, float], float], a: Lanes, b: Lanes) -> tuple[float, float] | None:
     """Return what the larger or the smaller of two lies between, one of which is a number in the code."""
+    from tilewright.native.terms import Term
+
     for limit, other in ((Term(a.b, a.value).number, b), (Term(b.b, b.value).number, a)):
         if limit is not None:
             low, high = other.bounds or (-math.inf, math.inf)
@@ -157,6 +159,8 @@ def _negative(a: Lanes) -> Lanes:
 
 
 def _copysign(a: Lanes, b: Lanes) -> Lanes:
+    from tilewright.native.terms import Term
+
     return Lanes(a.b, Term(a.b, a.value).signed_like(Term(b.b, b.value)).value, a.element)
 
 
@@ -170,6 +174,8 @@ def _divide(a: Lanes, b: Lanes) -> Lanes:
     shared = b.shared
     if shared is None or a.element != FP32:
         return _quotient(a, b)
+
+    from tilewright.backends.cpu.compute import vectormath
 
     def scale(x: Lanes) -> Lanes:
         return Lanes(x.b, vectormath.scale_to_invert(x.b, x.value), x.element)
@@ -188,6 +194,8 @@ _quotient = _binary("fdiv", "sdiv", "udiv")
 
 
 def _tanh(x: Lanes) -> Lanes:
+    from tilewright.backends.cpu.compute import vectormath
+
     plain = _function(vectormath.tanh)(x)
     return replace(plain, tanh_of=x) if x.element == FP32 else plain
 
@@ -195,13 +203,20 @@ def _tanh(x: Lanes) -> Lanes:
 def _add(a: Lanes, b: Lanes) -> Lanes:
     """Return sums; of one and a hyperbolic tangent, with the digits that it has no room for, where that is quicker."""
     for x, y in ((a, b), (b, a)):
-        if x.tanh_of is not None and x.b.module.scales and Term(y.b, y.value).number == 1.0:
+        if x.tanh_of is None or not x.b.module.scales:
+            continue
+        from tilewright.backends.cpu.compute import vectormath
+        from tilewright.native.terms import Term
+
+        if Term(y.b, y.value).number == 1.0:
             return Lanes(x.b, vectormath.one_and_tanh(Term(x.b, x.tanh_of.value)).value, x.element)
     return _binary("fadd", "add")(a, b)
 
 
 def _exp(x: Lanes) -> Lanes:
     """Return the exponential; of a difference, with what its rounding lost."""
+    from tilewright.backends.cpu.compute import vectormath
+
     plain = _function(vectormath.exp)(x)
     if x.difference is None:
         return plain
@@ -217,6 +232,8 @@ def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
 
 def _fmod(a: Lanes, b: Lanes) -> Lanes:
     if a.element.is_float():
+        from tilewright.backends.cpu.compute import vectormath
+
         return _function(vectormath.fmod)(a, b)
     return remainder(_binary("", "srem", "urem"), a, b, a.element)
 
@@ -257,15 +274,8 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "negative": _negative,
     "absolute": _absolute,
     "exp": _exp,
-    "log": _function(vectormath.log),
-    "sqrt": _function(vectormath.sqrt),
     "tanh": _tanh,
-    "erf": _function(vectormath.erf),
     "fused": fused,
-    "floor": _function(vectormath.floor),
-    "ceil": _function(vectormath.ceil),
-    "trunc": _function(vectormath.trunc),
-    "rint": _function(vectormath.round_half_even),
     "copysign": _copysign,
     "bitwise_and": _binary("", "and"),
     "bitwise_or": _binary("", "or"),
@@ -280,6 +290,22 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "greater_equal": _compare("ge"),
 }
 """The instructions of each NumPy function that many references use."""
+
+
+@cache
+def _mathematical() -> Mapping[str, Callable[..., Lanes]]:
+    """Return the instructions of functions that are written out."""
+    from tilewright.backends.cpu.compute import vectormath
+
+    return {
+        "log": _function(vectormath.log),
+        "sqrt": _function(vectormath.sqrt),
+        "erf": _function(vectormath.erf),
+        "floor": _function(vectormath.floor),
+        "ceil": _function(vectormath.ceil),
+        "trunc": _function(vectormath.trunc),
+        "rint": _function(vectormath.round_half_even),
+    }
 
 
 @cache
@@ -320,6 +346,8 @@ def _precise(lane: Lanes, dtype: DataType) -> Value:
 def from_memory(b: Builder, value: Value, dtype: DataType) -> Lanes:
     """Return loaded elements as lanes to compute with."""
     if dtype in (FP16, BF16):
+        from tilewright.backends.cpu.compute import narrow  # which kernels in floats do without
+
         return Lanes(b, narrow.to_f32(b, value), dtype, stored=value)
     if dtype == BOOL:
         return Lanes(b, b.compare("icmp ne", value, repeated("i8", "0", lanes(value.type))), dtype)
@@ -339,6 +367,8 @@ def to_memory(lane: Lanes) -> Value:
     if lane.stored is not None:
         return lane.stored
     if lane.element in (FP16, BF16):
+        from tilewright.backends.cpu.compute import narrow
+
         return narrow.from_f32(lane.b, lane.value, "half" if lane.element == FP16 else "bfloat")
     if lane.element == BOOL:
         return lane.b.convert("zext", lane.value, vector("i8", lane.count))

@@ -6,11 +6,10 @@ turned there. Rows that do not exist are written too: there is room for whole bl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tilewright.backends.cpu.compute.pack import turned_block
-from tilewright.backends.cpu.compute.storage import first_lanes, load
-from tilewright.native.llvm import I8, I32, I64, PTR, Builder, Module, Value, i64, lanes, vector
+from tilewright.backends.cpu.compute.storage import first_lanes
+from tilewright.backends.cpu.compute.turned_blocks import turned_block
+from tilewright.backends.cpu.compute.words import load_words
+from tilewright.native.llvm import I8, I64, PTR, Builder, Module, Value, i64
 
 SIDE = 16
 """Rows of a block, and words of each."""
@@ -19,49 +18,32 @@ _SRC, _LD, _DST, _APART = Value(PTR, "%src"), Value(I64, "%ld"), Value(PTR, "%ds
 _ROWS, _DEPTH = Value(I64, "%rows"), Value(I64, "%depth")
 
 
-def emit_turned_rows(module: Module, elements: int) -> str:
+def emit_turned_rows(module: Module, elements: int, *, is_whole: bool, is_deep: bool) -> str:
     """Return the name of a function that turns a matrix with words of so many elements, adding it to the module once.
 
     Its parameters are `ptr src, i64 ld, ptr dst, i64 apart, i64 rows, i64 depth`: columns are `ld` elements apart, the
-    rows that are written `apart` bytes, and the depth is a multiple of a block's.
+    rows that are written `apart` bytes. The depth is a multiple of a block's if it `is_deep`, and the rows are if it
+    `is_whole`; what is written of columns that do not exist is any numbers.
     """
-    name = f"turned_rows_of_{elements}"
+    name = f"turned_rows_of_{elements}{'.whole' * is_whole}{'.deep' * is_deep}"
     if name not in module.defined:
         b = Builder(module, name, (_SRC, _LD, _DST, _APART, _ROWS, _DEPTH), attrs="noinline nounwind")
-        whole = b.op("and", _ROWS, i64(-SIDE))
-        with b.loop(i64(0), whole, i64(SIDE)) as row:
-            _band(b, elements, row, None)
-        with b.when(b.compare("icmp slt", whole, _ROWS)):
-            _band(b, elements, whole, first_lanes(b, b.op("sub", _ROWS, whole), SIDE))
+        with b.loop(i64(0), _ROWS, i64(SIDE)) as row:
+            mask = None if is_whole else first_lanes(b, b.op("sub", _ROWS, row), SIDE)
+            _band(b, elements, row, mask, is_deep=is_deep)
         b.finish()
     return name
 
 
-def _band(b: Builder, elements: int, row: Value, mask: Value | None) -> None:
-    """Emit the blocks of some rows."""
+def _band(b: Builder, elements: int, row: Value, mask: Value | None, *, is_deep: bool) -> None:
+    """Emit the blocks of some rows: beyond the last column that one is read again."""
     type_, target = f"i{32 // elements}", b.offset(_DST, b.op("mul", row, _APART), I8)
     with b.loop(i64(0), _DEPTH, i64(SIDE * elements)) as first:
         start = b.offset(_SRC, b.op("add", row, b.op("mul", first, _LD)), type_)
-        places = [b.offset(start, b.op("mul", _LD, i64(at)), type_) for at in range(SIDE * elements)]
-        columns = [load(b, vector(type_, SIDE), place, 1, mask) for place in places]
-        groups = [columns[at : at + elements] for at in range(0, len(columns), elements)]
+        last = b.op("sub", b.op("sub", _DEPTH, first), i64(1))
+        among = [i64(at) if is_deep else b.intrinsic("llvm.smin", i64(at), last) for at in range(SIDE * elements)]
+        places = [b.offset(start, b.op("mul", _LD, at), type_) for at in among]
+        groups = [places[at : at + elements] for at in range(0, len(places), elements)]
         begin = b.offset(target, first, type_)
-        for at, words in enumerate(turned_block(b, [joined(b, group) for group in groups])):
+        for at, words in enumerate(turned_block(b, [load_words(b, group, mask) for group in groups])):
             b.store(words, b.offset(begin, b.op("mul", _APART, i64(at)), I8), 1)
-
-
-def joined(b: Builder, parts: Sequence[Value]) -> Value:
-    """Emit words of as many elements as there are parts, the first in the lowest bits."""
-    if len(parts) == 1:
-        return b.convert("bitcast", parts[0], vector(I32, lanes(parts[0].type)))
-    pairs = [_interleaved(b, low, high) for low, high in zip(parts[::2], parts[1::2], strict=True)]
-    return joined(b, pairs)
-
-
-def _interleaved(b: Builder, low: Value, high: Value) -> Value:
-    """Emit elements twice as long, each one of the first and then one of the second vector."""
-    count, bits = lanes(low.type), int(low.type.split(" x i")[1].rstrip(">"))
-    indices = ", ".join(f"i32 {at}, i32 {at + count}" for at in range(count))
-    both = vector(f"i{bits}", 2 * count)
-    mixed = b.value(both, f"shufflevector {low}, {high}, <{2 * count} x i32> <{indices}>")
-    return b.convert("bitcast", mixed, vector(f"i{2 * bits}", count))

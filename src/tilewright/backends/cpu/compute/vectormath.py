@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.native.llvm import I32, I64, Builder, Value, i64, lanes, mangled
+from tilewright.native.llvm import F32, I32, I64, Builder, Value, i64, lanes, mangled, vector
 from tilewright.native.terms import Term
 from tilewright.records import record
 
@@ -26,6 +26,7 @@ EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.041668393, 0.0083687445, 0.0013814531
 LESS = (-1.0, 0.66666174, -0.3333376, 0.13386478, -0.04442398)
 # (log(1 + f) - f + f^2/2) / f^3 for 1 + f between the roots of 1/2 and of 2
 LOG = (0.3333333, -0.2500082, 0.20001227, -0.1662336, 0.1420177, -0.13160168, 0.12761487, -0.07634423)
+LOG_OF_KINDS = 0x03530421  # from the last: NaN, one that signals, 0: -inf, 1: as is, -inf: NaN, inf, x < 0: NaN, x > 0
 TANH = (-0.33333293, 0.13331541, -0.053738628, 0.02061601, -0.0056647905)  # (tanh(x) - x) / x^3, in x^2, to 0.625
 # erf(x) / x - 1, in x^2, up to 1; and log(1 - erf(x)) from there to 4
 ERF = (0.12837917, -0.37612626, 0.112835854, -0.026853811, 0.0051883273, -0.0008010191, 7.8538535e-05)
@@ -115,10 +116,10 @@ def _exp_in_512_bits(x: Term, rest: Term | float) -> Term:
     """Return `exp` where scaling by a power of two is an instruction, which overflows as the result does."""
     n = x.fma(LOG2_E, ROUNDER) - ROUNDER
     r = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
-    return _scaled_by_floats(_below_two(r + rest if isinstance(rest, Term) else r).horner(EXP), n)
+    return scaled_by_floats(below_two(r + rest if isinstance(rest, Term) else r).horner(EXP), n)
 
 
-def _below_two(x: Term) -> Term:
+def below_two(x: Term) -> Term:
     """Return what is left by a multiple of ln(2), which is small, as it is, and anything else as some float below two.
 
     Far from zero nothing sensible is left, and of infinity NaN. Without its highest exponent bit that is a float of
@@ -127,7 +128,7 @@ def _below_two(x: Term) -> Term:
     return (x.bits() & ~(1 << 30)).to("bitcast", "float")
 
 
-def _scaled_by_floats(x: Term, n: Term) -> Term:
+def scaled_by_floats(x: Term, n: Term) -> Term:
     """Return sixteen lanes times 2^n."""
     name = x.b.module.intrinsic(
         "llvm.x86.avx512.mask.scalef.ps.512", x.type, x.type, x.type, x.type, "i16", "i32 immarg"
@@ -142,8 +143,8 @@ def one_and_tanh(x: Term) -> Term:
         return x.like(2.0) / (exp_of_sum(x * -2.0) + 1.0)
     n = x.fma(-2.0 * LOG2_E, ROUNDER) - ROUNDER
     r = n.fma(0.5 * LN2_LOW, n.fma(0.5 * LN2_HIGH, x))  # all of it is -1/2 of what it is for the exponential
-    power = _below_two(r).horner([c * (-2.0) ** k for k, c in enumerate(EXP)])
-    return x.like(2.0) / (_scaled_by_floats(power, n) + 1.0)
+    power = below_two(r).horner([c * (-2.0) ** k for k, c in enumerate(EXP)])
+    return x.like(2.0) / (scaled_by_floats(power, n) + 1.0)
 
 
 def scaled(x: Term, n: Term) -> Term:
@@ -158,24 +159,71 @@ def scaled(x: Term, n: Term) -> Term:
 @accuracy(ulp=1)
 def log(x: Term) -> Term:
     """Return the natural logarithm: NaN below zero, minus infinity at either zero."""
-    smallest, root_half = 2.0**-126, 0x3F3504F3
-    denormal = x < smallest
-    shifted = denormal.choose(x * 2.0**23, x).bits() - root_half
-    f = ((shifted & MANTISSA) + root_half).to("bitcast", "float") - 1.0
-    n = (shifted >> 23).to("sitofp", "float") - denormal.choose(x.like(23.0), 0.0)
+    return log_and_more(x, 0.0)
+
+
+def log_and_more(x: Term, more: Term | float) -> Term:
+    """Return the natural logarithm and something small more."""
+    n, f = parts_of_log(x)
     high = n * LN2_HIGH
     total = high + f
     lost = f - (total - high)
+    lost = lost + more if isinstance(more, Term) else lost
     square = f * f
     rest = (square * f).fma(f.horner(LOG), n.fma(LN2_LOW, square.fma(-0.5, lost)))
     return outside_of_log(x, total + rest)
 
 
+def log_of_more(f: Term) -> Term:
+    """Return what the logarithm of 1 + f is beside f."""
+    square = f * f
+    return (square * f).fma(f.horner(LOG), square * -0.5)
+
+
+def parts_of_log(x: Term) -> tuple[Term, Term]:
+    """Return n and f of which x is 2^n (1 + f), where it is positive and finite.
+
+    1 + f is between the roots of 1/2 and of 2.
+    """
+    if x.b.module.scales and lanes(x.type) == 16:
+        return _parts_in_512_bits(x)
+    smallest, root_half = 2.0**-126, 0x3F3504F3
+    denormal = x < smallest
+    shifted = denormal.choose(x * 2.0**23, x).bits() - root_half
+    f = ((shifted & MANTISSA) + root_half).to("bitcast", "float") - 1.0
+    return (shifted >> 23).to("sitofp", "float") - denormal.choose(x.like(23.0), 0.0), f
+
+
+def _parts_in_512_bits(x: Term) -> tuple[Term, Term]:
+    """Return the same where an instruction each gives exponents and fractions, of denormals too."""
+    every, nearest = Value("i16", "-1"), Value(I32, "4")
+    exponents, fractions = (f"llvm.x86.avx512.mask.get{part}.ps.512" for part in ("exp", "mant"))
+    x.b.module.intrinsic(exponents, x.type, x.type, x.type, "i16", "i32 immarg")
+    x.b.module.intrinsic(fractions, x.type, x.type, "i32 immarg", x.type, "i16", "i32 immarg")
+    zero, from_one = x.like(0.0).value, Value(I32, "0")
+    n = Term(x.b, x.b.call(x.type, exponents, x.value, zero, every, nearest))
+    m = Term(x.b, x.b.call(x.type, fractions, x.value, from_one, zero, every, nearest))
+    is_high = m >= 1.4142135
+    return is_high.choose(n + 1.0, n), is_high.choose(m * 0.5, m) - 1.0
+
+
 def outside_of_log(x: Term, result: Term) -> Term:
     """Return `result` where x is positive and finite, and what the logarithm is elsewhere."""
+    if x.b.module.scales and x.type == vector(F32, 16):
+        return _outside_in_512_bits(x, result)
     finite = (x < INF).choose(result, x)
     positive = (x < 0.0).choose(x.like(float("nan")), finite)
     return (x.magnitude() > 0.0).choose(positive, x - INF)
+
+
+def _outside_in_512_bits(x: Term, result: Term) -> Term:
+    """Return the same by the instruction that answers each kind of float: what of NaN, of zero, of what is negative."""
+    name = x.b.module.intrinsic(
+        "llvm.x86.avx512.mask.fixupimm.ps.512", x.type, x.type, x.type, "<16 x i32>", "i32 immarg", "i16", "i32 immarg"
+    )
+    kinds = Term(x.b, x.value).bits().like(LOG_OF_KINDS).value
+    numbers = Value(I32, "0"), Value("i16", "-1"), Value(I32, "4")
+    return Term(x.b, x.b.call(x.type, name, result.value, x.value, kinds, *numbers))
 
 
 @accuracy(ulp=2, unfused=1.5)

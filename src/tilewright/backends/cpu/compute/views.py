@@ -17,13 +17,13 @@ from tilewright.backends.cpu.compute.copies import (
     tile_type,
     whole_extents,
 )
-from tilewright.backends.cpu.compute.dot_products import TurnedNode
+from tilewright.backends.cpu.compute.extents import within
 from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
+from tilewright.backends.cpu.compute.nodes import TurnedNode
 from tilewright.backends.cpu.compute.words import Words, elements_of_word, tile_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.undefined import sliced
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, contiguous, static
 from tilewright.core.expr import Call
@@ -58,19 +58,6 @@ def seen(e: FunctionEmitter, type_: TileType, source: Tile, lies: Tensor, valid:
 @lowers("tile.move")
 def _move(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     return bound["tile"]
-
-
-@lowers("tile.transpose_view")
-def _transpose_view(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    return turned(e, call, bound["tile"], -1, -2)
-
-
-@lowers("tile.transpose")
-def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    view = turned(e, call, bound["x"], bound["axis1"], bound["axis2"])
-    if not e.step.packed:
-        return view
-    return view if make_words(e, view) else packed(e, view)
 
 
 def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:
@@ -200,19 +187,6 @@ def _asked(e: FunctionEmitter, call: Call, wanted: Sequence[Scalar], sizes: Sequ
     for want, size in zip(e.indices(wanted), sizes, strict=True):
         asked.append(want if static(want) is not None else within(e, call, want, size))
     return asked
-
-
-def within(e: FunctionEmitter, call: Call, extent: Value, limit: Value) -> Value:
-    """Return a valid extent; one that does not fit is an error, and cut."""
-    if not e.checked:
-        return extent
-
-    def cut() -> Value:
-        exact = Exact("a valid part of {0} does not fit {1}", lambda: (extent, limit))
-        e.fail(e.b.compare("icmp ugt", extent, limit), "a valid part does not fit its tile", call, exact)
-        return e.b.intrinsic("llvm.umin", extent, limit)
-
-    return e.once((extent, limit), cut)
 
 
 def _left(e: FunctionEmitter, source: Tile, axis: int, want: Value, start: Value) -> Value:

@@ -102,7 +102,7 @@ def _columns(b: Builder, words: Words, col: Value, vectors: int, mask: Value | N
     loop = b.open_loop(i64(0), _ROWS, i64(elements), (*begins, *[none] * vectors * words.is_offset))
     source, made, *totals = loop.values
     rows = [b.offset(source, b.op("mul", _LD, i64(number)), type_) for number in range(elements)]
-    joined = [_word(b, [b.offset(row, i64(at * LANES), type_) for row in rows], mask) for at in range(vectors)]
+    joined = [load_words(b, [b.offset(row, i64(at * LANES), type_) for row in rows], mask) for at in range(vectors)]
     for at, word in enumerate(joined):
         store(b, word, b.offset(made, places[at], I32), 4, mask)
     if words.is_offset:
@@ -139,8 +139,8 @@ def _place(b: Builder, words: Words, steps: Value, column: int) -> Value:
     return words.place(b, steps, i64(column)) if column >= words.panel else i64(column)
 
 
-def _word(b: Builder, places: Sequence[Value], mask: Value | None) -> Value:
-    """Emit words of the elements at as many places."""
+def load_words(b: Builder, places: Sequence[Value], mask: Value | None) -> Value:
+    """Emit words of the neighbours at each place, those at the first in the lowest bits."""
     bits = 32 // len(places)
     parts = [b.convert("zext", load(b, vector(f"i{bits}", LANES), place, 1, mask), WORD) for place in places]
     shifted = [b.op("shl", part, splat(WORD, number * bits)) if number else part for number, part in enumerate(parts)]

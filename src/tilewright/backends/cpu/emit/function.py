@@ -6,7 +6,7 @@ else first has what it reads brought into memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.backends.cpu.emit.groups import Group
@@ -14,7 +14,6 @@ from tilewright.backends.cpu.emit.handlers import Bound, Handlers
 from tilewright.backends.cpu.emit.llvm_types import literal
 from tilewright.backends.cpu.emit.memory import Block
 from tilewright.backends.cpu.emit.recording import Recording
-from tilewright.backends.cpu.emit.undefined import follow, lacks
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import Array, Binding, Scalar, Tensor, Tile
 from tilewright.core.build import arguments
@@ -128,7 +127,7 @@ class FunctionEmitter(Recording):
         result = self._action(value)
         if isinstance(result, Tile) and isinstance(value, Call):
             if var in self.followed:
-                follow(self.b, self.index, value, self._bound(value), result)
+                _follow(self.b, self.index, value, self._bound(value), result)
             if self.accumulators and value.op.spec.name in ("full", "create"):
                 result.is_made = TRUE
         return result
@@ -179,7 +178,7 @@ class FunctionEmitter(Recording):
         """Emit the end of the function where a part of an operand that is looked at was written by nobody."""
         if not self.checked or self.defined.is_sure(call, name):
             return
-        missing, facts = lacks(self.b, tile, needed), self.defined.of(arguments(call)[name])
+        missing, facts = _lacks(self.b, tile, needed), self.defined.of(arguments(call)[name])
         if missing is not None and facts is not None:
             missing = missing if unless is None else self.b.op("and", missing, self.negated(unless))
             origin = call.span if facts.is_sure else facts.origin
@@ -243,3 +242,18 @@ class FunctionEmitter(Recording):
 
 HANDLERS: Handlers[FunctionEmitter] = Handlers()
 lowers, emits = HANDLERS.lowers, HANDLERS.emits
+
+
+# few tiles are partly undefined
+
+
+def _follow(b: Builder, index: Callable[[Scalar], Value], call: Call, bound: Bound, tile: Tile) -> None:
+    from tilewright.backends.cpu.emit.undefined import follow
+
+    follow(b, index, call, bound, tile)
+
+
+def _lacks(b: Builder, tile: Tile, needed: Sequence[Value]) -> Value | None:
+    from tilewright.backends.cpu.emit.undefined import lacks
+
+    return lacks(b, tile, needed)

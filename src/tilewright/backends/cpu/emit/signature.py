@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.abi import MOST_STEP
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.values import Binding, Tensor, static
 from tilewright.core.program import Function
@@ -11,8 +12,8 @@ from tilewright.core.types import Type
 from tilewright.native.llvm import Value
 from tilewright.records import record
 
-FEW = 8
-"""How far apart elements may lie for a function to know it: they are picked out of all that lie between them."""
+FEW = MOST_STEP
+"""How far apart elements may lie for a function to know it."""
 
 
 @record
@@ -34,9 +35,9 @@ class Signature:
 
     @staticmethod
     def plain(function: Function) -> Signature:
-        """Return the signature of a call with separate tensors whose last stride is one."""
-        count = len(function.params)
-        return Signature((1,) * count, tuple(range(count)))
+        """Return the signature of a call with separate tensors that lie as the function says."""
+        steps = tuple(function.stepped.get(param.name_hint, 1) for param in function.params)
+        return Signature(steps, tuple(range(len(steps))))
 
     @staticmethod
     def of(

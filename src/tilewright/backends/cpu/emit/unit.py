@@ -16,7 +16,6 @@ from tilewright.core.program import Program
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.forks import computed_once
 from tilewright.native.llvm import Module, spelled
-from tilewright.native.places import Places
 from tilewright.native.target import Target
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.fusion import Fusion
@@ -61,8 +60,12 @@ class Unit:
         """Start an empty module."""
         self.module = Module(
             fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f"),
-            registers=self.target.vector_registers, places=Places() if self.located else None,
+            registers=self.target.vector_registers,
         )  # fmt: skip
+        if self.located:
+            from tilewright.native.places import Places  # which only those need who look
+
+            self.module.places = Places()
 
     @computed_once
     def work(self) -> Estimate:

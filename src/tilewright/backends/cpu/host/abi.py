@@ -20,7 +20,6 @@ from tilewright.backends.cpu.emit.memory import room_of
 from tilewright.backends.cpu.emit.signature import Emitted
 from tilewright.backends.cpu.emit.unit import OWN_SIZE
 from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
-from tilewright.backends.cpu.host.arrays import array_bytes, copy_array
 from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, Type
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
@@ -168,6 +167,8 @@ def room_bytes(type_: Type) -> int:
         case TileType():
             return HEAD + room_of(type_)
         case ArrayType():
+            from tilewright.backends.cpu.host.arrays import array_bytes  # which few programs have
+
             return array_bytes(type_)
         case _:
             return 8 * len(word_types(type_))
@@ -180,6 +181,8 @@ def leave_result(e: FunctionEmitter, type_: Type, value: Any, room: Value) -> No
         copy(e, value, target)
         write_words(e.b, room, value.valid)
     elif isinstance(value, Array):
+        from tilewright.backends.cpu.host.arrays import copy_array
+
         copy_array(e, value, Array(value.type, room))
     else:
         write_words(e.b, room, argument_words(e, value, type_))

@@ -11,7 +11,6 @@ from tilewright.backends.cpu.emit.values import Array, Binding, Scalar, Tensor, 
 from tilewright.backends.cpu.host.abi import argument_words, invoke, room_bytes, take_result
 from tilewright.backends.cpu.host.functions import written
 from tilewright.backends.cpu.host.parallel import grid, rounds
-from tilewright.backends.cpu.host.tensor_views import guarded
 from tilewright.backends.cpu.host.tensors import extents_of
 from tilewright.core.expr import Expr, Invoke, Submit, Var
 from tilewright.core.types import TensorType, TupleType
@@ -106,4 +105,6 @@ def argument(e: FunctionEmitter, arg: Expr, param: Var, expr: Invoke | Submit) -
     if fits is None or not e.checked:
         return binding
     e.fail(e.negated(fits), f"`{param.name_hint}` has other extents than its parameter declares", expr)
+    from tilewright.backends.cpu.host.tensor_views import guarded  # few parameters declare extents
+
     return guarded(e, fits, binding, param.type)

@@ -6,7 +6,6 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.backends.cpu.emit.work import SMALL
 from tilewright.backends.cpu.host.abi import leave_result
-from tilewright.backends.cpu.host.carriers import Carrier
 from tilewright.backends.cpu.host.loops import (
     Branch,
     Loop,
@@ -57,6 +56,8 @@ def _while(e: FunctionEmitter, stmt: WhileStmt) -> None:
 def _if(e: FunctionEmitter, stmt: IfStmt) -> None:
     b = e.b
     condition = e.scalar(stmt.condition).value
+    from tilewright.backends.cpu.host.carriers import Carrier  # few programs have branches
+
     carriers = [Carrier.of(e, var, may_be_missing=bool(e.bound)) for var in stmt.return_vars]
     least = e.program.work.least(stmt).units
     then, other, after = (b.label(hint) for hint in ("then", "else", "endif"))

@@ -22,7 +22,6 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.passes.filled_rows import straightened
 from tilewright.passes.fusing import fusion
-from tilewright.passes.row_shares import is_divisible
 
 HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
 
@@ -102,10 +101,16 @@ def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value])
 
 def _alone(e: FunctionEmitter) -> AbstractContextManager[None]:
     """Return what to emit a body inside of whose rows ought to be divided: if they cannot be, one block does it all."""
-    if not e.in_rows or is_divisible(e.fusion):
+    if not e.in_rows or _is_divisible(e):
         return nullcontext()
     e.in_rows = False
     return e.b.when(e.b.compare("icmp eq", e.block_index, i64(0)))
+
+
+def _is_divisible(e: FunctionEmitter) -> bool:
+    from tilewright.passes.row_shares import is_divisible  # few programs divide rows
+
+    return is_divisible(e.fusion)
 
 
 def roots_of(unit: Unit, function: Function, signature: Signature) -> Mapping[Var, Var]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, Region
 from tilewright.backends.cpu.emit.values import Binding, Scalar, static
 from tilewright.backends.cpu.emit.work import SMALL, SPAN, STRIP
-from tilewright.backends.cpu.host.carriers import Carrier, hand_on
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts
 from tilewright.dtypes import INDEX
 from tilewright.native.llvm import I64, Value, i64
-from tilewright.passes.row_turns import rows_of_turns
 from tilewright.records import mutable, record
+
+if TYPE_CHECKING:
+    from tilewright.backends.cpu.host.carriers import Carrier
 
 LARGEST = (1 << 63) - 1
 
@@ -128,7 +130,7 @@ def _turns_of(e: FunctionEmitter, stmt: ForStmt, turns: Turns, loop: Loop, units
 @contextmanager
 def rows_of_loop(e: FunctionEmitter, stmt: ForStmt, carriers: Sequence[Carrier]) -> Generator[None, None, None]:
     """Emit all turns of a loop for one row after the other, where it works on each by itself."""
-    rows = rows_of_turns(stmt) if e.row is None and not (e.in_rows or e.in_shares) else None
+    rows = _rows(stmt) if e.row is None and not (e.in_rows or e.in_shares) else None
     if rows is None:
         yield
         return
@@ -138,6 +140,12 @@ def rows_of_loop(e: FunctionEmitter, stmt: ForStmt, carriers: Sequence[Carrier])
             carrier.slot.fill(e, start)  # which lies there, and is known as it was
         yield
     e.row = None
+
+
+def _rows(stmt: ForStmt) -> int | None:
+    from tilewright.passes.row_turns import rows_of_turns  # few kernels have loops
+
+    return rows_of_turns(stmt)
 
 
 def turns_of(e: FunctionEmitter, stmt: ForStmt) -> tuple[tuple[Value, Value], Value]:
@@ -175,6 +183,10 @@ def carried(e: FunctionEmitter, args: Sequence[IterArg]) -> list[Carrier]:
     """Return a carrier for each value of a loop, holding what it starts as."""
     starts = [None if isinstance(arg.init, Absent) else _given(e, arg.init) for arg in args]
     carriers: list[Carrier] = []
+    if not args:
+        return carriers
+    from tilewright.backends.cpu.host.carriers import Carrier  # few loops carry anything
+
     for arg, start in zip(args, starts, strict=True):
         is_sure = start is not None and start[1] is None
         carrier = Carrier.of(e, arg.var, may_be_missing=not is_sure, start=start[0] if start and is_sure else None)
@@ -215,4 +227,6 @@ def hand_over(e: FunctionEmitter, region: Region, values: Sequence[Expr]) -> Non
             _given(e, value) if carrier.is_bound is not None else (e.value(value), None)
             for value, carrier in zip(values, region.carriers, strict=True)
         ]
+        from tilewright.backends.cpu.host.carriers import hand_on
+
         hand_on(e, region.carriers, given)

@@ -9,7 +9,6 @@ from tilewright.backends.cpu.compute import convert as convert
 from tilewright.backends.cpu.compute import copies as copies
 from tilewright.backends.cpu.compute import groups as groups
 from tilewright.backends.cpu.compute import tiles as tiles
-from tilewright.backends.cpu.compute import views as views
 from tilewright.backends.cpu.emit.durations import WORTH
 from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Signature
@@ -18,7 +17,6 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor
 from tilewright.backends.cpu.host import calls as calls
 from tilewright.backends.cpu.host import control as control
 from tilewright.backends.cpu.host import scalars as scalars
-from tilewright.backends.cpu.host import tensor_views as tensor_views
 from tilewright.backends.cpu.host import tensors as tensors
 from tilewright.backends.cpu.host.abi import (
     entry_word_types,

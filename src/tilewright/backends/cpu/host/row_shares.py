@@ -16,7 +16,6 @@ from tilewright.core.visitor import evaluated
 from tilewright.native.llvm import Value
 from tilewright.passes.filled_rows import straightened
 from tilewright.passes.fusing import fusion
-from tilewright.passes.row_shares import is_divisible
 
 FEW = 8
 """Turns from which on they are handed out as they are."""
@@ -29,6 +28,8 @@ def divides_rows(e: FunctionEmitter, loop: ForStmt, turns: Value) -> bool:
         return False
     if count * unit.durations.each_turn(loop) < unit.worth:
         return False
+    from tilewright.passes.row_shares import is_divisible  # few loops have so few turns
+
     function = unit.program[calls[0].op.name]
     roots = roots_of(unit, function, Signature.plain(function))
     return not made_results(unit, function) and is_divisible(fusion(straightened(function, roots), roots))

@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 
-from tilewright.backends.cpu.compute.addresses import moved, packed_strides
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of, to_elements
 from tilewright.backends.cpu.compute.copies import STORE, clear_bytes, inside, misfit
 from tilewright.backends.cpu.compute.nodes import MapNode
-from tilewright.backends.cpu.compute.store_targets import stored_at
 from tilewright.backends.cpu.compute.tiles import write
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -90,6 +88,8 @@ def made_for(
     if e.step.target is None:
         yield buffer(e, call, shape, dtype, clear=clear)
     else:
+        from tilewright.backends.cpu.compute.store_targets import stored_at
+
         with stored_at(e, e.step.target, shape, shape) as window:
             yield window
 
@@ -101,6 +101,8 @@ def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: Dat
     is_local = e.program.footprints.aliases(e.function.name).is_local
     if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not is_local(call):
         return None
+    from tilewright.backends.cpu.compute.addresses import packed_strides
+
     pointer = e.address(e.arena.take(nbytes)[0])
     if clear:
         clear_bytes(e, pointer, nbytes)
@@ -129,6 +131,8 @@ def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, c
     known = [max(extent, 1) for extent in map(static, shape) if extent is not None]
     if prod(known) > MOST:
         raise UnsupportedFeatureError(f"no tensor can have extents {known}", spans=[e.at.span])
+    from tilewright.backends.cpu.compute.addresses import packed_strides
+
     strides, _ = packed_strides(e, shape)
     pointer = allocate(e, size_of(e, shape, dtype.get_byte()), clear)
     return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
@@ -253,6 +257,8 @@ def element_address(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Seq
     """Return the address of one element; an index outside the tensor is an error and means a word nobody reads."""
     numbers = e.indices(indices)
     fits = inside(e, numbers, (i64(1),) * len(numbers), tensor.shape)
+    from tilewright.backends.cpu.compute.addresses import moved
+
     pointer = moved(e, tensor, numbers)
     if fits is None:
         return pointer

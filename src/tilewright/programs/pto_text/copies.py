@@ -1,0 +1,126 @@
+"""Copies: elements of tensors put elsewhere, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from tilewright.core.enums import MaskPattern
+from tilewright.core.expr import Call
+from tilewright.core.types import TensorType
+from tilewright.dtypes import INDEX
+from tilewright.programs.pto_text.cells import cell_of, set_cell
+from tilewright.programs.pto_text.memory import created
+from tilewright.programs.pto_text.scalars import computed, converted
+from tilewright.programs.pto_text.values import Number, Tensor, kept
+from tilewright.programs.pto_text.views import pointer_as, start_of
+from tilewright.programs.pto_text.words import Given, refuse, writes
+from tilewright.programs.pto_text.writer import Writer
+
+
+@contextmanager
+def _each(w: Writer, shape: Sequence[Number]) -> Generator[list[Number]]:
+    """Let lines stand in loops over the elements of a tensor; give the place of each."""
+    with ExitStack() as loops:
+        yield [loops.enter_context(w.counted(extent, "at")) for extent in shape]
+
+
+def _copied(w: Writer, source: Tensor) -> Tensor:
+    """Write a new tensor with the elements of another."""
+    made = created(w, source.dtype, source.shape, None)
+    with _each(w, source.shape) as places:
+        set_cell(w, made, places, cell_of(w, source, places))
+    return made
+
+
+@writes("tensor.expand_clone")
+def _filled(w: Writer, call: Call, given: Given) -> Tensor:
+    source: Tensor = given["src"]
+    target: Tensor = given["target"]
+    with _each(w, target.shape) as places:
+        come = [w.constant(0) if n.known == 1 else at for n, at in zip(source.shape, places, strict=True)]
+        set_cell(w, target, places, cell_of(w, source, come))
+    return target
+
+
+@writes("tensor.gather")
+def _gathered(w: Writer, call: Call, given: Given) -> Tensor:
+    source: Tensor = given["input"]
+    refuse(call, given["kvalue"] is not None, "of places of what compares", "load it, and gather from the tile")
+    assert isinstance(call.type, TensorType)
+    if given["mask_pattern"] is not None:
+        return _taken_columns(w, call, source, MaskPattern(given["mask_pattern"]))
+    index: Tensor = given["index"]
+    axis, made = given["dim"] % len(source.shape), created(w, source.dtype, index.shape, None)
+    with _each(w, index.shape) as places:
+        come = [*places]
+        come[axis] = converted(w, cell_of(w, index, places), INDEX)
+        set_cell(w, made, places, cell_of(w, source, come))
+    return made
+
+
+def _taken_columns(w: Writer, call: Call, source: Tensor, pattern: MaskPattern) -> Tensor:
+    """Write the columns that a pattern takes, their bits seen as the type that is asked for."""
+    assert isinstance(call.type, TensorType)
+    cols = computed(w, "floordiv", [source.shape[1], w.constant(pattern.step)], INDEX)
+    made = created(w, source.dtype, [source.shape[0], cols], None)
+    with _each(w, made.shape) as (row, column):
+        come = _stepped(w, pattern, column)
+        set_cell(w, made, [row, column], cell_of(w, source, [row, come]))
+    dtype = kept(call.type.dtype)
+    return w.view("seen", dtype, pointer_as(w, start_of(w, made), made.dtype, dtype), made.shape)
+
+
+def _stepped(w: Writer, pattern: MaskPattern, column: Number) -> Number:
+    start = computed(w, "mul", [column, w.constant(pattern.step)], INDEX)
+    return computed(w, "add", [start, w.constant(pattern.first)], INDEX)
+
+
+@writes("tensor.scatter")
+def _scattered(w: Writer, call: Call, given: Given) -> Tensor:
+    source: Tensor = given["input"]
+    if given["dst"] is not None:
+        made, pattern = _copied(w, given["dst"]), MaskPattern(given["mask_pattern"])
+        with _each(w, source.shape) as (row, column):
+            set_cell(w, made, [row, _stepped(w, pattern, column)], cell_of(w, source, [row, column]))
+        return made
+    made = _copied(w, source)
+    index: Tensor = given["index"]
+    with _each(w, index.shape) as (row, column):
+        place = converted(w, cell_of(w, index, [row, column]), INDEX)
+        set_cell(w, made, [row, place], cell_of(w, given["src"], [row, column]))
+    return made
+
+
+@writes("tensor.paged_gather")
+def _paged(w: Writer, call: Call, given: Given) -> Tensor:
+    source: Tensor = given["src"]
+    indices: Tensor = given["indices"]
+    table: Tensor = given["block_table"]
+    refuse(call, max(len(indices.shape), len(table.shape)) != 1, "by indices of more than one axis")
+    block, zero = w.constant(given["block_size"]), w.constant(0)
+    shape = [w.constant(given["max_indices"]), w.constant(given["size"])]
+    made = created(w, source.dtype, shape[::-1] if given["is_trans"] else shape, 0)
+    with w.counted(indices.shape[0], "line") as line, w.counted(shape[1], "column") as column:
+        number = converted(w, cell_of(w, indices, [line]), INDEX)
+        which = converted(w, cell_of(w, table, [computed(w, "floordiv", [number, block], INDEX)]), INDEX)
+        first = computed(w, "mul", [which, block], INDEX)
+        row = computed(w, "add", [first, computed(w, "mod", [number, block], INDEX)], INDEX)
+        come = computed(w, "add", [column, given["col_off"] or zero], INDEX)
+        at = [column, line] if given["is_trans"] else [line, column]
+        set_cell(w, made, at, cell_of(w, source, [row, come]))
+    return made
+
+
+@writes("tensor.gather_row")
+def _put_window(w: Writer, call: Call, given: Given) -> Tensor:
+    source: Tensor = given["src"]
+    target: Tensor = given["dst"]
+    with _each(w, given["valid_shape"] or given["shapes"]) as places:
+        put = places[::-1] if given["transpose"] else places
+        come, go = (
+            [computed(w, "add", [a, b], INDEX) for a, b in zip(offset, at, strict=True)]
+            for offset, at in ((given["src_offset"], places), (given["dst_offset"], put))
+        )
+        set_cell(w, target, go, cell_of(w, source, come))
+    return target

@@ -1,0 +1,183 @@
+"""Singly: ops that no machine has for whole tiles, or not for their elements, one element after the other.
+
+What floats go through on the way is a double, which is rounded once, as the meaning of every op of floats is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from tilewright import dtypes as dt
+from tilewright.core.expr import Call
+from tilewright.core.op import SCRATCH
+from tilewright.dtypes import DataType
+from tilewright.programs.pto_text.choices import bits_of
+from tilewright.programs.pto_text.elements import element_at, set_at
+from tilewright.programs.pto_text.meeting import both, meets
+from tilewright.programs.pto_text.scalars import chosen, computed, converted, remainder
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, element, kept
+from tilewright.programs.pto_text.words import ALONE, Given, in_vec, least, matrix, refuse, result
+from tilewright.programs.pto_text.writer import Writer
+
+Formula = Callable[[Writer, list[Number], DataType], Number]
+"""What an op makes of one element of each operand, as a number of its result's type."""
+
+
+def _plain(name: str) -> Formula:
+    """Return the formula of an op that numbers have, too."""
+    return lambda w, numbers, dtype: reduce(lambda a, b: computed(w, name, [a, b], dtype), _as(w, numbers, dtype))
+
+
+def _as(w: Writer, numbers: list[Number], dtype: DataType) -> list[Number]:
+    return [converted(w, number, dtype) for number in numbers]
+
+
+def _guarded(of_integers: Formula, of_floats: Formula) -> Formula:
+    """Return the formula of a quotient or of what it leaves: nothing where an integer is divided by zero."""
+
+    def formula(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+        a, b = _as(w, numbers, dtype)
+        if dtype.is_float():
+            return of_floats(w, [a, b], dtype)
+        zero = w.constant(0, dtype)
+        is_zero = computed(w, "eq", [b, zero], dt.BOOL)
+        found = of_integers(w, [a, chosen(w, is_zero, w.constant(1, dtype), b)], dtype)
+        return chosen(w, is_zero, zero, found)
+
+    return formula
+
+
+def _left(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    """Write what is left of an integer, with its own sign."""
+    a, b = numbers
+    whole = computed(w, "mul", [computed(w, "div", [a, b], dtype), b], dtype)
+    return computed(w, "sub", [a, whole], dtype)
+
+
+def _sized(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    """Write the magnitude of an integer."""
+    (x,) = _as(w, numbers, dtype)
+    if dtype.is_unsigned_int():
+        return x
+    return computed(w, "max", [x, computed(w, "neg", [x], dtype)], dtype)
+
+
+def _signed(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    (x,) = numbers
+    zero, one = w.constant(0, dtype), w.constant(1, dtype)
+    below = zero if dtype.is_unsigned_int() else w.constant(-1, dtype)
+    side = chosen(w, computed(w, "lt", [x, zero], dt.BOOL), below, zero)
+    return chosen(w, computed(w, "gt", [x, zero], dt.BOOL), one, side)
+
+
+def _squared(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    return computed(w, "mul", [numbers[0], numbers[0]], dtype)
+
+
+def _positive(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    return computed(w, "max", [numbers[0], w.constant(0, dtype)], dtype)
+
+
+def _chosen(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    condition, a, b = numbers
+    return chosen(w, converted(w, condition, dt.BOOL), *_as(w, [a, b], dtype))
+
+
+def _fused(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    """Write a product and a sum, rounded once to fp32, in which shorter floats are computed."""
+    if not dtype.is_float():
+        a, b, c = _as(w, numbers, dtype)
+        return computed(w, "add", [computed(w, "mul", [a, b], dtype), c], dtype)
+    wide = w.number("pto.fma", _as(w, numbers, dt.FP32), dt.FP32, "f32, f32, f32 -> f32")
+    return converted(w, wide, dtype)
+
+
+def _between(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    """Write the number that is so far between two, counted from the nearer one."""
+    start, end, weight = _as(w, numbers, dt.FP64)
+
+    def does(name: str, a: Number, b: Number) -> Number:
+        return computed(w, name, [a, b], dt.FP64)
+
+    apart = does("sub", end, start)
+    size = does("max", weight, computed(w, "neg", [weight], dt.FP64))
+    forth = does("add", start, does("mul", weight, apart))
+    back = does("sub", end, does("mul", apart, does("sub", w.constant(1.0, dt.FP64), weight)))
+    is_near = computed(w, "lt", [size, w.constant(0.5, dt.FP64)], dt.BOOL)
+    return converted(w, chosen(w, is_near, forth, back), dtype)
+
+
+def _function(name: str, *types: DataType) -> Formula:
+    """Return the formula of a function that the machine has for numbers of some types."""
+
+    def formula(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+        if dtype not in types:
+            help = f"convert to {types[0]} first: pl.cast(x, pl.{types[0].symbol})"
+            raise NoPtoError(f"PTO has `{name}` for {' and '.join(map(str, types))}, not for {dtype}", help=help)
+        shown = element(dtype)
+        typing = f"{', '.join([shown] * len(numbers))} -> {shown}"
+        return w.number(f"pto.{name}", _as(w, numbers, dtype), dtype, typing)
+
+    return formula
+
+
+_POINTWISE: dict[str, Formula] = {
+    **{name: _plain(name) for name in ("add", "sub", "mul", "shl", "shr")},
+    **{name: _plain(word) for name, word in (("and_", "bit_and"), ("or_", "bit_or"), ("xor", "bit_xor"))},
+    **{name: _plain(word) for name, word in (("maximum", "max"), ("minimum", "min"))},
+    **{name: _plain(word) for name, word in (("addc", "add"), ("subc", "sub"))},
+    "div": _guarded(_plain("div"), _plain("div")),
+    "floor_divide": _guarded(_plain("floordiv"), _plain("floordiv")),
+    "rem": _guarded(_plain("mod"), _plain("mod")),
+    "fmod": _guarded(_left, lambda w, numbers, dtype: remainder(w, *numbers)),
+    "neg": lambda w, numbers, dtype: computed(w, "neg", numbers, dtype),
+    "not_": lambda w, numbers, dtype: computed(w, "invert", numbers, dtype),
+    "abs": _sized, "sign": _signed, "square": _squared, "relu": _positive, "where": _chosen,
+    "fma": _fused, "lerp": _between,
+    "pow": _function("pow", dt.FP32, dt.FP16), "sin": _function("sin", dt.FP32), "cos": _function("cos", dt.FP32),
+}  # fmt: skip
+_EXPANDED = {"max": "maximum", "min": "minimum"}
+_FORMULAS = _POINTWISE | {
+    f"{axis}_expand_{word}": _POINTWISE[_EXPANDED.get(word, word)]
+    for axis in ("row", "col")
+    for word in ("add", "sub", "mul", "div", "max", "min")
+}
+
+
+def _alone(w: Writer, call: Call, given: Given) -> Tile:
+    """Write what an op makes of each element, where tiles meet others of one row or column."""
+    shape, type_ = matrix(call)
+    operands = [
+        in_vec(w, each) if isinstance(each, Tile) else each
+        for name, each in given.items()
+        if isinstance(each, Tile | Number) and name not in SCRATCH
+    ]
+    tiles = [each for each in operands if isinstance(each, Tile)]
+    refuse(call, not all(meets(tile.shape, shape) for tile in tiles), "of tiles whose axes meet otherwise")
+    out = result(w, call, _extents(w, tiles, shape))
+    with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
+        numbers = [_met(w, each, row, column) for each in operands]
+        made = _FORMULAS[call.op.spec.name](w, numbers, kept(type_.dtype))
+        set_at(w, out, row, column, made)
+    return bits_of(w, out) if type_.dtype == dt.BOOL else out
+
+
+def _met(w: Writer, operand: Tile | Number, row: Number, column: Number) -> Number:
+    """Return what an operand has for a place."""
+    if isinstance(operand, Number):
+        return operand
+    places = (w.constant(0) if extent == 1 else at for extent, at in zip(operand.shape, (row, column), strict=True))
+    return element_at(w, operand, *places)
+
+
+def _extents(w: Writer, tiles: list[Tile], shape: tuple[int, int]) -> tuple[Number, Number]:
+    """Return how much of all operands is valid."""
+    whole = Tile("", dt.INT8, shape, (w.constant(shape[0]), w.constant(shape[1])))
+    for tile in tiles:
+        rows, cols = both(w, whole, tile)
+        whole = Tile("", dt.INT8, shape, (least(w, whole.valid[0], rows), least(w, whole.valid[1], cols)))
+    return whole.valid
+
+
+ALONE.update({f"tile.{name}": _alone for name in _FORMULAS})
