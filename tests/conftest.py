@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
+import threading
 from collections.abc import Generator
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -29,6 +31,8 @@ os.environ.setdefault("TILEWRIGHT_CORES", "2")  # tiles are the same on every ma
 os.environ.setdefault("TILEWRIGHT_SMALL_WORK", "shared")  # tests are small, and threads are to meet in them
 sys.dont_write_bytecode = False
 sys.executable = os.environ.get("TILEWRIGHT_TEST_PYTHON", sys.executable)  # an emulated one has no name of its own
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it, and so do its
 
 
 def _is_local(_path: str) -> bool:
