@@ -5,13 +5,15 @@ A float of few bits holds small integers as they are: what is known to be small 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from tilewright.dtypes import BF16, FP16, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, DataType
 from tilewright.native.llvm import Value
 
 Reach: TypeAlias = "tuple[int, int] | None"
+Bounds: TypeAlias = "tuple[float, float] | None"
 
 EXACT = {FP16: 1 << 11, BF16: 1 << 8}
 """Up to which number floats of few bits hold every integer."""
@@ -30,10 +32,23 @@ def literal_reach(value: Value, dtype: DataType) -> Reach:
 
 def within(reach: Reach, dtype: DataType) -> Reach:
     """Return what integers can be as elements of another type: of those that may wrap nothing is known."""
-    if reach is None or not dtype.is_int():
+    if reach is None or not (dtype.is_int() or dtype == BOOL):
         return None
     least, largest = dtype.limits
     return reach if least <= reach[0] and reach[1] <= largest else None
+
+
+def compared(relation: str, a: Reach, b: Reach) -> Reach:
+    """Return what comparing integers gives, where that is known: whatever has no place in common is not equal."""
+    if a is None or b is None or max(a[0], b[0]) <= min(a[1], b[1]):
+        return None
+    return {"eq": (0, 0), "ne": (1, 1)}.get(relation)
+
+
+def chosen(choose: Callable[[float, float], float], limit: float | None, bounds: Bounds) -> Bounds:
+    """Return what the larger or the smaller of a number in the code and of others lies between."""
+    low, high = bounds or (-math.inf, math.inf)
+    return None if limit is None else (choose(low, limit), choose(high, limit))
 
 
 def is_exact(reach: Reach, dtype: DataType) -> bool:
@@ -56,6 +71,12 @@ def _both(a: Reach, b: Reach) -> Reach:
     return (0, min(most)) if most else None
 
 
+def _either(a: Reach, b: Reach) -> Reach:
+    if a is not None and b is not None and a[0] == a[1] and b[0] == b[1]:
+        return a[0] | b[0], a[0] | b[0]
+    return None
+
+
 def _shifted(a: Reach, b: Reach) -> Reach:
     return (a[0] >> b[0], a[1] >> b[0]) if a is not None and b is not None and 0 <= b[0] == b[1] < 8 else None
 
@@ -64,6 +85,7 @@ _RULES: Mapping[str, Callable[[Reach, Reach], Reach]] = {
     "add": _sum,
     "sub": _difference,
     "and": _both,
+    "or": _either,
     "ashr": _shifted,
     "lshr": _shifted,
 }

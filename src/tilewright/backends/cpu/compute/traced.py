@@ -7,13 +7,12 @@ are rounded to the op's element type; integers wrap in their own width.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
-from tilewright.backends.cpu.compute.reaches import Reach, is_exact, reach_of, stored_reach, within
+from tilewright.backends.cpu.compute.reaches import Bounds, Reach, compared, is_exact, reach_of, stored_reach, within
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
 from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
@@ -40,7 +39,7 @@ class Lanes(Traced):
     """The same elements as they lie in memory, of floats that were narrow before or have been rounded already."""
     reach: Reach = None
     """The least and the largest that integers can be, where that is known; of floats, that they were such."""
-    bounds: tuple[float, float] | None = None
+    bounds: Bounds = None
     """What floats that are numbers lie between, where that is known."""
 
     @property
@@ -100,7 +99,8 @@ def _binary(floats: str, integers: str, unsigned: str = "") -> Callable[[Lanes, 
 def _compare(name: str, ordered: str = "o") -> Callable[[Lanes, Lanes], Lanes]:
     def emit(a: Lanes, b: Lanes) -> Lanes:
         text = f"{'fcmp' if a.element.is_float() else 'icmp'} {predicate(name, a, b, ordered)}"
-        return by_value(emit, a, b, Lanes(a.b, a.b.compare(text, a.value, b.value), BOOL))
+        plain = Lanes(a.b, a.b.compare(text, a.value, b.value), BOOL, reach=compared(name, a.reach, b.reach))
+        return by_value(emit, a, b, plain)
 
     return emit
 
@@ -120,15 +120,12 @@ def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
     return emit
 
 
-def _bounds(choose: Callable[[float, float], float], a: Lanes, b: Lanes) -> tuple[float, float] | None:
-    """Return what the larger or the smaller of two lies between, one of which is a number in the code."""
+def _bounds(choose: Callable[[float, float], float], a: Lanes, b: Lanes) -> Bounds:
+    from tilewright.backends.cpu.compute.reaches import chosen
     from tilewright.native.terms import Term
 
-    for limit, other in ((Term(a.b, a.value).number, b), (Term(b.b, b.value).number, a)):
-        if limit is not None:
-            low, high = other.bounds or (-math.inf, math.inf)
-            return choose(low, limit), choose(high, limit)
-    return None
+    known = (chosen(choose, Term(x.b, x.value).number, y.bounds) for x, y in ((a, b), (b, a)))
+    return next(filter(None, known), None)
 
 
 def _of_doubles(emitter: Callable[..., Value]) -> Callable[..., Value]:
@@ -190,7 +187,17 @@ def _divide(a: Lanes, b: Lanes) -> Lanes:
     return quotient * shared.spread("scale", scale, a.count) if shared.doubts is None else quotient
 
 
-_quotient = _binary("fdiv", "sdiv", "udiv")
+_divided = _binary("fdiv", "sdiv", "udiv")
+
+
+def _quotient(a: Lanes, b: Lanes) -> Lanes:
+    """Return quotients, of integers without their fractions: no divisor is one that machines trap at."""
+    if a.element.is_int():
+        from tilewright.backends.cpu.compute.quotients import by_floats  # few kernels divide integers
+
+        if value := by_floats(a.b, a.value, b.value, b.reach, a.element.is_signed_int()):
+            return Lanes(a.b, value, a.element)
+    return _divided(a, b)
 
 
 def _tanh(x: Lanes) -> Lanes:
@@ -235,7 +242,7 @@ def _fmod(a: Lanes, b: Lanes) -> Lanes:
         from tilewright.backends.cpu.compute import vectormath
 
         return _function(vectormath.fmod)(a, b)
-    return remainder(_binary("", "srem", "urem"), a, b, a.element)
+    return remainder(lambda x, y: x - _quotient(x, y) * y, a, b, a.element)
 
 
 def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
@@ -257,6 +264,8 @@ def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
 def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
     lane = then if isinstance(then, Lanes) else other
     chosen = [v if isinstance(v, Lanes) else lane.like(v) for v in (then, other)]
+    if condition.reach == (0, 0):
+        return chosen[1]
     return Lanes(lane.b, lane.b.select(condition.value, chosen[0].value, chosen[1].value), chosen[0].element)
 
 
