@@ -20,11 +20,12 @@ SOON = 2.0
 def until_done(domain: Sequence[int], look: Callable[[], None], work: Any) -> None:
     """Wait for what torch does, with a `look` now and then, which may raise that the run is over."""
     while True:
+        is_over = work.is_completed()  # what is over by now fails at once, and not since it has taken too long
         try:
             work.wait(timeout=PATIENCE)
             return
         except RuntimeError as error:
-            if work.is_completed():
+            if is_over:
                 _await_reason(look)
                 raise ExecutionError(f"the processes of ranks {[*domain]} cannot be reached") from error
         look()
