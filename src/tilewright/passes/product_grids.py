@@ -10,19 +10,18 @@ from tilewright.core.build import arguments, scalar
 from tilewright.core.expr import Expr, Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
-from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import ForStmt, SeqStmts
-from tilewright.core.types import Extent, TensorType, Type
-from tilewright.core.visitor import evaluated, variables
+from tilewright.core.visitor import evaluated
 from tilewright.passes.computed_operands import FEW_TURNED, is_computed_turned
 from tilewright.passes.few_rows import FEW_ROWS, factors_of, most_few
 from tilewright.passes.fold_steps import FoldSteps, online_folds
 from tilewright.passes.inner_steps import InnerSteps, Steps
-from tilewright.passes.launches import hands_on, runs_side_by_side
+from tilewright.passes.launches import runs_side_by_side
 from tilewright.passes.products import PRODUCTS, SUMS
-from tilewright.passes.spans import Span, span_of
+from tilewright.passes.spans import Span
 from tilewright.passes.split_folds import split_folds
-from tilewright.passes.tile_axes import Axis, Class, Cut, TileAxes
+from tilewright.passes.tile_axes import Axis, Class, TileAxes
+from tilewright.passes.tile_grids import TileGrid, nest
 from tilewright.records import record
 
 GRAINS = ((1, 6), *[(16, 64)] * 4)
@@ -82,7 +81,7 @@ class Wanted:
         return max(FEWEST, 2 * self.cores), SMALL
 
 
-class ProductGrid:
+class ProductGrid(TileGrid):
     """Loops over tiles of a product, and the kernels that compute one tile of it."""
 
     def __init__(
@@ -93,13 +92,9 @@ class ProductGrid:
         wanted: Wanted,
         may_be_many: bool = True,
     ) -> None:
-        self.loops, self.calls = loops, calls
-        self.functions = [split_folds(program[each.op.name], wanted.keys) for each in calls]
-        self.axes = [TileAxes(function.body) for function in self.functions]
+        super().__init__(loops, calls, [split_folds(program[each.op.name], wanted.keys) for each in calls])
         self.folds = [online_folds(axes) for axes in self.axes]
         """The loops of each kernel, where all that carry something are online folds."""
-        self.spans: dict[Var, Span] = {}
-        self.steps: dict[Var, int] = {}
         roles = {loop.loop_var: self._role_of(loop) for loop in loops}
         self._widen(roles, 0, self._wanted_rows(wanted))
         self._open = [self.spans[var] for var, role in roles.items() if role == 0 and self.spans[var].length is None]
@@ -140,11 +135,18 @@ class ProductGrid:
 
     def _role_of(self, loop: ForStmt) -> int | None:
         """Return the role of what a loop cuts, where it may take other steps."""
-        classes = [self._classes(number, loop) for number in range(len(self.calls))]
-        span = self._span(loop, classes) if all(classes) else None
+        cut = self.cut_by(loop)
+        classes = [each for found in cut for each in found]
+        span = self._with_rests(self.span_of(loop, cut), classes) if cut else None
         if span is not None:
             self.spans[loop.loop_var] = span
-        return _role([found for each in classes for found in each]) if span is not None else None
+        return _role(classes) if span is not None else None
+
+    def _with_rests(self, span: Span | None, classes: Sequence[Class]) -> Span | None:
+        """Return a span whose steps leave only such rests as its axes may have."""
+        if span is not None and self._is_folded:
+            return span.as_even  # rows that are carried begin whole
+        return span.as_whole if span is not None and any(each.is_whole for each in classes) else span
 
     def _widen(self, roles: Mapping[Var, int | None], role: int, wanted: int) -> None:
         """Choose the steps of loops over the rows or the columns of products."""
@@ -183,35 +185,6 @@ class ProductGrid:
         """Whether some of its turns were to run one after the other."""
         return not all(map(runs_side_by_side, self.loops))
 
-    def _classes(self, number: int, loop: ForStmt) -> list[Class]:
-        """Return what a loop cuts in one of the kernels, nothing where it does something else there as well."""
-        made, function, axes = self.calls[number], self.functions[number], self.axes[number]
-        params = [p for p, arg in zip(function.params, made.args, strict=True) if loop.loop_var in variables([arg])]
-        if len(params) != 1 or loop.loop_var not in made.args or params[0] in axes.fixed or not axes.stores:
-            return []
-        (param,) = params
-        found = axes.cut_by(param)
-        sound = all(not (c.is_fixed or c.is_folded) and c.begins_at(param) for c in found)
-        stored = all(any(cut.offset is param for cut in cuts) for cuts in axes.stores)
-        return found if sound and stored else []
-
-    def _span(self, loop: ForStmt, classes: Sequence[Sequence[Class]]) -> Span | None:
-        """Return what a loop covers of the tensors that the kernels are called with."""
-        extents: list[Extent] = []
-        cuts: list[Cut] = []
-        for made, function, found in zip(self.calls, self.functions, classes, strict=True):
-            given = {param: arg.type for param, arg in zip(function.params, made.args, strict=True)}
-            own = [cut for each in found for cut in each.cuts]
-            extents += [_extent(given.get(cut.tensor, cut.tensor.type), cut.axis) for cut in own]
-            cuts += [replace(cut, offset=loop.loop_var) for cut in own]
-        span = span_of(loop, cuts, extents)
-        every = [each for found in classes for each in found]
-        if span is None or not all(each.sizes == {span.step} for each in every):
-            return None
-        if self._is_folded:
-            return span.as_even  # rows that are carried begin whole
-        return span.as_whole if any(each.is_whole for each in every) else span
-
     def _leave_enough(self, turns: int, small: int) -> None:
         """Make steps smaller again, but not too small, where fewer turns would be left for threads to share."""
         known = {var: span for var, span in self.spans.items() if span.length is not None and var in self.steps}
@@ -225,21 +198,11 @@ class ProductGrid:
 
     def sizes(self, number: int) -> dict[Axis, int]:
         """Return the axes of the tiles of one of the kernels that become longer."""
-        sizes = dict(self.inner[number].sizes)
-        for param, var in self.params(number).items():
-            sizes |= {axis: self.steps[var] for found in self.axes[number].cut_by(param) for axis in found.axes}
-        return sizes
+        return dict(self.inner[number].sizes) | super().sizes(number)
 
-    def params(self, number: int) -> dict[Var, Var]:
-        """Return the parameters of one of the kernels that stand for variables of loops with other steps."""
-        given = zip(self.functions[number].params, self.calls[number].args, strict=True)
-        return {param: arg for param, arg in given if isinstance(arg, Var) and arg in self.steps}
-
-    def stepped(self, named: Var, var: Var) -> Var:
-        """Return a new variable that takes the values of a loop's variable in other steps."""
-        span = self.spans[var]
-        reach = loop_bounds(integer(span.start), span.stop, integer(self.steps[var]))
-        return Var(named.name_hint, named.type, named.span, reach)
+    def loops_of(self, number: int) -> Mapping[Var, ForStmt]:
+        """Return the loops inside one of the kernels that take other steps, by their variables."""
+        return self.inner[number].rewritten
 
     @property
     def inside_out(self) -> list[ForStmt]:
@@ -260,32 +223,19 @@ class ProductGrid:
         return sorted(reversed(self.loops), key=turns)
 
     def __str__(self) -> str:
-        names = ", ".join(dict.fromkeys(function.name for function in self.functions))
-        steps = [
-            f"{v.name_hint} by {s} instead of {b}" for v, s in self.steps.items() if s != (b := self.spans[v].step)
-        ]
         inner = [line for each in self.inner for line in each.notes]
         few = " of few rows" * (self.is_few and any(0 in found.roles for axes in self.axes for found in axes.classes()))
-        return f"{names}{few}: {', '.join(dict.fromkeys([*steps, *inner]))}"
+        return f"{self.names}{few}: {', '.join(dict.fromkeys([*self.changes, *inner]))}"
 
 
 def grid_of(program: Program, stmt: ForStmt, wanted: Wanted) -> tuple[ProductGrid, SeqStmts] | None:
     """Return the grid that begins with a loop, and what its innermost loop does; None where there is none to change."""
-    loops, body = _nest(stmt)
+    loops, body = nest(stmt)
     calls = [made for each in body if isinstance(made := evaluated(each), Invoke)]
     if not loops or not calls or len(calls) != len(body):
         return None
     grid = ProductGrid(program, loops, calls, wanted)
     return (grid, body) if grid.is_changed else None
-
-
-def _nest(stmt: ForStmt) -> tuple[list[ForStmt], SeqStmts]:
-    """Return loops around each other whose turns hand nothing on, and what the innermost does."""
-    loops, body = list[ForStmt](), SeqStmts((stmt,))
-    while len(body) == 1 and isinstance(inner := body.stmts[0], ForStmt) and not hands_on(inner):
-        loops.append(inner)
-        body = inner.body
-    return loops, body
 
 
 def _role(classes: Sequence[Class]) -> int | None:
@@ -308,7 +258,3 @@ def _reads_turned(axes: TileAxes) -> bool:
     return all(
         isinstance(lhs, Var) and isinstance(rhs, Var) and is_computed_turned(axes.made, lhs, rhs) for lhs, rhs in pairs
     )
-
-
-def _extent(type_: Type | None, axis: int) -> Extent:
-    return type_.shape[axis] if isinstance(type_, TensorType) and type_.valid == type_.shape else None

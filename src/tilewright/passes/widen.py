@@ -9,38 +9,29 @@ they hold then is as large as somebody said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import reduce
 
-from tilewright.core.build import arguments, call, scalar
-from tilewright.core.enums import ForKind
-from tilewright.core.expr import Call, Expr, GlobalVar, Invoke, MakeTuple, Submit, Var, integer
-from tilewright.core.operands import Bound
+from tilewright.core.build import scalar
+from tilewright.core.expr import Expr
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
-from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, SeqStmts, Stmt
-from tilewright.core.types import TileType, Type
-from tilewright.core.visitor import expressions, statements
-from tilewright.errors import KernelError, OutOfBoundsError
+from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt
+from tilewright.errors import KernelError
 from tilewright.passes import simplify
 from tilewright.passes.begun_sums import begun_sums
 from tilewright.passes.chosen_tiles import Widened
 from tilewright.passes.disjoint_tensors import Apart
 from tilewright.passes.grid_forms import in_one_form
 from tilewright.passes.joined_products import joined_products
-from tilewright.passes.made_axes import MADE
 from tilewright.passes.merged_parts import merged_parts
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
 from tilewright.passes.strided_rows import taller_blocks
 from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
-from tilewright.passes.tile_axes import Axis, multiple_of
 from tilewright.passes.whole_sums import whole_sums
-
-SHAPED = ("load", "slice", *MADE)
-"""Ops that are told the shape of the tile that they give."""
+from tilewright.passes.wider_tiles import in_other_steps, wider_kernel, with_kernels
 
 
 def widened(program: Program, wanted: Wanted) -> Widened:
@@ -51,10 +42,7 @@ def widened(program: Program, wanted: Wanted) -> Widened:
     functions = [walk.rewritten(function) for function in begun.function_list]
     if not walk.notes:
         return _stretched(program, begun, wanted)
-    made = program.with_functions([*walk.made, *functions])
-    gone = _called(begun) - _called(made)
-    left = [function for function in made.function_list if function.name not in gone]
-    simple = simplify.run(made.with_functions(left))
+    simple = simplify.run(with_kernels(begun, walk.made, functions))
     read = [read_casts(f) if f.name in walk.few else f for f in simple.function_list]
     return Widened(simple.with_functions(read), tuple(walk.notes))
 
@@ -72,12 +60,6 @@ def _stretched(program: Program, begun: Program, wanted: Wanted) -> Widened:
     if not notes:
         return Widened(program)
     return Widened(simplify.run(program.with_functions([function for function, _ in found])), tuple(notes))
-
-
-def _called(program: Program) -> set[str]:
-    """Return the functions that others call."""
-    stmts = (stmt for function in program.function_list for stmt in statements(function.body))
-    return {expr.op.name for stmt in stmts for expr in expressions(stmt) if isinstance(expr, (Invoke, Submit))}
 
 
 class _Walk(Rewriter):
@@ -123,13 +105,13 @@ class _Walk(Rewriter):
     def _wide(self, grid: ProductGrid, body: SeqStmts) -> Stmt | None:
         """Return the loops of a grid with other kernels inside, None where an op wants its operands as they were."""
         try:
-            kernels = {f.name: _kernel(grid, number, len(self.notes)) for number, f in enumerate(grid.functions)}
+            kernels = {f.name: wider_kernel(grid, number, len(self.notes)) for number, f in enumerate(grid.functions)}
         except KernelError:
             return None
         self.made += kernels.values()
         self.few |= {kernel.name for kernel in kernels.values() if grid.is_few}
         self.notes.append(str(grid))
-        return _rewritten(grid, body, {name: kernel.name for name, kernel in kernels.items()})
+        return in_other_steps(grid, body, {name: kernel.name for name, kernel in kernels.items()})
 
     def _unless_few(self, grid: ProductGrid, body: SeqStmts, wide: Stmt) -> Stmt:
         """Return a grid that takes other tiles where a call has few rows."""
@@ -145,91 +127,3 @@ def _either(condition: Expr, then: Stmt, otherwise: Stmt) -> IfStmt:
 
 def _both(first: Expr, second: Expr) -> Expr:
     return scalar("and_", first, second)
-
-
-def _kernel(grid: ProductGrid, number: int, numbered: int) -> Function:
-    """Return one of the kernels of a grid with wider tiles."""
-    function = grid.functions[number]
-    params = {param: grid.stepped(param, var) for param, var in grid.params(number).items()}
-    wider = _Wider(params, grid.sizes(number), grid.inner[number].rewritten)
-    body = Rewriter().body(wider.body(function.body))  # what is known of the new tiles goes round the loops
-    own = tuple(params.get(param, param) for param in function.params)
-    return replace(function, name=f"{function.name}_wide{numbered}", params=own, body=body)
-
-
-def _rewritten(grid: ProductGrid, body: SeqStmts, names: Mapping[str, str]) -> ForStmt:
-    """Return the loops of a grid around calls of other kernels."""
-    replaced = {var: grid.stepped(var, var) for var in grid.steps}
-    named = _Renamed(replaced, names).body(body)
-    for loop in grid.inside_out:
-        if (var := loop.loop_var) in grid.steps:
-            span = grid.spans[var]
-            loop = replace(loop, loop_var=replaced[var], start=integer(span.start), stop=span.stop)
-            loop = replace(loop, step=integer(grid.steps[var]), kind=ForKind.Parallel)
-        named = SeqStmts((replace(loop, body=named),))
-    (result,) = named
-    assert isinstance(result, ForStmt)
-    return result
-
-
-class _Renamed(Rewriter):
-    """Calls of other functions."""
-
-    def __init__(self, replaced: Mapping[Var, Var], names: Mapping[str, str]) -> None:
-        super().__init__(replaced)
-        self.names = names
-
-    def expr(self, expr: Expr) -> Expr:
-        """Rename a call."""
-        made = super().expr(expr)
-        return replace(made, op=GlobalVar(self.names[made.op.name])) if isinstance(made, Invoke) else made
-
-
-class _Wider(Rewriter):
-    """A kernel with some axes of its tiles longer, and some of its loops in other steps."""
-
-    def __init__(self, params: Mapping[Var, Var], sizes: Mapping[Axis, int], loops: Mapping[Var, ForStmt]) -> None:
-        super().__init__(params, fresh=True)
-        self.sizes, self.loops = sizes, loops
-        self.counting = {*params, *loops}
-
-    def _shape(self, var: Var, shape: Sequence[int]) -> tuple[int, ...]:
-        return tuple(self.sizes.get((var, axis), extent) for axis, extent in enumerate(shape))
-
-    def define(self, var: Var, type_: Type | None = None) -> Var:
-        """Let a variable stand for one that may be wider."""
-        if type_ is None and isinstance(var.type, TileType):
-            shape = self._shape(var, var.type.shape)
-            pairs = zip(var.type.valid, var.type.shape, shape, strict=True)
-            valid = tuple(v if old == new else None for v, old, new in pairs)
-            type_ = TileType(shape, var.type.dtype, valid, var.type.memory)
-        return super().define(var, type_)
-
-    def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
-        """Load or make a wider tile."""
-        value = stmt.value
-        if isinstance(value, Call) and value.op.spec.name in SHAPED and isinstance(stmt.var.type, TileType):
-            shape = MakeTuple(tuple(map(integer, self._shape(stmt.var, stmt.var.type.shape))))
-            given = arguments(value)
-            name = "shapes" if value.op.spec.name == "load" else "shape"
-            bound = {n: self.expr(x) if isinstance(x, Expr) else x for n, x in given.items()}
-            made = _cut(value, {**bound, name: shape})
-            return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)
-        return super().assign(stmt)
-
-    def expr(self, expr: Expr) -> Expr:
-        """Take a variable that counts elements for what was a multiple of one that counted tiles."""
-        var, _ = multiple_of(expr)
-        return self.replaced[var] if isinstance(var, Var) and var in self.counting else super().expr(expr)
-
-    def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
-        """Take other steps."""
-        return super().for_loop(self.loops.get(stmt.loop_var, stmt))
-
-
-def _cut(old: Call, bound: Bound) -> Expr:
-    """Return a call with other arguments; a load that is now known to be cut short says so."""
-    try:
-        return call(old.op.spec, bound, old.span)
-    except OutOfBoundsError:
-        return call(old.op.spec, {**bound, "clamp": True}, old.span)

@@ -19,7 +19,7 @@ from tilewright.dtypes import BF16, FP16, FP64
 from tilewright.native.assemble import assembly
 from tilewright.native.target import Target
 from tilewright.passes import ragged_turns, single_axes
-from tilewright.passes.chosen_tiles import Widened, may_be_widened
+from tilewright.passes.chosen_tiles import Widened, may_be_widened, may_have_long_rows
 from tilewright.passes.few_rows import factors_of
 from tilewright.records import record
 
@@ -48,7 +48,7 @@ class Emission:
 def emitted(program: Program, entries: Sequence[str] | None, target: Target, options: Options) -> Emission:
     """Return a lowered program written for a target."""
     target = _with_units(target, options)
-    tiles = _tiled(program, target, options) if may_be_widened(program) else Widened(program)
+    tiles = _tiled(program, target, options)
     tiles = replace(tiles, program=ragged_turns.run(single_axes.run(tiles.program)))
     program = tiles.program
     emitter = ProgramEmitter(program, target, options)
@@ -63,6 +63,18 @@ def _with_units(target: Target, options: Options) -> Target:
 
 
 def _tiled(program: Program, target: Target, options: Options) -> Widened:
+    """Return a program with tiles as the machine wants them."""
+    if may_be_widened(program):
+        return _multiplied(program, target, options)
+    if not (options.chosen_tiles and may_have_long_rows(program)):
+        return Widened(program)
+
+    from tilewright.passes.long_rows import with_long_rows  # others go along rows as they are written
+
+    return with_long_rows(program)
+
+
+def _multiplied(program: Program, target: Target, options: Options) -> Widened:
     """Return a program with its products as the machine wants them."""
     from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
     from tilewright.backends.cpu.compute.words import elements_of_word
