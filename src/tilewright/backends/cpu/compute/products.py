@@ -221,11 +221,11 @@ class Product:
 
     def _compute(self, target: Matrix, accumulate: Value, products: Sequence[Product]) -> None:
         """Emit a sum of products into memory that compute their right operands as they read them."""
-        rows, columns = self.valid[-2:]
+        rows = self.lhs.type.valid[-2]  # which its type knows, and what a loop carries may not
         terms = [ComputedTerm(Panel(p.left.pointer, *p.left.strides), p.left.dtype, p.rhs) for p in products]
-        c, known = Panel(target.pointer, *target.strides), static(rows)
-        assert known is not None, "products of as many rows as are known are computed so"
-        ComputedProduct(self.e, terms, c, known, columns, self.k, accumulate).emit()
+        assert isinstance(rows, int), "products of as many rows as are known are computed so"
+        c = Panel(target.pointer, *target.strides)
+        ComputedProduct(self.e, terms, c, rows, self.valid[-1], self.k, accumulate).emit()
 
     @property
     def _ready(self) -> Value | None:
