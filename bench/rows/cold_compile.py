@@ -54,7 +54,7 @@ def stages(name: str) -> dict[str, Timing]:
 CHILD = """import sys; sys.path.insert(0, {bench!r})
 import json{more}
 from rows.cold_compile import stages
-print(json.dumps({{stage: [t.wall, t.cpu] for stage, t in stages({name!r}).items()}}))"""
+print(json.dumps({{stage: [t.wall, t.cpu, 0, t.caller] for stage, t in stages({name!r}).items()}}))"""
 
 
 def first_of_a_process(name: str, more: str) -> dict[str, Timing]:
