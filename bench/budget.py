@@ -28,7 +28,8 @@ def spend(budgets: Sequence[Budget], rounds: int, tick: Callable[[], object]) ->
     found = interleaved({budget.name: budget.stages for budget in budgets}, rounds, tick=tick)
     stages = [*found[budgets[0].name][0]]
     rows = [_row(budget, stages, found[budget.name]) for budget in budgets]
-    return Report(f"{budgets[0].group}, {rounds} rounds", ("program", *stages, "total", "total CPU", "budget"), rows)
+    columns = ("program", *stages, "total", "total CPU", "caller's CPU", "budget")
+    return Report(f"{budgets[0].group}, {rounds} rounds", columns, rows)
 
 
 def rounds_of(budgets: Sequence[Budget], wanted: int) -> int:
@@ -40,9 +41,10 @@ def _row(budget: Budget, stages: Sequence[str], samples: Sequence[Mapping[str, T
     total = median([_total(sample) for sample in samples])
     parts = [median([sample[stage] for sample in samples]).wall for stage in stages]
     mark = "✓" if total.wall < budget.milliseconds else "✗"
-    cells = [f"{ms:.1f} ms" for ms in (*parts, total.wall, total.cpu)]
+    cells = [f"{ms:.1f} ms" for ms in (*parts, total.wall, total.cpu, total.caller)]
     return [budget.name, *cells, f"< {budget.milliseconds:g} ms {mark}"]
 
 
 def _total(stages: Mapping[str, Timing]) -> Timing:
-    return Timing(sum(t.wall for t in stages.values()), sum(t.cpu for t in stages.values()))
+    wall, cpu, caller = (sum(getattr(t, clock) for t in stages.values()) for clock in ("wall", "cpu", "caller"))
+    return Timing(wall, cpu, caller=caller)

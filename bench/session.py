@@ -20,7 +20,7 @@ NOTES = """torch {torch}, models in bf16 and all else in fp32, outputs allocated
 the first contender is faster. One thread is measured in processor time, more in wall-clock time over the rounds in
 which nobody else took a processor; * marks a ratio that had fewer than five of those and took them all. GB/s counts
 each element once. Cold compile goes from the decorated class to the first result on small tensors, llvmlite imported
-beforehand."""
+beforehand where a table does not say otherwise."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,9 @@ def _plain_11(self, a, b, c, d, e, f, g, h, i, j, k):
 def _plain_12(self, a, b, c, d, e, f, g, h, i, j, k, m):
     self.a = a; self.b = b; self.c = c; self.d = d; self.e = e; self.f = f; self.g = g; self.h = h
     self.i = i; self.j = j; self.k = k; self.m = m
+def _plain_13(self, a, b, c, d, e, f, g, h, i, j, k, m, n):
+    self.a = a; self.b = b; self.c = c; self.d = d; self.e = e; self.f = f; self.g = g; self.h = h
+    self.i = i; self.j = j; self.k = k; self.m = m; self.n = n
 
 
 def _finished_0(self):
@@ -74,15 +77,18 @@ def _finished_11(self, a, b, c, d, e, f, g, h, i, j, k):
 def _finished_12(self, a, b, c, d, e, f, g, h, i, j, k, m):
     self.a = a; self.b = b; self.c = c; self.d = d; self.e = e; self.f = f; self.g = g; self.h = h
     self.i = i; self.j = j; self.k = k; self.m = m; finish(self)
+def _finished_13(self, a, b, c, d, e, f, g, h, i, j, k, m, n):
+    self.a = a; self.b = b; self.c = c; self.d = d; self.e = e; self.f = f; self.g = g; self.h = h
+    self.i = i; self.j = j; self.k = k; self.m = m; self.n = n; finish(self)
 
 
 _plain: tuple[Any, ...] = (
     _plain_0, _plain_1, _plain_2, _plain_3, _plain_4, _plain_5, _plain_6,
-    _plain_7, _plain_8, _plain_9, _plain_10, _plain_11, _plain_12,
+    _plain_7, _plain_8, _plain_9, _plain_10, _plain_11, _plain_12, _plain_13,
 )
 _finished: tuple[Any, ...] = (
     _finished_0, _finished_1, _finished_2, _finished_3, _finished_4, _finished_5, _finished_6,
-    _finished_7, _finished_8, _finished_9, _finished_10, _finished_11, _finished_12,
+    _finished_7, _finished_8, _finished_9, _finished_10, _finished_11, _finished_12, _finished_13,
 )
 PLAIN, FINISHED = (tuple(each.__code__ for each in written) for written in (_plain, _finished))
 """The code of those that only keep what they are given, and of those that finish, by how many fields they have."""

@@ -21,13 +21,14 @@ Facts: TypeAlias = tuple[str, int, int, int, int]
 
 
 @cache
-def toolchain(*files: str) -> bytes:
+def toolchain(*files: str, part: str = "") -> bytes:
     """Return a digest of this package's own sources and of the compiler's files; any change of either changes it.
 
-    A process whose sources were edited after it started runs neither the old nor the new ones for certain: its digest
-    is its own.
+    Where a `part` of the package is all that matters, a folder of it, its sources are: there are a thousand in all. A
+    process whose sources were edited after it started runs neither the old nor the new ones for certain: its digest is
+    its own.
     """
-    sources = _sources()
+    sources = _sources(os.path.join(PACKAGE, part))
     found = sha256(_remembered(SOURCES, sources, lambda: _content(sources)))
     for path in files:
         found.update(_part(library_digest(path)))
@@ -36,10 +37,10 @@ def toolchain(*files: str) -> bytes:
     return found.digest()
 
 
-def _sources() -> list[Facts]:
-    """Return what the system knows about every source of the package."""
+def _sources(root: str) -> list[Facts]:
+    """Return what the system knows about every source in a folder."""
     found: list[Facts] = []
-    folders = [PACKAGE]
+    folders = [root]
     for folder in folders:
         with os.scandir(folder) as entries:
             for entry in entries:

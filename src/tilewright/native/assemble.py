@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.errors import InternalError
 from tilewright.forks import Lock
-from tilewright.native.target import Target, llvm
+from tilewright.native.target import Target, llvm, llvm_target
 from tilewright.records import record
 
 PIPELINE = "sroa,instcombine,simplifycfg;cg2"  # a name for cache keys; on explicit vectors -O3 gains nothing
@@ -20,6 +20,27 @@ SOON, FAST = 0, 2
 """What counts: how soon the code is there, or how fast it runs. The first takes a quarter of the second's time."""
 
 _lock = Lock()
+
+FIRST = """
+define void @doubled(ptr %x, i64 %count) nounwind {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %body, label %done
+body:
+  %place = getelementptr float, ptr %x, i64 %i
+  %one = load <8 x float>, ptr %place, align 4
+  %two = fadd <8 x float> %one, %one
+  store <8 x float> %two, ptr %place, align 4
+  %next = add i64 %i, 8
+  br label %head
+done:
+  ret void
+}
+"""
+"""A program like many: what LLVM sets up for it, and the pages that it reads, do for those that come after."""
 
 
 @record
@@ -43,6 +64,19 @@ def assemble(text: str, target: Target, level: int = FAST) -> Assembled:
         return Assembled(text, target, bytes(machine.emit_object(_module(text, target, level))))
 
 
+def make_ready(target: Target) -> None:
+    """Have LLVM set up what the first module for a target takes, which is half as much again as it takes the next.
+
+    Whoever finds LLVM at work or ready has nothing to do.
+    """
+    if _lock.acquire(blocking=False):
+        try:
+            if not _machine.cache_info().currsize:
+                _machine(target, FAST).emit_object(_module(FIRST, target, FAST))
+        finally:
+            _lock.release()
+
+
 def assembly(text: str, target: Target) -> str:
     """Return the assembly of an IR module."""
     with _lock:
@@ -56,12 +90,8 @@ def llvm_version() -> str:
 
 @cache
 def _machine(target: Target, level: int) -> Any:
-    return (
-        llvm()
-        .Target.from_triple(target.triple)
-        .create_target_machine(
-            cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="default", jit=False
-        )
+    return llvm_target(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="default", jit=False
     )
 
 

@@ -39,6 +39,8 @@ TRUE, FALSE = Value(I1, "true"), Value(I1, "false")
 
 def spelled(name: str) -> str:
     """Return a name in the letters that LLVM, linkers and C compilers share; different names stay different."""
+    if name.isascii() and name.isidentifier():
+        return name
     return re.sub(r"[^A-Za-z0-9_]", lambda found: f"${ord(found[0]):x}$", name)
 
 

@@ -25,7 +25,7 @@ from tilewright.native.elf import ABSOLUTE, ALLOC, LISTED_SYMBOLS, NOBITS, WRITE
 from tilewright.native.libraries import library, library_symbol
 from tilewright.native.machines import Machine, here
 from tilewright.native.relocations import RULES, OutOfReach, Refers, Rules
-from tilewright.native.target import host, llvm
+from tilewright.native.target import host, llvm, llvm_target
 from tilewright.records import entity, mutable
 
 _lock = Lock()
@@ -57,10 +57,8 @@ def _defined(found: Object) -> list[Any]:
 def _machine() -> Any:
     """Return a machine of LLVM's, which the engine that it is given to owns."""
     target = host()
-    return (
-        llvm()
-        .Target.from_triple(target.triple)
-        .create_target_machine(cpu=target.cpu, features=target.features, reloc="pic", codemodel="default", jit=True)
+    return llvm_target(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, reloc="pic", codemodel="default", jit=True
     )
 
 

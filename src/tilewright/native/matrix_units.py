@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import cache
 
 from tilewright import settings
-from tilewright.native import tile_trials
 from tilewright.native.libraries import library
 from tilewright.native.target import Target, cpu_flags, fingerprint, host, normalized
 
@@ -46,6 +45,8 @@ def _objection() -> str:
         return "this processor has no AMX"
     if not _answers(_GET_SUPPORTED):
         return "this kernel does not let processes use AMX"
+    from tilewright.native import tile_trials  # which only processors with AMX need
+
     return "" if tile_trials.passed() else "AMX does not work here: a trial of it failed"
 
 

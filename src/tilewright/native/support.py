@@ -4,14 +4,14 @@ It is the same for all programs. LLVM makes it once in a process, or once for al
 brings its own along.
 
 The first program of a process waits for LLVM to be loaded, for its pages to come into memory and for this code, a fifth
-of the time to its first result. Threads can do that while Python reads, lowers and emits the program.
+of the time to its first result. Threads can do that while Python reads, lowers and emits the program: the first loads
+the library, the second has it make a loop, which is as new to it as the program would be, and maps this code.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,11 +20,12 @@ from functools import cache
 from tilewright import settings
 from tilewright.digests import sha256
 from tilewright.forks import Lock, undivided
+from tilewright.native.assemble import make_ready
 from tilewright.native.batches import BATCH
-from tilewright.native.interrupts import LOOK
+from tilewright.native.interrupts import LOOK, look_address
 from tilewright.native.regions import POOL, SERIAL, TEAM
 from tilewright.native.target import host, llvm_files
-from tilewright.native.threads import Emit, emitted
+from tilewright.native.threads import Emit, emitted, parallel_address
 
 REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL, LOOK, BATCH)
 """What `threads`, `interrupts` and batches of entries may ask for while a program runs."""
@@ -66,9 +67,9 @@ def begin() -> None:
 
 @cache
 def begin_code() -> None:
-    """Load LLVM, and have a thread make what the first program will ask for besides its own code."""
-    host()
-    _beside(lambda: (made(SERIAL + (TEAM if "torch" in sys.modules else POOL)), made(LOOK)))
+    """Load LLVM, and have a thread make what the first program will ask for besides its own code, LLVM ready first."""
+    target = host()
+    _beside(lambda: (make_ready(target), parallel_address(settings.num_threads(), made), look_address(made)))
 
 
 def _beside(work: Callable[[], object]) -> None:

@@ -184,7 +184,7 @@ _SYSTEMS = {
 
 
 def llvm() -> Any:
-    """Return llvmlite's binding, loaded and ready for every target; it has no types of its own."""
+    """Return llvmlite's binding, loaded and ready for this machine's processors; it has no types of its own."""
     with _loading:
         return _llvm()
 
@@ -196,11 +196,27 @@ _loading = Lock()
 def _llvm() -> Any:
     import llvmlite.binding as binding  # pyright: ignore[reportMissingTypeStubs]
 
-    binding.initialize_all_targets()
-    binding.initialize_all_asmprinters()
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
     binding.initialize_native_asmparser()
     held_over_forks(lambda: binding.ffi.lib._lock)  # pyright: ignore[reportPrivateUsage] - no other way to it
     return binding
+
+
+def llvm_target(triple: str) -> Any:
+    """Return what LLVM knows of the processors that a triple names, whatever this machine is."""
+    binding = llvm()
+    if _architecture(triple.partition("-")[0]) != _architecture(platform.machine()):
+        with _loading:
+            _make_all_ready()
+    return binding.Target.from_triple(triple)
+
+
+@cache
+def _make_all_ready() -> None:
+    binding = _llvm()
+    binding.initialize_all_targets()  # which takes five times as long as that of one processor
+    binding.initialize_all_asmprinters()
 
 
 def llvm_files() -> list[str]:
@@ -295,7 +311,7 @@ def largest_cache() -> int:
 
 def _cache_bytes(level: int) -> int:
     try:
-        with open(CACHE_SIZE.format(level), encoding="ascii") as file:
+        with open(CACHE_SIZE.format(level), encoding="utf-8") as file:
             text = file.read().strip()
         return int(text.rstrip("KM")) << {"K": 10, "M": 20}.get(text[-1:], 0)
     except (OSError, ValueError):

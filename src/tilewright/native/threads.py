@@ -86,7 +86,7 @@ def openmp(torch_is_imported: bool) -> OpenMP | None:
     """Return the OpenMP runtime that is mapped already, torch's before others; asked again once torch is there."""
     try:
         with open(MAPS, encoding="utf-8", errors="surrogateescape") as file:
-            paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if line.count(" ") and "/" in line}
+            paths = {line.rstrip("\n").split(maxsplit=5)[5] for line in file if "omp" in line}
     except OSError:
         return None
     found = [path for path in paths if os.path.basename(path).startswith(OPENMP)]

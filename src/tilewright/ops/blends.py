@@ -3,7 +3,6 @@
 import math
 import struct
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -48,6 +47,8 @@ def _is_short(x: float) -> bool:
 
 
 def _exactly(a: float, b: float, c: float) -> float:
+    from fractions import Fraction  # for rare numbers: it takes half a millisecond
+
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
         return float(exact) if exact else a * b + c

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -13,6 +13,7 @@ from tilewright import settings
 from tilewright.core.program import Program
 from tilewright.core.verify import verify
 from tilewright.passes.choices import DiagnosticCheck, DiagnosticCheckSet, DiagnosticPhase, MemoryPlanner, RuntimeKind
+from tilewright.records import record
 
 
 class VerificationLevel(Enum):
@@ -87,7 +88,7 @@ class VerificationInstrument:
         verify(program, types=False)
 
 
-@dataclass(frozen=True)
+@record
 class ReportInstrument:
     """Writes how many statements each pass left, one line per pass, into a folder."""
 
@@ -105,7 +106,7 @@ class ReportInstrument:
             report.write(f"{name}: {len(program.function_list)} functions, {lines} lines\n")
 
 
-@dataclass
+@record
 class PassContext:
     """Settings for the passes run inside `with PassContext(...)`; from `diagnostic_phase` on they are for NPUs."""
 

@@ -74,6 +74,32 @@ print(fine(4), *asked)
     assert printed(script) == ["True", "tilewright-llvm", "tilewright-llvm"]
 
 
+def test_llvm_is_made_ready_in_a_thread(printed: Printed) -> None:
+    script = """
+ready = support.make_ready
+support.make_ready = lambda target: print(threading.current_thread().name) or ready(target)
+print(fine(4))
+for thread in set(threading.enumerate()) - {threading.main_thread()}:
+    thread.join()
+"""
+    assert sorted(printed(script)) == ["True", "tilewright-llvm"]
+
+
+def test_a_process_may_end_meanwhile(printed: Printed) -> None:
+    assert printed("support.begin()\nsupport.begin_code()\nprint('ended')") == ["ended"]
+
+
+def test_threads_may_compile_their_first_programs_at_once(printed: Printed) -> None:
+    script = """
+found = []
+threads = [threading.Thread(target=lambda n=n: found.append(fine(n))) for n in (4, 8, 16)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(*found)
+"""
+    assert printed(script) == ["True", "True", "True"]
+
+
 def test_the_threads_import_nothing(printed: Printed) -> None:
     script = """
 import builtins

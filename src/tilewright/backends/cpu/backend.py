@@ -67,9 +67,9 @@ class CPU(Backend):
         The steps are `loading the compiler`, which takes long only once in a process, `emission` and `LLVM`.
         """
         with timed("loading the compiler"):
+            support.begin_code()  # first: a thread goes on with it while others are imported
             from tilewright.backends.cpu.emission import emitted  # 0.2 s that loading code does without
 
-            support.begin_code()
         with timed("emission"):
             made = emitted(program, entries, target or self.target(), options or Options.current())
             emitter, tiles = made.emitter, made.tiles

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 
 import pytest
 
 from tilewright.errors import InternalError
-from tilewright.native.assemble import assemble, assembly, llvm_version
-from tilewright.native.target import PRESETS, host
+from tilewright.native import assemble as assembling
+from tilewright.native.assemble import assemble, assembly, llvm_version, make_ready
+from tilewright.native.target import PRESETS, Target, host
 
 SQUARE = """
 define void @square(ptr %x) nounwind {
@@ -82,3 +86,52 @@ def test_threads_may_assemble_at_once() -> None:
 
 def test_the_version_of_llvm_is_known() -> None:
     assert int(llvm_version().split(".")[0]) >= 20
+
+
+def test_other_processors_are_made_ready_when_one_is_asked_for() -> None:
+    script = "from tilewright.native.assemble import *; from tilewright.native.target import *\n"
+    script += "for target in (host(), *PRESETS.values()): assemble('define void @f() { ret void }', target)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that LLVM reads, which has read none before."""
+    read, found = assembling._module, list[str]()  # pyright: ignore[reportPrivateUsage]
+    assembling._machine.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+    def noted(text: str, target: Target, level: int) -> object:
+        found.append(text)
+        return read(text, target, level)
+
+    monkeypatch.setattr(assembling, "_module", noted)
+    return found
+
+
+def test_llvm_is_made_ready_once(modules: list[str]) -> None:
+    make_ready(host())
+    make_ready(host())
+    assert modules == [assembling.FIRST]
+
+
+def test_who_has_made_something_finds_llvm_ready(modules: list[str]) -> None:
+    assemble(SQUARE, host())
+    make_ready(host())
+    assert modules == [SQUARE]
+
+
+def test_llvm_at_work_is_not_waited_for(modules: list[str]) -> None:
+    begun, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with assembling._lock:  # pyright: ignore[reportPrivateUsage]
+            begun.set()
+            done.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    make_ready(host())
+    done.set()
+    thread.join()
+    assert modules == []
