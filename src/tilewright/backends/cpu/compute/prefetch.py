@@ -36,21 +36,22 @@ class Prefetch:
         rows: tuple[Value, ...],
         tiles: Sequence[Tile],
         *,
-        in_next_row: bool,
+        down: int,
         goes_on: bool = False,
     ) -> None:
         loads = [(tile, tile.node) for tile in tiles if isinstance(tile.node, LoadNode) and not tile.is_column]
-        self.b, self.in_next_row = b, in_next_row
+        self.b, self.down = b, down
+        """How many rows further down is fetched; 0: further along this row."""
         self.goes_on = goes_on
         """Whether the next columns of the same row are read next, of tiles that have only some."""
         far = [tile for tile, node in loads if not is_small(node.tensor)]
         self.tiles = [tile for tile in far if tile.rows == rows and len(window(tile)[0].shape) > 1]
 
     def emit(self, here: Pass) -> None:
-        """Emit hints to fetch what is read next: further along this row, or the same of the next row."""
+        """Emit hints to fetch what is read next: further along this row, or the same of a later row."""
         for tile in self.tiles:
             tensor, pointer = window(tile)[0], tensor_address(self.b, tile, here)
-            rows, level = 1 if self.in_next_row else 0 if self.goes_on else _rows_ahead(tile), SECOND
+            rows, level = self.down or (0 if self.goes_on else _rows_ahead(tile)), SECOND
             if rows:
                 down = times(self.b, tensor.strides[-2], i64(rows))
                 ahead = self.b.offset(pointer, down, memory_type(tensor.dtype))
