@@ -85,10 +85,17 @@ class SteppedLoop(RowLoop):
     def _few(self, begin: Value, end: Value, indices: tuple[Value, ...], streaming: bool) -> None:
         """Emit the rows between two, one pass after the other."""
         numbers: dict[Tile, Lanes] = {}
-        for level in range(self.top + 1):
+        for level in self._busy_levels():
             with self.b.loop(begin, end, i64(1)) as index:
                 at = self.b.op("sub", index, begin)
                 numbers |= self._step(Row((*indices, index)), at, level, numbers, streaming)
+
+    def _busy_levels(self) -> list[int]:
+        """Return the levels at which something is computed, or done with what has been."""
+        nodes = [tile.node for tile in self.wanted if isinstance(tile.node, ReduceNode)]
+        scalars = [level_of(tile) for tile in self.wanted if tile.is_column and not isinstance(tile.node, ReduceNode)]
+        wide = [level_of(sink.tile) for sink in self.sinks if not sink.tile.is_column]
+        return sorted({*(node.level for node in nodes), *scalars, *wide})
 
     def _from(self, begin: Value, sink: SaveSink) -> SaveSink:
         """Return a sink as it is for the rows from one on, of which there is room for a few."""
@@ -107,7 +114,7 @@ class SteppedLoop(RowLoop):
         saved = [sink for sink in self.sinks if isinstance(sink, SaveSink) and not sink.tile.is_column]
         row.saved |= {sink.tile: sink.place for sink in saved if level_of(sink.tile) < level}
         self._level(row, level, streaming)
-        if level == self.top:
+        if level == self._busy_levels()[-1]:
             self._count()
             return {}
         found = {tile: lane for tile, lane in row.scalars.items() if tile not in numbers}
