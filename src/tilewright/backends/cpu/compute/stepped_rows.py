@@ -14,7 +14,7 @@ from tilewright.backends.cpu.compute.row_memory import Row, window
 from tilewright.backends.cpu.compute.streaming import is_small
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cpu.emit.groups import Group, SaveSink, level_of
+from tilewright.backends.cpu.emit.groups import Group, SaveSink, level_of, operands_of
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, static
 from tilewright.native.llvm import I1, I8, Value, i64
 
@@ -42,9 +42,16 @@ class SteppedLoop(RowLoop):
 
     def _steps_in(self, room: int) -> int:
         """Return how many rows are taken at a time into so many bytes, a power of two."""
-        nbytes = sum(t.type.shape[-1] * t.type.dtype.get_byte() for t in (*self._loads(), *self.kept))
+        nbytes = sum(tile.type.shape[-1] * tile.type.dtype.get_byte() for tile in self._lying())
         few = min(MOST, static(self.group.rows[-1]) or MOST, room // max(nbytes, 1))
         return 1 << max(few, 1).bit_length() - 1
+
+    def _lying(self) -> set[Tile]:
+        """Return the tiles of which a later pass may read a row again that lies in memory."""
+        operands = {operand for tile in self.wanted for operand in operands_of(tile) if operand.place is not None}
+        return {
+            t for t in (*operands, *self._loads(), *self.kept, *self.group.places) if not (t.is_column or _is_shared(t))
+        }
 
     def _loads(self) -> list[Tile]:
         return [tile for tile in self.wanted if isinstance(tile.node, LoadNode) and not tile.is_column]
