@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from unit.backends.cpu.running import floats, kernel
 
-from tilewright.backends.cpu.compute.stepped_rows import FAR, FITS, MOST
+from tilewright.backends.cpu.compute.stepped_rows import FAR, FITS, MOST, PAIR
 
 BODIES = {
     "softmax": ("e = pl.exp(t - pl.row_max(t))", "out = pl.store(e / pl.row_sum(e), [0, 0], out)"),
@@ -56,8 +56,8 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("columns", [24, 200, FITS // 4 // 2])
-@pytest.mark.parametrize("rows", [1, 2, MOST - 1, 2 * MOST + 3])
+@pytest.mark.parametrize("columns", [24, 200, FITS // 4 // 2, PAIR // 4 // 2])
+@pytest.mark.parametrize("rows", [1, MOST - 1, 2 * MOST + 3])
 @pytest.mark.parametrize("name", [*BODIES])
 def test_rows_that_go_on_together_end_as_each_by_itself(name: str, rows: int, columns: int) -> None:
     body = [line.replace("ROWS", str(rows)).replace("COLUMNS", str(columns)) for line in BODIES[name]]
