@@ -11,6 +11,7 @@ from functools import reduce
 
 from tilewright.backends.cpu.compute.narrow_rows import narrow_loop, rows_follow, without_gaps
 from tilewright.backends.cpu.compute.row_loops import RowLoop, TurnedLoop
+from tilewright.backends.cpu.compute.stepped_rows import SteppedLoop
 from tilewright.backends.cpu.compute.streaming import emit_streaming
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.groups import Group
@@ -42,14 +43,14 @@ def _emit_rows(e: FunctionEmitter, group: Group) -> None:
         return
     narrow = narrow_loop(e, group)
     if narrow is None:
-        _emit(e, RowLoop(e, group))
+        _emit(e, SteppedLoop(e, group))
         return
     follow = rows_follow(e.b, group)
     with without_gaps(group), nullcontext() if follow is None else e.b.when(follow):
         _emit(e, narrow(e, group))
     if follow is not None:
         with e.b.when(e.negated(follow)):
-            _emit(e, RowLoop(e, group))
+            _emit(e, SteppedLoop(e, group))
 
 
 def _emit(e: FunctionEmitter, loop: RowLoop, indices: tuple[Value, ...] = ()) -> None:

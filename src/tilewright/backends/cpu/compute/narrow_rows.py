@@ -129,7 +129,7 @@ class RunLoop(RowLoop):
             super().emit(streaming=streaming, indices=indices)
             return
         first, rows = self._run(indices)
-        ahead = Prefetch(self.b, self.group.rows, self.wanted if streaming else (), in_next_row=False)
+        ahead = Prefetch(self.b, self.group.rows, self.wanted if streaming else (), down=0)
         row, width = Row((*indices, first)), self.sinks[0].tile.valid[-1]
         known = static(rows)
         elements = times(self.b, rows, width) if known is None else i64(known * (static(width) or 0))

@@ -127,7 +127,7 @@ class PickNode(Node):
 
 @mutable
 class SearchNode(ReduceNode):
-    """A fold of rows that those columns decide in which `matches` holds first; where it does nowhere, all of them."""
+    """The number of the first column in which `matches` holds; where it holds nowhere, a fold of all of them."""
 
     matches: Tile = field(kw_only=True)
 

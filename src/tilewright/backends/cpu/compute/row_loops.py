@@ -39,7 +39,11 @@ class RowLoop:
         self.parts: list[Part] = []
         """What the rows that are kept for later passes take of the arena."""
         self.wanted = self._wanted()
-        kept = {tile: self._row_place(tile) for tile in self.wanted if self._is_kept(tile)}
+        self.kept = [tile for tile in self.wanted if self._is_kept(tile)]
+        """The tiles of which a row is stored for later passes."""
+        self.steps = self._steps()
+        """How many rows are taken through a pass before any of them is through the next."""
+        kept = {tile: self._row_place(tile) for tile in self.kept}
         saved = [SaveSink(tile, place=place) for tile, place in (group.places | kept).items()]
         self.sinks: list[Sink] = [*saved, *group.stores]
         self.top = max([level_of(tile) for tile in self.wanted] or [0])
@@ -56,6 +60,9 @@ class RowLoop:
             pending += operands_of(tile)
         return [t for t in self.group.tiles if t in needed]
 
+    def _steps(self) -> int:
+        return 1
+
     def _is_kept(self, tile: Tile) -> bool:
         """Return whether a row of a tile is stored for later passes rather than computed again."""
         if tile in self.group.places or tile.is_column or isinstance(tile.node, ReduceNode):
@@ -66,10 +73,14 @@ class RowLoop:
 
     def _row_place(self, tile: Tile) -> Place:
         """Return room for one row of a tile: every row uses the same."""
-        part = self.e.arena.take(tile.type.shape[-1] * tile.type.dtype.get_byte())
+        return Place(self._room(tile, 1), (*(0 for _ in tile.type.shape[:-1]), 1))
+
+    def _room(self, tile: Tile, rows: int) -> Value:
+        """Return the address of room for so many rows of a tile."""
+        part = self.e.arena.take(rows * tile.type.shape[-1] * tile.type.dtype.get_byte())
         self.parts.append(part)
         self.e.arena.hold(part, tile)
-        return Place(self.e.address(part[0]), (*(0 for _ in tile.type.shape[:-1]), 1))
+        return self.e.address(part[0])
 
     def streams(self) -> Value | None:
         """Return whether the stores of rows are all large and aligned enough to pass the caches, None for never."""
@@ -125,15 +136,19 @@ class RowLoop:
     def _row(self, row: Row, streaming: bool) -> None:
         self._begin(row)
         for level in range(self.top + 1):
-            for tile in self.wanted:
-                if tile.is_column and not isinstance(tile.node, ReduceNode) and _level(tile) == level:
-                    row.scalars[tile] = lane_of(self.b, tile, self._here(row))
-            now = [s for s in self.sinks if not s.tile.is_column and level_of(s.tile) == level]
-            self._columns(row, level, now, streaming)
-            row.saved |= {sink.tile: sink.place for sink in now if isinstance(sink, SaveSink)}
-            for sink in self.sinks:
-                if sink.tile.is_column and level_of(sink.tile) == level + isinstance(sink.tile.node, ReduceNode):
-                    drained(self.b, sink, self._here(row))
+            self._level(row, level, streaming)
+
+    def _level(self, row: Row, level: int, streaming: bool) -> None:
+        """Emit what is computed of a row at a level: its scalars, its passes, and what is done with what they fold."""
+        for tile in self.wanted:
+            if tile.is_column and not isinstance(tile.node, ReduceNode) and _level(tile) == level:
+                row.scalars[tile] = lane_of(self.b, tile, self._here(row))
+        now = [s for s in self.sinks if not s.tile.is_column and level_of(s.tile) == level]
+        self._columns(row, level, now, streaming)
+        row.saved |= {sink.tile: sink.place for sink in now if isinstance(sink, SaveSink)}
+        for sink in self.sinks:
+            if sink.tile.is_column and level_of(sink.tile) == level + isinstance(sink.tile.node, ReduceNode):
+                drained(self.b, sink, self._here(row))
 
     def _here(self, row: Row) -> Pass:
         """Return where the elements of a row lie of tiles of one column."""
@@ -153,14 +168,15 @@ class RowLoop:
         reduces = [Fold(t, t.node) for t in self.wanted if isinstance(t.node, ReduceNode) and t.node.level == level]
         busiest = self._busiest_pass()
         fetched = self.wanted if (streaming or self._only_reads()) and level == busiest else ()
-        ahead = Prefetch(self.b, self.group.rows, fetched, in_next_row=busiest > 0, goes_on=self.e.row is not None)
+        down = self.steps if busiest > 0 else 0
+        ahead = Prefetch(self.b, self.group.rows, fetched, down=down, goes_on=self.e.row is not None)
         for width in dict.fromkeys([*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]):
             folds, now = [f for f in reduces if f.width == width], [s for s in sinks if s.tile.valid[-1] == width]
             searches = [f for f in folds if isinstance(f.node, SearchNode)]
             others = [f for f in folds if f not in searches]
             if others or now:
                 self.columns(self.b, self.e.lanes, row, width, others, now, streaming, ahead).emit()
-            nothing = Prefetch(self.b, self.group.rows, (), in_next_row=False)  # nobody knows how far a search goes
+            nothing = Prefetch(self.b, self.group.rows, (), down=0)  # nobody knows how far a search goes
             for search in searches:
                 self.searching(self.b, self.e.lanes, row, width, [search], [], False, nothing).emit()
 
@@ -168,14 +184,16 @@ class RowLoop:
         """Return the level that takes longest of those that find their row in the cache: it has the next one fetched.
 
         A pass that waits for memory leaves the arithmetic idle, and the other way round. Where no pass computes much
-        it is the last one, which waits for what it writes.
+        it is one that only folds, else the last one, which waits for what it writes: a layer norm of 4096 x 4096 floats
+        takes 3.5 ms on a Zen 5, and 3.9 where its last pass has them fetched.
         """
         wide = [tile.node for tile in self.wanted if not tile.is_column]
         dear = [node.level for node in wide if isinstance(node, MapNode) and node.dear and node.level > 0]
         folds = [tile.node for tile in self.wanted if isinstance(tile.node, ReduceNode)]
         folded = [node.level for node in folds if not isinstance(node, SearchNode)]
         written = [level_of(sink.tile) for sink in self.sinks if not sink.tile.is_column]
-        return min(dear, default=max([*folded, *written, 0]))
+        only_folded = [level for level in folded if level > 0 and level not in written]
+        return min(dear, default=max(only_folded, default=max([*folded, *written, 0])))
 
     def _only_reads(self) -> bool:
         """Return whether all that is written stays in the caches: what a row waits for is what it reads."""
@@ -195,10 +213,7 @@ class TurnedLoop(RowLoop):
 
     def _row_place(self, tile: Tile) -> Place:
         """Return room for a few rows of a tile."""
-        part = self.e.arena.take(self.e.lanes * tile.type.shape[-1] * tile.type.dtype.get_byte())
-        self.parts.append(part)
-        self.e.arena.hold(part, tile)
-        return Place(self.e.address(part[0]), (*(0 for _ in tile.type.shape[:-1]), self.e.lanes))
+        return Place(self._room(tile, self.e.lanes), (*(0 for _ in tile.type.shape[:-1]), self.e.lanes))
 
     def emit(self, *, streaming: bool, indices: tuple[Value, ...] = ()) -> None:
         """Emit the loop over vectors of rows."""

@@ -100,9 +100,12 @@ def _flip(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     back = (times(e, stride, i64(-1)) if each in axes else stride for each, stride in enumerate(lies.strides))
     turned = replace(lies, pointer=moved(e, lies, starts), strides=tuple(back))
     if e.step.reloads:
-        return seen(e, type_, source, turned, source.valid)
+        found = seen(e, type_, source, turned, source.valid)
+        assert isinstance(found.node, LoadNode)
+        found.node.backwards = True
+        return found
     result, zeros = e.fresh(type_, known_or(type_, source.valid)), (i64(0),) * rank
-    rows = Tile(type_, result.valid, node=LoadNode(tensor=turned, offsets=zeros))
+    rows = Tile(type_, result.valid, node=LoadNode(tensor=turned, offsets=zeros, backwards=True))
     e.emit_group(Group(rows.rows, [rows], [StoreSink(rows, tensor=as_tensor(result), offsets=zeros)]))
     return result
 

@@ -64,6 +64,8 @@ class LoadNode(Node):
     tensor: Tensor = field(kw_only=True)
     offsets: tuple[Value, ...] = field(kw_only=True)
     apart: Value | None = None
+    backwards: bool = False
+    """Whether its rows lie in memory from the last to the first, or their elements do."""
 
 
 @mutable
