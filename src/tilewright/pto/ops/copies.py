@@ -47,6 +47,8 @@ def widened_to_bias(op: Op, constants: Constants) -> None:
 
 
 _BURSTS = {"nburst": Word(Layout.PLAIN, "iii", required=True), "loop": Word(Layout.PLAIN, "iii", repeated=True)}
+_CUBES = {**_BURSTS, "nburst": Word(Layout.PLAIN, "iii", required=True, default=(1, 0, 0))}
+"""The same where the cube's memories are, of which bodies need not say that one burst is all."""
 
 
 def _axes(m: Machine, op: Op) -> tuple[Axis, ...]:
@@ -184,21 +186,21 @@ def _refuse_combining(m: Machine, op: Op) -> None:
         raise UnsupportedFeatureError(message, help="store a tile with `atomicType`, or clear bits 6 to 8 before")
 
 
-@declare("pto.mte_gm_l1", Form("gpi", words=_BURSTS), rule=within(Space.GM, Space.MAT), is_by_bytes=True, counts=I64)
+@declare("pto.mte_gm_l1", Form("gpi", words=_CUBES), rule=within(Space.GM, Space.MAT), is_by_bytes=True, counts=I64)
 def _stage(m: Machine, op: Op, source: Pointer, target: Pointer, length: Expr) -> None:
     """Bursts of bytes from global memory to the cube's."""
     run(m, Copy(source, target, m.b.index(length), _axes(m, op)))
 
 
 @declare("pto.mte_ub_ub", Form("lli", words=_BURSTS), is_by_bytes=True, counts=I64, example=_AROUND)
-@declare("pto.mte_ub_l1", Form("lpi", words=_BURSTS), is_by_bytes=True, counts=I64)
-@declare("pto.mte_l1_ub", Form("pli", words=_BURSTS), rule=within(Space.MAT, Space.VEC), is_by_bytes=True, counts=I64)
+@declare("pto.mte_ub_l1", Form("lpi", words=_CUBES), is_by_bytes=True, counts=I64)
+@declare("pto.mte_l1_ub", Form("pli", words=_CUBES), rule=within(Space.MAT, Space.VEC), is_by_bytes=True, counts=I64)
 def _between(m: Machine, op: Op, source: Pointer, target: Pointer, blocks: Expr) -> None:
     """Blocks of 32 bytes with gaps between the bursts."""
     run(m, in_blocks(m, source, target, m.b.index(blocks), _axes(m, op), BLOCK))
 
 
-_ONCE = {"nburst": _BURSTS["nburst"]}
+_ONCE = {"nburst": _CUBES["nburst"]}
 
 
 @declare("pto.mte_l1_fb", Form("ppi", words=_ONCE), rule=within(Space.MAT, Space.SCALING), is_by_bytes=True, counts=I64)
