@@ -324,9 +324,12 @@ def seen_as(
     valid: Pair | None = None,
 ) -> Tile:
     """Write the bytes of a tile as one of another shape or other elements, all of it valid unless that is said."""
-    whole = w.constant(shape[0]), w.constant(shape[1])
-    seen = Tile(w.name("seen"), dtype, shape, valid or whole, room=room)
+    valid = valid or (w.constant(shape[0]), w.constant(shape[1]))
+    is_other = any(new.known is None and new.name != old.name for new, old in zip(valid, tile.valid, strict=True))
+    seen = Tile(w.name("seen"), dtype, shape, w.unknown(valid) if is_other else valid, room=room)
     w.line(f"{seen.name} = pto.treshape {tile.name} : {tile.type} -> {seen.type}")
+    if is_other:  # as many rows and columns are valid as were, unless somebody says otherwise
+        w.resize(seen, valid)
     return seen
 
 
