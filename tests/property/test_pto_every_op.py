@@ -19,7 +19,6 @@ from tilewright.programs.pto_text.unsaid import UNSAID, unsaid
 from tilewright.programs.pto_text.words import ALONE
 from tilewright.programs.pto_text.words import OPS as SAID
 
-
 SPECIAL = [0.0, -0.0, 0.3, -0.3, 0.5, -0.5, 1.5, -1.5, np.inf, -np.inf, np.nan]
 
 
