@@ -7,7 +7,7 @@ hold them. The two outer loops of looped copies are settings of the machine that
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -218,16 +218,16 @@ def _stage_bias(m: Machine, op: Op, source: Pointer, target: Pointer, blocks: Ex
 def stage_bias(m: Machine, source: Pointer, target: Pointer, blocks: Expr, bursts: Axis) -> None:
     """Copy blocks of 32 bytes, each element in the type of where it goes."""
     count, per = known(blocks), BLOCK // source.element.nbytes
-    if count is None:
-        raise UnsupportedFeatureError("the length of a bias is a constant here", help="write the number of its blocks")
     if count == 0:
         return
-    lanes = count * per
+    lanes = per if count is None else count * per  # at a time
     with m.b.loop(0, bursts.count, hint="burst") as i:
-        steps = [m.b.add(m.b.mul(gap, per), lanes) for gap in (bursts.source, bursts.target)]
-        come, go = (moved(m, p, m.b.scalar("mul", i, step)) for p, step in zip((source, target), steps, strict=True))
-        row = m.b.load(bytes_view(m, come, (1, lanes), (lanes, 1)), (1, lanes))
-        m.b.store(bytes_view(m, go, (1, lanes), (lanes, 1)), cast(m, row, target.element.dtype))
+        steps = [m.b.mul(m.b.add(gap, blocks), per) for gap in (bursts.source, bursts.target)]
+        starts = [moved(m, p, m.b.scalar("mul", i, step)) for p, step in zip((source, target), steps, strict=True)]
+        with m.b.loop(0, m.b.mul(blocks, per), lanes, hint="lane") if count is None else nullcontext(0) as first:
+            come, go = (moved(m, start, m.b.index(first)) for start in starts)
+            row = m.b.load(bytes_view(m, come, (1, lanes), (lanes, 1)), (1, lanes))
+            m.b.store(bytes_view(m, go, (1, lanes), (lanes, 1)), cast(m, row, target.element.dtype))
 
 
 # looped copies
