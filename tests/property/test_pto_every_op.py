@@ -55,7 +55,8 @@ def test_an_example_gives_the_same_bits_when_it_is_read_back(spec: OpSpec) -> No
 
 def _bits(array: Any) -> Any:
     """Return the bits of floats; those of what is no number say nothing."""
-    return np.where(np.isnan(array), np.float32(np.nan), array).view(np.uint32)
+    made: Any = np.where(np.isnan(array), np.float32(np.nan), array)
+    return made.view(np.uint32)
 
 
 def test_every_op_of_tiles_is_said_or_has_a_reason() -> None:

@@ -277,6 +277,19 @@ def ragged_folds(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
             pl.store(c * pl.min(b) + pl.max(b) - pl.sum(b), [i, 0], out)
 
 
+@pl.jit
+def columns(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for i in range(0, 40, 32):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            a = pl.load(x, [i, 0], [32, 1])
+            least = pl.min(a, axis=0, keepdims=True)
+            pl.store(a + least - least * a, [i, 0], out)
+
+
+def test_a_column_meets_a_number_in_a_tile() -> None:
+    same(columns, floats(40, 1), np.zeros((40, 1), np.float32))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
 def test_all_rows_of_a_part_fold(dtype: Any) -> None:
     x, y = (np.arange(count).reshape(19, -1).astype(dtype)[::-1].copy() for count in (228, 19))

@@ -172,6 +172,12 @@ def _repeated(w: Writer, call: Call, operand: object, value: Any) -> Any:
     return out
 
 
+def no_function(name: str, types: Sequence[DataType], dtype: DataType) -> NoPtoError:
+    """Return what to raise for a function that PTO has for other floats."""
+    help = f"convert to {types[0]} first: pl.cast(x, pl.{types[0].symbol})"
+    return NoPtoError(f"PTO has `{name}` for {' and '.join(map(str, types))}, not for {dtype}", help=help)
+
+
 def refuse(call: Call, is_so: bool, what: str, help: str = "") -> None:
     """Raise where an op is one of a kind that nothing says."""
     if is_so:
