@@ -278,7 +278,7 @@ def ragged_folds(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 @pl.jit
-def columns(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+def column_and_least(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     for i in range(0, 40, 32):
         with pl.at(level=pl.Level.CORE_GROUP):
             a = pl.load(x, [i, 0], [32, 1])
@@ -287,7 +287,7 @@ def columns(x: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 def test_a_column_meets_a_number_in_a_tile() -> None:
-    same(columns, floats(40, 1), np.zeros((40, 1), np.float32))
+    same(column_and_least, floats(40, 1), np.zeros((40, 1), np.float32))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
