@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from property.exported import run_exported
+from property.exported import read_back, run_exported
 
 import tilewright.language as pl
 from tilewright import ir
@@ -20,7 +20,8 @@ FORMULAS = [
     "a + b * 2.5 - b / a", "pl.maximum(-a, pl.abs(b)) * pl.minimum(a, 1.0)", "pl.where(a > b, a, b % a)", "pl.recip(a)",
     "pl.round(a) + pl.floor(b) - pl.ceil(a) * pl.trunc(b)", "pl.row_max(a) - pl.col_min(b) * a", "pl.lrelu(b, 0.1)",
     "pl.lrelu(b, -0.5)", "pl.cast(pl.cast(a, pl.FP32), a.dtype) + pl.cast(pl.cast(b, pl.INT32), a.dtype)", "a // b",
-    "pl.transpose(a, 0, 1) + pl.sign(b)", "1.0 / a", "a - pl.max(b)",
+    "pl.transpose(a, 0, 1) + pl.sign(b)", "1.0 / a", "a - pl.max(b)", "pl.fmod(b, a) + pl.fmod(a - 3.0, a)",
+    "pl.fmod(b, pl.abs(b))",
 ]  # fmt: skip
 """What is said of floats of every type."""
 SHORT = ["pl.exp(a)", "pl.log(a)", "pl.sqrt(pl.abs(b))", "pl.rsqrt(a)", "pl.sin(a) + pl.cos(b)", "pl.fma(a, b, a)"]
@@ -93,3 +94,18 @@ def added(x: pl.Tensor, out: pl.InOut[pl.Tensor]):
 def test_doubles_are_not_added_to_memory() -> None:
     with pytest.raises(NoPtoError, match="adds doubles"):
         added.compile(np.zeros((8, 8)), np.zeros((8, 8))).as_pto()
+
+
+@pl.jit
+def places(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        a = pl.load(x, [0, 0], [8, 32])
+        scratch = pl.tile.create([8, 32], pl.BF16)
+        pl.store(pl.row_argmax(a, scratch) - pl.row_argmin(a, scratch), [0, 0], out)
+
+
+def test_places_in_rows_of_short_floats() -> None:
+    x = np.random.default_rng(3).integers(-9, 9, (8, 32)).astype(ml_dtypes.bfloat16)
+    wanted, found = read_back(places, lambda: [x.copy(), np.zeros((8, 1), np.int32)], "interpret")
+    np.testing.assert_array_equal(found[1], wanted[1])
+    assert wanted[1].any()
