@@ -109,3 +109,43 @@ def test_places_in_rows_of_short_floats() -> None:
     wanted, found = read_back(places, lambda: [x.copy(), np.zeros((8, 1), np.int32)], "interpret")
     np.testing.assert_array_equal(found[1], wanted[1])
     assert wanted[1].any()
+
+
+# two types that meet
+
+
+@pl.jit
+def met(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        a, b = pl.load(x, [0, 0], [8, 16]), pl.load(y, [0, 0], [8, 16])
+        both = pl.maximum(a + b, a * b) - pl.minimum(b, a - b)
+        pl.store(pl.cast(pl.where(a > b, both, pl.where(b <= a, a, b)), pl.FP32), [0, 0], out)
+
+
+PAIRS = [
+    (np.float32, np.int32), (np.int16, np.float16), (np.float16, np.float32), (ml_dtypes.bfloat16, np.float32),
+    (np.float16, ml_dtypes.bfloat16), (np.int8, np.int32), (np.int16, np.int64), (np.uint8, np.int8),
+    (np.float64, np.float32), (np.uint16, np.int32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda each: np.dtype(each).name)
+def test_tiles_of_two_types_meet_in_one_of_them(one: Any, other: Any) -> None:
+    rng = np.random.default_rng(11)
+    x, y = (np.abs(rng.integers(-9, 9, (8, 16))).astype(dtype) for dtype in (one, other))
+    if x.dtype.itemsize >= 4 and y.dtype == np.int32:
+        x[0, 0], y[0, 0] = 1, 16777217
+    wanted, found = read_back(met, lambda: [x.copy(), y.copy(), np.zeros((8, 16), np.float32)], "interpret")
+    np.testing.assert_array_equal(found[2].view(np.uint32), wanted[2].view(np.uint32))
+
+
+@pl.jit
+def counted(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [8, 16]) + pl.iota([8, 16], axis=0), [0, 0], out)
+
+
+def test_floats_meet_rows_of_numbers() -> None:
+    x = np.random.default_rng(2).normal(size=(8, 16)).astype(np.float32)
+    wanted, found = read_back(counted, lambda: [x.copy(), np.zeros_like(x)], "interpret")
+    np.testing.assert_array_equal(found[1], wanted[1])

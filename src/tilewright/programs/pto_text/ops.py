@@ -44,8 +44,8 @@ _EXPANDS = ("add", "sub", "mul", "div", "max", "min")
 
 @writes(*(f"tile.{name}" for name in _BINARY))
 def _binary(w: Writer, call: Call, given: Given) -> Tile:
-    lhs, rhs = given["lhs"], given["rhs"]
-    word = _BINARY[call.op.spec.name]
+    word, dtype = _BINARY[call.op.spec.name], matrix(call)[1].dtype
+    lhs, rhs = (_met_in(w, given[side], dtype if word not in ("shl", "shr") else BOOL) for side in ("lhs", "rhs"))
     if isinstance(lhs, Number):
         return _with_number_first(w, call, word, lhs, in_vec(w, rhs))
     a = in_vec(w, lhs)
@@ -54,6 +54,13 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
     if isinstance(rhs, Number):
         return by_rows(w, f"t{word}", [a, filled(w, rhs, a.dtype, a)], result(w, call, a.valid))
     return _met(w, call, word, a, in_vec(w, rhs))
+
+
+def _met_in(w: Writer, operand: Tile | Number, dtype: DataType) -> Tile | Number:
+    """Return an operand of two in the type that both meet in; bits and counts stay as they are."""
+    if isinstance(operand, Number) or operand.is_mask or dtype == BOOL:
+        return operand
+    return in_type(w, in_vec(w, operand), dtype)
 
 
 _CHAINED = {"addc": "add", "subc": "sub"}
