@@ -129,7 +129,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda each: np.dtype(each).name)
+@pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_tiles_of_two_types_meet_in_one_of_them(one: Any, other: Any) -> None:
     rng = np.random.default_rng(11)
     x, y = (np.abs(rng.integers(-9, 9, (8, 16))).astype(dtype) for dtype in (one, other))

@@ -47,6 +47,7 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
     word, dtype = _BINARY[call.op.spec.name], matrix(call)[1].dtype
     lhs, rhs = (_met_in(w, given[side], dtype if word not in ("shl", "shr") else BOOL) for side in ("lhs", "rhs"))
     if isinstance(lhs, Number):
+        assert isinstance(rhs, Tile)
         return _with_number_first(w, call, word, lhs, in_vec(w, rhs))
     a = in_vec(w, lhs)
     if isinstance(rhs, Number) and word != "rem":  # `trems` of floats has the dividend's sign, `trem` the divisor's
