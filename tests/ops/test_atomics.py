@@ -123,7 +123,7 @@ def test_elements_of_a_matrix_are_counted_along_rows() -> None:
     same(computed(body, index=index, out=x), want.reshape(5, 7))
 
 
-@pytest.mark.parametrize("dtype", [pl.INT32, pl.FP32, pl.FP64], ids=str)
+@pytest.mark.parametrize("dtype", [pl.INT32, pl.FP16, pl.BF16, pl.FP32, pl.FP64], ids=str)
 def test_an_element_is_swapped_where_it_is_as_expected(dtype: DataType) -> None:
     x = np.array([0.0, -0.0, np.nan, 3.0]).astype(dtype.numpy) if dtype.is_float() else np.array([0, 1, 2, 3], np.int32)
     index = np.array([[0, 0, 1, 2, 3, 3]], np.int32)

@@ -19,6 +19,20 @@ from tilewright.programs.pto_text.unsaid import UNSAID, unsaid
 from tilewright.programs.pto_text.words import ALONE
 from tilewright.programs.pto_text.words import OPS as SAID
 
+SPECIAL = [0.0, -0.0, 0.3, -0.3, 0.5, -0.5, 1.5, -1.5, np.inf, -np.inf, np.nan]
+
+
+def ordinary() -> Any:
+    """Return numbers that every function takes."""
+    return np.random.default_rng(1).uniform(0.5, 2.0, (3, 16, 32)).astype(np.float32)
+
+
+def special() -> Any:
+    """Return numbers of both signs, among them zeros, halves, infinities and what is none."""
+    rng = np.random.default_rng(7)
+    made = rng.uniform(-2, 2, (3, 16, 32)).astype(np.float32)
+    return np.where(rng.random(made.shape) < 0.3, rng.choice(np.array(SPECIAL, np.float32), made.shape), made)
+
 
 @every_example
 def test_an_example_gives_the_same_bits_when_it_is_read_back(spec: OpSpec) -> None:
@@ -29,14 +43,20 @@ def test_an_example_gives_the_same_bits_when_it_is_read_back(spec: OpSpec) -> No
             as_pto(program)
         return
     text = as_pto(program)
-    rng = np.random.default_rng(1)
-    wanted: list[Any] = [rng.uniform(0.5, 2.0, (16, 32)).astype(np.float32) for _ in range(3)]
-    wanted.append(np.ones((16, 16), np.float32))
-    found = [array.copy() for array in wanted]
-    launch(function, *wanted)
-    run_exported(text, program.entries[-1].name, found, {})
-    for got, want in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32), err_msg=text)
+    for draw in (ordinary, special):
+        wanted: list[Any] = [*draw(), np.ones((16, 16), np.float32)]
+        found = [array.copy() for array in wanted]
+        with np.errstate(all="ignore"):
+            launch(function, *wanted)
+            run_exported(text, program.entries[-1].name, found, {})
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(*map(_bits, (got, want)), err_msg=text)
+
+
+def _bits(array: Any) -> Any:
+    """Return the bits of floats; those of what is no number say nothing."""
+    made: Any = np.where(np.isnan(array), np.float32(np.nan), array)
+    return made.view(np.uint32)
 
 
 def test_every_op_of_tiles_is_said_or_has_a_reason() -> None:

@@ -363,9 +363,9 @@ def _is_hashable(key: object) -> bool:
     return True
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken: `name` itself, or with the first number that makes it free."""
-    numbered = (f"{name}_{number}" for number in range(1, len(taken) + 2))
+def free_name(name: str, taken: Collection[str], first: int = 1) -> str:
+    """Return a name that is not taken: `name` itself, or with the first number from some one on that makes it free."""
+    numbered = (f"{name}_{number}" for number in range(first, first + len(taken) + 1))
     return name if name not in taken else next(each for each in numbered if each not in taken)
 
 

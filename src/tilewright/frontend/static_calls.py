@@ -78,7 +78,7 @@ def _print(t: Translator, node: ast.Call) -> None:
 
 
 def _printing(t: Translator, text: str, value: Expr | None, end: str, node: ast.Call) -> Expr:
-    return apply(t, OPS["system.print_value"].spec, {"text": text, "value": value, "end": end}, node, {})
+    return apply(t, OPS["system.print_value"].spec, {"text": text, "value": value, "end": end, "form": ""}, node, {})
 
 
 def _running(t: Translator, node: ast.expr) -> str | Expr:

@@ -27,7 +27,7 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SWAPPED = frozenset((dt.INT32, dt.INT64, dt.UINT32, dt.UINT64, dt.FP32, dt.FP64))
+SWAPPED = frozenset((dt.INT32, dt.INT64, dt.UINT32, dt.UINT64, dt.FP16, dt.BF16, dt.FP32, dt.FP64))
 EXCHANGE, SWAP = "exchange", "swap"
 """What updates are called that no NumPy function is: the new element, and that where the old one is as expected."""
 

@@ -1,6 +1,7 @@
 """Asked words: the attributes that ops read, held to the names and the words that they know.
 
-Text from elsewhere has attributes that change nothing here, so only names that nearly are known ones are refused.
+Text from elsewhere has attributes that change nothing here, so only names are refused that nearly are known ones, or
+whose value is a word of one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from tilewright.pto.errors import PtoAttributeError
-from tilewright.pto.module import Op, word_of
+from tilewright.pto.module import Enumerated, Op, word_of
 
 CLOSE = 0.75
 """How much of a name must agree with another for it to be a misspelling."""
@@ -52,5 +53,8 @@ def _word(value: object) -> str:
 def _refuse_misspelling(op: Op, name: str, words: Words) -> None:
     close = get_close_matches(name.lower(), [word.lower() for word in words], n=1, cutoff=CLOSE)
     meant = next((word for word in words if close and word.lower() == close[0]), None)
+    value = op.attributes[name]
+    if meant is None and isinstance(value, Enumerated):  # whose word says what it is, whatever it is called
+        meant = next((word for word, allowed in words.items() if _word(value) in allowed.lower().split()), None)
     if meant is not None:
         raise PtoAttributeError(f"`{op.name}` has no attribute `{name}`", help=f"did you mean `{meant}`?")

@@ -13,6 +13,7 @@ from property.exported import extents_of, run_exported
 import tilewright.language as pl
 from tilewright import pto
 from tilewright.errors import KernelError
+from tilewright.programs.pto_text.lines import Lines
 
 M, N = pl.dynamic("M"), pl.dynamic("N")
 Rows = pl.Tensor[[M, 64], pl.FP32]
@@ -287,3 +288,10 @@ def test_help_for_the_author_of_text_is_not_handed_on(said: str, monkeypatch: py
     with pytest.raises(pto.NoPtoError) as caught:
         sums.compile().as_pto()
     assert caught.value.help == pto.NoPtoError.hint
+
+
+def test_names_are_numbered_in_order_and_around_those_that_are_taken() -> None:
+    lines = Lines()
+    assert [lines.name(hint) for hint in ("add", "add_2", "add", "add", "", "_v", "add_2")] == [
+        "%add", "%add_2", "%add_1", "%add_3", "%v", "%v_1", "%add_2_1",
+    ]  # fmt: skip

@@ -21,6 +21,8 @@ def same(kernel: Any, *arguments: Any, platform: str = "interpret") -> None:
     wanted, found = read_back(kernel, lambda: [argument.copy() for argument in arguments], platform)
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
+        if got.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(got) & (got == 0), np.signbit(want) & (want == 0))
 
 
 def floats(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Any:
@@ -252,6 +254,58 @@ def rounded(x: pl.Tensor, out: pl.Out[pl.Tensor[[6], pl.INT32]]):
 @pytest.mark.parametrize("number", [2.5, -2.5, 3.7, -3.7, 1e20, np.nan])
 def test_single_numbers_are_rounded_as_is_said(number: float) -> None:
     same(rounded, np.array([number], np.float32), np.zeros(6, np.int32))
+
+
+@pl.jit
+def nearest(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        a = pl.load(x, [0, 0], [4, 8])
+        pl.store(pl.concat(pl.round(a), pl.floor(a), pl.ceil(a), pl.trunc(a)), [0, 0], out)
+
+
+def test_zeros_keep_their_signs_when_they_are_rounded() -> None:
+    x = np.array([[-0.3, -0.0, 0.0, 0.3, -0.5, 0.5, -0.7, 1e30]] * 4, np.float32)
+    same(nearest, x, np.zeros((4, 32), np.float32))
+
+
+@pl.jit
+def ragged_folds(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for i in range(0, 19, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            a, b = pl.load(x, [i, 0], [16, 12]), pl.load(y, [i, 0], [16, 1])
+            c = a + pl.sum(a) * pl.max(a) - pl.min(a)
+            pl.store(c * pl.min(b) + pl.max(b) - pl.sum(b), [i, 0], out)
+
+
+@pl.jit
+def column_and_least(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for i in range(0, 40, 32):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            a = pl.load(x, [i, 0], [32, 1])
+            least = pl.min(a, axis=0, keepdims=True)
+            pl.store(a + least - least * a, [i, 0], out)
+
+
+def test_a_column_meets_a_number_in_a_tile() -> None:
+    same(column_and_least, floats(40, 1), np.zeros((40, 1), np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_all_rows_of_a_part_fold(dtype: Any) -> None:
+    x, y = (np.arange(count).reshape(19, -1).astype(dtype)[::-1].copy() for count in (228, 19))
+    same(ragged_folds, x, y, np.zeros_like(x))
+
+
+@pl.jit
+def divided(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for i in range(0, 19, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(2.5 / pl.load(y, [i, 0], [16, 16]) + pl.load(x, [i, 0], [16, 16]), [i, 0], out)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_number_by_a_part_is_valid_where_that_is(dtype: Any) -> None:
+    same(divided, floats(19, 16, dtype=dtype), floats(19, 16, dtype=dtype, seed=1), np.zeros((19, 16), dtype))
 
 
 # what stays unsaid

@@ -34,6 +34,8 @@ class Print:
     end: str
     kind: str = ""
     box: Sequence[int] = ()
+    form: str = ""
+    """The form of a number, where it has one."""
 
     @property
     def size(self) -> int:
@@ -49,7 +51,7 @@ class Print:
         held: Any = np.array(words[rank:], np.int64)
         elements: Any = held != 0 if self.kind == "b" else held.view(f"{self.kind}8")
         part = elements.reshape(self.box)[tuple(slice(extent) for extent in extents)]
-        return self.text + shown(part if rank else part[()], extents) + self.end
+        return self.text + shown(part if rank else part[()], extents, self.form) + self.end
 
 
 def said(words: Sequence[int], prints: Sequence[Print]) -> str:

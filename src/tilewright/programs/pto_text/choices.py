@@ -11,7 +11,7 @@ from dataclasses import replace
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType, Type
-from tilewright.dtypes import BOOL, INT8, INT32, UINT8
+from tilewright.dtypes import BOOL, INT8, INT32, UINT8, common
 from tilewright.ops.indices import chosen
 from tilewright.ops.selection import COMPARISONS
 from tilewright.programs.pto_text.conversions import in_type
@@ -42,6 +42,10 @@ def _compare(w: Writer, call: Call, given: Given) -> Tile:
         lhs, rhs, word = rhs, lhs, _MIRRORED.get(word, word)
     shape, a = matrix(call)[0], in_vec(w, lhs)
     b = filled(w, rhs, a.dtype, a)  # `tcmps` packs its bits as no selection reads them
+    if a.dtype != b.dtype and not (a.is_mask or b.is_mask):
+        dtype = common(a.dtype, b.dtype)
+        refuse(call, dtype is None, "of tiles whose numbers no type holds")
+        a, b = (in_type(w, each, dtype or a.dtype) for each in (a, b))
     refuse(call, not (meets(a.shape, shape) and meets(b.shape, shape)), "of tiles whose axes meet otherwise")
     return _compared(w, word, a, b, shape)
 

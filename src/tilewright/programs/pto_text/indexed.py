@@ -7,10 +7,11 @@ from contextlib import nullcontext
 
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, INDEX, INT32, INT64
+from tilewright.dtypes import BF16, BOOL, FP32, INDEX, INT32, INT64
 from tilewright.ops.indices import chosen
 from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
 from tilewright.programs.pto_text.accesses import changed_one_by_one, put_where, taken_where
+from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.scalars import computed, converted
@@ -178,6 +179,7 @@ def _place(w: Writer, call: Call, given: Given) -> Tile:
     x, one = in_vec(w, given["x"]), w.constant(1)
     axis, _, word = call.op.spec.name.partition("_")
     refuse(call, matrix(call)[1].dtype != INT32, "in other than 32 bits")
+    x = in_type(w, x, FP32) if axis == "row" and x.dtype == BF16 else x  # which no machine looks through
     valid = (x.valid[0], one) if axis == "row" else (one, x.valid[1])
     return w.op(f"t{axis}{word}", [x], result(w, call, valid))
 

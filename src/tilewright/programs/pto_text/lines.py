@@ -26,6 +26,8 @@ class Lines:
         self.constants: dict[tuple[DataType, str], Number] = {}
         self._heads: list[str] = []
         self._taken: set[str] = set()
+        self._tried: dict[str, int] = {}
+        """The first number that may be free behind each name: those before it are taken, and stay so."""
         self._depth = 2
         self.loops = 0
         """How many loops are around what is being written."""
@@ -38,7 +40,9 @@ class Lines:
 
     def name(self, hint: str) -> str:
         """Return a name that no value has yet."""
-        found = free_name(hint.strip("_") or "v", self._taken)
+        plain = hint.strip("_") or "v"
+        found = free_name(plain, self._taken, self._tried.get(plain, 1))
+        self._tried[plain] = int(found.removeprefix(plain).removeprefix("_") or 0) + 1
         self._taken.add(found)
         return f"%{found}"
 

@@ -12,7 +12,7 @@ from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout
 from tilewright.core.expr import Call, Expr
 from tilewright.core.types import TensorType, TileType, is_fully_valid
-from tilewright.dtypes import INDEX, INT64, DataType
+from tilewright.dtypes import FP64, INDEX, INT64, DataType
 from tilewright.ops.load import padding
 from tilewright.programs.pto_text.cells import cell_of, set_cell
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
@@ -236,6 +236,7 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     if any(size.known == 0 for size in sizes):
         return tensor
     name, kind = w.window(tensor, places, sizes)
+    refuse(call, atomic is AtomicType.Add and tile.dtype == FP64, "that adds doubles")
     tile = w.movable(tile)
     adds = " {atomicType = #pto<atomic_type atomic_add>}" if atomic is AtomicType.Add else ""
     w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind}){adds}")
@@ -325,6 +326,7 @@ def _fill(w: Writer, tensor: Tensor, value: Any) -> None:
         tile = w.tile("fill", tensor.dtype, (1, _AT_ONCE), (w.constant(1), left))
         expanded(w, converted(w, number, tensor.dtype), tile)
         name, kind = w.window(row, [index], [left])
+        tile = w.movable(tile)
         w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind})")
 
 

@@ -7,7 +7,7 @@ again. Tiles that the cube reads move to its memories first, and those that it w
 from __future__ import annotations
 
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, FP32, INDEX, INT64, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, INDEX, INT64, DataType
 from tilewright.ops.convert import round_mode
 from tilewright.programs.pto_text.choices import bits_of
 from tilewright.programs.pto_text.conversions import conversion, in_type, room_of_both
@@ -23,12 +23,13 @@ from tilewright.programs.pto_text.words import (
     front,
     in_vec,
     matrix,
+    no_function,
     refuse,
     result,
     seen_as,
     writes,
 )
-from tilewright.programs.pto_text.writer import Writer
+from tilewright.programs.pto_text.writer import NotTakenError, Writer
 
 # elementwise
 
@@ -43,9 +44,10 @@ _EXPANDS = ("add", "sub", "mul", "div", "max", "min")
 
 @writes(*(f"tile.{name}" for name in _BINARY))
 def _binary(w: Writer, call: Call, given: Given) -> Tile:
-    lhs, rhs = given["lhs"], given["rhs"]
-    word = _BINARY[call.op.spec.name]
+    word, dtype = _BINARY[call.op.spec.name], matrix(call)[1].dtype
+    lhs, rhs = (_met_in(w, given[side], dtype if word not in ("shl", "shr") else BOOL) for side in ("lhs", "rhs"))
     if isinstance(lhs, Number):
+        assert isinstance(rhs, Tile)
         return _with_number_first(w, call, word, lhs, in_vec(w, rhs))
     a = in_vec(w, lhs)
     if isinstance(rhs, Number) and word != "rem":  # `trems` of floats has the dividend's sign, `trem` the divisor's
@@ -53,6 +55,13 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
     if isinstance(rhs, Number):
         return by_rows(w, f"t{word}", [a, filled(w, rhs, a.dtype, a)], result(w, call, a.valid))
     return _met(w, call, word, a, in_vec(w, rhs))
+
+
+def _met_in(w: Writer, operand: Tile | Number, dtype: DataType) -> Tile | Number:
+    """Return an operand of two in the type that both meet in; bits and counts stay as they are."""
+    if isinstance(operand, Number) or operand.is_mask or dtype == BOOL:
+        return operand
+    return in_type(w, in_vec(w, operand), dtype)
 
 
 _CHAINED = {"addc": "add", "subc": "sub"}
@@ -105,6 +114,8 @@ def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     a, b = (spread(w, each, shape, valid) if each.shape == (1, 1) else each for each in (a, b))
     if shape not in (a.shape, b.shape):
         a = spread(w, a, shape, valid)
+    if b.shape == shape == a.shape:
+        return by_rows(w, f"t{word}", [a, b], result(w, call, valid))
     if a.shape == shape and word in _EXPANDS:
         out = result(w, call, valid)
         return w.op(f"t{axis_of(b)}expand{word}", [with_room(w, a, out.room), b], out)
@@ -148,6 +159,8 @@ def _expand(w: Writer, call: Call, given: Given) -> Tile:
     return made
 
 
+_FUNCTIONS = ("exp", "log", "sqrt", "rsqrt", "recip")
+"""Functions of floats, which no machine has for those of bf16."""
 _WHOLE = {"floor": "FLOOR", "ceil": "CEIL", "trunc": "TRUNC", "round": "RINT"}
 """Ops that give whole numbers, by the rounding that does."""
 
@@ -157,6 +170,12 @@ def _unary(w: Writer, call: Call, given: Given) -> Tile:
     word = call.op.spec.name.strip("_")
     x = in_type(w, in_vec(w, given["x"]), matrix(call)[1].dtype)
     name, operands = ("tmul", [x, x]) if word == "square" else (f"t{word}", [x])
+    if word in _FUNCTIONS and x.dtype == FP64:
+        raise no_function(word, (FP32, FP16), FP64) if word != "recip" else NotTakenError("no machine divides doubles")
+    if word in _FUNCTIONS and x.dtype == BF16:  # fp32 gives the same bits: every number has been tried
+        wide = in_type(w, x, FP32)
+        w.op(name, [wide], wide)
+        return w.op("tcvt", [wide], result(w, call, x.valid, room=wide.room), conversion(FP32, BF16, "rint"))
     if word == "not" and matrix(call)[1].dtype == BOOL:
         name, operands = "txors", [x, w.constant(1, x.dtype)]
     return by_rows(w, name, operands, result(w, call, x.valid))
@@ -172,7 +191,9 @@ def _whole_numbers(w: Writer, call: Call, given: Given) -> Tile:
 
 @writes("tile.lrelu")
 def _leaky(w: Writer, call: Call, given: Given) -> Tile:
-    x = in_vec(w, given["lhs"])
+    x, slope = in_vec(w, given["lhs"]), given["rhs"]
+    if x.dtype not in (FP16, FP32) or not slope.is_natural:  # PTO multiplies zeros, too, which may change their sign
+        raise NotTakenError("no machine has this slope")
     return w.op("tlrelu", [x, converted(w, given["rhs"], FP32)], result(w, call, x.valid))
 
 
@@ -204,11 +225,18 @@ def rounded(w: Writer, number: Number, dtype: DataType, mode: str) -> Number:
 _FOLDS = ("sum", "max", "min", "prod")
 
 
+def _refuse_sums(call: Call, dtype: DataType) -> None:
+    """Refuse sums and products of doubles, which no machine has: in another order they round otherwise."""
+    if dtype == FP64 and call.op.spec.name.endswith(("sum", "prod")):
+        raise no_function(call.op.spec.name, (FP32, FP16), dtype)
+
+
 @writes(*(f"tile.row_{word}" for word in _FOLDS))
 def _fold_rows(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["x"])
     if x.is_column:
         return w.op("tmov", [x], result(w, call, x.valid))  # a fold of one element is that element
+    _refuse_sums(call, x.dtype)
     return w.op(f"t{call.op.spec.name.replace('_', '')}", [x], result(w, call, (x.valid[0], w.constant(1))))
 
 
@@ -217,6 +245,7 @@ def _fold_rows(w: Writer, call: Call, given: Given) -> Tile:
 def _fold_columns(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["x"])
     out = result(w, call, (w.constant(1), x.valid[1]))
+    _refuse_sums(call, x.dtype)
     if not x.is_column:
         return w.op(f"t{call.op.spec.name.replace('_', '')}", [x], out)
     one = w.constant(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import INT32
+from tilewright.dtypes import BOOL, INT32
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, element
 from tilewright.programs.pto_text.words import Given, in_vec, refuse, writes
 from tilewright.programs.pto_text.writer import Writer
@@ -16,7 +16,7 @@ def _print(w: Writer, call: Call, given: Given) -> None:
     value: Number | Tile | Tensor | None = given["value"]
     end: str = given["end"]
     if isinstance(value, Number):
-        _say(w, f"{_escaped(text)}%d{_escaped(end)}", value)
+        _number(w, _escaped(text), value, _escaped(end))
         return
     if value is None:
         _say(w, _escaped(text + end), w.constant(0, INT32))
@@ -32,6 +32,18 @@ def _print(w: Writer, call: Call, given: Given) -> None:
         tile = in_vec(w, value)
         name, kind = tile.name, tile.type
     w.line(f"pto.tprint ins({name} : {kind})")
+
+
+def _number(w: Writer, before: str, value: Number, after: str) -> None:
+    """Write a number as `pl.print` shows it: six digits of floats, and conditions by name."""
+    if value.dtype == BOOL:
+        with w.branch(f"scf.if {value.name}") as otherwise:
+            _say(w, f"{before}True{after}", w.constant(0, INT32))
+            otherwise()
+            _say(w, f"{before}False{after}", w.constant(0, INT32))
+        return
+    letter = "g" if value.dtype.is_float() else "u" if value.dtype.is_unsigned_int() else "d"
+    _say(w, f"{before}%{letter}{after}", value)
 
 
 def _say(w: Writer, words: str, value: Number) -> None:

@@ -17,7 +17,7 @@ from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.meeting import both, meets
 from tilewright.programs.pto_text.scalars import chosen, computed, converted, remainder
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, element, kept
-from tilewright.programs.pto_text.words import ALONE, Given, in_vec, least, matrix, refuse, result
+from tilewright.programs.pto_text.words import ALONE, Given, in_vec, least, matrix, no_function, refuse, result
 from tilewright.programs.pto_text.writer import Writer
 
 Formula = Callable[[Writer, list[Number], DataType], Number]
@@ -56,10 +56,13 @@ def _left(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
 
 
 def _sized(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
-    """Write the magnitude of an integer."""
+    """Write the magnitude of a number, which is no negative zero."""
     (x,) = _as(w, numbers, dtype)
     if dtype.is_unsigned_int():
         return x
+    if dtype.is_float():
+        zero = w.constant(0.0, dtype)
+        return chosen(w, computed(w, "gt", [x, zero], dt.BOOL), x, computed(w, "sub", [zero, x], dtype))
     return computed(w, "max", [x, computed(w, "neg", [x], dtype)], dtype)
 
 
@@ -79,6 +82,15 @@ def _positive(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
     return computed(w, "max", [numbers[0], w.constant(0, dtype)], dtype)
 
 
+def _over(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    return computed(w, "div", [w.constant(1.0, dtype), numbers[0]], dtype)
+
+
+def _leaky(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    x, slope = _as(w, numbers, dtype)
+    return chosen(w, computed(w, "lt", [x, w.constant(0.0, dtype)], dt.BOOL), computed(w, "mul", [x, slope], dtype), x)
+
+
 def _chosen(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
     condition, a, b = numbers
     return chosen(w, converted(w, condition, dt.BOOL), *_as(w, [a, b], dtype))
@@ -89,6 +101,10 @@ def _fused(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
     if not dtype.is_float():
         a, b, c = _as(w, numbers, dtype)
         return computed(w, "add", [computed(w, "mul", [a, b], dtype), c], dtype)
+    if dtype == dt.FP64:
+        raise NoPtoError(
+            "PTO has `fma` for floats of 32 and fewer bits, not for fp64", help="round twice: write x * y + z"
+        )
     wide = w.number("pto.fma", _as(w, numbers, dt.FP32), dt.FP32, "f32, f32, f32 -> f32")
     return converted(w, wide, dtype)
 
@@ -108,16 +124,19 @@ def _between(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
     return converted(w, chosen(w, is_near, forth, back), dtype)
 
 
-def _function(name: str, *types: DataType) -> Formula:
-    """Return the formula of a function that the machine has for numbers of some types."""
+def _function(name: str, *types: DataType, widened: DataType | None = None) -> Formula:
+    """Return the formula of a function that the machine has for numbers of some types.
+
+    What is `widened` goes through fp32, which gives the same bits: every number of that type has been tried.
+    """
 
     def formula(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
-        if dtype not in types:
-            help = f"convert to {types[0]} first: pl.cast(x, pl.{types[0].symbol})"
-            raise NoPtoError(f"PTO has `{name}` for {' and '.join(map(str, types))}, not for {dtype}", help=help)
-        shown = element(dtype)
+        computes = dt.FP32 if dtype == widened else dtype
+        if computes not in types:
+            raise no_function(name, types, dtype)
+        shown = element(computes)
         typing = f"{', '.join([shown] * len(numbers))} -> {shown}"
-        return w.number(f"pto.{name}", _as(w, numbers, dtype), dtype, typing)
+        return converted(w, w.number(f"pto.{name}", _as(w, numbers, computes), computes, typing), dtype)
 
     return formula
 
@@ -135,7 +154,8 @@ _POINTWISE: dict[str, Formula] = {
     "not_": lambda w, numbers, dtype: computed(w, "invert", numbers, dtype),
     "abs": _sized, "sign": _signed, "square": _squared, "relu": _positive, "where": _chosen,
     "fma": _fused, "lerp": _between,
-    "pow": _function("pow", dt.FP32, dt.FP16), "sin": _function("sin", dt.FP32), "cos": _function("cos", dt.FP32),
+    "pow": _function("pow", dt.FP32, dt.FP16), "recip": _over, "lrelu": _leaky,
+    **{name: _function(name, dt.FP32, widened=dt.BF16) for name in ("sin", "cos")},
 }  # fmt: skip
 _EXPANDED = {"max": "maximum", "min": "minimum"}
 _FORMULAS = _POINTWISE | {

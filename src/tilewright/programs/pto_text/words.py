@@ -172,6 +172,12 @@ def _repeated(w: Writer, call: Call, operand: object, value: Any) -> Any:
     return out
 
 
+def no_function(name: str, types: Sequence[DataType], dtype: DataType) -> NoPtoError:
+    """Return what to raise for a function that PTO has for other floats."""
+    help = f"convert to {types[0]} first: pl.cast(x, pl.{types[0].symbol})"
+    return NoPtoError(f"PTO has `{name}` for {' and '.join(map(str, types))}, not for {dtype}", help=help)
+
+
 def refuse(call: Call, is_so: bool, what: str, help: str = "") -> None:
     """Raise where an op is one of a kind that nothing says."""
     if is_so:
@@ -324,9 +330,12 @@ def seen_as(
     valid: Pair | None = None,
 ) -> Tile:
     """Write the bytes of a tile as one of another shape or other elements, all of it valid unless that is said."""
-    whole = w.constant(shape[0]), w.constant(shape[1])
-    seen = Tile(w.name("seen"), dtype, shape, valid or whole, room=room)
+    valid = valid or (w.constant(shape[0]), w.constant(shape[1]))
+    is_other = any(new.known is None and new.name != old.name for new, old in zip(valid, tile.valid, strict=True))
+    seen = Tile(w.name("seen"), dtype, shape, w.unknown(valid) if is_other else valid, room=room)
     w.line(f"{seen.name} = pto.treshape {tile.name} : {tile.type} -> {seen.type}")
+    if is_other:  # as many rows and columns are valid as were, unless somebody says otherwise
+        w.resize(seen, valid)
     return seen
 
 

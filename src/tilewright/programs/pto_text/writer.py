@@ -21,6 +21,10 @@ CUBE = "cube"
 """The core that multiplies."""
 
 
+_MOVED_AS = {dt.FP8E4M3FN: dt.UINT8, dt.FP8E5M2: dt.UINT8, dt.FP64: dt.INT64}
+"""The floats that nothing stores, with the integers that have their bits."""
+
+
 class NotTakenError(NoPtoError):
     """An op on tiles that no machine has for such elements, while that is still to be written otherwise."""
 
@@ -140,10 +144,10 @@ class Writer(Lines):
         return self.number("arith.muli", [a, b], dt.INDEX, "index")
 
     def movable(self, tile: Tile) -> Tile:
-        """Return a tile as loads, stores and moves take it: floats of one byte are seen as bytes."""
-        if tile.dtype not in (dt.FP8E4M3FN, dt.FP8E5M2):
+        """Return a tile as loads, stores and moves take it: floats that they do not know are seen as integers."""
+        if tile.dtype not in _MOVED_AS:
             return tile
-        seen = replace(tile, name=self.name("bytes"), dtype=dt.UINT8)
+        seen = replace(tile, name=self.name("bits"), dtype=_MOVED_AS[tile.dtype])
         self.line(f"{seen.name} = pto.bitcast {tile.name} : {tile.type} -> {seen.type}")
         return seen
 

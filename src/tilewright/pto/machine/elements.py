@@ -24,13 +24,8 @@ def arithmetic(m: Machine, name: str, lhs: Expr, rhs: Expr, precise: bool = Fals
     """Return a binary op of two tiles, or of a tile and a number."""
     options: dict[str, Any] = {"high_precision": True} if name == "div" and precise else {}
     if not isinstance(lhs.type, TileType):
-        lhs = spread(m, lhs, tile_type(rhs))
+        lhs = m.b.tile("expands", rhs, lhs)  # as much of it valid as of the other
     return m.b.do(f"tile.{name}", lhs=lhs, rhs=rhs, **options)
-
-
-def spread(m: Machine, number: Expr, like: TileType) -> Expr:
-    """Return a tile all of whose elements are a number, as much of it valid as of another."""
-    return m.b.tile("expands", filled(m, like, 0), number)
 
 
 def filled(m: Machine, like: TileType, value: float) -> Expr:

@@ -32,6 +32,12 @@ def lanes(element: Scalar) -> int:
     return BLOCK // element.nbytes
 
 
+def told(op: Op, *numbers: Expr) -> tuple[int, ...] | None:
+    """Return extents if all of them are known before the program runs; those that are have to be positive."""
+    found = [extent for extent in map(known, numbers) if extent is not None]
+    return None if len(found) < len(numbers) and min(found, default=1) > 0 else extents(op, *numbers)
+
+
 def extents(op: Op, *numbers: Expr) -> tuple[int, ...]:
     """Return extents that must be known before the program runs."""
     found = [known(number) for number in numbers]

@@ -149,7 +149,10 @@ def _float_remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The remainder with the sign of the dividend, from one with the sign of the divisor."""
     sizes = [m.b.scalar("max", value, m.b.scalar("neg", value)) for value in (lhs, rhs)]
     rest = m.b.scalar("mod", *sizes)
-    return chosen(m, m.b.scalar("lt", lhs, constant(0.0, element_of(lhs))), m.b.scalar("neg", rest), rest)
+    zero = constant(0.0, element_of(lhs))
+    signed = chosen(m, m.b.scalar("lt", lhs, zero), m.b.scalar("neg", rest), rest)
+    nothing = m.b.scalar("mul", lhs, m.b.scalar("add", rest, constant(1.0, element_of(lhs))))  # NaN where that is left
+    return chosen(m, m.b.scalar("eq", lhs, zero), nothing, signed)
 
 
 @declare(

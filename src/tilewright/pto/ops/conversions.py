@@ -39,6 +39,9 @@ _WRAPS = frozenset(
 )
 """The pairs whose overflow is cut off unless asked otherwise; all others stop at the limits."""
 
+_FUNCTIONS = {"rint": "round", "floor": "floor", "ceil": "ceil", "trunc": "trunc"}
+"""The ways to round floats to integers that are functions of the language."""
+
 LOST = 12
 """How many bits of an integer of 64 do not fit into a double, and one more."""
 
@@ -109,9 +112,12 @@ def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool
 
 
 def _rounded(m: Machine, values: Expr, mode: str) -> Expr:
-    """Return floats rounded to integers; what is too large to have a fraction, or no number, stays."""
+    """Return floats rounded to integers, zeros with their signs; what has no fraction, or is no number, stays."""
+    if mode in _FUNCTIONS:
+        return m.b.tile(_FUNCTIONS[mode], values)
     whole = m.b.tile("cast", values, INT32, mode)
     back = m.b.tile("cast", whole, element_of(values))
+    back = where(m, back, CmpType.EQ, constant(0.0), m.b.tile("mul", values, constant(0.0)), back)
     size = m.b.tile("abs", values)
     return where(m, size, CmpType.LT, constant(WHOLE), back, values)
 
@@ -271,7 +277,8 @@ def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
         infinite = constant(float("inf"), element_of(row))
         further = where(m, longer, CmpType.EQ, infinite, steps, further)  # from which everything is equally far
     signed = bitcast(m, where(m, size, CmpType.GT, short, further, down), to)  # what is no number is not between two
-    return where(m, row, CmpType.LT, zero, m.b.tile("neg", signed), signed)
+    signed = where(m, row, CmpType.LT, zero, m.b.tile("neg", signed), signed)
+    return where(m, row, CmpType.EQ, zero, cast(m, row, to), signed)  # which keeps the sign of zero
 
 
 @declare(

@@ -7,7 +7,7 @@ hold them. The two outer loops of looped copies are settings of the machine that
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,8 @@ def widened_to_bias(op: Op, constants: Constants) -> None:
 
 
 _BURSTS = {"nburst": Word(Layout.PLAIN, "iii", required=True), "loop": Word(Layout.PLAIN, "iii", repeated=True)}
+_CUBES = {**_BURSTS, "nburst": Word(Layout.PLAIN, "iii", required=True, default=(1, 0, 0))}
+"""The same where the cube's memories are, of which bodies need not say that one burst is all."""
 
 
 def _axes(m: Machine, op: Op) -> tuple[Axis, ...]:
@@ -184,21 +186,21 @@ def _refuse_combining(m: Machine, op: Op) -> None:
         raise UnsupportedFeatureError(message, help="store a tile with `atomicType`, or clear bits 6 to 8 before")
 
 
-@declare("pto.mte_gm_l1", Form("gpi", words=_BURSTS), rule=within(Space.GM, Space.MAT), is_by_bytes=True, counts=I64)
+@declare("pto.mte_gm_l1", Form("gpi", words=_CUBES), rule=within(Space.GM, Space.MAT), is_by_bytes=True, counts=I64)
 def _stage(m: Machine, op: Op, source: Pointer, target: Pointer, length: Expr) -> None:
     """Bursts of bytes from global memory to the cube's."""
     run(m, Copy(source, target, m.b.index(length), _axes(m, op)))
 
 
 @declare("pto.mte_ub_ub", Form("lli", words=_BURSTS), is_by_bytes=True, counts=I64, example=_AROUND)
-@declare("pto.mte_ub_l1", Form("lpi", words=_BURSTS), is_by_bytes=True, counts=I64)
-@declare("pto.mte_l1_ub", Form("pli", words=_BURSTS), rule=within(Space.MAT, Space.VEC), is_by_bytes=True, counts=I64)
+@declare("pto.mte_ub_l1", Form("lpi", words=_CUBES), is_by_bytes=True, counts=I64)
+@declare("pto.mte_l1_ub", Form("pli", words=_CUBES), rule=within(Space.MAT, Space.VEC), is_by_bytes=True, counts=I64)
 def _between(m: Machine, op: Op, source: Pointer, target: Pointer, blocks: Expr) -> None:
     """Blocks of 32 bytes with gaps between the bursts."""
     run(m, in_blocks(m, source, target, m.b.index(blocks), _axes(m, op), BLOCK))
 
 
-_ONCE = {"nburst": _BURSTS["nburst"]}
+_ONCE = {"nburst": _CUBES["nburst"]}
 
 
 @declare("pto.mte_l1_fb", Form("ppi", words=_ONCE), rule=within(Space.MAT, Space.SCALING), is_by_bytes=True, counts=I64)
@@ -216,16 +218,16 @@ def _stage_bias(m: Machine, op: Op, source: Pointer, target: Pointer, blocks: Ex
 def stage_bias(m: Machine, source: Pointer, target: Pointer, blocks: Expr, bursts: Axis) -> None:
     """Copy blocks of 32 bytes, each element in the type of where it goes."""
     count, per = known(blocks), BLOCK // source.element.nbytes
-    if count is None:
-        raise UnsupportedFeatureError("the length of a bias is a constant here", help="write the number of its blocks")
     if count == 0:
         return
-    lanes = count * per
+    lanes = per if count is None else count * per  # at a time
     with m.b.loop(0, bursts.count, hint="burst") as i:
-        steps = [m.b.add(m.b.mul(gap, per), lanes) for gap in (bursts.source, bursts.target)]
-        come, go = (moved(m, p, m.b.scalar("mul", i, step)) for p, step in zip((source, target), steps, strict=True))
-        row = m.b.load(bytes_view(m, come, (1, lanes), (lanes, 1)), (1, lanes))
-        m.b.store(bytes_view(m, go, (1, lanes), (lanes, 1)), cast(m, row, target.element.dtype))
+        steps = [m.b.mul(m.b.add(gap, blocks), per) for gap in (bursts.source, bursts.target)]
+        starts = [moved(m, p, m.b.scalar("mul", i, step)) for p, step in zip((source, target), steps, strict=True)]
+        with m.b.loop(0, m.b.mul(blocks, per), lanes, hint="lane") if count is None else nullcontext(0) as first:
+            come, go = (moved(m, start, m.b.index(first)) for start in starts)
+            row = m.b.load(bytes_view(m, come, (1, lanes), (lanes, 1)), (1, lanes))
+            m.b.store(bytes_view(m, go, (1, lanes), (lanes, 1)), cast(m, row, target.element.dtype))
 
 
 # looped copies

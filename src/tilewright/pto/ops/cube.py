@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
@@ -15,12 +16,13 @@ from tilewright.pto.examples.cube import PRODUCTS
 from tilewright.pto.machine.elements import cast, filled, where
 from tilewright.pto.machine.formats import MOST_HIF8, decoded
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.matrices import FRACTAL, Matrix, as_bits, extents, lanes, up
+from tilewright.pto.machine.matrices import FRACTAL, Matrix, as_bits, lanes, told, up
 from tilewright.pto.machine.scales import GROUP, by_columns, by_rows, read_beside
 from tilewright.pto.machine.tiles import bytes_view
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, element_type, within
+from tilewright.pto.ops.open_cube import OpenProduct, multiply_open
 from tilewright.pto.ops.transfers import refuse_overlap
 from tilewright.pto.text.form import Form, free
 from tilewright.pto.text.free import Said, said
@@ -208,7 +210,7 @@ def _multiply(m: Machine, op: Op, a: Pointer, b: Pointer, c: Pointer, rows: Expr
     words = said(op)
     tf32 = words["tf32_mode"].first if "tf32_mode" in words else ""
     how = Product("sat" in words, tf32, op.name.endswith("_acc"))
-    sizes = extents(op, rows, cols, depth)
+    sizes = _sizes(m, op, rows, cols, depth)
     _as_flagged(m, words.get("acc_init"), how, lambda adds: multiply(m, replace(how, adds=adds), a, b, c, sizes))
 
 
@@ -226,7 +228,7 @@ def _biased(
     """The product of two matrices, and a row added to each of its rows."""
     words = said(op)
     tf32 = words["tf32_mode"].first if "tf32_mode" in words else ""
-    how, sizes = Product("sat" in words, tf32, bias=bias), extents(op, rows, cols, depth)
+    how, sizes = Product("sat" in words, tf32, bias=bias), _sizes(m, op, rows, cols, depth)
 
     def made(adds: bool) -> None:
         multiply(m, replace(how, adds=True, bias=None) if adds else how, a, b, c, sizes)
@@ -259,9 +261,20 @@ class Product:
     """Whether the scales beside both matrices count."""
 
 
-def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes: Sequence[int]) -> None:
+Sizes: TypeAlias = tuple[int, ...] | tuple[Expr, Expr, Expr]
+"""Rows, columns and depth: as numbers, or as expressions where only the running program knows some of them."""
+
+
+def _sizes(m: Machine, op: Op, rows: Expr, cols: Expr, depth: Expr) -> Sizes:
+    return told(op, rows, cols, depth) or (m.b.index(rows), m.b.index(cols), m.b.index(depth))
+
+
+def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes: Sizes) -> None:
     """Emit the product of what lies at two pointers; sizes are rows, columns and depth."""
     rows, cols, depth = sizes
+    if not (isinstance(rows, int) and isinstance(cols, int) and isinstance(depth, int)):
+        multiply_open(m, _opened(m, how, c), a, b, c, (m.b.index(rows), m.b.index(cols), m.b.index(depth)))
+        return
     pitch = up(rows, FRACTAL)
     left = _factor(m, how, a.element, Matrix(a, rows, depth, pitch).read(m))
     right = _factor(m, how, b.element, Matrix(b, cols, depth, up(cols, FRACTAL)).read(m, is_turned=True))
@@ -276,6 +289,18 @@ def multiply(m: Machine, how: Product, a: Pointer, b: Pointer, c: Pointer, sizes
         row = m.b.load(bytes_view(m, how.bias, (1, cols), (cols, 1)), (1, cols))
         product = m.b.tile("col_expand_add", product, row)
     _write(m, out, finite(m, product, total) if how.saturates else product)
+
+
+def _opened(m: Machine, how: Product, c: Pointer) -> OpenProduct:
+    """Return how matrices of open extents are multiplied."""
+
+    def factor(pointer: Pointer, value: Expr) -> Expr:
+        return _factor(m, how, pointer.element, value)
+
+    def finished(value: Expr) -> Expr:
+        return finite(m, value, c.element.dtype)
+
+    return OpenProduct(factor, finished if how.saturates else None, how.adds, how.bias)
 
 
 def _scaled(m: Machine, left: Expr, right: Expr, a: Pointer, b: Pointer) -> tuple[Expr, Expr]:

@@ -11,11 +11,12 @@ from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoOperandError
 from tilewright.pto.machine.copying import Axis, Copy, run
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.matrices import BLOCK, FRACTAL, Matrix, extents, lanes, up
+from tilewright.pto.machine.matrices import BLOCK, FRACTAL, Matrix, extents, lanes, told, up
 from tilewright.pto.machine.tiles import bytes_view
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, within
+from tilewright.pto.ops.open_cube import load_open
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import said
 from tilewright.pto.types import I64, Space
@@ -71,7 +72,12 @@ def _load(m: Machine, op: Op, source: Pointer, target: Pointer, *numbers: Expr) 
     if known(row) != 0 or known(column) != 0:
         message = f"`{op.name}` from another row or column than the first cannot be run here"
         raise UnsupportedFeatureError(message, help="move the pointer with `pto.addptr`")
-    major, depth = extents(op, *((first, second) if op.name.endswith("a") else (second, first)))
+    sizes = (first, second) if op.name.endswith("a") else (second, first)
+    sides = told(op, *sizes)
+    if sides is None:
+        load_open(m, source, target, m.b.index(sizes[0]), m.b.index(sizes[1]), is_turned=is_turned(op))
+        return
+    major, depth = sides
     if not is_turned(op):
         pitch = up(major, FRACTAL)
         held = Matrix(source, pitch, up(depth, lanes(source.element)), pitch)

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tilewright.core.expr import Const, Expr
 from tilewright.dtypes import FP32
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import tile_type
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.examples.cube import LEAVING
 from tilewright.pto.machine.formats import encoded
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.matrices import FRACTAL, Matrix, extents
+from tilewright.pto.machine.matrices import FRACTAL, Matrix, told
 from tilewright.pto.machine.tiles import moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, Rule, declare, element_type, within
 from tilewright.pto.ops.accumulator_stores import Leaving, put, row_at, words_at
+from tilewright.pto.ops.open_cube import pieces
 from tilewright.pto.ops.quantizations import QUANTIZATIONS, misfit, quantization, ways_from
 from tilewright.pto.text.form import Form, free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.tile_laws import plain
-from tilewright.pto.types import I64, Ptr, Scalar, Space
+from tilewright.pto.types import F32, I64, SCALARS, Ptr, Scalar, Space
 from tilewright.records import record
 
+_WORD = SCALARS["ui64"]
+"""What the factor of a column is, with its offset."""
 RELUS = ("no_relu", "normal_relu", "scalar_relu", "vector_relu")
 _WORDS = {
     "unit_flag": ("check_only", "check_and_clear"), "sat": ("", "preserve_nan"), "dst_mode": ("", "split_m", "split_n"),
@@ -170,14 +174,32 @@ class Out:
     is_turned: bool = False
     """Whether columns are stored as rows."""
     combine: str = ""
+    ends: tuple[Expr, Expr] | None = None
+    """Its rows and columns, where only the running program knows them."""
+    at: Callable[[Expr, int], Leaving] | None = None
+    """How so many columns leave from one on, where it does."""
 
     def emit(self, m: Machine, first: tuple[int, int] = (0, 0)) -> None:
         """Write its elements from a row and column on; a row starts where its first column would."""
+        if self.ends is not None:
+            pieces(m, self.source, self.pitch, self.ends, self._piece)
+            return
         row, column = first
         start = moved(m, self.source, m.b.index(row * FRACTAL))
         held = Matrix(start, self.rows, column + self.cols, self.pitch).read(m)
         if column:
             held = m.b.tile("slice", held, (self.rows, self.cols), (0, column))
+        self.store(m, held)
+
+    def _piece(self, m: Machine, row: Expr, column: Expr, held: Expr) -> None:
+        """Write some elements of a row, from a column on."""
+        inner, outer = (row, column) if self.is_turned else (column, row)
+        target = moved(m, self.target, m.b.add(m.b.scalar("mul", outer, self.stride), inner))
+        assert self.at is not None
+        replace(self, target=target, how=self.at(column, tile_type(held).shape[1])).store(m, held)
+
+    def store(self, m: Machine, held: Expr) -> None:
+        """Write elements of the accumulator as they arrive."""
         element = self.target.element
         value = self.how.apply(m, held, FP32 if element.is_packed else element.dtype)
         if element.is_packed:
@@ -187,10 +209,22 @@ class Out:
 
     def halves(self, m: Machine, *, is_by_rows: bool) -> None:
         """Write half of it to the memory of each vector core."""
+        if self.ends is not None:
+            self._open_halves(m, self.ends, is_by_rows=is_by_rows)
+            return
         rows, cols = (self.rows // 2, self.cols) if is_by_rows else (self.rows, self.cols // 2)
         for lane in range(2):
             half = replace(self, target=m.memory.lane(self.target, m.b.index(lane)), rows=rows, cols=cols)
             half.emit(m, (lane * rows, 0) if is_by_rows else (0, lane * cols))
+
+    def _open_halves(self, m: Machine, ends: tuple[Expr, Expr], *, is_by_rows: bool) -> None:
+        rows, cols = ends
+        half = m.b.scalar("floordiv", rows if is_by_rows else cols, m.b.index(2))
+        beyond = m.b.mul(half, FRACTAL) if is_by_rows else m.b.scalar("mul", half, self.pitch)
+        for lane, source in enumerate((self.source, moved(m, self.source, beyond))):
+            target = m.memory.lane(self.target, m.b.index(lane))
+            ends = (half, cols) if is_by_rows else (rows, half)
+            replace(self, source=source, target=target, ends=ends).emit(m)
 
     def repeated(self, m: Machine, count: Expr, source: Expr, target: Expr) -> None:
         """Write several of them, so many rows of the accumulator and elements apart."""
@@ -199,8 +233,9 @@ class Out:
             replace(self, source=come, target=moved(m, self.target, m.b.scalar("mul", i, target))).emit(m)
 
 
-def _taken(m: Machine, words: Mapping[str, Said], cols: int) -> Leaving:
-    """Return what the words of an op do to elements."""
+def _taken(m: Machine, words: Mapping[str, Said], cols: int, first: Expr | None = None) -> Leaving:
+    """Return what the words of an op do to elements of so many columns, from the first one or a later one on."""
+    at = m.b.index(0) if first is None else first
     how = Leaving(saturates="nosat" not in words)
     if "sat" in words and words["sat"].first:
         how = replace(how, keeps_nan=True)
@@ -209,7 +244,11 @@ def _taken(m: Machine, words: Mapping[str, Said], cols: int) -> Leaving:
         if QUANTIZATIONS[words["pre_quant"].word("mode")].is_plain:
             _refuse_factor(words["pre_quant"].word("mode"), m.expr(value))
             continue
-        scales = words_at(m, found, cols) if isinstance(found, Pointer) else (m.b.cast(m.expr(value), FP32), None)
+        scales = (
+            words_at(m, _further(m, found, _WORD, at), cols)
+            if isinstance(found, Pointer)
+            else (m.b.cast(m.expr(value), FP32), None)
+        )
         how = replace(how, scale=scales[0], offset=scales[1])
     given = words.get("pre_relu")
     if given is None:
@@ -217,10 +256,19 @@ def _taken(m: Machine, words: Mapping[str, Said], cols: int) -> Leaving:
     how = replace(how, is_rectified=given.word("mode") != "no_relu")
     for value in given.values[:1]:
         found = m.values[value]
-        slope = row_at(m, found, cols) if isinstance(found, Pointer) else m.b.cast(m.expr(value), FP32)
+        slope = (
+            row_at(m, _further(m, found, F32, at), cols)
+            if isinstance(found, Pointer)
+            else m.b.cast(m.expr(value), FP32)
+        )
         how = replace(how, slope=slope)
     clip = given.named.get("clip")
     return replace(how, clip=m.expr(clip)) if isinstance(clip, Value) else how
+
+
+def _further(m: Machine, pointer: Pointer, element: Scalar, column: Expr) -> Pointer:
+    """Return where the number of a column lies, behind those of the columns before it."""
+    return moved(m, replace(pointer, element=element), column)
 
 
 def _refuse_factor(mode: str, factor: Expr) -> None:
@@ -245,10 +293,17 @@ def _out(
     if "nz2nz" in words:
         message = f"`{op.name}` with `nz2nz` cannot be run here"
         raise UnsupportedFeatureError(message, help="store with `nz2nd`, and stage that with `pto.mte_gm_l1_frac`")
-    rows, cols = extents(op, *numbers[:2])
     combine = words["atomic"].word("op") if "atomic" in words else ""
-    pitch, stride = map(m.b.index, numbers[2:4])
-    return Out(source, target, rows, cols, pitch, stride, _taken(m, words, cols), "nz2dn" in words, combine)
+    height, width, pitch, stride = map(m.b.index, numbers[:4])
+    rows, cols = told(op, *numbers[:2]) or (1, 1)
+    out = Out(source, target, rows, cols, pitch, stride, _taken(m, words, cols), "nz2dn" in words, combine)
+    if told(op, *numbers[:2]) is not None:
+        return out
+
+    def at(column: Expr, count: int) -> Leaving:
+        return _taken(m, words, count, column)
+
+    return replace(out, ends=(height, width), at=at)
 
 
 @declare("pto.mte_l0c_l1", _form("ppiiiix*"), rule=_leaves(Space.MAT), counts=I64, knows_packed=True, example=LEAVING)

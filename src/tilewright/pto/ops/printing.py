@@ -1,6 +1,6 @@
 """Printing: tiles, windows and numbers shown while a kernel runs, and its end.
 
-Values are shown as `pl.print` shows them, whatever the format says beside its words.
+Tiles are shown as `pl.print` shows them, and a number as its format says.
 """
 
 from __future__ import annotations
@@ -8,17 +8,55 @@ from __future__ import annotations
 import re
 
 from tilewright.core.expr import Expr
+from tilewright.dtypes import BOOL, FP64
+from tilewright.ops.builder import element_of
+from tilewright.ops.number_forms import FLOAT, SIGNED, UNSIGNED, number_form
+from tilewright.pto.errors import PtoAttributeError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, read_all
 from tilewright.pto.machine.values import Tile, View
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare
+from tilewright.pto.op import Constants, declare
 from tilewright.pto.operand_laws import printed
 from tilewright.pto.text.attributes import unquoted
 from tilewright.pto.text.form import Form, free
+from tilewright.pto.types import SCALARS
 
-_CONVERSION = re.compile(r"((?:[^%]|%%)*)%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z](.*)", re.DOTALL)
+_CONVERSION = re.compile(r"((?:[^%]|%%)*)%([-+ #0]*\d*(?:\.\d*)?)(?:hh|h|ll|l|z)?([a-zA-Z])(.*)", re.DOTALL)
 """What a number stands for in a format, with the words around it; `%%` is a percent sign."""
+
+
+def _format_of(op: Op) -> str:
+    """Return the format of a print."""
+    written = op.attributes.get("written")
+    words = written if isinstance(written, tuple) else ()
+    return unquoted(next((word for word in words if isinstance(word, str) and word.startswith('"')), '""'))
+
+
+def _convertible(op: Op, _: Constants) -> None:
+    """Refuse a format that has no conversion of numbers, or more than one of them."""
+    found = _CONVERSION.fullmatch(_format_of(op))
+    if found is None:
+        return
+    letters = SIGNED + UNSIGNED + FLOAT
+    if found[3] not in letters or number_form(f"%{found[2]}g", FP64) is None:
+        message = f"`{op.name}` shows no number as %{found[2]}{found[3]}"
+        raise PtoAttributeError(message, help=f"a conversion ends with one of {' '.join(letters)}")
+    if _CONVERSION.fullmatch(found[4]) is not None:
+        raise PtoAttributeError(f"`{op.name}` shows one number", help="print the others by themselves")
+
+
+def _taken(m: Machine, letter: str, number: Expr) -> tuple[str, Expr]:
+    """Return a conversion and a number that it is of: an integer with its sign or without, a float as it is."""
+    dtype = element_of(number)
+    if dtype.is_float():
+        return letter if letter in FLOAT else "g", number
+    if letter in FLOAT:
+        return letter, m.b.cast(number, FP64)
+    if dtype == BOOL:
+        return "d", number
+    signed, unsigned = (SCALARS[f"{sign}i{dtype.bits}"].dtype for sign in ("", "u"))
+    return letter, m.b.cast(number, unsigned if letter in UNSIGNED else signed)
 
 
 @declare(
@@ -39,20 +77,20 @@ def _print_tile(m: Machine, op: Op, source: Tile | View) -> None:
 @declare(
     "pto.print",
     free("s", words="ins", phrase='ins("$format", %value : #)'),
+    rule=_convertible,
     example='(%n: f32); {op} ins("n is %+.3f", %n : f32)',
     means="pass",
 )
 def _print_number(m: Machine, op: Op, number: Expr) -> None:
-    """A number between the words of a format, or the words alone, where they have no place for it."""
-    written = op.attributes.get("written")
-    words = written if isinstance(written, tuple) else ()
-    quoted = next((word for word in words if isinstance(word, str) and word.startswith('"')), '""')
-    found = _CONVERSION.fullmatch(unquoted(quoted))
+    """A number between the words of a format, as C's `printf` shows it, or the words alone, where it has no place."""
+    found = _CONVERSION.fullmatch(_format_of(op))
     if found is None:
-        m.b.act("system.print_value", text=unquoted(quoted).replace("%%", "%"), end="")
+        m.b.act("system.print_value", text=_format_of(op).replace("%%", "%"), end="")
         return
-    before, after = (words.replace("%%", "%") for words in found.groups())
-    m.b.act("system.print_value", text=before, value=number, end=after)
+    before, flags, letter, after = found.groups()
+    letter, number = _taken(m, letter, number)
+    before, after = (words.replace("%%", "%") for words in (before, after))
+    m.b.act("system.print_value", text=before, value=number, end=after, form=f"%{flags}{letter}")
 
 
 @declare(

@@ -9,7 +9,6 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32
-from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.example import Example
 from tilewright.pto.machine.machine import Machine
@@ -179,8 +178,6 @@ def _update_pair(m: Machine, op: Op, word: str, pointer: Pointer, value: Expr) -
 )
 def _swap(m: Machine, op: Op, pointer: Pointer, expected: Expr, value: Expr) -> Expr:
     """Replace an element where it is as expected, bit by bit; return what it was."""
-    if pointer.element.bits < 32:
-        raise UnsupportedFeatureError(f"no `{op.name}` changes {pointer.element} here", help="swap 32 or 64 bits")
     return _atomically(m, "cas", pointer, compare=expected, values=value)
 
 

@@ -79,6 +79,8 @@ class Word:
     kinds: str
     required: bool = False
     repeated: bool = False
+    default: tuple[int, ...] = ()
+    """What a call in a body means that leaves it out."""
 
 
 @record

@@ -151,6 +151,8 @@ class Operands:
         word = "loop" if word == "loops" else word
         if slot is not None:
             self._slot(slot, argument)
+        elif word in form.words and argument.value is None:
+            return
         elif word in form.words:
             rows = _rows(argument) if form.words[word].repeated else [listed(argument)]
             self.words += [(word, row) for row in rows]
@@ -199,7 +201,7 @@ class Operands:
         for word, layout in form.words.items():
             found = self._under(word)
             may_be_zero = layout.layout is Layout.INDEX and word != "indices"  # where a pointer or a tile begins
-            if layout.required and not found and not may_be_zero:
+            if layout.required and not found and not may_be_zero and not layout.default:
                 self._refuse(f"`{name}` needs `{word}`")
             for row in found:
                 if not fits(len(row), layout.kinds):
@@ -243,6 +245,8 @@ class Operands:
             rows = self._under(word)
             if not rows and word == self.form.index and (layout.required or self._is_memory()):
                 rows = [[Argument(0, self.given.node)] * signature(layout.kinds).count[0]]
+            if not rows and layout.default:
+                rows = [[Argument(number, self.given.node) for number in layout.default]]
             for row in rows:
                 span = self.t.span(row[0].node if row else self.given.node)
                 found.append(Clause(word, self._row(row, layout.kinds), span))

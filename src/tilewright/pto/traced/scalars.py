@@ -39,7 +39,7 @@ def constant(t: Tracer, value: object, type: Scalar, node: ast.AST, *, are_bits:
 
 def literal(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     """Return `pto.f32(value)`: of a number, a scalar, a word such as `"-inf"`, or the bits of one as in `"0xFC00"`."""
-    if type.is_packed:
+    if type.is_packed or (type.is_float and type.bits < 16):
         message = f"{type} has no numbers of its own"
         raise t.error(OperandError, node, message, help="load elements of it from memory")
     if not isinstance(value, str):

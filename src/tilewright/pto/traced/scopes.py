@@ -30,7 +30,7 @@ def with_(t: Tracer, node: ast.With) -> None:
         opened.closed(t, _region(t, node, opened.arguments, opened), node)
     elif isinstance(opened, BranchHandle):
         _name(t, item, opened)
-        t.execute(node.body)
+        _sides(t, node)
         opened.closed(t, node)
     elif isinstance(opened, LaunchScope) and item.optional_vars is None:
         launch_region(t, opened, _region(t, node), item.context_expr)
@@ -55,6 +55,16 @@ def _no_scope(t: Tracer, item: ast.withitem, opened: object) -> UncallableError 
         return t.error(UnsupportedFeatureError, item.context_expr, "this scope gives nothing to name", help=help)
     help = "scopes are pto.vecscope(), pto.section.vector(), pto.section.cube(), pto.for_(...) and pto.if_(...)"
     return t.error(UncallableError, item.context_expr, f"{describe(opened)} is no scope", help=help)
+
+
+def _sides(t: Tracer, node: ast.With) -> None:
+    """Trace the sides of a branch; refuse ops that belong to neither."""
+    before = len(t.writer.ops)
+    t.execute(node.body)
+    if len(t.writer.ops) > before:
+        beside = next((stmt for stmt in node.body if not isinstance(stmt, ast.With)), node)
+        help = "move them before the branch, or into one of its sides"
+        raise t.error(UnsupportedFeatureError, beside, "ops stand beside the sides of this branch", help=help)
 
 
 def _name(t: Tracer, item: ast.withitem, value: object) -> None:

@@ -30,6 +30,14 @@ def _moved(t: Tracer, given: Arguments) -> Any:
     return emit(t, f"pto.{given.word}", given, () if base is None else (base,))
 
 
+@handles("pstu")
+def _stored_mask(t: Tracer, given: Arguments) -> Any:
+    """Store a mask from anywhere on; return the alignment state, and the address behind what was stored."""
+    bases = (each.value.type for each in given.args if isinstance(each.value, Value))
+    base = next((type_ for type_ in bases if isinstance(type_, Ptr)), None)
+    return emit(t, "pto.pstu", given, () if base is None else (base,))
+
+
 _JOINED = {"vands": "vand", "vors": "vor", "vxors": "vxor"}
 
 

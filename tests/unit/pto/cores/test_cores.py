@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import numpy
 import pytest
-from unit.pto.cube.test_products import staged
-from unit.pto.cube.writing import kernel
+from unit.pto.cube.test_products import each_way, staged
+from unit.pto.cube.writing import kernel, opened
 from unit.pto.cube.writing import run as run_text
 
 from tilewright import ir, pto
@@ -119,17 +119,20 @@ EVENTS = [
 """Halves of a product to both vector cores, parts of them back to the cube, and those to the first vector core."""
 
 
+@each_way
 @pytest.mark.parametrize("split", ["m", "n"])
-def test_events_and_memories_that_cores_share(split: str, target: str) -> None:
+def test_events_and_memories_that_cores_share(split: str, is_open: bool, target: str) -> None:
     arguments = {"x": "f32, gm", "y": "f32, gm", "o": "f32, gm", "p": "f32, gm"}
     places = {
         "x1": ("f32, l1", 0), "y1": ("f32, l1", 4096), "l1": ("f32, l1", 8192), "a": ("f32, l0a", 0),
         "b": ("f32, l0b", 0), "c": ("f32, l0c", 0), "u": ("f32, ub", 64), "v": ("f32, ub", 8192),
     }  # fmt: skip
-    text = kernel(arguments, places, [line.replace("{split}", split) for line in EVENTS])
+    lines = [line.replace("{split}", split) for line in EVENTS]
+    arguments, lines, numbers = opened(arguments, lines) if is_open else (arguments, lines, [])
+    text = kernel(arguments, places, lines)
     x, y = (np.random.default_rng(n).integers(-4, 5, (16, 16 * n)).astype(np.float32) for n in (1, 2))
     o, p = np.zeros((2, 16, 32), np.float32), np.zeros(64, np.float32)
-    run_text(text, target, x, y, o, p)
+    run_text(text, target, x, y, o, p, *numbers)
     wanted = np.zeros((2, 16, 32), np.float32)
     wanted[0, :8], wanted[1, :8] = np.split(x @ y, 2) if split == "m" else (0, 0)
     if split == "n":

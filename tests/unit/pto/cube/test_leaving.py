@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import ml_dtypes
 import numpy
-from unit.pto.cube.test_products import staged
-from unit.pto.cube.writing import kernel, run
+from unit.pto.cube.test_products import each_way, staged
+from unit.pto.cube.writing import kernel, opened, run
 
 np = cast("Any", numpy)
 DTYPES = {
@@ -66,7 +66,8 @@ def wanted(acc: Any, before: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_every_way_out(target: str) -> None:
+@each_way
+def test_every_way_out(is_open: bool, target: str) -> None:
     pointers = {name: f"{element}, gm" for name, (element, _) in WAYS.items()}
     arguments = {
         "x": "f32, gm",
@@ -98,7 +99,9 @@ def test_every_way_out(target: str) -> None:
     before = np.random.default_rng(2).integers(-100, 100, (M, N)).astype(np.float32)
     for name in COMBINED:
         out[name][...] = before
-    run(kernel(arguments, places, lines), target, np.eye(M, dtype=np.float32), y, factors, 0.5, 0.25, 60, *out.values())
+    arguments, lines, numbers = opened(arguments, lines) if is_open else (arguments, lines, [])
+    given = np.eye(M, dtype=np.float32), y, factors, 0.5, 0.25, 60, *out.values()
+    run(kernel(arguments, places, lines), target, *given, *numbers)
     with np.errstate(all="ignore"):
         acc = np.eye(M, dtype=np.float32) @ y
         for name, expected in wanted(acc, before).items():
@@ -106,7 +109,8 @@ def test_every_way_out(target: str) -> None:
             np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64), err_msg=name)
 
 
-def test_to_the_cubes_own_memory_and_to_a_vector_core_again_and_again(target: str) -> None:
+@each_way
+def test_to_the_cubes_own_memory_and_to_a_vector_core_again_and_again(is_open: bool, target: str) -> None:
     """Two halves of an accumulator: `loop3` steps over rows of it, and over elements of where it goes."""
     arguments = {"x": "i8, gm", "y": "i8, gm", "o": "f16, gm", "p": "i32, gm", "scale": "f32"}
     places = {
@@ -125,7 +129,8 @@ def test_to_the_cubes_own_memory_and_to_a_vector_core_again_and_again(target: st
     ]  # fmt: skip
     x, y = np.random.default_rng(3).integers(-128, 128, (2, 32, 32)).astype(np.int8)
     o, p = np.zeros(800, np.float16), np.zeros((16, 32), np.int32)
-    run(kernel(arguments, places, lines), target, x, y, o, p, 0.25)
+    arguments, lines, numbers = opened(arguments, lines) if is_open else (arguments, lines, [])
+    run(kernel(arguments, places, lines), target, x, y, o, p, 0.25, *numbers)
     acc = x.astype(np.int32) @ y.astype(np.int32)
     for half, found in enumerate((o[:400], o[400:])):
         kept = found[: 16 * 24].reshape(16, 24)
@@ -133,3 +138,46 @@ def test_to_the_cubes_own_memory_and_to_a_vector_core_again_and_again(target: st
         np.testing.assert_array_equal(kept[:, :16], expected)
         assert not kept[:, 16:].any()
     np.testing.assert_array_equal(p, np.maximum(acc[:16], 0))
+
+
+@each_way
+def test_what_lies_behind_the_last_row_and_column_is_neither_counted_nor_changed(is_open: bool, target: str) -> None:
+    """Whatever it is: a smaller product, in memories that a larger one has filled with what is no number."""
+    arguments = {
+        "x": "f32, gm",
+        "y": "f32, gm",
+        "z": "f32, gm",
+        "w": "f32, gm",
+        "o": "f32, gm",
+        "t": "f16, gm",
+        "all": "f32, gm",
+    }
+    places = {
+        "x1": ("f32, l1", 0), "y1": ("f32, l1", 4096), "z1": ("f32, l1", 8192), "w1": ("f32, l1", 16384),
+        "a": ("f32, l0a", 0), "b": ("f32, l0b", 0), "c": ("f32, l0c", 0),
+    }  # fmt: skip
+    lines = [
+        staged("x", 16, 24, 4), staged("y", 24, 32, 4), staged("z", 16, 16, 4), staged("w", 16, 32, 4),
+        "mte_l1_l0a %z1, %a, %n16, %n16, %n0, %n0", "mte_l1_l0b %w1, %b, %n16, %n32, %n0, %n0 {transpose = true}",
+        "mad %a, %b, %c, %n16, %n32, %n16",
+        "mte_l1_l0a %x1, %a, %n16, %n24, %n0, %n0", "mte_l1_l0b %y1, %b, %n24, %n32, %n0, %n0 {transpose = true}",
+        "mad %a, %b, %c, %n13, %n27, %n21 sat",
+        "mad_acc %a, %b, %c, %n13, %n27, %n21",
+        "mte_l0c_gm %c, %o, %n13, %n27, %n16, %n32, %n0, %n0",
+        "mte_l0c_gm %c, %t, %n13, %n27, %n16, %n16, %n0, %n0, pre_quant(mode = f32_f16), nz2dn(%n0)",
+        "mte_l0c_gm %c, %all, %n16, %n32, %n16, %n32, %n0, %n0",
+    ]  # fmt: skip
+    x, y = (np.random.default_rng(n).integers(-9, 10, (16, n)).astype(np.float32) for n in (24, 32))
+    w, y = y, np.concatenate([y, y[:8] + 1])
+    x[13:], x[:, 21:], y[:, 27:], y[21:] = np.nan, np.nan, np.nan, np.nan
+    z = np.eye(16, dtype=np.float32)
+    o, t, every = np.zeros((16, 32), np.float32), np.zeros((32, 16), np.float16), np.zeros((16, 32), np.float32)
+    arguments, lines, numbers = opened(arguments, lines) if is_open else (arguments, lines, [])
+    run(kernel(arguments, places, lines), target, x, y, z, w, o, t, every, *numbers)
+    product = 2 * (x[:13, :21] @ y[:21, :27])
+    np.testing.assert_array_equal(o[:13, :27], product)
+    np.testing.assert_array_equal(t[:27, :13], product.T.astype(np.float16))
+    assert not o[13:].any() and not o[:, 27:].any() and not t[27:].any() and not t[:, 13:].any()
+    before = w.copy()
+    before[:13, :27] = product
+    np.testing.assert_array_equal(every, before)

@@ -7,7 +7,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy
 import pytest
-from unit.pto.cube.writing import kernel, run
+from unit.pto.cube.writing import kernel, opened, run
 
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.errors import PtoOperandError
@@ -37,8 +37,13 @@ def factors(element: str, m: int, n: int, k: int) -> tuple[Any, Any]:
     return tuple((x if element == "i8" else x / 4).astype(DTYPES[element]) for x in made)  # pyright: ignore
 
 
+each_way = pytest.mark.parametrize("is_open", [False, True], ids=["known", "open"])
+"""Extents that are known, and such as only the running program knows."""
+
+
+@each_way
 @pytest.mark.parametrize("element", ["f16", "bf16", "f32", "i8"])
-def test_products_of_every_element(element: str, target: str) -> None:
+def test_products_of_every_element(element: str, is_open: bool, target: str) -> None:
     m, n, k = (40, 60, 50)
     size, total = np.dtype(DTYPES[element]).itemsize, "i32" if element == "i8" else "f32"
     shift = element if element == "f16" else total  # half floats are widened on their way to a bias
@@ -70,14 +75,16 @@ def test_products_of_every_element(element: str, target: str) -> None:
     x, y = factors(element, m, n, k)
     w = np.arange(n).astype(DTYPES[shift])
     o, t = np.zeros((m, n), DTYPES[total]), np.zeros((n, 48), DTYPES[total])
-    run(kernel(arguments, places, lines), target, x, y, w, o, t)
+    arguments, lines, numbers = opened(arguments, lines) if is_open else (arguments, lines, [])
+    run(kernel(arguments, places, lines), target, x, y, w, o, t, *numbers)
     product = x.astype(DTYPES[total]) @ y.astype(DTYPES[total])
     np.testing.assert_array_equal(o, 2 * product + w)
     np.testing.assert_array_equal(t[:, :m], product.T)
     assert not t[:, m:].any()
 
 
-def test_floats_rounded_or_made_finite_as_they_are_multiplied(target: str) -> None:
+@each_way
+def test_floats_rounded_or_made_finite_as_they_are_multiplied(is_open: bool, target: str) -> None:
     arguments = {"x": "f32, gm", "y": "f32, gm", **{name: "f32, gm" for name in "pqrs"}}
     places = {
         "x1": ("f32, l1", 0), "y1": ("f32, l1", 4096),
@@ -95,7 +102,8 @@ def test_floats_rounded_or_made_finite_as_they_are_multiplied(target: str) -> No
     y[3, 4], y[5, 6], y[7, 8], y[0, 0] = np.inf, -np.inf, np.nan, np.float32(1.0) + np.float32(2**-11)
     x = np.eye(16, dtype=np.float32)
     out = [np.zeros((16, 16), np.float32) for _ in ways]
-    run(kernel(arguments, places, lines), target, x, y, *out)
+    arguments, lines, numbers = opened(arguments, lines) if is_open else (arguments, lines, [])
+    run(kernel(arguments, places, lines), target, x, y, *out, *numbers)
     bits = y.view(np.uint32)
     even = ((bits + 0xFFF + ((bits >> 13) & 1)) & 0xFFFFE000).view(np.float32)
     away = ((bits + 0x1000) & 0xFFFFE000).view(np.float32)

@@ -38,6 +38,25 @@ def kernel(arguments: Mapping[str, str], places: Mapping[str, tuple[str, int]], 
     return f'module attributes {{pto.target_arch = "a5"}} {{\n  func.func @k({given}) {{\n    {inner}\n  }}\n}}\n'
 
 
+_EXTENTS = {"mte_l1_l0a": 2, "mte_l1_l0b": 2, "mad": 3, "mte_l0c": 2, "mte_l1_bt": 1, "mte_l1_bias": 1}
+"""How many of the first numbers of ops are extents, by what their names begin with."""
+
+
+def opened(arguments: Mapping[str, str], lines: Iterable[str]) -> tuple[dict[str, str], list[str], list[int]]:
+    """Return arguments and lines in which extents are arguments, too, and the numbers that these are."""
+    found: dict[str, int] = {}
+
+    def given(match: re.Match[str]) -> str:
+        found[f"extent{match[1]}"] = int(match[1])
+        return f"%extent{match[1]}"
+
+    made: list[str] = []
+    for line in lines:
+        count = next((count for name, count in _EXTENTS.items() if line.startswith(name)), 0)
+        made.append(_NUMBER.sub(given, line, count=count) if count else line)
+    return {**arguments, **dict.fromkeys(found, "i64")}, made, list(found.values())
+
+
 def _typed(line: str, types: Mapping[str, str]) -> str:
     if line[0] in "%}":
         return line

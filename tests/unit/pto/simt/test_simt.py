@@ -9,6 +9,7 @@ import numpy
 import pytest
 from unit.pto.tiles import running
 
+from tilewright.dtypes import BF16
 from tilewright.errors import ExecutionError, KernelError
 
 np: Any = numpy
@@ -266,3 +267,45 @@ def test_a_lane_that_no_other_answers_keeps_its_own(way: str, by: int, width: in
         other = {"up": lane - by, "down": lane + by, "idx": base + by, "bfly": lane ^ by}[way]
         is_there = base <= other < base + width and first + other < min(first + 32, count)
         assert found[item] == (first + other if is_there else item), item
+
+
+ATOMIC = """module attributes {{pto.target_arch = "a5"}} {{
+  func.func @body(%p: !pto.ptr<{type}>, %q: !pto.ptr<{type}>) attributes {{pto.simt_entry}} {{
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %other = pto.ldg %q[%c0] : !pto.ptr<{type}> -> {type}
+    %given = pto.ldg %q[%c1] : !pto.ptr<{type}> -> {type}
+    %old = pto.atomic_{way} %p, {given} : !pto.ptr<{type}>, {types} -> {type}
+    pto.stg %old, %q[%c0] : !pto.ptr<{type}>, {type}
+    return
+  }}
+  func.func @k(%p: !pto.ptr<{type}>, %q: !pto.ptr<{type}>) {{
+    %one = arith.constant 1 : i32
+    pto.simt_launch @body<<<%one, %one, %one>>>(%p, %q) : (!pto.ptr<{type}>, !pto.ptr<{type}>) -> ()
+    return
+  }}
+}}
+"""
+CHANGED = {
+    "exch": 3, "add": 9, "sub": 3, "min": 3, "max": 6, "cas": 3, "and": 2, "or": 7, "xor": 5,
+}  # fmt: skip
+"""What six becomes by three, in each way, where it is compared with six."""
+HELD = {"i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "bf16": BF16.numpy}
+
+
+@pytest.mark.parametrize("element", HELD)
+@pytest.mark.parametrize("way", CHANGED)
+def test_every_atomic_op_changes_every_element_it_takes(way: str, element: str, target: str) -> None:
+    if way in ("and", "or", "xor") and not element.startswith("i"):
+        pytest.skip("bits of floats are refused")
+    given = "%other, %given" if way == "cas" else "%given"
+    sign = " signed" if way in ("min", "max") and element.startswith("i") else ""
+    types = ", ".join([element] * (2 if way == "cas" else 1))
+    text = ATOMIC.format(type=element, way=way, given=given + sign, types=types)
+    held = [np.array([6, 5]).astype(HELD[element]), np.array([6, 3]).astype(HELD[element])]
+    places, old = running.run(running.read(text, "atomic.pto"), "k", target, 1, held)
+    assert (places.astype(float).tolist(), old.astype(float).tolist()) == ([CHANGED[way], 5], [6, 3])
+    if way == "cas":
+        held[1][0] = 7
+        places, old = running.run(running.read(text, "atomic.pto"), "k", target, 1, held)
+        assert (places.astype(float).tolist(), old.astype(float).tolist()) == ([6, 5], [6, 3])

@@ -7,6 +7,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy
 import pytest
+from unit.pto.tiles import running
 
 from tilewright import pto
 
@@ -145,3 +146,42 @@ def test_a_slope_is_not_rounded_to_the_elements_that_it_meets(slope: float) -> N
     k.__annotations__ = {"x": pto.ptr(pto.f16, "gm"), "s": pto.f32}
     pto.jit(source=SLOPED)(k)[1, None](x, slope)
     np.testing.assert_array_equal(x, wanted)
+
+
+ROUNDED = """module attributes {{pto.target_arch = "a5"}} {{
+  func.func @k(%x: !pto.ptr<{e}>) {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = arith.constant 16 : index
+    %v = pto.make_tensor_view %x, shape = [%c1, %n], strides = [%n, %c1] : !pto.tensor_view<1x16x{e}>
+    %p = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c1, %n] : !pto.tensor_view<1x16x{e}>
+    %a = pto.alloc_tile : !pto.tile_buf<vec, 1x16x{e}>
+    pto.tload ins(%p : !pto.partition_tensor_view<1x16x{e}>) outs(%a : !pto.tile_buf<vec, 1x16x{e}>)
+    pto.tcvt ins(%a : !pto.tile_buf<vec, 1x16x{e}>) outs(%a : !pto.tile_buf<vec, 1x16x{e}>) {{rmode = #pto<round_mode {mode}>}}
+    pto.tstore ins(%a : !pto.tile_buf<vec, 1x16x{e}>) outs(%p : !pto.partition_tensor_view<1x16x{e}>)
+    return
+  }}
+}}
+"""  # noqa: E501
+ROUNDINGS = ["RINT", "ROUND", "FLOOR", "CEIL", "TRUNC", "ODD"]
+
+
+def nearest(mode: str, x: Any) -> Any:
+    """Return doubles rounded to integers."""
+    if mode == "ROUND":
+        return np.trunc(x + np.copysign(0.5, x))
+    if mode == "ODD":
+        return np.where(np.floor(x) % 2 == 1, np.floor(x), np.ceil(x))
+    return getattr(np, mode.lower())(x)
+
+
+@pytest.mark.parametrize("mode", ROUNDINGS)
+@pytest.mark.parametrize("element", ["f32", "f16", "bf16"])
+def test_zeros_keep_their_signs_when_elements_are_rounded(element: str, mode: str, target: str) -> None:
+    given = [-0.0, 0.0, -0.3, 0.3, -0.5, 0.5, -1.5, 1.5, 2.5, -2.5, 1000, -np.inf, np.inf, np.nan, 1e-5, -1e-5]
+    x = np.array(given).astype(TYPES[element])
+    with np.errstate(invalid="ignore"):
+        wanted = np.copysign(nearest(mode, x.astype(np.float64)), x.astype(np.float64))
+    found = running.run(running.read(ROUNDED.format(e=element, mode=mode)), "k", target, 1, [x])[0].astype(np.float64)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))

@@ -170,6 +170,21 @@ def copy_without_bursts(p: Any, u: Any) -> Any:
     pto.mte_gm_ub(p, u, 0, 128)
 
 
+@raises(errors.UnsupportedFeatureError)
+def op_beside_the_sides(p: Any, n: Any) -> Any:
+    with pto.if_(n > 3) as branch:
+        with branch.then_:
+            pto.store_scalar(1.0, p, 0)
+        pto.store_scalar(2.0, p, 1)
+        with branch.else_:
+            pto.store_scalar(3.0, p, 0)
+
+
+@raises(errors.OperandError)
+def number_of_a_short_float(p: Any) -> Any:
+    pto.store_scalar(pto.f8e4m3(1.0), p, 0)
+
+
 @raises(errors.NotStaticError)
 def tile_of_unknown_size(n: Any) -> Any:
     pto.alloc_tile(shape=[n, 64], dtype=pto.f32)

@@ -121,6 +121,31 @@ def test_bits_of_lanes_and_pairs_of_numbers() -> None:
     assert halves.tolist() == [0, 1, 2, 3, 6, 12, 6, 7]
 
 
+Bytes = pto.gm_ptr(pto.ui8)
+
+
+@pto.jit(mode="explicit")
+def staged(a: Gm, b: Gm, masks: Bytes) -> None:
+    far = pto.castptr(0, pto.ptr(pto.f32, "l1"))
+    near = pto.castptr(0, pto.ptr(pto.f32, "ub"))
+    pto.mte_gm_l1(a, far, 256, loops=None)
+    pto.mte_l1_ub(far, near, 8)
+    pto.mte_ub_gm(near, b, 256, nburst=(1, 0, 0))
+    words = pto.castptr(1024, pto.ptr(pto.ui32, "ub"))
+    with pto.simd():
+        state = pto.init_align()
+        state, further = pto.pstu(state, pto.make_mask(pto.f32, pto.PAT.ALL), words)
+        pto.pstu(state, pto.make_mask(pto.f32, 5)[0], further)
+    pto.mte_ub_gm(pto.castptr(1024, pto.ptr(pto.ui8, "ub")), masks, 16, nburst=(1, 0, 0))
+
+
+def test_one_burst_goes_without_saying_and_masks_follow_each_other() -> None:
+    a, b, masks = numbers(64), np.zeros(64, np.float32), np.zeros(16, np.uint8)
+    staged[1, None](a, b, masks)
+    np.testing.assert_array_equal(b, a)
+    assert masks.tolist() == [255] * 8 + [31] + [0] * 7
+
+
 TEXT = """module attributes {pto.target_arch = "a5"} {
   func.func @twice(%p: !pto.ptr<f32, gm>, %n: index) {
     %v = pto.load %p[%n] : !pto.ptr<f32, gm> -> f32

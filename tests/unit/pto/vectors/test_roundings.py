@@ -71,6 +71,8 @@ def numbers(source: str) -> Array:
         2**-25,
         1 + 2**-11,
         1 + 2**-8,
+        -0.0,
+        0.0,
     ]
     plain[: len(beyond)] = np.array(beyond).astype(dtype)
     return plain
@@ -108,4 +110,8 @@ def test_a_conversion_rounds_as_it_says(source: str, to: str, mode: str, target:
     taken = x[:: max(1, len(x) // len(made))]
     exact = [n.item() if "f" not in source else float(n) for n in taken]
     wanted = [n if isinstance(n, float) and isinf(n) else rounded(n, *DIGITS[to], mode) for n in exact]
-    np.testing.assert_array_equal(made[::step].astype(np.float64)[: len(wanted)], wanted, f"{mode} of {exact}")
+    found = made[::step].astype(np.float64)[: len(wanted)]
+    np.testing.assert_array_equal(found, wanted, f"{mode} of {exact}")
+    if "f" in source and "f" in to:
+        signs = [np.signbit(n) for n in exact[: len(found)]]
+        np.testing.assert_array_equal(np.signbit(found), signs, f"{mode} of {exact}")

@@ -15,6 +15,7 @@ from tilewright.digests import sha256
 from tilewright.dtypes import BOOL, FP64, DataType
 from tilewright.native.llvm import F64, I32, I64, PTR, Value, i64
 from tilewright.native.terms import Term
+from tilewright.ops.number_forms import NumberForm, number_form
 from tilewright.ops.printing import SHOWN
 from tilewright.records import record
 
@@ -37,14 +38,15 @@ def print_value(e: FunctionEmitter, call: Call, bound: Bound, kind: type[Line]) 
         strides = tuple(map(i64, place.strides))
         value = Tensor(place.pointer, value.valid, strides, value.valid, value.type.dtype, object())
     count = SHOWN ** len(value.shape) if isinstance(value, Tensor) else 1
-    room = (2 * count) * WIDEST + len(text.encode()) + len(end.encode()) + 8 * WIDEST
+    form = number_form(bound["form"], value.dtype) if isinstance(value, Scalar) else None
+    room = (2 * count) * WIDEST + len(text.encode()) + len(end.encode()) + 8 * WIDEST + (form.room if form else 0)
     for declared in ("ptr @malloc(i64)", "void @free(ptr)", "i64 @write(i32, ptr, i64)"):
         e.b.module.declare(f"declare {declared}")
     line = kind(e, e.b.call(PTR, "malloc", i64(room)), e.b.slot(I64))
     e.b.store(i64(0), line.length, 8)
     line.put(text)
     if isinstance(value, Scalar):
-        line.number(value.value, value.dtype)
+        line.number(value.value, value.dtype, form)
     elif value is not None:
         line.elements(value, (), value.valid)
     line.put(end)
@@ -67,19 +69,27 @@ class Line:
             name = self._text(text)
             self._format("%s", Value(PTR, name), len(text.encode()) + 1)
 
-    def number(self, value: Value, dtype: DataType) -> None:
-        """Add a number: six digits of a float, an integer as it is, a bool by its name."""
+    def number(self, value: Value, dtype: DataType, form: NumberForm | None = None) -> None:
+        """Add a number in a form, or six digits of a float, an integer as it is, a bool by its name."""
         b = self.e.b
-        if dtype == BOOL:
+        if form is not None:
+            self._format(form.in_c(), self._wide(value, dtype), form.room)
+        elif dtype == BOOL:
             names = (Value(PTR, self._text(name)) for name in ("True", "False"))
             self._format("%s", b.select(value, *names))
         elif dtype.is_float():
-            wide = Term(b, value if dtype == FP64 else b.convert("fpext", value, F64))
-            self._format("%.6g", wide.is_nan().choose(wide.like(math.nan), wide).value)
-        elif dtype.is_unsigned_int():
-            self._format("%llu", value if dtype.bits == 64 else b.convert("zext", value, I64))
+            self._format("%.6g", self._wide(value, dtype))
         else:
-            self._format("%lld", value if dtype.bits == 64 else b.convert("sext", value, I64))
+            self._format("%llu" if dtype.is_unsigned_int() else "%lld", self._wide(value, dtype))
+
+    def _wide(self, value: Value, dtype: DataType) -> Value:
+        """Return a number as C takes it: a double, in which NaN has no sign, or an integer of 64 bits."""
+        b = self.e.b
+        if dtype.is_float():
+            wide = Term(b, value if dtype == FP64 else b.convert("fpext", value, F64))
+            return wide.is_nan().choose(wide.like(math.nan), wide).value
+        is_plain = dtype == BOOL or dtype.is_unsigned_int()
+        return value if dtype.bits == 64 else b.convert("zext" if is_plain else "sext", value, I64)
 
     def element(self, tensor: Tensor, pointer: Value) -> Value:
         """Return an element as it lies in memory."""

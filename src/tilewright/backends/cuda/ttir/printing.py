@@ -28,7 +28,7 @@ def _print(k: Kernel, call: Call, bound: Bound) -> Binding:
         value = _beginning(k, value)
     box = tuple(min(extent, SHOWN) for extent in value.type.shape) if isinstance(value, Tile) else ()
     kind = "" if value is None else _kind(value.dtype if isinstance(value, Scalar) else value.type.dtype)
-    own = Print(str(bound["text"]), str(bound["end"]), kind, box)
+    own = Print(str(bound["text"]), str(bound["end"]), kind, box, str(bound["form"]))
     number, base, room = k.printed(own)
     k.facts.prints = True
     t, size = k.t, k.t.integer(own.size)
