@@ -65,7 +65,7 @@ class DistantMemory:
         self._beats = Beats(self._peers, lambda peer: self.link.try_to_send(peer, self.number, *self._said()))
         self._telling = threading.Lock()
         self._hearing = threading.Lock()
-        self._joining = Joining(self, overlap)
+        self._joining = Joining(self, overlap, is_crowded=not group.has_idle_cores)
         self.is_at_fault = False
         self.link.plans[self.number] = self
 

@@ -43,8 +43,9 @@ class Memory(Protocol):
 class Joining:
     """The collectives of a plan, as one of its ranks joins them."""
 
-    def __init__(self, memory: Memory, overlap: Overlapped) -> None:
+    def __init__(self, memory: Memory, overlap: Overlapped, *, is_crowded: bool) -> None:
         self._memory = memory
+        self._is_crowded = is_crowded
         self._overlap = overlap
         self._arrivals = Arrivals(self._give_up_rows, memory.copies.count)
         self._runs: list[Callable[[], None]] = []
@@ -68,7 +69,9 @@ class Joining:
         group()  # which all make when they plan
         wait, target = partial(memory.until_done, action.domain, number), action.windows.get("target")
         has_own_row = target is not None and memory.copies.is_gathered(target.buffer)
-        joint = Joint(action, rank, windows, group, wait, self._scratch.of, has_own_row=has_own_row)
+        joint = Joint(
+            action, rank, windows, group, wait, self._scratch.of, has_own_row=has_own_row, is_crowded=self._is_crowded
+        )
         run, begun = joint.made_ready(), self._overlap.begun.get(id(action))
         if begun is not None:
             cells = memory.parts[begun.cells.buffer].array(rank, begun.cells)[:, 0]
