@@ -355,7 +355,7 @@ def _kind(arg: Any) -> Hashable:
 def are_same(program: Program, name: str, args: Sequence[Any], group: Group, held: object) -> bool:
     """Return whether all processes hold the same besides arguments; raise for other shapes of those, or numbers."""
     function, called = program[name], f"`{name}`, version {structural_hash(program):016x}"
-    shards, names = SHARDS.get(), [param.name_hint for param in function.params]
+    shards, names = SHARDS.get()(), [param.name_hint for param in function.params]
     own = {name: shards.get(name) or _told(arg) for name, arg in zip(names, args, strict=True)}
     return agreed(own, held, group, [function.span], called)
 
