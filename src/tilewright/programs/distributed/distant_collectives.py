@@ -23,9 +23,9 @@ SMALL = 1 << 16
 PAIR, SWAPPED = 2, 1 << 19
 """So many ranks send each other no more than that way in two steps: to reduce all takes longer beyond so many bytes.
 
-Where they compute on all cores of their one machine, the second then reduces for both. Bytes that go one way at a time
-keep both cores busy as well, and no thread of gloo's waits for another that moves bytes the other way, which it does by
-asking again and again.
+Where they compute on all cores of their one machine, the second reduces for both what is not small. Bytes that go one
+way at a time keep both cores busy as well, and no thread of gloo's waits for another that moves bytes the other way,
+which it does by asking again and again.
 """
 FEW = 4
 """Ranks up to which long rows are gathered by a broadcast of each, which take as many steps as a ring and copy nothing.
@@ -86,13 +86,14 @@ class Joint:
     def allreduce(self) -> Run:
         """Reduce all, or the share that falls to this rank, and take those that the others have reduced."""
         target: Any = self.windows["target"]
-        if self.count * target.nbytes <= (SMALL if self.count > PAIR else PAIR * SWAPPED):
+        is_for_both = self.count == PAIR and self._is_crowded
+        if self.count * target.nbytes <= (SMALL if self.count > PAIR or is_for_both else PAIR * SWAPPED):
             memory = self._scratch("taken", self.count * target.nbytes)
             held = elements_of(memory, (self.count, *target.shape), target.dtype)
             rows = [target if rank == self.me else row for rank, row in enumerate(held)]
             gather = self._gather(held, rows, target, has_own=True)
             return _one_by_one(gather, reducing(rows, self.options["op"], target))
-        if self.count == PAIR and self._is_crowded:
+        if is_for_both:
             return self._reduce_for_both(target)
         flat, bounds = target.reshape(-1), [target.size * k // self.count for k in range(self.count + 1)]
         shares = [flat[start:stop] for start, stop in pairwise(bounds)]
