@@ -19,13 +19,15 @@ from tilewright.core.program import Program
 from tilewright.dtypes import BF16, FP16, FP32, FP64, INT8, UINT16, DataType
 from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.programs.distributed import distant_collectives, row_reductions, spread
+from tilewright.programs.distributed.group import Group
 
 RANKS = int(os.environ.get("WORLD_SIZE", "2"))
 OPS = {
     **{op: f"allreduce({{}}, s, op=pld.ReduceOp.{op})" for op in ("Sum", "Max", "Min", "Prod")},
     "scattered": "reduce_scatter({}, s)",
 }
-LEVELS, WAYS = ("host", "kernel"), ("little", "much")
+LEVELS, WAYS = ("host", "kernel"), ("little", "much", "crowded")
+"""How elements go: few of them, many, and many between ranks that compute on all cores of their machine."""
 LIMITS = (
     (spread, "SMALL"),
     (distant_collectives, "SMALL"),
@@ -128,8 +130,9 @@ def wrong(dtype: DataType, platform: str) -> list[str]:
     found: list[str] = []
     for way in WAYS:
         with pytest.MonkeyPatch.context() as patch:
-            for module, limit in LIMITS if way == "much" else ():
+            for module, limit in LIMITS if way != "little" else ():
                 patch.setattr(module, limit, 1)
+            patch.setattr(Group, "has_idle_cores", way != "crowded")
             made = {level: bits(dtype, level, platform) for level in LEVELS}
         found += [f"{level} {way}" for level in LEVELS if not np.array_equal(made[level], meant(dtype, level))]
     return found

@@ -1,43 +1,52 @@
-"""Works: a rank that waits for torch tells what takes long from what has failed."""
+"""Works: a rank waits for what torch does, and looks meanwhile."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 
-from tilewright.errors import ExecutionError
-from tilewright.programs.distributed import torch_works
+from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.torch_works import until_done
 
 
-@dataclass
 class Work:
-    """A work that is over, well or not, just after somebody has stopped waiting for it."""
+    """A collective that takes too long so many times, and comes to its end, well or not, in the last of them."""
 
-    fails: bool
-    is_over: bool = False
+    def __init__(self, times: int, error: str = "") -> None:
+        self.times = times
+        self.error = error
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        if self.times:
+            assert timeout is not None, "somebody would wait without a look"
+            self.times -= 1
+            raise RuntimeError("it takes too long")
+        if self.error:
+            raise RuntimeError(self.error)
+        return True
 
     def is_completed(self) -> bool:
-        return self.is_over
-
-    def wait(self, timeout: object) -> None:
-        if not self.is_over:
-            self.is_over = True
-            raise RuntimeError("timed out")
-        if self.fails:
-            raise RuntimeError("connection closed by peer")
+        return not self.times
 
 
-def nothing() -> None:
-    pass
+def waited(work: Work) -> int:
+    """Return how often a rank has looked that waits."""
+    looks: list[int] = []
+    until_done([0, 1], lambda: looks.append(1), work)
+    return len(looks)
 
 
-def test_what_is_done_just_after_a_wait_for_it_has_not_failed() -> None:
-    until_done([0, 1], nothing, Work(fails=False))
+def ending() -> None:
+    raise Ended("it waits for rank 1")
 
 
-def test_what_has_failed_says_whose_processes_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_works, "SOON", 0.0)
-    with pytest.raises(ExecutionError, match=r"the processes of ranks \[0, 1\] cannot be reached"):
-        until_done([0, 1], nothing, Work(fails=True))
+@pytest.mark.parametrize(("times", "looks"), [(0, 0), (1, 0), (2, 1), (4, 3)])
+def test_what_comes_to_its_end_just_behind_the_time_of_a_look_is_done(times: int, looks: int) -> None:
+    assert waited(Work(times)) == looks
+
+
+@pytest.mark.parametrize("times", [0, 1, 3])
+def test_what_fails_says_why_the_others_have_given_up(times: int) -> None:
+    with pytest.raises(Ended, match="it waits for rank 1"):
+        until_done([0, 1], ending, Work(times, "connection closed"))

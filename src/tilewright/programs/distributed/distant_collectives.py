@@ -21,7 +21,12 @@ from tilewright.programs.distributed.row_reductions import reducing, tensor_of
 SMALL = 1 << 16
 """Bytes up to which those of all ranks go to each, which reduces them for itself: to move them is one step."""
 PAIR, SWAPPED = 2, 1 << 19
-"""So many ranks send each other no more than that way in two steps: to reduce all takes longer beyond so many bytes."""
+"""So many ranks send each other no more than that way in two steps: to reduce all takes longer beyond so many bytes.
+
+Where they compute on all cores of their one machine, the second reduces for both what is not small. Bytes that go one
+way at a time keep both cores busy as well, and no thread of gloo's waits for another that moves bytes the other way,
+which it does by asking again and again.
+"""
 FEW = 4
 """Ranks up to which long rows are gathered by a broadcast of each, which take as many steps as a ring and copy nothing.
 
@@ -40,12 +45,13 @@ class Joint:
     What a run does is made ready once: behind megabytes of elements nothing of Python's is left in the caches.
     `group` gives the group of its ranks, which is not held here: its threads end with the last reference to it.
     `scratch` gives so many bytes for some purpose, perhaps the same ones every time. What a gather has of this rank may
-    be the memory of its row.
+    be the memory of its row. Ranks that are `crowded` have no core to spare.
     """
 
     def __init__(
         self, action: Collective, rank: int, windows: Mapping[str, Array], group: Callable[[], Any],
         wait: Callable[[Any], None], scratch: Callable[[str, int], Array], *, has_own_row: bool,
+        is_crowded: bool,
     ) -> None:  # fmt: skip
         self.domain = action.domain
         self.windows = windows
@@ -55,6 +61,7 @@ class Joint:
         self._wait = wait
         self._scratch = scratch
         self._has_own_row = has_own_row
+        self._is_crowded = is_crowded
         self._name = action.name
 
     def made_ready(self) -> Run:
@@ -79,16 +86,29 @@ class Joint:
     def allreduce(self) -> Run:
         """Reduce all, or the share that falls to this rank, and take those that the others have reduced."""
         target: Any = self.windows["target"]
-        if self.count * target.nbytes <= (SMALL if self.count > PAIR else PAIR * SWAPPED):
+        is_for_both = self.count == PAIR and self._is_crowded
+        if self.count * target.nbytes <= (SMALL if self.count > PAIR or is_for_both else PAIR * SWAPPED):
             memory = self._scratch("taken", self.count * target.nbytes)
             held = elements_of(memory, (self.count, *target.shape), target.dtype)
             rows = [target if rank == self.me else row for rank, row in enumerate(held)]
             gather = self._gather(held, rows, target, has_own=True)
             return _one_by_one(gather, reducing(rows, self.options["op"], target))
+        if is_for_both:
+            return self._reduce_for_both(target)
         flat, bounds = target.reshape(-1), [target.size * k // self.count for k in range(self.count + 1)]
         shares = [flat[start:stop] for start, stop in pairwise(bounds)]
         gather = self._gather(flat, shares, shares[self.me], has_own=True)
         return _one_by_one(self._reduce(flat, shares), gather)
+
+    def _reduce_for_both(self, target: Array) -> Run:
+        """Take what the second rank makes of the elements of both."""
+        first, second = range(PAIR)
+        if self.me == first:
+            return _one_by_one(*(self._until_done([self._broadcast(target, root)]) for root in (first, second)))
+        taken = elements_of(self._scratch("taken", target.nbytes), target.shape, target.dtype)
+        come, gone = self._broadcast(taken, first), self._broadcast(target, second)
+        reduce = reducing([taken, target], self.options["op"], target)
+        return _one_by_one(self._until_done([come]), reduce, self._until_done([gone]))
 
     def reduce_scatter(self) -> Run:
         """Reduce the rows of all that are this rank's."""

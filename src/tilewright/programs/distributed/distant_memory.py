@@ -7,33 +7,32 @@ changed of them when others may look, and in the end. What a process says of its
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.enums import ParamDirection
 from tilewright.core.region import Array
-from tilewright.interpret.hosts import Collective, WindowBuffer
+from tilewright.interpret.hosts import WindowBuffer
 from tilewright.native import futexes
-from tilewright.ops.collectives import MEANINGS
 from tilewright.passes.aliases import Footprint
-from tilewright.programs.distributed.arrivals import Arrivals
 from tilewright.programs.distributed.beats import Beats
 from tilewright.programs.distributed.copies import SYNC, Copies
-from tilewright.programs.distributed.distant_collectives import Joint
+from tilewright.programs.distributed.early import Early
 from tilewright.programs.distributed.group import Group
+from tilewright.programs.distributed.joining import Joining
 from tilewright.programs.distributed.link import GRACE
 from tilewright.programs.distributed.overlapped import Overlapped
 from tilewright.programs.distributed.progress import Ended
-from tilewright.programs.distributed.replicated_writes import Changes
+from tilewright.programs.distributed.replicated_writes import Change, Changes
 from tilewright.programs.distributed.segments import PAGE, TEXT, Control, Segment
 from tilewright.programs.distributed.steps import Joins
-from tilewright.programs.distributed.torch_works import SOON, Scratch, until_done
+from tilewright.programs.distributed.torch_works import until_done
 
-TOLD, ENDED, CHANGED = SYNC + 1, SYNC + 2, SYNC + 3
-"""Messages: what a process says of itself, that all waits are over, and what was changed of a tensor."""
+TOLD, ENDED, CHANGED, COME = range(SYNC + 1, SYNC + 5)
+"""Messages: what a process says of itself, that all waits are over, what was changed of a tensor, and the last such of
+a run together with the first."""
 _SAID = slice(Control.ABORT + 1, max(Control) + 1)
 """The words that a process tells: all but the one that ends its own waits."""
 
@@ -44,10 +43,10 @@ class DistantMemory:
     def __init__(
         self, group: Group, overlap: Overlapped, args: Sequence[Any], written: Mapping[int, ParamDirection],
         footprints: Mapping[str, Footprint], gathered: Mapping[WindowBuffer, WindowBuffer],
+        *, is_met_first: bool,
     ) -> None:  # fmt: skip
         self.group = group
-        self.plan = plan = overlap.plan
-        self._overlap = overlap
+        plan = overlap.plan
         self.link = group.link()
         self.segments = [Segment.made(0) for _ in range(group.size)]
         for segment in self.segments:
@@ -58,14 +57,15 @@ class DistantMemory:
         self.copies = Copies(self.link, self.number, plan, self.own.abort, gathered)
         self.parts = self.copies.parts
         self._changes = Changes(plan, group.rank, args, written, footprints)
+        self.is_met_first = is_met_first or group.links > 1 or self._changes.begin_alike
+        """Whether all ranks wait for each other before a run; where a link was given up they find out there who is not
+        coming, which costs no further link."""
+        self._early = Early()
         self._peers = [rank for rank in range(group.size) if rank != group.rank]
         self._beats = Beats(self._peers, lambda peer: self.link.try_to_send(peer, self.number, *self._said()))
         self._telling = threading.Lock()
         self._hearing = threading.Lock()
-        self._arrivals = Arrivals(self._give_up_rows, self.copies.count)
-        self._runs: list[Callable[[], None]] = []
-        """What this rank does in collectives, which holds what torch works on."""
-        self._scratch = Scratch()
+        self._joining = Joining(self, overlap, is_crowded=not group.has_idle_cores)
         self.is_at_fault = False
         self.link.plans[self.number] = self
 
@@ -81,27 +81,52 @@ class DistantMemory:
         """Return copies of the tensors that are written."""
         self.link.timeout = timedelta(seconds=timeout + GRACE)
         self.copies.failure, self.is_at_fault = None, False
-        return self._changes.begin(args)
+        with self._hearing:
+            found = self._changes.begin(args)
+            for change in self._early.begun():
+                self._changes.take(*change)
+        return found
 
     def bring(self, args: Sequence[Any], written: Mapping[int, Array]) -> None:
         """Copy what all ranks have written into arguments."""
         for position, array in written.items():
             args[position].data[...] = array
+        with self._hearing:
+            self._end(self._early.over())
 
     def settle(self, turns: int) -> None:
         """Send others what this rank has changed of tensors; that and what it wrote to windows has arrived then."""
         self._send_changes(turns)
         self.copies.arrive()
 
-    def meet(self, turns: int) -> None:
-        """Send others what this rank has changed of tensors: what tells them that it has come arrives behind that."""
-        self._send_changes(turns)
+    def come(self, number: int, turns: int) -> None:
+        """Send others what this rank has changed of tensors, and behind that, or with it, that it has come."""
+        last = self._send_changes(turns, is_last=not self.own.words[Control.ANSWER])  # whose text goes with words alone
         self.copies.meet()
-
-    def _send_changes(self, turns: int) -> None:
-        for numbers, data in self._changes.since(turns):
+        with self._telling:
+            for _ in self._peers if last is not None else ():
+                self.copies.count(is_here=False)
+            told, text = self._said(number)
+            message = (told, text) if last is None else ([COME, *last[0], *told[1:]], last[1])
             for peer in self._peers:
-                self.copies.change(peer, [CHANGED, *numbers], data)
+                self.link.send(peer, self.number, *message)
+            self.own.words[Control.EPOCH] = number  # not before it is told: nobody is to hear that ahead of the changes
+
+    def _send_changes(self, turns: int, *, is_last: bool = False) -> Change | None:
+        """Send what was changed in so many turns; return the last of it where something is to go with it."""
+        held: Change | None = None
+        for change in self._changes.since(turns):
+            self._change(held)
+            held = change
+        if is_last:
+            return held
+        self._change(held)
+        return None
+
+    def _change(self, change: Change | None) -> None:
+        if change is not None:
+            for peer in self._peers:
+                self.copies.change(peer, [CHANGED, *change[0]], change[1])
 
     def tell(self) -> None:
         """Send all others what this process says of itself."""
@@ -117,23 +142,27 @@ class DistantMemory:
             finally:
                 self._telling.release()
 
-    def _said(self) -> tuple[list[int], Array | None]:
-        """Return the words of control as a message has them, and the text behind them once there is one."""
+    def _said(self, number: int | None = None) -> tuple[list[int], Array | None]:
+        """Return the words of control as a message has them, and the text behind them once there is one.
+
+        With a number they say that this process has come to that meeting.
+        """
         self.own.words[Control.SENT], self.own.words[Control.HEARD] = self.copies.sent, self.copies.heard
         words: list[int] = self.own.words.tolist()  # before the text, which is there once they say so
+        words[Control.EPOCH] = words[Control.EPOCH] if number is None else number
         return [TOLD, *words[_SAID]], np.array(self.own.memory[TEXT:PAGE]) if words[Control.ANSWER] else None
 
     def end(self, how: int) -> None:
         """End the waits of all, who know then what this process says of itself."""
-        self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or how
+        self._end(how)
         for peer in self._peers:
             self.link.try_to_send(peer, self.number, *self._said())
-            self.link.try_to_send(peer, self.number, [ENDED, how], None)
+            self.link.try_to_send(peer, self.number, [ENDED, how, self._early.run], None)
 
     def give_up(self) -> None:
         """Wait for the rows of gathers that are on their way, and end what nobody waits for."""
-        if not self._arrivals.are_over(SOON) or self.link.is_given_up:
-            self.link.abandon((self._runs, self._arrivals))
+        if not self._joining.is_over() or self.link.is_given_up:
+            self.link.abandon(self._joining)
 
     def ended(self) -> Sequence[int]:
         """Return the ranks whose processes have ended, and not once they had come to the last meeting of a run."""
@@ -149,90 +178,58 @@ class DistantMemory:
                 return self._heard(source, numbers, data)
         except Exception as error:
             self.is_at_fault = True
-            self._fail(error)
+            self.fail(error)
             return None
 
     def _heard(self, source: int, numbers: Sequence[int], data: Array) -> Array | None:
         if numbers[0] == TOLD:
-            segment = self.segments[source]
             if len(data):
-                segment.memory[TEXT:PAGE] = data
-            segment.words[_SAID] = numbers[1 : _SAID.stop]
-            for word in (Control.EPOCH, Control.TURNS):
-                futexes.wake(segment.memory.ctypes.data + 8 * word)
+                self.segments[source].memory[TEXT:PAGE] = data
+            self._hear_words(source, numbers[1:])
         elif numbers[0] == ENDED:
-            self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or numbers[1]
-        elif numbers[0] == CHANGED:
-            self._changes.take(numbers[1], numbers[2], data)
+            self._end(self._early.ended(numbers[1], numbers[2]))
+        elif numbers[0] in (CHANGED, COME):
+            if not self._early.held(self.segments[source], numbers[1], numbers[2], data):
+                self._changes.take(numbers[1], numbers[2], data)
             self.copies.heard += 1
+            if numbers[0] == COME:
+                self._hear_words(source, numbers[3:])
         else:
             return self.copies.hear(numbers, data)
         return None
 
+    def _hear_words(self, source: int, words: Sequence[int]) -> None:
+        """Take what a process says of itself, and wake who waits for it to say so."""
+        segment = self.segments[source]
+        segment.words[_SAID] = words[: _SAID.stop - _SAID.start]
+        for word in (Control.EPOCH, Control.TURNS):
+            futexes.wake(segment.memory.ctypes.data + 8 * word)
+
+    def _end(self, how: int) -> None:
+        self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or how
+
     @property
     def joins(self) -> Joins:
         """What this rank does in a collective: what torch does, on its own windows."""
-        return self._joined
+        return self._joining.joined
 
-    def _joined(self, action: Collective) -> Callable[[], None]:
-        rank, number = self.group.rank, 1 + next(k for k, each in enumerate(self.plan.actions) if each is action)
-        if id(action) in self._overlap.ends:
-            return partial(self._end_gather, self._overlap.ends[id(action)])
-        windows = {name: self.parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
-        if len(action.domain) == 1:
-            return lambda: MEANINGS[action.name]([windows], **action.options)
-        group = partial(self.link.domain, action.domain)
-        group()  # which all make when they plan
-        wait, target = partial(self.until_done, action.domain, number), action.windows.get("target")
-        has_own_row = target is not None and self.copies.is_gathered(target.buffer)
-        joint = Joint(action, rank, windows, group, wait, self._scratch.of, has_own_row=has_own_row)
-        run, begun = joint.made_ready(), self._overlap.begun.get(id(action))
-        if begun is not None:
-            cells = self.parts[begun.cells.buffer].array(rank, begun.cells)[:, 0]
-            wait = partial(until_done, action.domain, self._check)
-            run = self._arrivals.begun(action, joint, begun.pieces, cells, wait)
-        self._runs.append(run)
-
-        def join() -> None:
-            self.copies.arrive()
-            self.own.words[Control.JOINED] = number
-            try:
-                run()
-            except BaseException:
-                self.link.is_given_up = True
-                raise
-            self.own.words[Control.AWAITED] = 0
-
-        return join
-
-    def _end_gather(self, gather: Collective) -> None:
-        words = self.own.words
-        self._arrivals.end(gather, lambda: self._look(int(words[Control.JOINED]), self.group.rank))
-        words[Control.AWAITED] = 0
-
-    def _give_up_rows(self, error: BaseException) -> None:
-        self.link.is_given_up = True
-        if not isinstance(error, Ended):
-            self._fail(error)
-
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
+        """End the waits of this rank, which is told why."""
         self.copies.failure = self.copies.failure or error
-        self.own.words[Control.ABORT] = self.own.words[Control.ABORT] or 1
+        self._end(1)
 
     def until_done(self, domain: Sequence[int], number: int, work: Any) -> None:
         """Wait for what torch does; Ended where the run is over, after which nobody may use the link again."""
 
         def look() -> None:
-            missing = [rank for rank in domain if self.segments[rank].words[Control.JOINED] < number]
-            self._look(number, (*missing, *domain)[0])
+            own, words = self.own.words, [self.segments[rank].words for rank in domain]
+            come = [each[Control.JOINED] >= number and each[Control.EPOCH] >= own[Control.EPOCH] for each in words]
+            missing = [rank for rank, is_here in zip(domain, come, strict=True) if not is_here]
+            self.look(number, (*missing, *domain)[0])
 
         until_done(domain, look, work)
 
-    def _check(self) -> None:
-        if self.own.words[Control.ABORT]:
-            raise Ended("the run was ended")
-
-    def _look(self, number: int, rank: int) -> None:
+    def look(self, number: int, rank: int) -> None:
         """Say that this one waits for a rank, and a collective; Ended where the run is over."""
         words = self.own.words
         words[Control.WORD], words[Control.NUMBER], words[Control.AWAITED] = Control.JOINED, number, rank + 1

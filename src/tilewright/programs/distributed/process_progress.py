@@ -34,14 +34,19 @@ class ProcessProgress:
         """Wait until a rank has had so many turns; Ended where the run is over."""
         self._until(rank, Control.TURNS, number)
 
+    def begin(self) -> None:
+        """Come to a run, and wait for all processes where it begins with a meeting; Ended where the run is over."""
+        if self.memory.is_met_first:
+            self.meet()
+        else:
+            self.words[self.rank][Control.EPOCH] += 1  # which others are told with what follows
+
     def meet(self) -> None:
         """Wait until all processes have come as far; Ended where the run is over."""
         own = self.words[self.rank]
-        self.memory.meet(int(own[Control.TURNS]))
         number = int(own[Control.EPOCH]) + 1
-        own[Control.EPOCH] = number
+        self.memory.come(number, int(own[Control.TURNS]))
         futexes.wake(self._starts[self.rank] + 8 * Control.EPOCH)
-        self.memory.tell()
         for rank in range(len(self.words)):
             self._until(rank, Control.EPOCH, number)
 

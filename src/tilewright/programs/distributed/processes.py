@@ -95,12 +95,12 @@ class ProcessRun:
 
     @property
     def _first_meeting(self) -> int:
-        """Which meeting of all the run begins with: each has two."""
+        """Which meeting of all the run begins with, whether they wait there or not: each has two."""
         return 2 * self.number - 1
 
     def _work(self) -> None:
         try:
-            self.progress.meet()
+            self.progress.begin()
             self.steps.run(self.group.rank, self.progress)
             self.progress.meet()
         except BaseException as error:

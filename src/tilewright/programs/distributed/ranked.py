@@ -30,6 +30,7 @@ from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.device_memory import packed_args
 from tilewright.programs.distributed.device_team import device_run, mapped_run
 from tilewright.programs.distributed.distant_memory import DistantMemory
+from tilewright.programs.distributed.early import may_begin_early
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.overlapped import PIECES, WHOLE
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
@@ -209,12 +210,13 @@ class Ranked:
         results = machine.planned(name, given)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
         rows = rows if rows and group is not None and _are_numbered_alike(group) else ()
+        may_repeat = not (self.keeps_windows or self.sub_workers) and _are_outs(written, rows)
         written = {k: direction for k, direction in written.items() if k not in rows}
         returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
         if group is not None:
-            run = self._over_processes(group, machine.plan, given, written, gpu)
+            run = self._over_processes(group, machine.plan, given, written, gpu, may_repeat)
         elif gpu is not None and self.devices is not None:
             run = device_run(self.devices, machine.plan, self.program, self.chips, given, self.config.device_ids, gpu)
         else:
@@ -225,16 +227,16 @@ class Ranked:
         is_few = thread_count() < 2 * self.size and gpu is None
         looked_at.may_look = is_few or not _runs_side_by_side(self.program)
         self._count += 1
-        returns = tuple(position for position in returned if position is not None)
-        return _Planned(run, returns, self._count, rows)
+        return _Planned(run, tuple(position for position in returned if position is not None), self._count, rows)
 
     def _group(self) -> Group | None:
         """Return the processes that it runs on now; None for this one alone."""
         return group_of(self.config.process_group, self.config.timeout_s) if _are_several(self.config) else None
 
     def _over_processes(
-        self, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection], gpu: int | None
-    ) -> ProcessRun:
+        self, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection], gpu: int | None,
+        may_repeat: bool,
+    ) -> ProcessRun:  # fmt: skip
         """Return a plan made ready for this process of a group; tensors lie on a GPU, or on the processor."""
         threads = max(1, thread_count() // group.beside)
         sizes = {position: args[position].data.nbytes for position in written}
@@ -245,7 +247,7 @@ class Ranked:
             memory: ProcessMemory = SharedMemory(group, plan, sizes, chosen)
             natives = self.chips.native
         else:
-            plan, memory = _distant(self.chips, group, plan, args, written)
+            plan, memory = _distant(self.chips, group, plan, args, written, may_repeat)
             natives, threads = partial(self.chips.native, is_distant=True), 1 if _adds(self.program) else threads
         here = [group.rank]
         make = partial(steps_of, plan, natives, self._body, args, memory.parts, here, threads, memory.joins)
@@ -288,12 +290,18 @@ def _process_runs(plans: Iterable[_Planned]) -> list[ProcessRun]:
 
 
 def _distant(
-    chips: Chips, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection]
+    chips: Chips, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection], may_repeat: bool
 ) -> tuple[Plan, ProcessMemory]:
-    """Return a plan for processes that share no memory, and what they have instead."""
+    """Return a plan for processes that share no memory, and what they have instead.
+
+    A run that `may_repeat` leaves nothing behind that a second one in its place would not.
+    """
     pieces = 0 if not group.has_idle_cores else WHOLE if group.beside == group.size else PIECES
     made, chosen = chips.apart(plan, pieces)
-    memory = DistantMemory(group, made, args, written, Footprints(made.program), chosen.gathered)
+    is_met_first = not (may_repeat and may_begin_early(made.plan, made.program))
+    memory = DistantMemory(
+        group, made, args, written, Footprints(made.program), chosen.gathered, is_met_first=is_met_first
+    )
     return made.plan, memory
 
 
@@ -308,6 +316,11 @@ def _runs_side_by_side(program: Program) -> bool:
     calls = (call for s in found for call in expressions(s))
     loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
     return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
+
+
+def _are_outs(written: Mapping[int, ParamDirection], positions: Sequence[int]) -> bool:
+    """Return whether those at some positions that are written are not read before."""
+    return all(written.get(position, ParamDirection.Out) is ParamDirection.Out for position in positions)
 
 
 def _adds(program: Program) -> bool:
@@ -342,7 +355,7 @@ def _kind(arg: Any) -> Hashable:
 def are_same(program: Program, name: str, args: Sequence[Any], group: Group, held: object) -> bool:
     """Return whether all processes hold the same besides arguments; raise for other shapes of those, or numbers."""
     function, called = program[name], f"`{name}`, version {structural_hash(program):016x}"
-    shards, names = SHARDS.get(), [param.name_hint for param in function.params]
+    shards, names = SHARDS.get()(), [param.name_hint for param in function.params]
     own = {name: shards.get(name) or _told(arg) for name, arg in zip(names, args, strict=True)}
     return agreed(own, held, group, [function.span], called)
 

@@ -45,6 +45,8 @@ class Changes:
         self._sent_whole = outs - contested
         self._agreed = sorted(outs & contested)
         """What all begin with the same bytes of, which rank 0 sends."""
+        self.begin_alike = bool(self._agreed)
+        """Whether there is such: ranks write behind that."""
         self._sent: dict[int, Array] = {}
         """Those bytes, where they come before this process has begun."""
         self._awaited: dict[int, list[tuple[int, Array]]] = {}

@@ -7,7 +7,7 @@ the row where the caller has it. What the call itself allocates is written in it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from types import MappingProxyType
@@ -57,8 +57,8 @@ ROWS: ContextVar[Rows | None] = ContextVar("rows", default=None)
 """The rows of the call that runs."""
 
 
-SHARDS: ContextVar[Mapping[str, str]] = ContextVar("shards", default=MappingProxyType({}))
-"""What DTensors the call that runs was given, by the names of parameters."""
+SHARDS: ContextVar[Callable[[], Mapping[str, str]]] = ContextVar("shards", default=lambda: MappingProxyType({}))
+"""What tells which DTensors the call that runs was given, by the names of parameters."""
 
 
 def _has_rows(data: Array, size: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.programs.distributed.agreement import agreed, known_to_all
@@ -114,13 +114,14 @@ def on_whole(
     shards = {name: value for name, value in given.items() if isinstance(value, tensors.DTensor)}
     mesh = mesh_of(shards.values())
     may_stay = _may_stay(shards.values())
-    rows: set[str] = {name for name, value in shards.items() if may_stay and _is_row(tensors, value)}
+    local = _local(shards) if may_stay else {}
+    rows = {name for name in local if _is_row(tensors, shards[name], local[name])}
     while True:
-        told = {name: _told(value, name in rows) for name, value in shards.items()}
+        told = partial(_told, shards, frozenset(rows))
         if rows != shards.keys():
-            _agree(config, told)
+            _agree(config, told())
         whole = {name: _whole(name, value, name in rows) for name, value in shards.items()}
-        held = _held(mesh, given.keys(), {name: shards[name] for name in rows})
+        held = _held(mesh, given.keys(), {name: local[name] for name in rows})
         token, told_token = ROWS.set(held if may_stay else None), SHARDS.set(told)
         try:
             made = call(**{**given, **whole})
@@ -149,8 +150,12 @@ def _agree(config: DistributedConfig, told: Mapping[str, str]) -> None:
     group.leave(False)
 
 
-def _told(shard: Any, is_row: bool) -> str:
-    """Return what a process passes, as errors have it."""
+def _told(shards: Mapping[str, Any], rows: Collection[str]) -> dict[str, str]:
+    """Return what a process passes, some of it as rows, as errors have it."""
+    return {name: _told_of(shard, name in rows) for name, shard in shards.items()}
+
+
+def _told_of(shard: Any, is_row: bool) -> str:
     placed = ", ".join(map(str, shard.placements))
     kind = f"a DTensor {[*shard.shape]} {shard.dtype}".replace("torch.", "")
     return f"{kind} placed {placed}, {'a row' if is_row else 'gathered'}"
@@ -161,7 +166,9 @@ def flow_in_place(values: Iterable[Any]) -> bool:
     tensors: Any = sys.modules["torch.distributed.tensor"]
     shards = [value for value in values if isinstance(value, tensors.DTensor)]
     whole = [shard for shard in shards if all(placement.is_replicate() for placement in shard.placements)]
-    return not _may_stay(shards) and len(whole) + sum(_is_row(tensors, shard) for shard in shards) == len(shards)
+    if _may_stay(shards):
+        return False
+    return len(whole) + sum(_is_row(tensors, shard, shard.to_local()) for shard in shards) == len(shards)
 
 
 def _may_stay(shards: Iterable[Any]) -> bool:
@@ -170,9 +177,15 @@ def _may_stay(shards: Iterable[Any]) -> bool:
     return not (torch.is_grad_enabled() and any(shard.requires_grad for shard in shards))
 
 
-def _is_row(tensors: Any, shard: Any) -> bool:
+def _local(shards: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what this process has of tensors through which no gradient flows."""
+    with sys.modules["torch"].no_grad():  # where torch gives what it has, and records nothing around it
+        return {name: shard.to_local() for name, shard in shards.items()}
+
+
+def _is_row(tensors: Any, shard: Any, local: Any) -> bool:
     """Return whether a process has one packed row of a tensor that has as many as there are processes."""
-    local, mesh = shard.to_local(), shard.device_mesh
+    mesh = shard.device_mesh
     is_ranked = tuple(shard.placements) == (tensors.Shard(0),) and shard.ndim > 0 and shard.shape[0] == mesh.size() > 1
     return is_ranked and local.shape[0] == 1 and local.is_contiguous() and local.device.type == "cpu"
 
@@ -188,10 +201,9 @@ def _stand_in(name: str, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _held(mesh: Any, given: Collection[str], rows: Mapping[str, Any]) -> Rows:
-    """Return which tensors of a call are rows of whole ones, given the shard of each."""
+    """Return which tensors of a call are rows of whole ones, given what this process has of each."""
     rank, starts = int(mesh.get_local_rank()), dict[str, int]()
-    for name, shard in rows.items():
-        local = shard.to_local()
+    for name, local in rows.items():
         starts[name] = local.data_ptr() - rank * local.numel() * local.element_size()
     return Rows(rank, starts, frozenset(given) - rows.keys())
 

@@ -57,8 +57,13 @@ class ProcessMemory(Protocol):
         """Let others see what this rank wrote in so many turns, before they are told that it has had them."""
         ...
 
-    def meet(self, turns: int) -> None:
-        """Let others see it before they are told that it has come to a meeting of all."""
+    @property
+    def is_met_first(self) -> bool:
+        """Whether all ranks wait for each other before any of them begins with a run."""
+        ...
+
+    def come(self, number: int, turns: int) -> None:
+        """Let others see what this rank wrote in so many turns, and that it has come to that meeting of all."""
         ...
 
     def tell(self) -> None:
@@ -116,8 +121,14 @@ class NearMemory:
     def settle(self, turns: int) -> None:
         """Do nothing: what was written is there."""
 
-    def meet(self, turns: int) -> None:
-        """Do nothing, either."""
+    @property
+    def is_met_first(self) -> bool:
+        """Yes: others reach what a rank has zeroed."""
+        return True
+
+    def come(self, number: int, turns: int) -> None:
+        """Let others see that this rank has come to a meeting: what it wrote is there."""
+        self.segments[self.group.rank].words[Control.EPOCH] = number
 
     def tell(self) -> None:
         """Do nothing: others look at the segment."""

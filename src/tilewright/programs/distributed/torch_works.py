@@ -19,16 +19,21 @@ SOON = 2.0
 
 def until_done(domain: Sequence[int], look: Callable[[], None], work: Any) -> None:
     """Wait for what torch does, with a `look` now and then, which may raise that the run is over."""
-    while True:
-        is_over = work.is_completed()  # what is over by now fails at once, and not since it has taken too long
-        try:
-            work.wait(timeout=PATIENCE)
-            return
-        except RuntimeError as error:
-            if is_over:
-                _await_reason(look)
-                raise ExecutionError(f"the processes of ranks {[*domain]} cannot be reached") from error
+    while not _has_come(work):
         look()
+    try:
+        work.wait()  # which says at once how it went: it may have come to its end behind the last look
+    except RuntimeError as error:
+        _await_reason(look)
+        raise ExecutionError(f"the processes of ranks {[*domain]} cannot be reached") from error
+
+
+def _has_come(work: Any) -> bool:
+    """Return whether what torch does has come to an end, soon, be it well or not."""
+    try:
+        return bool(work.wait(timeout=PATIENCE)) or work.is_completed()
+    except RuntimeError:
+        return bool(work.is_completed())
 
 
 def _await_reason(look: Callable[[], None]) -> None:
