@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ if IS_MADE:
 
 def threads() -> list[str]:
     """Return the names of the threads that are there and let go of tensors once gloo has moved them."""
-    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    names: list[str] = []
+    for path in Path("/proc/self/task").glob("*/comm"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # of one that ends meanwhile
+            names.append(path.read_text().strip())
     return [name for name in names if "gloo_runloop" in name]
 
 
