@@ -18,6 +18,15 @@ EXPERTS, TOKENS, MODEL = 8, 2048, 256
 
 
 @pl.jit
+def doubled(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], 64):
+        for column in pl.parallel(0, x.shape[1], 64):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                pl.store(pl.load(x, [row, column], [64, 64]) * 2.0, [row, column], out)
+    return out
+
+
+@pl.jit
 def moving_average(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     width = out.shape[1]
     for row in pl.parallel(0, x.shape[0], 16):
@@ -368,6 +377,7 @@ CASES = (
         ((N, N + 3), (N, 4)),
         (N, N),
     ),
+    Case("tiles of 64 x 64", doubled, lambda t: t[0] * 2, ((512, 1024),), (512, 1024), calls=16),
     Case("top-p of 32000", nucleus, kept, ((64, 32000),), (64, 32000)),
     Case("matrix by a column", times_column, lambda t: t[0] @ t[1], ((N, N), (N, 1)), (N, 1), calls=4),
     Case(

@@ -110,7 +110,7 @@ def autotune() -> bool:
 
 
 def chooses_tiles() -> bool:
-    """Return whether processors multiply in tiles of their choice, from TILEWRIGHT_TILES: chosen unless written."""
+    """Return whether processors work in tiles of their choice, from TILEWRIGHT_TILES: chosen unless written."""
     return _choice("TILES", "chosen", ("chosen", "written")) == "chosen"
 
 

@@ -81,8 +81,9 @@ def life_page() -> str:
         *_folder("backends", "interface", "cpu/host/program", "cpu/compute/tiles", "cpu/compute/vectormath"),
         'The program is one text of LLVM now, `softmax.compile(x).stages["llvm"]`: an entry that takes its arguments '
         "as words, the loop over blocks as a parallel region, and the kernel, its ops fused into one loop over rows. "
-        '`stages["fusion"]` says which ops share a loop, and why it ends; `stages["tiles"]` where matrices are '
-        "multiplied in tiles that suit the processor better than those of the program (the pass `widen`).",
+        '`stages["fusion"]` says which ops share a loop, and why it ends; `stages["tiles"]` where it '
+        "works in tiles that suit the processor better than those of the program: of matrices that are multiplied "
+        "(`widen`), and of what is computed element by element (`long_rows`).",
         "## Assembled and loaded",
         *_folder("native", "assemble", "loader", "threads"),
         '`stages["assembly"]` and `stages["object"]` show what LLVM made of it. Nothing is linked and no file is '
