@@ -179,7 +179,7 @@ class TileAxes:
         self.is_plain &= spec.effect is not Effect.WRITE
         begin = self._count(var, call) if var is not None else None
         self._fix(v for v in variables(_scalars(call)) if v is not begin and not _starts(call, v))
-        is_mapped = spec.family in SAME or spec.name in SAME
+        is_mapped = spec.family in SAME or spec.name in SAME or _only_adds_ones(var, call)
         for axis in self._made.meet(var, call, tiles, is_mapped) if var is not None else ():
             self.of(*axis).is_whole = True
         if is_mapped:
@@ -310,6 +310,18 @@ def _is_tile(value: Expr) -> TypeGuard[Var]:
 def _shape(tile: Var) -> tuple[int, ...]:
     assert isinstance(tile.type, TileType)
     return tile.type.shape
+
+
+def _only_adds_ones(var: Var | None, call: Call) -> bool:
+    """Return whether an op only adds or takes away axes of one element ahead of all others."""
+    source = call.args[0] if call.op.spec.name == "reshape" else None
+    return var is not None and isinstance(source, Var) and _trimmed(source) == _trimmed(var)
+
+
+def _trimmed(tile: Var) -> tuple[int, ...]:
+    """Return the extents of a tile without axes of one element ahead of all others."""
+    shape = _shape(tile)
+    return shape[next((axis for axis, extent in enumerate(shape) if extent != 1), len(shape)) :]
 
 
 def _numbers(call: Call, unplaced: Mapping[Expr, int]) -> tuple[int, Expr | None]:

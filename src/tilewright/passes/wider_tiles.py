@@ -19,7 +19,7 @@ from tilewright.passes.made_axes import MADE
 from tilewright.passes.tile_axes import Axis, multiple_of
 from tilewright.passes.tile_grids import TileGrid
 
-SHAPED = ("load", "slice", *MADE)
+SHAPED = ("load", "slice", "reshape", *MADE)
 """Ops that are told the shape of the tile that they give."""
 
 
