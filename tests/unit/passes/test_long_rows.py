@@ -83,6 +83,29 @@ def read_back(x: pl.Tensor, held: pl.InOut[pl.Tensor], out: pl.Out[pl.Tensor]):
                 pl.store(pl.load(held, [r, c], [16, 16]) + 1.0, [r, c], out)
 
 
+@pl.jit
+def flattened(x: pl.Tensor, row: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(0, x.shape[0], 1):
+        for c in pl.parallel(0, x.shape[1], 64):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                t = pl.load(x, [r, c], [1, 64])
+                line = pl.reshape(t, [64]) * pl.load(row, [c], [64])
+                pl.store(pl.reshape(line, [1, 64]) + t, [r, c], out)
+    return out
+
+
+@pl.jit
+def lifted(x: pl.Tensor, row: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for r in pl.parallel(0, x.shape[0], 16):
+        for c in pl.parallel(0, x.shape[1], 64):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                t = pl.load(x, [r, c], [16, 64])
+                weights = pl.reshape(pl.load(row, [c], [64]), [1, 1, 64])
+                lifted = pl.reshape(t, [1, 16, 64]) * weights
+                pl.store(pl.reshape(lifted, [16, 64]) + t, [r, c], out)
+    return out
+
+
 def numbers(*shape: int) -> Any:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
@@ -117,6 +140,24 @@ def test_what_is_repeated_or_updated_or_narrowed_is_the_same(target: str, shape:
     mixed(x, row, column, held, out, 32, 64, config=RunConfig(platform=target))
     np.testing.assert_allclose(held, wanted, rtol=1e-6, atol=1e-6)
     assert np.abs(out - np.rint(weighted)).max() <= 1
+
+
+AXES_OF_ONE = pytest.mark.parametrize("kernel", [flattened, lifted], ids=lambda kernel: kernel.__name__)
+
+
+@AXES_OF_ONE
+@pytest.mark.parametrize("shape", [(1, 1), (33, 1000), (7, 4100)], ids=str)
+def test_axes_of_one_element_come_and_go(target: str, kernel: Any, shape: tuple[int, int]) -> None:
+    x, row = numbers(*shape), numbers(shape[1])
+    out = np.full_like(x, np.nan)
+    kernel(x, row, out, config=RunConfig(platform=target))
+    np.testing.assert_allclose(out, x * row + x, rtol=1e-6, atol=1e-6)
+
+
+@AXES_OF_ONE
+def test_axes_of_one_element_leave_rows_long(kernel: Any) -> None:
+    x, row = numbers(64, 1024), numbers(1024)
+    assert tiles(kernel, x, row, x) == f"{kernel.__name__}_incore_0: c by 1024 instead of 64"
 
 
 def test_the_chosen_columns_are_told() -> None:
