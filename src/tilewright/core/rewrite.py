@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from tilewright.core.endings import is_last
 from tilewright.core.expr import Absent, Call, Const, Expr, Symbol, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Interval
@@ -37,21 +38,19 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, join, unplaced
 
-_EXITS = frozenset((ReturnStmt, BreakStmt, ContinueStmt))
-
 
 class Rewriter(ExpressionRewriter):
     """Rebuilds bodies; subclasses override the methods of the statements they change."""
 
     def body(self, body: SeqStmts) -> SeqStmts:
-        """Return a body with every statement rewritten; what follows an exit never runs and goes away."""
+        """Return a body with every statement rewritten; what never runs goes away."""
         result: list[Stmt] = []
         changed = False
         for stmt in body.stmts:
             rewritten = self.stmt(stmt)
             changed = changed or len(rewritten) != 1 or rewritten[0] is not stmt
             result.extend(rewritten)
-            if rewritten and type(rewritten[-1]) in _EXITS:
+            if rewritten and is_last(rewritten[-1]):
                 break
         return SeqStmts(tuple(result)) if changed or len(result) != len(body.stmts) else body
 

@@ -1,13 +1,11 @@
-"""Bodies: the blocks of loops and kernels, and what can leave them."""
+"""Bodies: the blocks of loops and kernels."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
-from tilewright.core.expr import Const
-from tilewright.core.stmt import SCOPES, BreakStmt, ContinueStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt
-from tilewright.core.visitor import statements
+from tilewright.core.stmt import SeqStmts
 from tilewright.frontend.state import YieldFrame
 from tilewright.frontend.translator import Translator
 
@@ -41,24 +39,3 @@ def kernel_body(t: Translator, nodes: Sequence[ast.stmt]) -> SeqStmts:
     t.kernels.pop()
     t.loops.pop()
     return body
-
-
-def ends(body: SeqStmts) -> bool:
-    """Return whether control never falls out of the end of a body."""
-    return any(map(_ends, body.stmts))
-
-
-def _ends(stmt: Stmt) -> bool:
-    """Return whether control never comes to what follows a statement."""
-    if isinstance(stmt, IfStmt):
-        return stmt.else_body is not None and ends(stmt.then_body) and ends(stmt.else_body)
-    if isinstance(stmt, SCOPES):
-        return ends(stmt.body)
-    if isinstance(stmt, WhileStmt):
-        return isinstance(stmt.condition, Const) and stmt.condition.value is True and not _is_left(stmt.body)
-    return isinstance(stmt, (ReturnStmt, BreakStmt, ContinueStmt))
-
-
-def _is_left(body: SeqStmts) -> bool:
-    """Return whether a `break` below a loop's body may leave that loop; one of a loop inside counts as well."""
-    return any(isinstance(stmt, BreakStmt) for stmt in statements(body))

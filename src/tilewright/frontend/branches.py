@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial, reduce
 
 from tilewright.core.build import scalar
+from tilewright.core.endings import ends
 from tilewright.core.expr import Call, Expr, Var, constant
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import (
@@ -17,7 +18,6 @@ from tilewright.core.stmt import (
 from tilewright.core.types import ScalarType, TensorType, TileType, unplaced
 from tilewright.dtypes import BOOL
 from tilewright.errors import ConditionError, YieldMismatchError
-from tilewright.frontend.bodies import ends
 from tilewright.frontend.scope import Bindings
 from tilewright.frontend.state import YieldFrame
 from tilewright.frontend.translator import Translator

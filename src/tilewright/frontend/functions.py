@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from tilewright.collector import paused_collection
+from tilewright.core.endings import ends
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role
 from tilewright.core.expr import Call, Symbol, Var
 from tilewright.core.extents import symbols_in
@@ -30,7 +31,6 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
-from tilewright.frontend.bodies import ends
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.deferred import settle
 from tilewright.frontend.frames import Frame

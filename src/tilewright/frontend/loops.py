@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from tilewright import errors
+from tilewright.core.endings import ends
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
 from tilewright.core.numbers import TypedNumber
@@ -17,7 +18,7 @@ from tilewright.core.types import ScalarType, Type, unplaced
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType
 from tilewright.frontend import directives
 from tilewright.frontend.arguments import Arguments, arguments, parameters_of
-from tilewright.frontend.bodies import ends, loop_body
+from tilewright.frontend.bodies import loop_body
 from tilewright.frontend.scope import Bindings
 from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive

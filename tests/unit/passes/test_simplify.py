@@ -90,3 +90,22 @@ def test_a_value_handed_round_unchanged_goes_by_its_first_name() -> None:
     pl.write(y, [n, q], a)
     """)
     gives(simplify.run, before, after)
+
+
+def test_nothing_follows_a_scope_that_always_leaves_its_turn() -> None:
+    before = main("""
+    for i in pl.range(4):
+        with pl.cluster():
+            if pl.const(3, pl.INT32) < 4:
+                continue
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [i, 0], [1, 8]), [i, 0], y)
+    return y
+    """)
+    after = main("""
+    for i in pl.range(4):
+        with pl.cluster():
+            continue
+    return y
+    """)
+    gives(simplified, before, after)

@@ -17,7 +17,7 @@ from unit.tools.test_pto import SCALE
 from tilewright.keep.store import Store
 from tilewright.native import peaks
 from tilewright.programs import bench, timings
-from tilewright.tools import cli
+from tilewright.tools import cache, cli
 from tilewright.tools.completion import commands_of
 
 HERE = GOLDEN / "commands"
@@ -78,7 +78,7 @@ COMMANDS = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of kernels and a cache, on a machine of two threads where a call takes a millisecond."""
+    """A folder of kernels and a cache, on a machine of two threads where calls take a millisecond and nothing ages."""
     texts = {"scale.py": JIT, "wrong.py": JIT.replace("times(pl", "tims(pl"), "race.py": RACING, "ring.py": RING}
     other = SCALE.replace("pto.tmuls", "pto.tadds")
     pto = {"scale.pto": SCALE, "wide.pto": SCALE.replace("%c0 =", "%c0   ="), "other.pto": other}
@@ -92,6 +92,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for module in (timings, bench):
         monkeypatch.setattr(module, "timed", timed)
+    monkeypatch.setattr(cache, "time", lambda: 0.0)  # entries stay new, however long the commands before take
     monkeypatch.setattr(peaks, "peaks", lambda threads: peaks.Peaks(100e9, 10e9, threads))
     return tmp_path
 

@@ -221,6 +221,14 @@ def test_numbers_count_as_elements_of_tiles_do(measured: None) -> None:
 
 @pl.jit
 def by_columns(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for c in pl.range(x.shape[1]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, c], [64, 1]) * 2.0 + 1.0, [0, c], out)
+    return out
+
+
+@pl.jit
+def side_by_side(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     for c in pl.parallel(x.shape[1]):
         with pl.at(level=pl.Level.CORE_GROUP):
             pl.store(pl.load(x, [0, c], [64, 1]) * 2.0 + 1.0, [0, c], out)
@@ -232,6 +240,13 @@ def test_columns_one_by_one_are_the_first_thing_to_change(measured: None) -> Non
     found = by_columns.compile(x).explain(x)
     assert "its tiles have one column" in {note.kind: note.text for note in found.lines[-1].notes}["column"]
     assert "tiles of several columns" in found.advice[0].text and found.advice[0].line == found.lines[-1].number
+
+
+def test_columns_that_the_compiler_puts_together_need_no_change(measured: None) -> None:
+    x = np.ones((64, 64), np.float32)
+    found = side_by_side.compile(x).explain(x)
+    assert "column" not in {note.kind for line in found.lines for note in line.notes}
+    assert not any("several columns" in advice.text for advice in found.advice)
 
 
 @pl.jit
