@@ -5,14 +5,13 @@ What has to know better is imported before.
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
-import threading
 import time
 from importlib import import_module
 
 import numpy as np
+from tasks import tasks
 
 for known in ("llvmlite.binding", "ml_dtypes"):
     import_module(known)
@@ -45,14 +44,6 @@ def exponentials(x: pl.Tensor[[64, 512], pl.FP32], out: pl.Out[pl.Tensor[[64, 51
         for i in pl.parallel(0, 64, 4):
             pl.store(pl.exp(pl.load(x, [i, 0], [4, 512])), [i, 0], out)
     return out
-
-
-def tasks() -> set[str]:
-    for thread in {*threading.enumerate()} - {threading.current_thread()}:
-        thread.join()  # what loads LLVM beside
-        while os.path.exists(f"/proc/self/task/{thread.native_id}"):
-            time.sleep(0.001)  # Python has let it go, and the system has not yet
-    return {*os.listdir("/proc/self/task")}
 
 
 def main() -> None:

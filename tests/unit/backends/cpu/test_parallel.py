@@ -185,12 +185,7 @@ from unit.backends.cpu.test_parallel import SHIFT, expected, shifted
 from tilewright.native import threads
 """
 COUNT = """
-import threading
-
-def tasks():
-    for thread in {*threading.enumerate()} - {threading.current_thread()}:
-        thread.join()  # what loads LLVM beside
-    return {*os.listdir("/proc/self/task")}
+from unit.backends.cpu.tasks import tasks
 
 shift = native(SHIFT)
 os.environ["TILEWRIGHT_NUM_THREADS"] = "1"
