@@ -217,6 +217,8 @@ def _idle_tile(subject: Subject) -> Iterator[tuple[Span, str, str]]:
         tile = op.results[0] if op.name == "pto.alloc_tile" else None
         if tile is None or op.clause("addr") is not None or not isinstance(tile.type, TileBuf):
             continue  # a tile at an address may share its bytes with another
+        if 0 in (tile.type.valid_rows, tile.type.valid_cols):
+            continue  # of which there is nothing to write or to read
         if tile in read and tile in written:
             continue
         if tile in read:

@@ -14,6 +14,7 @@ import tilewright.language as pl
 from tilewright import pto
 from tilewright.errors import KernelError
 from tilewright.programs.pto_text.lines import Lines
+from tilewright.runtime import RunConfig
 
 M, N = pl.dynamic("M"), pl.dynamic("N")
 Rows = pl.Tensor[[M, 64], pl.FP32]
@@ -203,6 +204,26 @@ def test_it_reads_back_and_computes_the_same(name: str, platform: str, grid: int
     entry = kernel.specialize(*found).program.entries[-1]
     run_exported(text, entry.name, found, extents_of(entry, found), platform, grid)
     np.testing.assert_allclose(found[1].astype(np.float64), wanted[1].astype(np.float64), rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", ["row", "col"])
+@pytest.mark.parametrize("word", ["", "_add", "_sub", "_mul", "_div", "_max", "_min", "_expdif"])
+def test_a_row_or_a_column_of_each_of_several_matrices(axis: str, word: str) -> None:
+    op = getattr(pl, f"{axis}_expand{word}")
+    shape = (3, 8, 1) if axis == "row" else (3, 1, 16)
+
+    @pl.jit
+    def each(x: pl.Tensor, line: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.slice(pl.load(x, [0, 0, 0], x.shape), [3, 8, 16], [0, 0, 0], valid_shape=[3, 8, 11])
+            pl.store(op(t, pl.load(line, [0, 0, 0], line.shape)), [0, 0, 0], out)
+
+    given = [floats(3, 8, 16), np.linspace(1, 9, 3 * 8 * 16, dtype=np.float32)[: np.prod(shape)].reshape(shape)]
+    wanted, found = ([*given, np.zeros((3, 8, 16), np.float32)] for _ in range(2))
+    text = each.compile(*found).as_pto()
+    each(*wanted, config=RunConfig(platform="interpret"))
+    run_exported(text, "each", found, {})
+    np.testing.assert_array_equal(found[2], wanted[2])
 
 
 def test_the_text_says_what_it_needs(golden: Any) -> None:

@@ -10,9 +10,21 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
+from tilewright.core.stmt import (
+    AssignStmt,
+    BreakStmt,
+    ContinueStmt,
+    EvalStmt,
+    ForStmt,
+    IfStmt,
+    ReturnStmt,
+    SeqStmts,
+    Stmt,
+    WhileStmt,
+    YieldStmt,
+)
 from tilewright.core.types import ScalarType, TupleType
-from tilewright.core.visitor import evaluated, statements
+from tilewright.core.visitor import evaluated
 from tilewright.dtypes import TASK_ID
 from tilewright.ops.convert import round_mode
 from tilewright.passes.groups import Sides, sides_of
@@ -39,7 +51,8 @@ from tilewright.programs.pto_text import (
     sorts,
     views,
 )
-from tilewright.programs.pto_text.flow import Flow
+from tilewright.programs.pto_text.exits import Exits, exits
+from tilewright.programs.pto_text.handover import Frame
 from tilewright.programs.pto_text.ops import rounded
 from tilewright.programs.pto_text.pipes import KINDS, is_balanced, pipes_of, section
 from tilewright.programs.pto_text.scalars import computed
@@ -58,18 +71,6 @@ WRITERS = (
 """The modules whose functions say ops."""
 
 
-def _ending(stmt: IfStmt) -> bool | None:
-    """Return whether the first side of a branch returns, False where the second does, None where neither does."""
-    for is_first, side in ((True, stmt.then_body), (False, stmt.else_body)):
-        if any(isinstance(each, ReturnStmt) for each in side or ()):
-            return is_first
-    return None
-
-
-def _returns(stmt: Stmt) -> bool:
-    return any(isinstance(each, ReturnStmt) for each in statements(SeqStmts((stmt,))))
-
-
 def _each(made: Any) -> tuple[Any, ...]:
     """Return what a call gives, one or several."""
     return cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
@@ -80,7 +81,7 @@ def _is_tuple(task: Submit) -> bool:
     return isinstance(task.type, TupleType)
 
 
-class Body(Flow):
+class Body(Exits):
     """The statements of one program on their way to text."""
 
     def __init__(self, program: Program, writer: Writer) -> None:
@@ -94,36 +95,18 @@ class Body(Flow):
     def write(self, body: SeqStmts) -> None:
         """Write statements; NoPtoError, with its line, for what PTO text cannot say."""
         for number, stmt in enumerate(body):
-            if isinstance(stmt, IfStmt) and (ending := _ending(stmt)) is not None:
-                self._write_rest(stmt, ending, [*body][number + 1 :])
-                return
             outer, self.w.span = self.w.span, getattr(stmt, "span", UNKNOWN)
             try:
-                self._stmt(stmt)
+                if self.leaves(stmt, [*body][number + 1 :]):
+                    return
+                self.stmt(stmt)
             except NoPtoError as error:
                 error.locate([self.w.span])
                 raise
             self.w.span = outer
 
-    def _write_rest(self, stmt: IfStmt, ends_there: bool, rest: Sequence[Stmt]) -> None:
-        """Write a branch of which one side returns, and what follows on the other side: PTO returns at the end."""
-        outer, self.w.span = self.w.span, stmt.span
-        with self.w.branch(f"scf.if {self.number(stmt.condition).name}") as otherwise:
-            self._write_side(stmt, stmt.then_body, [] if ends_there else rest)
-            otherwise()
-            self._write_side(stmt, stmt.else_body or SeqStmts(), rest if ends_there else [])
-        self.w.span = outer
-
-    def _write_side(self, stmt: IfStmt, side: SeqStmts, rest: Sequence[Stmt]) -> None:
-        handed = [each for each in side if isinstance(each, YieldStmt)]
-        if not handed:
-            self.write(SeqStmts((*side, *rest)))
-            return
-        self.write(SeqStmts(tuple(each for each in side if each is not handed[0])))
-        self.values.update(zip(stmt.return_vars, map(self.value, handed[0].values), strict=True))
-        self.write(SeqStmts(tuple(rest)))
-
-    def _stmt(self, stmt: Stmt) -> None:
+    def stmt(self, stmt: Stmt) -> None:
+        """Write one statement."""
         match stmt:
             case AssignStmt() | EvalStmt() if self.sides is not None and self.sides.has(stmt):
                 self._side(stmt)
@@ -135,9 +118,6 @@ class Body(Flow):
             case EvalStmt():
                 self.w.is_wanted = False
                 self.value(stmt.expr)
-            case ForStmt() | WhileStmt() | IfStmt() if _returns(stmt):
-                message = "this export has no words for a return from inside of a loop, or of a branch in a branch"
-                raise NoPtoError(message, help="return at the end, or from a branch that stands by itself")
             case ForStmt():
                 self.loop(stmt, self.number(stmt.start), self.number(stmt.step))
             case WhileStmt():
@@ -146,8 +126,8 @@ class Body(Flow):
                 self.branch(stmt)
             case YieldStmt():
                 self.hand_on([self.value(value) for value in stmt.values])
-            case ReturnStmt():
-                pass
+            case BreakStmt() | ContinueStmt() | ReturnStmt():
+                self.leave(stmt)
             case _:
                 kind = type(stmt).__name__.removesuffix("Stmt").lower()
                 raise NoPtoError(f"this export has no words for a {kind} statement")
@@ -209,12 +189,22 @@ class Body(Flow):
             self.symbols[name] = given.shape[axis]
         around, self.sides = self.sides, self.groups.get(function.name)
         self._begin_group(function)
+        self.frames.append(Frame())
         self.write(function.body)
+        self.frames.pop()
         self.sides = around
-        returned = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt) and stmt.values]
-        results: list[Any] = [self.value(value) for value in returned[-1].values] if returned else [None]
+        results = self._results(function)
         self.symbols = outer
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _results(self, function: Function) -> list[Any]:
+        """Return what a function gives, whichever way it ends."""
+        returned = [stmt for stmt in exits(function.body) if isinstance(stmt, ReturnStmt) and stmt.values]
+        results: list[list[Any]] = [[self.value(value) for value in stmt.values] for stmt in returned]
+        if any(each != results[0] for each in results):
+            message = f"`{function.name}` returns other values from inside than at its end"
+            raise NoPtoError(message, help="return the same tensors everywhere, and store what they are to hold")
+        return results[0] if results else [None]
 
     def _begin_group(self, function: Function) -> None:
         """Learn which pipes the sides of a function meet in, if they do."""

@@ -24,6 +24,8 @@ from tilewright.programs.pto_text.words import (
     in_vec,
     matrix,
     no_function,
+    part_of,
+    put_over,
     refuse,
     result,
     seen_as,
@@ -138,9 +140,30 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     out = result(w, call, first.valid)
     if second.shape == (1, 1) and (axis == "row" or first.is_column):
         return _one_by_one(w, word, first, second, out)
+    if axis == "col" and second.shape[0] > 1:  # a row for each of several matrices, spread by now: PTO has one of all
+        second = _spread_like(w, second, first)
+        return _row_by_row(w, first, second, out) if word == "expdif" else by_rows(w, f"t{word}", [first, second], out)
     if axis == "col" and second.valid[1].known != first.valid[1].known:
         second = front(w, second, second.shape, (second.valid[0], first.valid[1]))
     return w.op(f"t{axis}expand{word}", [with_room(w, first, out.room), second], out)
+
+
+def _spread_like(w: Writer, line: Tile, like: Tile) -> Tile:
+    """Write a line as often as fills a tile, as far as that is valid; it may have been spread by now."""
+    made = spread(w, line, like.shape, like.valid)
+    return front(w, made, made.shape, like.valid) if made is line and line.valid != like.valid else made
+
+
+def _row_by_row(w: Writer, first: Tile, second: Tile, out: Tile) -> Tile:
+    """Write the exponentials of differences, which are rounded once."""
+    shape, valid, zero = (1, first.shape[1]), (w.constant(1), first.valid[1]), w.constant(0)
+    with w.counted(first.valid[0], "row") as row:
+        a, b = (
+            w.op("tmov", [part_of(w, each, (row, zero), shape, valid)], w.tile("row", each.dtype, shape, valid))
+            for each in (first, second)
+        )
+        put_over(w, out, w.op("tcolexpandexpdif", [a, b], w.tile("row", out.dtype, shape, valid)), (row, zero))
+    return out
 
 
 def _one_by_one(w: Writer, word: str, first: Tile, second: Tile, out: Tile) -> Tile:
@@ -153,7 +176,7 @@ def _one_by_one(w: Writer, word: str, first: Tile, second: Tile, out: Tile) -> T
 @writes("tile.row_expand", "tile.col_expand")
 def _expand(w: Writer, call: Call, given: Given) -> Tile:
     like, line = in_vec(w, given["x"]), in_vec(w, given["vec"])
-    made = spread(w, line, like.shape, like.valid)
+    made = _spread_like(w, line, like)
     if call.op.spec.name == "col_expand" and line.name in w.ascending:
         w.ascending.add(made.name)
     return made

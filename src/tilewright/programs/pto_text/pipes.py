@@ -16,7 +16,7 @@ from tilewright.core.build import arguments
 from tilewright.core.enums import FunctionType, MemorySpace
 from tilewright.core.expr import Call, Const
 from tilewright.core.program import Function, Program
-from tilewright.core.stmt import ForStmt, SeqStmts, Stmt
+from tilewright.core.stmt import BreakStmt, ContinueStmt, ForStmt, ReturnStmt, SeqStmts, Stmt
 from tilewright.core.types import Shape, TileType, is_fully_valid
 from tilewright.core.visitor import bodies, evaluated, expressions, statements
 from tilewright.dtypes import INT32
@@ -71,14 +71,20 @@ def _calls_of(function: Function) -> list[Call]:
 
 def is_balanced(program: Program, sides: Sides) -> bool:
     """Return whether all that one side of a group pushes is certainly taken by the other."""
-    names = dict.fromkeys(side.call.op.name for side in sides.sides)
-    counts = [_handed(program[name].body) for name in names]
+    sections = [program[name].body for name in dict.fromkeys(side.call.op.name for side in sides.sides)]
+    counts = [None if any(map(_is_left, body)) else _handed(body) for body in sections]
     if None in counts:
         return False
     total = Counter[tuple[str, int]]()
     for count in counts:
         total.update(count or {})
     return not any(total.values())
+
+
+def _is_left(stmt: Stmt) -> bool:
+    """Return whether something leaves a loop or the function from inside of a statement."""
+    leaving = BreakStmt | ContinueStmt | ReturnStmt
+    return any(isinstance(each, leaving) for body in bodies(stmt) for each in statements(body))
 
 
 def _handed(body: SeqStmts) -> Counter[tuple[str, int]] | None:

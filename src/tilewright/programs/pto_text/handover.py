@@ -1,0 +1,181 @@
+"""Hand-over: where values go that a round of a loop or a side of a branch hands on.
+
+Tiles that are carried or given lie in a buffer, which each round or side writes; numbers are the text's own values, and
+so is how much of a tile is valid where only the running program knows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilewright import dtypes as dt
+from tilewright.core.enums import MemorySpace
+from tilewright.core.expr import Expr, Var
+from tilewright.core.stmt import SeqStmts
+from tilewright.core.types import ArrayType, ScalarType, TileType, is_fully_valid
+from tilewright.programs.pto_text.arrays import copied, declared
+from tilewright.programs.pto_text.scalars import converted
+from tilewright.programs.pto_text.values import Array, NoPtoError, Number, Tensor, Tile, Value, element
+from tilewright.programs.pto_text.words import flat, in_vec, refuse_parts
+from tilewright.programs.pto_text.writer import Writer
+from tilewright.records import record
+
+
+@record
+class Frame:
+    """What the values go to that a region hands on, and numbers that the text carries of itself behind them."""
+
+    targets: tuple[Value, ...] = ()
+    besides: tuple[Number, ...] = ()
+    """The turn of a counted loop, whether there is another one, and whether the function has returned."""
+    following: tuple[Number, ...] = ()
+    """The turn after this one."""
+
+
+class HandOver(ABC):
+    """What loops and branches hand their values on with."""
+
+    def __init__(self, writer: Writer, uses: Mapping[Var, int]) -> None:
+        self.w = writer
+        self.uses = uses
+        """How often the program's variables are operands."""
+        self.values: dict[Var, Value] = {}
+        """What the program's variables are in the text."""
+        self.frames: list[Frame] = [Frame()]
+        """Where values go that are handed on, the innermost loop or branch last."""
+
+    @abstractmethod
+    def write(self, body: SeqStmts) -> None:
+        """Write statements."""
+
+    @abstractmethod
+    def value(self, expr: Any) -> Any:
+        """Return an operand as a value of the text."""
+
+    @abstractmethod
+    def number(self, expr: Expr) -> Number:
+        """Return an operand that is a number."""
+
+    def _init(self, var: Var, init: Expr) -> Any:
+        """Return what a loop starts from: zero where that is a number that nobody has given."""
+        value = self.value(init)
+        if value is None and isinstance(var.type, ScalarType):
+            return self.w.constant(0, var.type.dtype)
+        return value
+
+    def _region(self, body: SeqStmts, frame: Frame) -> None:
+        self.frames.append(frame)
+        self.write(body)
+        self.frames.pop()
+
+    def _carried(self, var: Var, start: Value | None) -> Value:
+        """Return what stands for something carried inside a loop: a buffer, or a value of the loop."""
+        if isinstance(start, Number):
+            return Number(self.w.name(var.name_hint), start.dtype)
+        if isinstance(start, Array):
+            assert isinstance(var.type, ArrayType)
+            return copied(self.w, start, declared(self.w, var.name_hint, var.type))
+        if start is None and isinstance(var.type, TileType) and is_fully_valid(var.type):
+            return self._place(var)
+        if not isinstance(start, Tile | Tensor):
+            message = f"this export carries tiles, numbers, arrays and tensors, and `{var.name_hint}` is none"
+            raise NoPtoError(message)
+        if isinstance(start, Tensor):
+            return start
+        source, target = in_vec(self.w, start), self._place(var)
+        assert isinstance(target, Tile)
+        if None in (number.known for number in target.valid):
+            self.w.resize(target, start.valid)
+        self.w.op("tmov", [source], target)
+        return target
+
+    def hand_on(self, values: Sequence[Value], goes_on: bool = True, returns: bool = False) -> None:
+        """Write what a round or a side ends with: tiles into their buffers, and numbers."""
+        frame = self.frames[-1]
+        targets = frame.targets
+        apart = _apart(self.w, values, targets)
+        for value, target in zip(apart, targets, strict=True):
+            if isinstance(target, Tile) and isinstance(value, Tile):
+                if value.name != target.name:
+                    source = in_vec(self.w, value)
+                    if None in (number.known for number in target.valid):
+                        self.w.resize(target, value.valid)
+                    self.w.op("tmov", [source], target)
+            elif isinstance(target, Array) and isinstance(value, Array):
+                if value.name != target.name:
+                    copied(self.w, value, target)
+            elif value != target and not (isinstance(target, Number) and isinstance(value, Number)):
+                raise NoPtoError("this export hands on tiles and numbers, not another tensor, from branches and loops")
+        pairs = zip(numbers_of(apart, targets), numbers_of(targets, targets), strict=True)
+        numbers = [converted(self.w, value, target.dtype) for value, target in pairs]
+        flags = (self.w.constant(each, dt.BOOL) for each in (goes_on, returns))
+        self._end([*numbers, *[*frame.following, *flags][: len(frame.besides)]])
+
+    def _end(self, numbers: Sequence[Number]) -> None:
+        """Write the end of a region, which gives some numbers."""
+        self.w.end()
+        if numbers:
+            self.w.line(f"scf.yield {', '.join(n.name for n in numbers)} : {types_of(numbers)}")
+
+    def _place(self, var: Var, memory: MemorySpace = MemorySpace.Vec, room: tuple[int, int] | None = None) -> Value:
+        """Return what stands for what branches and rounds give: a value, or a buffer, of which a part may be valid."""
+        type_ = var.type
+        if isinstance(type_, ScalarType):
+            return Number(self.w.name(var.name_hint), type_.dtype)
+        if isinstance(type_, ArrayType):
+            return declared(self.w, var.name_hint, type_)
+        if not isinstance(type_, TileType):
+            raise NoPtoError(f"this export has no words for `{var.name_hint}`, which a branch gives and is no tile")
+        sizes = [extent if isinstance(extent, int) else None for extent in type_.valid]
+        refuse_parts(type_.shape, sizes)
+        if None not in sizes:
+            rows, cols = flat([size or 0 for size in sizes])
+            valid = self.w.constant(rows), self.w.constant(cols)
+            return self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), valid, memory, room=room)
+        open_ = self.w.open(flat(type_.shape))
+        return self._named(self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), open_, memory, room=room), var)
+
+    def _named(self, tile: Tile, var: Var) -> Tile:
+        """Return a tile with names of its own for how much of it is valid."""
+        names = (Number(self.w.name(f"{var.name_hint}_{word}"), dt.INDEX) for word in ("rows", "cols"))
+        return replace(tile, valid=(next(names), next(names)))
+
+
+def _apart(w: Writer, values: Sequence[Value], targets: Sequence[Value]) -> list[Value]:
+    """Return values of which those that lie in another's buffer are copied before that is written."""
+    buffers = [target.name if isinstance(target, Tile | Array) else "" for target in targets]
+    pairs = zip(values, buffers, strict=True)
+    return [_copy(w, value) if _lies_in(value, {*buffers} - {own}) else value for value, own in pairs]
+
+
+def _copy(w: Writer, value: Value) -> Value:
+    """Write the copy of a tile or an array; return it."""
+    if isinstance(value, Array):
+        return copied(w, value, declared(w, "before", ArrayType(value.extent, value.dtype)))
+    if not isinstance(value, Tile):
+        return value
+    source = in_vec(w, value)
+    return w.op("tmov", [source], w.tile("before", source.dtype, source.shape, source.valid))
+
+
+def _lies_in(value: Value, buffers: set[str]) -> bool:
+    return isinstance(value, Tile | Array) and value.name in buffers
+
+
+def numbers_of(values: Sequence[Value], targets: Sequence[Value]) -> list[Number]:
+    """Return the numbers that the text hands on for values: those themselves, and how much of tiles is valid."""
+    found: list[Number] = []
+    for value, target in zip(values, targets, strict=True):
+        if isinstance(value, Number):
+            found.append(value)
+        elif isinstance(value, Tile) and isinstance(target, Tile) and None in (n.known for n in target.valid):
+            found += value.valid
+    return found
+
+
+def types_of(numbers: Sequence[Number]) -> str:
+    """Return the types of several numbers."""
+    return ", ".join(element(number.dtype) for number in numbers)
