@@ -12,7 +12,7 @@ from tilewright.backends.cpu.compute.columns import lane_of
 from tilewright.backends.cpu.compute.matrices import Panel
 from tilewright.backends.cpu.compute.matrix_products import STRIP
 from tilewright.backends.cpu.compute.micro_kernels import forward
-from tilewright.backends.cpu.compute.nodes import MapNode
+from tilewright.backends.cpu.compute.nodes import MapNode, reached
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_start, tensor_address, times
 from tilewright.backends.cpu.compute.storage import first_lanes, load, spread_number, store, stored_type
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -42,15 +42,7 @@ class ComputedTerm:
 
 def loads_of(tile: Tile) -> list[Tile]:
     """Return the loads that a tile is made of, element by element."""
-    return list(dict.fromkeys(_loads(tile)))
-
-
-def _loads(tile: Tile) -> Iterator[Tile]:
-    if isinstance(tile.node, LoadNode):
-        yield tile
-    for operand in tile.node.operands if isinstance(tile.node, MapNode) else ():
-        if isinstance(operand, Tile):
-            yield from _loads(operand)
+    return [each for each in reached(tile) if isinstance(each.node, LoadNode)]
 
 
 def is_computed(e: FunctionEmitter, tile: Tile) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tilewright.backends.cpu.compute.row_memory import Pass
@@ -17,6 +18,10 @@ from tilewright.records import mutable
 
 if TYPE_CHECKING:
     from tilewright.backends.cpu.compute.foldings import Extreme
+
+
+MANY_OPS = 12
+"""How many cheap ops take longer than a row takes to be stored and loaded."""
 
 
 @mutable
@@ -176,13 +181,36 @@ def mapped(
     return e.record(Tile(type_, valid, node=node), goes_on=goes_on)
 
 
+def reached(
+    tile: Tile, goes_on: Callable[[Tile], bool] = lambda tile: isinstance(tile.node, MapNode)
+) -> Iterator[Tile]:
+    """Yield a tile and what it is computed from, through those where it `goes_on`: each once, the first one first."""
+    seen, left = set[int](), [tile]
+    while left:
+        tile = left.pop()
+        if id(tile) in seen:
+            continue
+        seen.add(id(tile))
+        yield tile
+        if tile.node is not None and goes_on(tile):
+            left += [operand for operand in reversed(tile.node.operands) if isinstance(operand, Tile)]
+
+
 def is_dear(tile: Tile) -> bool:
-    """Return whether computing a tile again costs more than storing a row of it; a column is computed once a row."""
-    node = tile.node
-    if tile.place is not None or tile.is_column or not isinstance(node, (MapNode, CheckedNode)):
-        return False
-    return (
-        isinstance(node, CheckedNode)
-        or node.dear
-        or any(is_dear(operand) for operand in node.operands if isinstance(operand, Tile))
-    )
+    """Return whether computing a tile again costs more than storing a row of it."""
+    return any(_is_dear_itself(each.node) for each in reached(tile, _is_made_again) if _is_made_again(each))
+
+
+def is_long(tile: Tile) -> bool:
+    """Return whether a tile takes so many ops to compute again that each pass over it had better load a row of it."""
+    made = (each for each in reached(tile, _is_made_again) if _is_made_again(each))
+    return sum(1 for _ in islice(made, MANY_OPS)) == MANY_OPS
+
+
+def _is_dear_itself(node: Node | None) -> bool:
+    return isinstance(node, CheckedNode) or (isinstance(node, MapNode) and node.dear)
+
+
+def _is_made_again(tile: Tile) -> bool:
+    """Return whether whoever reads a tile computes it; a column is computed once a row."""
+    return tile.place is None and not tile.is_column and isinstance(tile.node, (MapNode, CheckedNode))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from tilewright.backends.cpu.compute.columns import Columns, Fold, drained, lane_of
-from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, SearchNode, is_dear
+from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, SearchNode, is_dear, is_long
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
 from tilewright.backends.cpu.compute.streaming import is_small, streaming_pays
@@ -69,7 +69,7 @@ class RowLoop:
             return False
         readers = [_level(t) for t in self.wanted if tile in operands_of(t)]
         readers += [_level(s.tile) for s in self.group.stores if s.tile is tile]
-        return any(level > _level(tile) for level in readers) and is_dear(tile)
+        return any(level > _level(tile) for level in readers) and (is_dear(tile) or is_long(tile))
 
     def _row_place(self, tile: Tile) -> Place:
         """Return room for one row of a tile: every row uses the same."""
