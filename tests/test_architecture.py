@@ -15,6 +15,7 @@ LAYERS = (  # each imports from itself and from those before it; the package's o
     *(
         "version",
         "notebook",
+        "imported",
         "named_tuples",
         "source",
         "arrays",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from tilewright.imported import imported
 from tilewright.named_tuples import NamedTuple
 
 PREFIX = "TILEWRIGHT_"
@@ -90,7 +90,7 @@ def num_threads() -> int:
     """Return TILEWRIGHT_NUM_THREADS, or torch's thread count once torch is imported, or the processors we may use."""
     if found := _positive("NUM_THREADS", 0):
         return found
-    count = getattr(sys.modules.get("torch"), "get_num_threads", None)
+    count = getattr(imported("torch"), "get_num_threads", None)
     return int(count()) if count is not None else _processors()
 
 
@@ -146,7 +146,7 @@ def own_loader() -> bool:
 
 def follows_torch() -> bool:
     """Return whether torch decides the number of threads."""
-    return not os.environ.get(PREFIX + "NUM_THREADS", "").strip() and "torch" in sys.modules
+    return not os.environ.get(PREFIX + "NUM_THREADS", "").strip() and imported("torch") is not None
 
 
 def cache_dir() -> str | None:

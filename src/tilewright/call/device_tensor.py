@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import index
@@ -14,6 +13,7 @@ from tilewright.arrays import np
 from tilewright.call.argument import CPU, Argument
 from tilewright.core.region import Array
 from tilewright.dtypes import TORCH_PACKED, DataType, from_numpy, from_torch
+from tilewright.imported import imported
 
 ALIGNMENT = 64
 """Where allocations begin: at a multiple of this many bytes, as torch's do."""
@@ -111,7 +111,7 @@ def bytes_of(shape: Sequence[int], dtype: Any) -> int:
 
 def is_torch_dtype(dtype: object) -> bool:
     """Return whether an element type is called as torch does."""
-    torch = sys.modules.get("torch")
+    torch = imported("torch")
     return torch is not None and isinstance(dtype, torch.dtype)
 
 

@@ -22,6 +22,7 @@ from tilewright.call.torch_layout import forward_level, torch_layout, uses_cuda
 from tilewright.call.words import IN_PLACE, State
 from tilewright.call.written_calls import CONFIG, Configured
 from tilewright.frontend.value_keys import MISSING
+from tilewright.imported import imported
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import openmp, parallel_address
 from tilewright.records import record
@@ -163,7 +164,7 @@ def watched_by_all() -> list[tuple[dict[Any, Any], dict[Any, Any]]]:
     held = environment()
     return [
         (held, {name: held.get(name, MISSING) for name in map(os.fsencode, settings.NAMES)}),
-        (sys.modules, {"torch": sys.modules.get("torch", MISSING)}),
+        (sys.modules, {"torch": imported("torch") or MISSING}),
         *forward_level(),
     ]
 
@@ -201,7 +202,7 @@ def surroundings() -> tuple[object, ...]:
     return (
         threads,
         settings.follows_torch(),
-        id(sys.modules.get("torch")),
+        id(imported("torch")),
         uses_cuda(),
         *(held.get(os.fsencode(n)) for n in settings.NAMES),
     )
@@ -209,5 +210,5 @@ def surroundings() -> tuple[object, ...]:
 
 def _max_threads() -> int:
     """Return the function of torch's OpenMP that tells how many threads a region would have, 0 without one."""
-    runtime = openmp("torch" in sys.modules)
+    runtime = openmp(imported("torch") is not None)
     return runtime.omp_get_max_threads if runtime is not None else 0

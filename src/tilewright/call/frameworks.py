@@ -15,6 +15,7 @@ from tilewright.call.producers import PRODUCERS, is_produced
 from tilewright.call.torch_state import INSTEAD, address_of, holds_its_elements, memory_objection
 from tilewright.core.region import Array
 from tilewright.dtypes import TORCH_PACKED, DataType, from_numpy, from_torch, to_torch
+from tilewright.imported import imported
 
 
 class Framework(Protocol):
@@ -187,7 +188,7 @@ class DeviceTensors:
         return self._host().wrap(data)
 
     def _host(self) -> Framework:
-        return TORCH if "torch" in sys.modules else NUMPY
+        return TORCH if imported("torch") is not None else NUMPY
 
 
 NUMPY, TORCH, DEVICE = NumpyArrays(), TorchTensors(), DeviceTensors()
@@ -195,12 +196,12 @@ NUMPY, TORCH, DEVICE = NumpyArrays(), TorchTensors(), DeviceTensors()
 
 def framework_of(value: object) -> Framework | None:
     """Return whose array a value is, or None when it is none."""
-    torch = sys.modules.get("torch")
+    torch = imported("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return TORCH
     if is_array(value):
         return NUMPY
-    proxies: Any = sys.modules.get("torch.fx.proxy")  # which have every attribute they are asked for
+    proxies: Any = imported("torch.fx.proxy")  # which have every attribute they are asked for
     if proxies is not None and isinstance(value, proxies.Proxy):
         raise ValueError(f"torch.fx traces this call with the proxy `{value}`, and cannot look into it: {INSTEAD}")
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):

@@ -7,10 +7,11 @@ parts. Whoever asks for one graph is told what to do.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
+
+from tilewright.imported import imported
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,7 +33,7 @@ def unread(instead: str) -> Callable[[F], F]:
 
 def hide() -> None:
     """Tell torch, where it is loaded, which functions its compiler must leave alone with all that they call."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     frames = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "eval_frame", None)
     if frames is None or not hasattr(frames, "_FrameExecStrategy"):  # none, one that is being imported, or an old one
         return

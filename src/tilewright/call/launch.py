@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -24,6 +23,7 @@ from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.dtypes import to_torch
 from tilewright.errors import ExecutionError
+from tilewright.imported import imported
 from tilewright.keep.shared_code import kept_region
 from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
@@ -55,7 +55,7 @@ class Bytes:
 
 def copied(made: Argument) -> Any:
     """Return a tensor of torch with what a program has made; ExecutionError where there is no torch."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None:
         help = "import torch, or pass an output"
         raise ExecutionError("what a GPU holds is copied by torch, which is not loaded", help=help)

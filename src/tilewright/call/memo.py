@@ -31,6 +31,7 @@ from tilewright.call.written_calls import CONFIG, Configured, Written
 from tilewright.core.region import overlaps_itself
 from tilewright.core.types import ScalarType, Type
 from tilewright.dtypes import round_scalar
+from tilewright.imported import imported
 from tilewright.native.context import context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
@@ -195,13 +196,13 @@ def _key(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _torch_kinds() -> tuple[Any, tuple[type[Any], ...]]:
     """Return torch, and its tensors that are nothing but memory; without it there are none."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     return torch, () if torch is None else (torch.Tensor, torch.nn.Parameter)
 
 
 def _is_recorded(values: Sequence[Any]) -> bool:
     """Return whether torch records derivatives of what happens to some values; tangents are watched elsewhere."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None or not torch.is_grad_enabled():
         return False
     return any([getattr(value, "requires_grad", False) for value in values])
@@ -220,7 +221,7 @@ def _nothing(_: Sequence[Any]) -> bool:
 
 def _likeness(args: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
     """Return whether arguments are torch tensors like some, none recorded and nobody looking on, by torch's guards."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None or not all(type(arg) is torch.Tensor and not arg.requires_grad for arg in args):
         return _nothing
     guards = _torch_guards(torch)

@@ -14,11 +14,12 @@ from tilewright.arrays import np
 from tilewright.call.argument import CPU, Argument
 from tilewright.core.region import Array
 from tilewright.dtypes import TORCH_PACKED, UINT8
+from tilewright.imported import imported
 
 
 def is_packed(value: Any) -> bool:
     """Return whether an argument is a packed tensor of torch."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     return torch is not None and isinstance(value, torch.Tensor) and value.dtype in _packed_dtypes()
 
 

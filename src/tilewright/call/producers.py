@@ -14,6 +14,7 @@ from tilewright.call.argument import CPU, Argument
 from tilewright.call.dlpack import CUDA, handed_over
 from tilewright.core.region import Array
 from tilewright.dtypes import DataType, to_torch
+from tilewright.imported import imported
 
 
 def is_produced(value: object) -> bool:
@@ -40,11 +41,11 @@ class Producers:
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType, device: str = CPU) -> Any:
         """Return a new zero-filled array of a GPU; ValueError where neither CuPy nor torch is here to make it."""
-        cupy: Any = sys.modules.get("cupy")
+        cupy: Any = imported("cupy")
         if cupy is not None:
             with cupy.cuda.Device(int(device.partition(":")[2] or 0)):
                 return cupy.zeros(shape, dtype.numpy)
-        torch: Any = sys.modules.get("torch")
+        torch: Any = imported("torch")
         if torch is None:
             raise ValueError("nobody here makes arrays on a GPU: import torch or cupy, or pass the outputs")
         return torch.zeros(shape, dtype=to_torch(dtype), device=device)
@@ -67,12 +68,12 @@ class Producers:
         """Let the owner of an array go on with it: its stream waits for programs, or this thread does."""
         backend = serving(device)
         if backend is not None:
-            cupy: Any = sys.modules.get("cupy")
+            cupy: Any = imported("cupy")
             is_own = cupy is not None and isinstance(value, cupy.ndarray)
             backend.release(device, _current_stream(cupy) if is_own else None)
 
     def _copied(self, source: Any, target: Any) -> None:
-        cupy: Any = sys.modules.get("cupy")
+        cupy: Any = imported("cupy")
         if cupy is not None:
             cupy.from_dlpack(target)[...] = cupy.from_dlpack(source)
             return

@@ -40,6 +40,7 @@ from tilewright.core.program import Function
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import FP32, INDEX, DataType, round_scalar
 from tilewright.frontend.signature import DynDim, Given, Known, TensorMeta
+from tilewright.imported import imported
 from tilewright.records import entity, record
 
 
@@ -169,7 +170,7 @@ class Learned:
 
 def _is_like_others(made: Any) -> bool:
     """Return whether more outputs can be made like one: NumPy's and torch's can, CuPy's only by Python."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     return made is None or is_array(made) or (torch is not None and isinstance(made, torch.Tensor))
 
 

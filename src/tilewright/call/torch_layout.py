@@ -11,7 +11,6 @@ another such word, of the thread. Where anything is not found, tensors take the 
 from __future__ import annotations
 
 import ctypes
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from tilewright.arrays import np
 from tilewright.call.tables import dtype_word, words
 from tilewright.call.words import TORCH_KINDS
 from tilewright.dtypes import TORCH_NAMES
+from tilewright.imported import imported
 from tilewright.records import record
 
 OBJECT_WORDS, STORAGE_WORDS = 8, 10
@@ -69,13 +69,13 @@ class TorchLayout:
 
 def torch_layout() -> TorchLayout | None:
     """Return how torch lays tensors out, None where torch is not imported or does not show."""
-    torch = sys.modules.get("torch")
+    torch = imported("torch")
     return _found(torch, uses_cuda()) if torch is not None and hasattr(torch, "Tensor") else None
 
 
 def uses_cuda() -> bool:
     """Return whether torch has used a GPU in this process; asking starts none."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    cuda = getattr(imported("torch"), "cuda", None)
     return cuda is not None and cuda.is_initialized()
 
 
@@ -257,7 +257,7 @@ def _cuda(torch: Any, keys: int, dtype: int) -> dict[str, int]:
 
 def forward_level() -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Return what must stay for tensors to have no tangents: that forward-mode differentiation is off."""
-    forward = sys.modules.get("torch.autograd.forward_ad")
+    forward = imported("torch.autograd.forward_ad")
     return [] if forward is None else [(vars(forward), {"_current_level": -1})]
 
 

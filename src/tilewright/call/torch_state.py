@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from tilewright.imported import imported
+
 INSTEAD = "call it as an operator, which `as_torch_op` makes (docs/torch-operators.md)"
 BACKWARD = f"give it a backward: {INSTEAD}"
 
@@ -40,7 +42,7 @@ def inside_operator() -> Generator[None, None, None]:
 
 def is_watched(values: Iterable[Any]) -> bool:
     """Return whether torch has to be told of a call with some arguments, since it traces or transforms the call."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None or not hasattr(torch, "compiler"):  # which is then being imported
         return False
     if torch.compiler.is_dynamo_compiling():  # first of all: the compiler of torch reads this text as it goes
@@ -51,7 +53,7 @@ def is_watched(values: Iterable[Any]) -> bool:
 
 def has_shards(values: Iterable[Any]) -> bool:
     """Return whether there is a DTensor among some values, of which each process holds a part."""
-    torch, tensors = sys.modules.get("torch"), sys.modules.get("torch.distributed.tensor")
+    torch, tensors = imported("torch"), imported("torch.distributed.tensor")
     if torch is None or tensors is None or torch.compiler.is_dynamo_compiling():  # which takes them apart by itself
         return False
     return any(isinstance(value, tensors.DTensor) for value in values)
@@ -59,7 +61,7 @@ def has_shards(values: Iterable[Any]) -> bool:
 
 def is_traced() -> bool:
     """Return whether torch traces or transforms what this thread does, outside of operators."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None or getattr(_local, "is_inside", False):
         return False
     return torch._C._dispatch_tls_local_include_set().raw_repr() not in _ordinary(torch)[0]
@@ -118,7 +120,7 @@ def memory_objection(value: Any, instead: str = INSTEAD) -> str:
 
 def gradient_objection(value: Any, instead: str = BACKWARD) -> str:
     """Return why derivatives would be lost if a program took a tensor, or nothing; nobody follows other arrays."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return ""
     if value.requires_grad and torch.is_grad_enabled():
@@ -126,7 +128,7 @@ def gradient_objection(value: Any, instead: str = BACKWARD) -> str:
             "requires grad, and gradients do not flow through a call: call under torch.no_grad(), pass "
             f"`x.detach()`, or {instead}"
         )
-    forward = sys.modules.get("torch.autograd.forward_ad")
+    forward = imported("torch.autograd.forward_ad")
     if forward is not None and forward._current_level >= 0 and forward.unpack_dual(value).tangent is not None:
         return (
             "carries a tangent of forward-mode differentiation, which does not flow through a call: pass the primal, "
@@ -137,7 +139,7 @@ def gradient_objection(value: Any, instead: str = BACKWARD) -> str:
 
 def is_recorded(values: Iterable[Any]) -> bool:
     """Return whether autograd records what happens to some values, outside of operators."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None or getattr(_local, "is_inside", False) or not torch.is_grad_enabled():
         return False
     return any(isinstance(value, torch.Tensor) and value.requires_grad for value in values)
@@ -145,7 +147,7 @@ def is_recorded(values: Iterable[Any]) -> bool:
 
 def check_unrecorded(named: Iterable[tuple[str, Any]], instead: str = BACKWARD) -> None:
     """Raise ValueError where a tensor among arguments would lose its derivatives; `instead` says what to do."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None or torch.compiler.is_dynamo_compiling() or getattr(_local, "is_inside", False):
         return  # what torch compiles says by itself, in its backward, that there is none
     for name, value in named:

@@ -7,7 +7,6 @@ would be refused there. Where machine code cannot be emitted, a memo in Python t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -20,6 +19,7 @@ from tilewright.call.memo import Memo
 from tilewright.call.targets import Callee, Learned
 from tilewright.call.torch_layout import torch_layout
 from tilewright.call.written_calls import Written
+from tilewright.imported import imported
 from tilewright.records import mutable
 
 NOTHING = Written()
@@ -122,5 +122,5 @@ def is_native() -> bool:
 
     Where torch lays tensors out in a way that nobody knows yet, machine code cannot read them, and Python can.
     """
-    knows_torch = "torch" not in sys.modules or torch_layout() is not None
+    knows_torch = imported("torch") is None or torch_layout() is not None
     return settings.native_dispatch() and is_available() and knows_torch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from tilewright.arrays import np
 from tilewright.core.program import Function
 from tilewright.errors import ExecutionError
 from tilewright.frontend.capture import Captured
+from tilewright.imported import imported
 
 _BODIES: dict[tuple[str, int, str], Callable[..., Any]] = {}
 """What sub-workers do, by where they are written: a program has their signatures."""
@@ -38,7 +38,7 @@ def told(function: Function) -> Callable[[list[Any]], Any]:
 
 def as_tensors(args: Sequence[Any]) -> list[Any]:
     """Return arrays as tensors of torch that share their memory, where torch is there."""
-    torch = sys.modules.get("torch")
+    torch = imported("torch")
     if torch is None:
         return list(args)
     return [torch.from_numpy(arg) if isinstance(arg, np.ndarray) else arg for arg in args]

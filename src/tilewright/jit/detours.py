@@ -7,7 +7,6 @@ every such call.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from tilewright.call.argument import may_share_memory
 from tilewright.call.frameworks import is_tensor
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known, TensorMeta
+from tilewright.imported import imported
 from tilewright.jit.calls import Call
 from tilewright.named_tuples import NamedTuple
 
@@ -80,7 +80,7 @@ def _argument(name: str, call: Call, value: Any, found: Compiled) -> str:
 
 
 def _tensor(name: str, value: Any, is_taken: bool) -> str:
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     is_torch = torch is not None and isinstance(value, torch.Tensor)
     plain: tuple[Any, ...] = (np.ndarray, *((torch.Tensor, torch.nn.Parameter) if torch is not None else ()))
     if type(value) not in plain:

@@ -12,6 +12,7 @@ import sys
 import weakref
 from typing import Any
 
+from tilewright.imported import imported
 from tilewright.jit.session import Session
 
 COMPILER = "torch._dynamo"
@@ -22,7 +23,7 @@ _untold: weakref.WeakSet[Session] = weakref.WeakSet()
 
 def tell(kernel: object, session: Session) -> None:
     """Let torch's compiler take calls of a kernel as they are, now or when it is imported."""
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None:
         return
     if COMPILER in sys.modules:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from collections.abc import Callable
 from functools import cache
 
 from tilewright import forks, settings
 from tilewright.forks import Lock, after_fork
+from tilewright.imported import imported
 from tilewright.named_tuples import NamedTuple
 from tilewright.native.assemble import SOON, assemble
 from tilewright.native.loader import Loaded, load
@@ -101,7 +101,7 @@ def openmp(torch_is_imported: bool) -> OpenMP | None:
 
 def _usable_openmp() -> OpenMP | None:
     """Return the OpenMP runtime to make teams with: in a forked child none that the parent may have used."""
-    has_torch = "torch" in sys.modules
+    has_torch = imported("torch") is not None
     return None if forks.had("torch") == has_torch else openmp(has_torch)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -10,6 +9,7 @@ from typing import Any, TypeAlias
 from tilewright.arrays import np
 from tilewright.call.device_tensor import element_type, is_torch_dtype
 from tilewright.call.frameworks import NUMPY, TORCH, array_of, is_tensor
+from tilewright.imported import imported
 
 Initial: TypeAlias = int | float | Callable[..., Any] | Any
 """A number for every element, an array, or something that gives one when it is called."""
@@ -86,6 +86,6 @@ class RunResult:
 
 
 def _is_factory(value: Any) -> bool:
-    torch = sys.modules.get("torch")
+    torch = imported("torch")
     name = getattr(value, "__name__", "")
     return name in FACTORIES and value in (getattr(torch, name, None), getattr(np, name, None))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
-import sys
 from collections.abc import Callable
 from math import prod
 from typing import Any, TypeAlias
@@ -15,6 +14,7 @@ from tilewright.call.frameworks import TORCH, Framework, framework_of
 from tilewright.call.torch_state import gradient_objection, memory_objection
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, BY_NAME, INDEX, SIGNED, DataType, from_numpy, from_torch, round_scalar
+from tilewright.imported import imported
 from tilewright.pto.declared import Declared, E
 from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
 from tilewright.pto.groups import END, UNKNOWN
@@ -116,7 +116,7 @@ def device_of(value: Any) -> str:
 def _dtype_of(value: Any) -> str:
     """Return the name of an array's element type in the language, or in its framework where it has none there."""
     try:
-        torch = sys.modules.get("torch")
+        torch = imported("torch")
         if torch is not None and isinstance(value, torch.Tensor):
             return str(from_torch(value.dtype))
         return str(from_numpy(value.dtype))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.call.argument import Argument
 from tilewright.call.frameworks import argument_of
+from tilewright.imported import imported
 from tilewright.jit.calls import Call
 from tilewright.records import record
 
@@ -45,7 +45,7 @@ def protected(call: Call, written: Collection[str]) -> Protected:
 
 
 def _copied(argument: Argument, value: Any) -> Any:
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
     else:
@@ -63,7 +63,7 @@ def _like(argument: Argument) -> Any:
 
 
 def _fill(copy: Any, original: Any) -> None:
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is not None and isinstance(original, torch.Tensor):
         with torch.no_grad():
             copy.copy_(original)

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from tilewright.errors import ExecutionError
+from tilewright.imported import imported
 
 LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
@@ -236,7 +237,7 @@ _Stream = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_v
 @cache
 def stream_function(has_torch: bool) -> tuple[int, object]:
     """Return where the function lies that tells the current stream, torch's where it is loaded, and what keeps it."""
-    torch: Any = sys.modules.get("torch") if has_torch else None
+    torch: Any = imported("torch") if has_torch else None
     if torch is None or not torch.cuda.is_available():
         return _kept(_told)
     try:
@@ -250,13 +251,13 @@ def current_stream(device: int | None = None) -> int | None:
     """Return the stream that work for a GPU, or for the one that this thread uses, goes to: torch's current one."""
     asked = driver().current_device() if device is None else device
     found = ctypes.c_void_p()
-    _Stream(stream_function("torch" in sys.modules)[0])(asked, ctypes.pointer(found))
+    _Stream(stream_function(imported("torch") is not None)[0])(asked, ctypes.pointer(found))
     return found.value
 
 
 def _told(device: int, place: Any) -> int:
     """Tell the current stream as torch has it by now, which may have come after the program that asks."""
-    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    cuda: Any = getattr(imported("torch"), "cuda", None)
     uses_torch = cuda is not None and cuda.is_initialized()
     place[0] = sys.modules["torch"]._C._cuda_getCurrentRawStream(device) if uses_torch else None
     return 0

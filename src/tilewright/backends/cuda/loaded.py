@@ -45,6 +45,7 @@ from tilewright.backends.interface import Code
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
+from tilewright.imported import imported
 from tilewright.native.context import INTERRUPTED
 from tilewright.native.support import carried
 
@@ -159,7 +160,7 @@ class PlacedProgram(HostProgram):
         if is_watched or self._seat is not None:  # which graphs know nothing of
             self._graphs[::STATE_WORDS] = [TRIES] * (STREAMS * len(code.symbols))
         if self._seat is None:
-            stream, kept = stream_function("torch" in sys.modules)
+            stream, kept = stream_function(imported("torch") is not None)
         else:
             stream, kept = fixed_stream(self._seat.stream)
         head = _Head(self._head)

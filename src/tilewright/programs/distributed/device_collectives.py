@@ -5,7 +5,6 @@ Elements are reduced in the order of ranks and rounded after each, as `ops/colle
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from tilewright.call.argument import Argument
 from tilewright.call.launch import Bytes
 from tilewright.dtypes import to_torch
 from tilewright.errors import ExecutionError
+from tilewright.imported import imported
 from tilewright.interpret.hosts import Collective, Window
 from tilewright.ops.collectives import MEANINGS
 from tilewright.programs.distributed.torch_reductions import reduced_by_torch, settled
@@ -44,7 +44,7 @@ def meaning(name: str) -> Callable[..., None]:
 
 
 def _torch(action: Collective) -> Any:
-    torch: Any = sys.modules.get("torch")
+    torch: Any = imported("torch")
     if torch is None:
         message = f"`{action.name}` of windows on GPUs is done by torch, which is not loaded"
         raise ExecutionError(message, spans=[action.span], help="import torch, or do it in a kernel")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import time
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from tilewright.errors import ExecutionError
+from tilewright.imported import imported
 from tilewright.programs.distributed.meetings import Absent, Failed, Meetings
 
 LOOK = 0.01
@@ -38,7 +38,7 @@ class Launched:
 
 def launched_size() -> int:
     """Return how many processes a launcher or an initialized process group says that there are; 1 for this one."""
-    dist = sys.modules.get("torch.distributed")
+    dist = imported("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized():
         return dist.get_world_size()
     told = os.environ.get("WORLD_SIZE", "1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.frameworks import array_of, is_tensor
 from tilewright.call.launch import run_interpreted, runner_on
 from tilewright.core.region import Array
+from tilewright.imported import imported
 from tilewright.programs.chip_worker import ChipWorker
 from tilewright.programs.config import RunConfig
 from tilewright.programs.distributed.handle import DistributedRunHandle
@@ -133,7 +133,7 @@ class DistributedWorker(ChipWorker):
         """Return an argument as programs take it; TypeError for a tensor that other processes could not see."""
         if isinstance(value, StackedDeviceTensor):
             return value.whole
-        torch = sys.modules.get("torch")
+        torch = imported("torch")
         is_shared = torch is not None and isinstance(value, torch.Tensor) and value.is_shared()
         if is_tensor(value) and not isinstance(value, DeviceTensor) and not is_shared:
             message = (
