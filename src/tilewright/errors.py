@@ -388,8 +388,16 @@ class OutsideKernelError(KernelError, RuntimeError):
     """A language function called as plain Python."""
 
 
-class DroppedWriteWarning(UserWarning):
+class KernelWarning(UserWarning):
+    """What the text of a kernel may not mean: it is told once the kernel has been read, and may be made an error."""
+
+
+class DroppedWriteWarning(KernelWarning):
     """A rebound Out parameter: the caller's buffer stays as it was."""
+
+
+class WholeQuotientWarning(KernelWarning):
+    """A quotient of integers that only the running program knows, which is an integer, too."""
 
 
 class DependentTurnsWarning(UserWarning):

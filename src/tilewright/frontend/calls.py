@@ -16,7 +16,14 @@ from tilewright.core.op import Kind, OpSpec, spec_of
 from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import Extent, TensorType, TileType
-from tilewright.errors import InvalidOperationError, KernelError, NotStaticError, OperandError, OutOfBoundsError
+from tilewright.errors import (
+    ArgumentCountError,
+    InvalidOperationError,
+    KernelError,
+    NotStaticError,
+    OperandError,
+    OutOfBoundsError,
+)
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.derived import between_numbers, element_of, expanded, held_number
 from tilewright.frontend.indexed import one_number, one_tile
@@ -150,7 +157,9 @@ def _of_values(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) ->
     try:
         bound = bind(spec, given.args, given.kwargs)
     except KernelError as error:
-        error.locate([t.span(given.keyword_nodes.get(name, node)) for name in error.blame] or [t.span(node)])
+        is_name = isinstance(error, ArgumentCountError)
+        words = {word.arg or "": word if is_name else word.value for word in node.keywords}
+        error.locate([t.span(words.get(name, node)) for name in error.blame] or [t.span(node)])
         _advise(error, spec, given.args)
         raise
     if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:

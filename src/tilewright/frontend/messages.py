@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import TypeAlias
 
-from tilewright.errors import DroppedWriteWarning
+from tilewright.errors import KernelWarning
 from tilewright.records import mutable
 
 Message: TypeAlias = Callable[[], None]
@@ -32,7 +32,7 @@ class Messages:
         try:
             yield len(self.waiting)
         except BaseException:
-            with suppress(DroppedWriteWarning):  # a mistake comes before a warning
+            with suppress(KernelWarning):  # a mistake comes before a warning
                 self._end()
             raise
         self._end()

@@ -100,6 +100,13 @@ def _float_type(value: Value) -> DataType | None:
     return dtype if dtype is not None and dtype.is_float() else None
 
 
+def is_integer(value: Value) -> bool:
+    """Return whether a value is a whole number, known or not."""
+    if isinstance(value, Expr):
+        return isinstance(value.type, ScalarType) and value.type.dtype.is_int()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def as_scalar(value: Expr, dtype: DataType) -> Expr:
     """Return a running number in a type."""
     if value.type == ScalarType(dtype):

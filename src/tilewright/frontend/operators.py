@@ -14,8 +14,14 @@ from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TensorType, TileType, is_static, static_shape, tile
 from tilewright.dtypes import INDEX, DataType
-from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
-from tilewright.frontend.operand_types import compared, is_vector, met, of_one_kind
+from tilewright.errors import (
+    KernelError,
+    NotStaticError,
+    OperandError,
+    UnsupportedFeatureError,
+    WholeQuotientWarning,
+)
+from tilewright.frontend.operand_types import compared, is_integer, is_vector, met, of_one_kind
 from tilewright.frontend.state import Widened
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.expressions import Augmented
@@ -137,6 +143,8 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
             raise
     elif t.frame is not None:
         lhs, rhs = of_one_kind(lhs, rhs)
+        if isinstance(operator, ast.Div) and all(map(is_integer, (lhs, rhs))):
+            _warn_of_whole_quotient(t, node)
     spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
     try:
         return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
@@ -144,6 +152,13 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
         if isinstance(operator, (ast.BitAnd, ast.BitOr, ast.BitXor)):
             error.hint = _BRACKETS.format(_SIGNS[type(operator)])
         raise
+
+
+def _warn_of_whole_quotient(t: Translator, node: ast.BinOp) -> None:
+    """Warn that `/` keeps integers what they are, as PyPTO has it and Python has not."""
+    message = f"`{ast.unparse(node)}` divides integers that only the running program knows, and drops the fraction"
+    help = f"write `//` for a whole number, and pl.cast({ast.unparse(node.left)}, pl.FP32) / ... for a fraction"
+    t.warn(WholeQuotientWarning, message, [t.span(node)], help)
 
 
 def _added(t: Translator, acc: Value, product: Value, node: ast.BinOp) -> Expr | None:

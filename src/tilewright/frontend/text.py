@@ -16,7 +16,7 @@ from typing import Any
 
 from tilewright.core.annotations import dynamic
 from tilewright.core.program import Function, Program
-from tilewright.errors import DroppedWriteWarning, InternalError, KernelError, ResultCountError, TextExecutionError
+from tilewright.errors import InternalError, KernelError, KernelWarning, ResultCountError, TextExecutionError
 from tilewright.frontend.capture import bodies, not_python, parse_text, remembered
 from tilewright.frontend.tracebacks import brief
 from tilewright.frontend.trees import code_of
@@ -97,7 +97,7 @@ def _run(tree: ast.Module, module: dict[str, Any], source: Source) -> None:
     except KernelError as error:
         error.locate([_failing_line(error, source)])
         raise
-    except (InternalError, DroppedWriteWarning):
+    except (InternalError, KernelWarning):
         raise
     except Exception as error:
         message = f"{type(error).__name__}: {error}"

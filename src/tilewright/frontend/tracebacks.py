@@ -8,7 +8,7 @@ from dis import opmap
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
-from tilewright.errors import DroppedWriteWarning, InternalError, TilewrightError
+from tilewright.errors import InternalError, KernelWarning, TilewrightError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +28,7 @@ def brief(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except InternalError:
             raise
-        except (TilewrightError, DroppedWriteWarning) as error:
+        except (TilewrightError, KernelWarning) as error:
             raise error.with_traceback(_stepped(error.__traceback__)) from error.__cause__
         except Exception as error:
             if (seen := _stepped(error.__traceback__)) or _is_told(error):

@@ -12,10 +12,10 @@ from tilewright.core.build import call
 from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import AssignStmt, SeqStmts
-from tilewright.core.types import ScalarType, TensorType, TileType, Type, join
+from tilewright.core.types import ScalarType, TensorType, TileType, Type, is_static, join, show_shape
 from tilewright.core.visitor import variables
 from tilewright.dtypes import INDEX, objection
-from tilewright.errors import DroppedWriteWarning, KernelError, ReassignmentError, SSAViolationError
+from tilewright.errors import DroppedWriteWarning, KernelError, KernelWarning, ReassignmentError, SSAViolationError
 from tilewright.frontend.frames import BecomesDynamic
 from tilewright.frontend.scope import UNKNOWN, ScopedBinding
 from tilewright.frontend.state import Translation, Widened, alike, is_action
@@ -132,14 +132,15 @@ class Translator(Translation):
             return
         if isinstance(value, Var) or (isinstance(value, Call) and value.op.spec.alias):
             return
-        mistake = KernelError(
-            f"'{name}' is an output, and this only rebinds the name: the caller's buffer stays as it was",
-            spans=[span],
-            help=f"write it with pl.store(..., {name}) or `{name}[:] = ...`",
-        )
+        message = f"'{name}' is an output, and this only rebinds the name: the caller's buffer stays as it was"
+        self.warn(DroppedWriteWarning, message, [span], f"write it with pl.store(..., {name}) or `{name}[:] = ...`")
+
+    def warn(self, kind: type[KernelWarning], message: str, spans: Sequence[Span], help: str) -> None:
+        """Warn of something at its place, once it is known that the kernel is read to its end."""
+        mistake = KernelError(message, spans=spans, help=help)
         mistake.function = self.captured.node.name
-        text = str(mistake)
-        self.tell(lambda: warnings.warn_explicit(text, DroppedWriteWarning, span.filename, span.line))
+        text, place = str(mistake), spans[0]
+        self.tell(lambda: warnings.warn_explicit(text, kind, place.filename, place.line, registry=_TOLD))
 
     def _assign_shared(self, name: str, value: Value, node: ast.AST) -> None:
         """Assign a name that several blocks share; each element of a tuple is a variable of its own."""
@@ -188,7 +189,7 @@ class Translator(Translation):
             raise Widened(key, value.type, is_literal=True)
         elif wider is None or id(var) in self.fixed:
             notes = [f"`{name}` is {var.type} from line {var.span.line}", f"the new value is {value.type}"]
-            help = _converted(var.type, value.type)
+            help = _converted(var.type, value.type) or _begun(var.type, value.type)
             message = f"Cannot reassign '{name}' with a different type"
             raise ReassignmentError(message, spans=[span], notes=notes, help=help)
         else:
@@ -234,6 +235,19 @@ def _literal_as(value: Expr, type_: Type) -> Expr:
 
 def _are_numbers(*types: Type) -> bool:
     return all(isinstance(type_, ScalarType) and (type_.dtype.is_int() or type_.dtype.is_float()) for type_ in types)
+
+
+_TOLD: dict[str | tuple[str, type[Warning], int], int] = {}
+"""What has been warned of, which a kernel that is read again does not repeat."""
+
+
+def _begun(first: Type, later: Type) -> str:
+    """Return how a sum begins that is a number at first, and a tile or a tensor from the first turn of a loop on."""
+    if not isinstance(first, ScalarType) or not isinstance(later, TileType | TensorType) or not is_static(later.shape):
+        return ""
+    make = "pl.tile.full" if isinstance(later, TileType) else "pl.full"
+    shown = f"{make}({show_shape(later.shape)}, dtype=pl.{later.dtype.symbol}, value=...)"
+    return f"begin with {shown}, which has the shape of what comes later"
 
 
 def _converted(held: Type, new: Type) -> str:

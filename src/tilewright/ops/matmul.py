@@ -304,7 +304,10 @@ def matmul(
     b_trans: bool = False,
     c_matrix_nz: bool = False,
 ) -> X:
-    """Return the matrix product; tiles are 2-D and give fp32, int32 or 64 bits, tensors may have batch axes."""
+    """Return the matrix product; tiles are 2-D and give fp32, int32 or 64 bits, tensors may have batch axes.
+
+    `a_trans`, `b_trans` and `c_matrix_nz` are of tensors: a tile is turned, `b.T`.
+    """
     ...
 
 
@@ -319,7 +322,8 @@ def matmul_acc(
     """Return `acc` plus the matrix product, or the product alone where `init_cond` holds.
 
     The sum is valid where both are; matrices are repeated along batch axes of `acc` that they do not have. Written as a
-    statement, it adds to `acc` itself. Where `acc` is a slice of a tile, the tile is added to as well.
+    statement, it adds to `acc` itself. Where `acc` is a slice of a tile, the tile is added to as well. `a_trans` and
+    `b_trans` are of tensors: a tile is turned, `b.T`.
     """
     ...
 

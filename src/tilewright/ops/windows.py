@@ -38,7 +38,7 @@ def _other_rank(given: int, rank: int, of: str) -> str:
     if not 0 < given < rank or of != "tensor":
         return f"write {rank}, one for each axis"
     letters = ", ".join("bhijklmn"[: rank - given]) if rank - given <= 8 else "..."
-    return f"x[{letters}] is the {given}-D part at these indices: give that instead of x, or write {rank} entries"
+    return f"write {rank}, one for each axis, or give a {given}-D part: x[{letters}] of a tensor x"
 
 
 def valid_extents(shape: Shape, valid_shape: Sequence[Expr] | None) -> Shape:

@@ -57,6 +57,7 @@ TYPED = in_core(
 
 
 @pytest.mark.parametrize("n", [100, -128, 7])
+@pytest.mark.filterwarnings("ignore:.*divides integers")
 def test_a_number_is_of_its_type_whether_it_is_known_or_not(n: int) -> None:
     typed = "x: pl.Tensor, n: pl.Scalar[pl.INT8], big: pl.Scalar[pl.UINT64], small: pl.Scalar[pl.FP32]"
     kernel = jitted(TYPED, f"{typed}, out: pl.Out[pl.Tensor]")
