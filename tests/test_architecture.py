@@ -16,6 +16,7 @@ LAYERS = (  # each imports from itself and from those before it; the package's o
         "version",
         "notebook",
         "imported",
+        "cautions",
         "named_tuples",
         "source",
         "arrays",

@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tilewright.cautions import CacheWarning as CacheWarning
+from tilewright.cautions import DependentTurnsWarning as DependentTurnsWarning
+from tilewright.cautions import DroppedWriteWarning as DroppedWriteWarning
+from tilewright.cautions import KernelWarning as KernelWarning
+from tilewright.cautions import WholeQuotientWarning as WholeQuotientWarning
 from tilewright.notebook import Shown
 from tilewright.source import UNKNOWN, Place, Span, shown, span_at
 
@@ -386,23 +391,3 @@ class TuningError(TilewrightError, RuntimeError):
 
 class OutsideKernelError(KernelError, RuntimeError):
     """A language function called as plain Python."""
-
-
-class KernelWarning(UserWarning):
-    """What the text of a kernel may not mean: it is told once the kernel has been read, and may be made an error."""
-
-
-class DroppedWriteWarning(KernelWarning):
-    """A rebound Out parameter: the caller's buffer stays as it was."""
-
-
-class WholeQuotientWarning(KernelWarning):
-    """A quotient of integers that only the running program knows, which is an integer, too."""
-
-
-class DependentTurnsWarning(UserWarning):
-    """Turns of a parallel loop that depend on each other: they run one after the other, or leave open which is last."""
-
-
-class CacheWarning(UserWarning):
-    """A cache on disk that cannot be written: code is compiled again in the next process."""
