@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
-from contest import EAGER, OURS, Contest, Field, Work
+from contest import EAGER, OURS, Contest, Field, Missing, Run, Work
 
 import tilewright.language as pl
 
@@ -26,6 +27,7 @@ TURNED = "Products of few rows with weights stored output by output"
 QUANTIZED = "Products with quantized weights"
 TILES = {"32": (32, 32, 32), "64": (64, 64, 64), "128": (128, 128, 128), "48x80x56": (48, 80, 56)}
 ROUNDS = 21
+JAX = "jax, bf16"
 M = pl.dynamic("M")
 
 
@@ -95,7 +97,20 @@ def enter(m: int, k: int, n: int, dtype: torch.dtype, kernel: Callable[..., Any]
         theirs = partial(torch.matmul, *wide, out=out)
     tiles = {f"in {name}": (min(tm, m) if kernel is matmul else tm, tn, tk) for name, (tm, tn, tk) in TILES.items()}
     ours = {name: _run(kernel(*tile), a, b, expected) for name, tile in tiles.items()}
-    return Field(expected, {**ours, EAGER: theirs}, rtol=1e-3, atol=2e-3)
+    others = {JAX: in_jax(a, b)} if dtype == torch.bfloat16 and kernel is matmul else {}
+    return Field(expected, {**ours, EAGER: theirs, **others}, rtol=1e-3, atol=2e-3)
+
+
+def in_jax(a: torch.Tensor, b: torch.Tensor) -> Run | Missing:
+    """Return a run of jax's product of matrices in bf16, which it sums in fp32 as ours does."""
+    if find_spec("jax") is None:
+        return Missing("no jax")
+    import jax
+    import jax.numpy as jnp
+
+    lhs, rhs = (jnp.asarray(each.float().numpy()).astype(jnp.bfloat16) for each in (a, b))
+    product = jax.jit(partial(jnp.matmul, preferred_element_type=jnp.float32))
+    return lambda: torch.from_dlpack(product(lhs, rhs).block_until_ready())
 
 
 def _run(kernel: Any, a: torch.Tensor, b: torch.Tensor, like: torch.Tensor) -> Callable[[], torch.Tensor]:
@@ -131,14 +146,14 @@ def _contest(
     return Contest(what, row, work, target, group=group, subject="in 32", most_rounds=ROUNDS)
 
 
-HIDDEN, INNER, TOKENS = 4096, 11008, 256
+HIDDEN, KEYS, INNER, TOKENS = 4096, 1024, 11008, 256
 ROWS = (
-    *(_contest(f"fp32 {n}³", n, n, n, torch.float32, 0.95) for n in (512, 1000, 1024, 2048)),
+    *(_contest(f"fp32 {n}³", n, n, n, torch.float32, 0.95) for n in (512, 1000, 1024, 2048, 4096)),
     *(
         _contest(f"fp32 {TOKENS}x{k}x{n}", TOKENS, k, n, torch.float32, 0.95)
-        for k, n in ((HIDDEN, HIDDEN), (HIDDEN, INNER), (INNER, HIDDEN))
+        for k, n in ((HIDDEN, HIDDEN), (HIDDEN, KEYS), (HIDDEN, INNER), (INNER, HIDDEN))
     ),
-    *(_contest(f"bf16 {n}³, torch in fp32", n, n, n, torch.bfloat16, 2.0) for n in (512, 1000, 1024, 2048)),
+    *(_contest(f"bf16 {n}³, torch in fp32", n, n, n, torch.bfloat16, 2.5) for n in (512, 1000, 1024, 2048, 4096)),
     *(_contest(f"int8 {n}³", n, n, n, torch.int8, 1.0) for n in (1024, 2048)),
     *(_contest(f"fp32 {m}x4096x4096", m, 4096, 4096, torch.float32, 1.0, FEW) for m in (1, 8)),
     *(_contest(f"bf16 {m}x4096x4096, torch in fp32", m, 4096, 4096, torch.bfloat16, 1.8, FEW) for m in (1, 8)),
