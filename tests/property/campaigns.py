@@ -6,7 +6,8 @@ of `make fuzz`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from ops.test_uses import SHAPED, check_uses
 from property import test_parser_survives as kernels
 from property import undefined
+from property.element_grids import element_grid
+from property.folded_rows import folded_rows
 from property.mutations import FILES, TEXTS, characters_changed, mutated
 from property.narrow import narrow
 from property.native import check, check_errors, named, quietly
@@ -62,10 +65,28 @@ def _narrow(number: int) -> None:
     check(narrow(Random(number).randint), f"narrow {number}")
 
 
+def _elements(number: int) -> None:
+    with _maybe_streamed(number):
+        check(element_grid(Random(number).randint), f"elements {number}")
+
+
+def _rows(number: int) -> None:
+    with _maybe_streamed(number):
+        check(folded_rows(Random(number).randint), f"rows {number}")
+
+
 def _streamed(number: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streaming, "STREAMED", 0)
+    with _maybe_streamed(0):
         _with_program(check, 40)(number)
+
+
+@contextmanager
+def _maybe_streamed(number: int) -> Generator[None]:
+    """Take all outputs for large ones, which are written past the caches, every third time."""
+    with pytest.MonkeyPatch.context() as patch:
+        if number % 3 == 0:
+            patch.setattr(streaming, "STREAMED", 0)
+        yield
 
 
 def _every_use(number: int) -> None:
@@ -164,6 +185,8 @@ CAMPAIGNS: dict[str, Campaign] = {
     "grid": _product_grid,  # grids of products in the machine's tiles
     "tiles": _matrix_tiles,  # products and attention on matrix tiles that are emulated
     "narrow": _narrow,  # rows of a few columns, taken together
+    "elements": _elements,  # grids of tiles, gone along rows of memory
+    "rows": _rows,  # rows that are folded several times, a few of them in each pass
     "fold": _online_fold,  # attention in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone
