@@ -89,6 +89,25 @@ def pytest_handlecrashitem(report: Any) -> None:
     report.longrepr = f"{report.longrepr}\n{last_words(report.node.gateway.id, os.getpid())}"
 
 
+@pytest.fixture(autouse=True, scope="session")
+def declared_alike() -> Generator[None]:
+    """Fail where code declares a function that other code declares otherwise: a module may come to hold both."""
+    from tilewright.native.llvm import Module
+
+    known: dict[str, str] = {}
+    declare = Module.declare
+
+    def declared(module: Module, line: str) -> None:
+        if line.startswith("declare "):
+            name = line.split("@")[1].split("(")[0]
+            assert known.setdefault(name, line) == line, f"declared in two ways: {line} and {known[name]}"
+        declare(module, line)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Module, "declare", declared)
+        yield
+
+
 @pytest.fixture
 def golden(pytestconfig: pytest.Config) -> Golden:
     return Golden(update=bool(pytestconfig.getoption("--update-golden")))

@@ -183,3 +183,18 @@ def test_the_scratch_of_rows_is_like_them_and_that_of_columns_anything() -> None
     with pytest.raises(ShapeMismatchError, match="tmp_tile needs the shape"):
         kernel(body.format("row_argmax"), x=tensor(pl.FP32, 4, 8))
     kernel(body.format("col_argmax"), x=tensor(pl.FP32, 4, 8))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32, torch.int64], ids=str)
+def test_the_largest_element_and_the_few_largest_are_found_in_one_kernel(dtype: torch.dtype) -> None:
+    @pl.jit
+    def route(x: pl.Tensor, first: pl.Out[pl.Tensor], some: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [0, 0], [8, 128])
+            pl.store(pl.argmax(t, axis=-1), [0], first)
+            pl.store(pl.topk(t, 2, axis=-1)[0], [0, 0], some)
+
+    x = torch.stack([torch.randperm(128) for _ in range(8)]).to(dtype)
+    first, some = torch.zeros(8, dtype=torch.int32), torch.zeros(8, 2, dtype=dtype)
+    route(x, first, some)
+    assert torch.equal(first, x.argmax(-1).int()) and torch.equal(some, x.topk(2).values)

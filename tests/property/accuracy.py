@@ -30,6 +30,9 @@ TRIES = 64
 LARGEST = 1e36
 """Beyond this, sums and products of floats may leave the range of fp32 on the way."""
 
+EXTREMES = ("row_max", "row_min")
+"""Folds that of zeros of both signs give either."""
+
 SLACK = 1.0
 """How far beyond the runs seen a result may lie, in units of how far they lie apart."""
 
@@ -49,9 +52,13 @@ class Blurred(Machine):
     def _call(self, frame: Frame, call: Call) -> Any:
         result = super()._call(frame, call)
         spec = call.op.spec
-        if not spec.ulp or not isinstance(result, Region) or not result.dtype.is_float():
+        if not (spec.ulp or spec.name in EXTREMES) or not isinstance(result, Region) or not result.dtype.is_float():
             return result
         bound = {name: self._value(frame, value) for name, value in arguments(call).items()}
+        if spec.name in EXTREMES:
+            either = _has_both_zeros(bound["x"].live) & (result.live == 0)
+            result.live[either] = self.rng.choice([0.0, -0.0])
+            return result
         live, steps = result.live, self._steps(spec.ulp, result.live.shape)
         with np.errstate(all="ignore"):
             size = _size(call, bound, result)
@@ -96,6 +103,12 @@ def _size(call: Call, bound: dict[str, Any], result: Region) -> Array:
     return size
 
 
+def _has_both_zeros(rows: Array) -> Array:
+    """Return which rows hold zeros of both signs."""
+    is_zero, is_signed = rows == 0, _is_signed(rows)
+    return np.any(is_zero & is_signed, -1, keepdims=True) & np.any(is_zero & ~is_signed, -1, keepdims=True)
+
+
 def _magnitudes(region: Region) -> Region:
     return Region(np.abs(region.data), region.valid)
 
@@ -109,10 +122,13 @@ class Envelope:
         self.high: Array = exact
         self.wild: Array = np.zeros(exact.shape, bool)
         """Where runs did not agree on whether there is a number at all."""
+        self.unsigned: Array = np.zeros(exact.shape, bool)
+        """Where they did not agree on the sign of a zero."""
 
     def widen(self, seen: Array) -> None:
         """Let another run's results be possible, too."""
         self.wild |= _is_number(seen) != _is_number(self.exact)
+        self.unsigned |= (seen == 0) & (self.exact == 0) & (_is_signed(seen) != _is_signed(self.exact))
         with np.errstate(all="ignore"):
             self.low, self.high = np.fmin(self.low, seen), np.fmax(self.high, seen)
 
@@ -120,10 +136,15 @@ class Envelope:
         """Return where an array holds something else than any run suggests."""
         low, high, exact, x = (a.astype(np.float64) for a in (self.low, self.high, self.exact, ours))
         same = (ours == self.exact) & (np.signbit(x) == np.signbit(exact)) | np.isnan(x) & np.isnan(exact)
+        same |= self.unsigned & (ours == 0)
         with np.errstate(all="ignore"):
             room = SLACK * (high - low)
             near = (high > low) & (low - room <= x) & (x <= high + room)
         return ~(same | self.wild | near)
+
+
+def _is_signed(values: Array) -> Array:
+    return np.signbit(values.astype(np.float64))
 
 
 def _is_number(values: Array) -> Array:

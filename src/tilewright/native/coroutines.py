@@ -14,7 +14,7 @@ DECLARED = (
     "declare i32 @getcontext(ptr)",
     "declare void @makecontext(ptr, ptr, i32, ...)",
     "declare i32 @swapcontext(ptr, ptr)",
-    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)",
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
 )
 """What the code below and its users call, each declared as others declare it."""
 

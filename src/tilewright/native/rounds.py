@@ -22,7 +22,7 @@ NEEDED = (
     *co.DECLARED,
     "declare ptr @calloc(i64, i64)",
     "declare void @free(ptr)",
-    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)",
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
     co.TEXT,
 )
 """What the code below calls, each declared as others declare it."""

@@ -24,11 +24,11 @@ PATIENCE = 20
 TEXT = """
 declare void @llvm.x86.ldtilecfg(ptr)
 declare void @llvm.x86.tilerelease()
-declare void @llvm.x86.tilezero(i8 immarg)
-declare void @llvm.x86.tileloadd64(i8 immarg, ptr, i64)
-declare void @llvm.x86.tilestored64(i8 immarg, ptr, i64)
-declare void @llvm.x86.tdpbf16ps(i8 immarg, i8 immarg, i8 immarg)
-declare void @llvm.x86.tdpbssd(i8 immarg, i8 immarg, i8 immarg)
+declare void @llvm.x86.tilezero(i8)
+declare void @llvm.x86.tileloadd64(i8, ptr, i64)
+declare void @llvm.x86.tilestored64(i8, ptr, i64)
+declare void @llvm.x86.tdpbf16ps(i8, i8, i8)
+declare void @llvm.x86.tdpbssd(i8, i8, i8)
 
 define void @try(ptr %configuration, ptr %ones, ptr %floats, ptr %integers) nounwind {
   call void @llvm.x86.ldtilecfg(ptr %configuration)

@@ -222,7 +222,8 @@ def prod(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 def max(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the largest element along one axis, some, or all, in which case it is a number; NaN is larger than all.
 
-    Of a mask it is what `any` gives. Of two numbers, as in `pl.max(a, b)`, it is the larger one.
+    Of a mask it is what `any` gives, of zeros of both signs either. Of two numbers, as in `pl.max(a, b)`, it is the
+    larger one.
     """
     ...
 
@@ -232,7 +233,8 @@ def max(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
 def min(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the smallest element along one axis, some, or all, in which case it is a number; NaN is smaller than all.
 
-    Of a mask it is what `all` gives. Of two numbers, as in `pl.min(a, b)`, it is the smaller one.
+    Of a mask it is what `all` gives, of zeros of both signs either. Of two numbers, as in `pl.min(a, b)`, it is the
+    smaller one.
     """
     ...
 

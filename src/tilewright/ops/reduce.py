@@ -103,13 +103,19 @@ def row_sum(x: X, tmp_tile: Tile | None = None) -> X:
 
 @reduction(-1, "maximum", start=lambda dtype: dtype.limits[0])
 def row_max(x: X, tmp_tile: Tile | None = None) -> X:
-    """Return the largest element of each row, shaped [..., M, 1]; no scratch tile is needed."""
+    """Return the largest element of each row, shaped [..., M, 1]; no scratch tile is needed.
+
+    Of zeros of both signs it is either.
+    """
     ...
 
 
 @reduction(-1, "minimum", start=lambda dtype: dtype.limits[1])
 def row_min(x: X, tmp_tile: Tile | None = None) -> X:
-    """Return the smallest element of each row, shaped [..., M, 1]; no scratch tile is needed."""
+    """Return the smallest element of each row, shaped [..., M, 1]; no scratch tile is needed.
+
+    Of zeros of both signs it is either.
+    """
     ...
 
 

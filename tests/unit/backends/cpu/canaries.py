@@ -24,7 +24,7 @@ from tilewright.native.loader import Loaded
 from tilewright.source import Span
 
 ZONE, CANARY = 64, 0xA5
-FILL = ("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1 immarg")
+FILL = ("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1")
 
 HELPERS = f"""
 @damage = dso_local global i64 0

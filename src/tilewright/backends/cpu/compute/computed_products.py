@@ -136,6 +136,6 @@ class ComputedProduct:
         beyond = b.compare("icmp sge", b.op("add", here.column, ahead), self.columns)
         further = b.op("add", ahead, b.select(beyond, down, i64(0)))
         pointer = b.offset(tensor_address(b, tile, here), further, f"i{8 * size}")
-        name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+        name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
         for byte in range(0, vectors * self.e.lanes * size, LINE):
             b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))

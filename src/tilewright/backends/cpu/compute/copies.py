@@ -138,13 +138,13 @@ def _copy_rows(e: FunctionEmitter, source: Place, target: Place, shape: tuple[in
 
 def copy_bytes(e: FunctionEmitter, source: Value, target: Value, count: int) -> None:
     """Emit a copy of adjacent bytes."""
-    name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
+    name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1")
     e.b.invoke(name, target, source, i64(count), Value(I1, "false"))
 
 
 def clear_bytes(e: FunctionEmitter, target: Value, count: int) -> None:
     """Emit the writing of zero to adjacent bytes."""
-    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1 immarg")
+    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1")
     e.b.invoke(name, target, Value(I8, "0"), i64(count), Value(I1, "false"))
 
 

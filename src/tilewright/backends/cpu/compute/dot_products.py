@@ -169,7 +169,7 @@ class DotProduct:
     def _fetch(self, here: Pass) -> None:
         """Emit hints to fetch what is read soon: further along a row, or in the one that comes after these few."""
         b, depth = self.e.b, self.extents[2]
-        name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+        name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
         for tile in (tile for tile in loads_of(self.right) if not tile.is_column and static(tile.valid[-2]) != 1):
             assert isinstance(tile.node, LoadNode)
             size, tensor = tile.type.dtype.get_byte(), tile.node.tensor

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tilewright.backends.cpu.compute.keys import record, unsigned_key
 from tilewright.backends.cpu.compute.storage import splat
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import I1, I8, I64, PTR, Builder, Module, Value, i64, vector
+from tilewright.native.llvm import I1, I8, I64, PTR, TRUE, Builder, Module, Value, i64, vector
 
 MOST = BLOCK = 64
 """How many elements are found this way: of more, all are sorted. As many are compared at a time."""
@@ -70,7 +70,7 @@ class _Search:
         b.finish()
 
     def _clear(self) -> None:
-        name = self.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1 immarg")
+        name = self.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1")
         self.b.invoke(name, _LIST, Value(I8, "0"), i64(room_for(self.k)), Value(I1, "false"))
 
     def _last_key(self) -> Value:
@@ -125,8 +125,7 @@ class _Search:
         left = b.load(I64, self.left, 8)
         b.do(f"br {b.compare('icmp ne', left, i64(0))}, label %{body}, label %{done}")
         b.begin(body)
-        b.module.declare("declare i64 @llvm.cttz.i64(i64, i1 immarg)")
-        at = b.op("add", at, b.call(I64, "llvm.cttz.i64", left, Value(I1, "true")))
+        at = b.op("add", at, b.intrinsic("llvm.cttz", left, TRUE))
         self._insert(self._record(at))
         b.store(b.op("and", left, b.op("sub", left, i64(1))), self.left, 8)
         b.do(f"br label %{head}")
@@ -147,7 +146,7 @@ def _emit_insert(module: Module, k: int) -> str:
             )
         here = b.offset(_LIST, rank, I64)
         size = b.op("shl", b.op("sub", i64(k - 1), rank), i64(3))
-        move = b.module.intrinsic("llvm.memmove.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
+        move = b.module.intrinsic("llvm.memmove.p0.p0.i64", "void", PTR, PTR, I64, "i1")
         b.invoke(move, b.offset(here, i64(1), I64), here, size, Value(I1, "false"))
         b.store(_NEW, here, 8)
         b.finish()

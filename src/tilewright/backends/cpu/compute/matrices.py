@@ -60,7 +60,7 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
 
 def fetch_rows(e: FunctionEmitter, matrix: Matrix, rows: int, columns: int) -> None:
     """Emit hints to fetch the rows that follow some rows of a matrix in memory."""
-    name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+    name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
     size = matrix.dtype.get_byte()
     next_ = e.b.offset(matrix.pointer, e.b.op("mul", matrix.strides[-2], i64(rows)), memory_type(matrix.dtype))
     with e.b.loop(i64(0), i64(rows * columns * size), i64(LINE)) as at:

@@ -92,7 +92,7 @@ class MatrixTiles:
 
             self.b.invoke(emulated(self.b.module, name), self.room, *numbers, *memory)
             return
-        types = *["i8 immarg"] * len(numbers), *(each.type for each in memory)
+        types = *["i8"] * len(numbers), *(each.type for each in memory)
         self.b.invoke(self.b.module.intrinsic(f"llvm.x86.{name}", "void", *types), *numbers, *memory)
 
 

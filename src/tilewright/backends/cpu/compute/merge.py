@@ -97,7 +97,7 @@ def _check_alike(e: FunctionEmitter, call: Call, lists: Sequence[Tile]) -> None:
 
 def copy_bytes(b: Builder, to: Value, source: Value, count: Value) -> None:
     """Emit a copy of as many bytes as the running program says."""
-    name = b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
+    name = b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1")
     b.invoke(name, to, source, count, Value(I1, "false"))
 
 

@@ -219,7 +219,7 @@ class _MicroKernel:
 
     def _fetch(self, pointer: Value, *, is_written: bool = False) -> None:
         """Emit the prefetch of a line."""
-        name = self.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+        name = self.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
         self.b.invoke(name, pointer, i32(int(is_written)), i32(3), i32(1))
 
 

@@ -58,7 +58,7 @@ class Prefetch:
             else:
                 distance, level = (AHEAD, SECOND) if self.goes_on or _is_whole(tile) else (NARROW, FIRST)
                 ahead = self.b.offset(pointer, i64(distance), "i8")
-            name = self.b.module.intrinsic("llvm.prefetch.p0", "void", "ptr", *["i32 immarg"] * 3)
+            name = self.b.module.intrinsic("llvm.prefetch.p0", "void", "ptr", *["i32"] * 3)
             self.b.invoke(name, ahead, i32(0), level, i32(1))
 
 

@@ -94,7 +94,7 @@ class _Sort:
     def _count(self) -> None:
         """Emit the counting of bytes at all places."""
         b = self.b
-        name = b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1 immarg")
+        name = b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1")
         b.invoke(name, _COUNTS, Value(I8, "0"), i64(self.bytes * BYTES * 4), Value(I1, "false"))
         with b.loop(i64(0), _NUMBER, i64(1)) as at:
             key = self.key_of(b, self._load(_FIRST, at))

@@ -61,7 +61,7 @@ def _bytes(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value
 
 
 def _call(e: FunctionEmitter, come: Value, go: Value, nbytes: Value) -> None:
-    name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
+    name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1")
     e.b.invoke(name, go, come, nbytes, FALSE)
 
 
@@ -90,13 +90,13 @@ def _elements(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Va
 
 def clear_row(e: FunctionEmitter, go: Value, nbytes: Value) -> None:
     """Emit the writing of zeros to adjacent bytes."""
-    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1 immarg")
+    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1")
     e.b.invoke(name, go, Value(I8, "0"), nbytes, FALSE)
 
 
 def fetch_ahead(e: FunctionEmitter, pointer: Value, nbytes: int, *, write: bool = False) -> None:
     """Emit hints to fetch the beginning of a row, from which on the processor fetches by itself."""
-    name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+    name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
     for line in range(0, min(nbytes, 8 * LINE), LINE):
         hint = Value(I32, str(int(write))), Value(I32, "3"), Value(I32, "1")
         e.b.invoke(name, e.b.offset(pointer, i64(line), "i8"), *hint)

@@ -32,7 +32,7 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor, Tile, static
 from tilewright.core.enums import MaskPattern
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType
-from tilewright.native.llvm import I32, I64, Value, i64, lanes, vector
+from tilewright.native.llvm import I32, I64, TRUE, Value, i64, lanes, vector
 from tilewright.ops.block_gather import BLOCK, WITHIN
 from tilewright.ops.indices import chosen, pattern_of
 from tilewright.ops.selection import COMPARE, COMPARISONS
@@ -260,10 +260,9 @@ def _note(e: FunctionEmitter, bits: Value, first: Value, count: Value, go: Value
     before = b.load(I64, count, 8)
     b.store(b.op("add", before, matches), count, 8)
     left = b.intrinsic("llvm.smax", b.op("sub", room, before), i64(0))
-    name = b.module.intrinsic("llvm.cttz.i64", I64, I64, "i1 immarg")
     loop = b.open_loop(i64(0), b.intrinsic("llvm.smin", matches, left), i64(1), (bits,))
     (rest,) = loop.values
-    place = b.op("add", first, b.call(I64, name, rest, Value("i1", "true")))
+    place = b.op("add", first, b.intrinsic("llvm.cttz", rest, TRUE))
     b.store(b.convert("trunc", place, I32), b.offset(go, b.op("add", before, loop.index), I32), 4)
     b.close_loop(loop, (b.op("and", rest, b.op("sub", rest, i64(1))),))
 

@@ -46,7 +46,7 @@ def load(b: Builder, type_: str, pointer: Value, align: int, mask: Value | None 
     if mask is None:
         return b.load(type_, pointer, align)
     name = f"llvm.masked.load.{mangled(type_)}.p0"
-    b.module.intrinsic(name, type_, PTR, "i32 immarg", mask.type, type_)
+    b.module.intrinsic(name, type_, PTR, "i32", mask.type, type_)
     return b.call(type_, name, pointer, Value(I32, str(align)), mask, Value(type_, "zeroinitializer"))
 
 
@@ -55,7 +55,7 @@ def store(b: Builder, value: Value, pointer: Value, align: int, mask: Value | No
     if mask is None:
         return b.store(value, pointer, align)
     name = f"llvm.masked.store.{mangled(value.type)}.p0"
-    b.module.intrinsic(name, "void", value.type, PTR, "i32 immarg", mask.type)
+    b.module.intrinsic(name, "void", value.type, PTR, "i32", mask.type)
     seen = _hidden(b, mask) if element(value.type).startswith("i") else mask
     return b.invoke(name, value, pointer, Value(I32, str(align)), seen)
 

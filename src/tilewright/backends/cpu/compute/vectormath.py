@@ -130,9 +130,7 @@ def below_two(x: Term) -> Term:
 
 def scaled_by_floats(x: Term, n: Term) -> Term:
     """Return sixteen lanes times 2^n."""
-    name = x.b.module.intrinsic(
-        "llvm.x86.avx512.mask.scalef.ps.512", x.type, x.type, x.type, x.type, "i16", "i32 immarg"
-    )
+    name = x.b.module.intrinsic("llvm.x86.avx512.mask.scalef.ps.512", x.type, x.type, x.type, x.type, "i16", "i32")
     every, as_set = Value("i16", "-1"), Value(I32, "4")
     return Term(x.b, x.b.call(x.type, name, x.value, n.value, x.like(0.0).value, every, as_set))
 
@@ -198,8 +196,8 @@ def _parts_in_512_bits(x: Term) -> tuple[Term, Term]:
     """Return the same where an instruction each gives exponents and fractions, of denormals too."""
     every, nearest = Value("i16", "-1"), Value(I32, "4")
     exponents, fractions = (f"llvm.x86.avx512.mask.get{part}.ps.512" for part in ("exp", "mant"))
-    x.b.module.intrinsic(exponents, x.type, x.type, x.type, "i16", "i32 immarg")
-    x.b.module.intrinsic(fractions, x.type, x.type, "i32 immarg", x.type, "i16", "i32 immarg")
+    x.b.module.intrinsic(exponents, x.type, x.type, x.type, "i16", "i32")
+    x.b.module.intrinsic(fractions, x.type, x.type, "i32", x.type, "i16", "i32")
     zero, from_one = x.like(0.0).value, Value(I32, "0")
     n = Term(x.b, x.b.call(x.type, exponents, x.value, zero, every, nearest))
     m = Term(x.b, x.b.call(x.type, fractions, x.value, from_one, zero, every, nearest))
@@ -219,7 +217,7 @@ def outside_of_log(x: Term, result: Term) -> Term:
 def _outside_in_512_bits(x: Term, result: Term) -> Term:
     """Return the same by the instruction that answers each kind of float: what of NaN, of zero, of what is negative."""
     name = x.b.module.intrinsic(
-        "llvm.x86.avx512.mask.fixupimm.ps.512", x.type, x.type, x.type, "<16 x i32>", "i32 immarg", "i16", "i32 immarg"
+        "llvm.x86.avx512.mask.fixupimm.ps.512", x.type, x.type, x.type, "<16 x i32>", "i32", "i16", "i32"
     )
     kinds = Term(x.b, x.value).bits().like(LOG_OF_KINDS).value
     numbers = Value(I32, "0"), Value("i16", "-1"), Value(I32, "4")

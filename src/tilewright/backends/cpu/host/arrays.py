@@ -33,13 +33,13 @@ def fresh_array(e: FunctionEmitter, type_: ArrayType) -> Array:
 
 def copy_array(e: FunctionEmitter, source: Array, target: Array) -> None:
     """Emit a copy of an array."""
-    name = e.b.module.intrinsic("llvm.memmove.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
+    name = e.b.module.intrinsic("llvm.memmove.p0.p0.i64", "void", PTR, PTR, I64, "i1")
     e.b.invoke(name, target.pointer, source.pointer, i64(array_bytes(source.type)), Value(I1, "false"))
 
 
 def clear_array(e: FunctionEmitter, array: Array) -> None:
     """Emit zeros for every element."""
-    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, "i8", I64, "i1 immarg")
+    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, "i8", I64, "i1")
     e.b.invoke(name, array.pointer, Value("i8", "0"), i64(array_bytes(array.type)), Value(I1, "false"))
 
 

@@ -98,7 +98,7 @@ def size_of(e: FunctionEmitter, shape: Sequence[Value], element_bytes: int) -> V
 
 def _saturated(b: Builder, x: Value, y: Value) -> Value:
     """Emit a product of numbers without a sign that is the largest one where it would be larger."""
-    name = b.module.intrinsic("llvm.umul.fix.sat.i64", I64, I64, I64, "i32 immarg")
+    name = b.module.intrinsic("llvm.umul.fix.sat.i64", I64, I64, I64, "i32")
     return b.call(I64, name, x, y, Value("i32", "0"))
 
 
