@@ -60,15 +60,16 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
         if p.codes and type(value) is int and 0 <= value < len(p.codes):
             value = p.codes[value]
         if p.takes and p.name in bound and not isinstance(value, Expr):  # those of run time are refused elsewhere
-            value = _option(p, value)
+            value = _option(p, value, f"{usage(spec)}; " if p.name in names[: len(args)] else "")
         given[p.name] = value
     return given
 
 
-def _option(parameter: Parameter, value: Argument) -> Argument:
+def _option(parameter: Parameter, value: Argument, placed: str) -> Argument:
     """Return a static option that is what its declaration says; AttributeValueError for anything else.
 
-    One of another kind would be read as none: `atomic="add"` is not `AtomicType.Add`.
+    One of another kind would be read as none: `atomic="add"` is not `AtomicType.Add`. What is `placed` among others was
+    perhaps meant for one of those: the help begins with that.
     """
     takes = parameter.takes
     if bool in takes and isinstance(value, int) and value in (0, 1):
@@ -77,7 +78,7 @@ def _option(parameter: Parameter, value: Argument) -> Argument:
         return value
     choices = [f"pl.{kind.__name__}.{each.name}" for kind in takes if issubclass(kind, Enum) for each in kind]
     help = f"one of {', '.join(choices)}" if choices else "True or False"
-    raise AttributeValueError(f"{parameter.name} cannot be {value!r}", blame=[parameter.name], help=help)
+    raise AttributeValueError(f"{parameter.name} cannot be {value!r}", blame=[parameter.name], help=placed + help)
 
 
 def called_op(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> OpSpec:
