@@ -457,3 +457,53 @@ def test_turning_a_tile_with_a_hole_in_its_middle_fills_nothing(config: RunConfi
     else:
         program(x, columns, out)
         assert torch.equal(out, torch.cat((x, torch.ones(8, 8)), 1).T)
+
+
+@pl.jit.inline
+def beside_ones(x: pl.Tensor):
+    """Return eight columns, of which three rows of four are written, and ones beside them."""
+    return pl.concat(pl.load(x, [0, 0], [8, 8], valid_shape=[3, 4]), pl.tile.full([8, 8], pl.FP32, 1.0))
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("is_computed", [False, True])
+def test_parts_of_joined_tiles_are_read_where_both_were_written_and_nowhere_else(
+    config: RunConfig, is_computed: bool, is_turned: bool
+) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, first: int, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = beside_ones(x)
+            if is_computed:
+                t = t * 2.0 + pl.load(x, [0, 0], [1, 16])
+            if is_turned:
+                t = pl.tile.transpose_view(pl.tile.transpose_view(t))
+            pl.store(pl.slice(t, [2, 4], [0, first]), [0, first], out)
+
+    x = torch.randn(8, 16)
+    whole = torch.cat([x[:, :8], torch.ones(8, 8)], dim=1)
+    expected = whole * 2.0 + x[:1] if is_computed else whole
+    for first in (0, 8, 11, 12):
+        out = torch.zeros(8, 16)
+        kernel(x, first, out, config=config)
+        assert torch.equal(out[:2, first : first + 4], expected[:2, first : first + 4])
+    for first in (1, 4, 7):
+        with pytest.raises((ExecutionError, UndefinedElementError), match=NOBODY):
+            kernel(x, first, torch.zeros(8, 16), config=config)
+
+
+def test_what_is_joined_again_keeps_its_holes(config: RunConfig) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, first: int, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.concat(pl.slice(beside_ones(x), [8, 12], [0, 2]), pl.tile.full([8, 4], pl.FP32, 3.0))
+            pl.store(pl.slice(t, [3, 4], [0, first]), [0, 0], out)
+
+    x = torch.randn(8, 16)
+    for first, expected in ((6, torch.ones(3, 4)), (10, torch.tensor([[1.0, 1.0, 3.0, 3.0]] * 3))):
+        out = torch.zeros(3, 4)
+        kernel(x, first, out, config=config)
+        assert torch.equal(out, expected)
+    for first in (0, 2, 5):
+        with pytest.raises((ExecutionError, UndefinedElementError), match=NOBODY):
+            kernel(x, first, torch.zeros(3, 4), config=config)

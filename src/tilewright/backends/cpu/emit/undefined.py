@@ -6,15 +6,17 @@ wrote would be looked at.
 
 A tile that is created holds zeros, so that nothing older can show, and may be put together from parts in any order. It
 counts the elements it is given: as many as are valid are taken for all of them. A part of a tile whose parts do not lie
-side by side is taken to be defined.
+side by side is taken to be defined. Of two tiles that were joined, the first of which does not reach the second, both
+boxes are followed to what is cut, turned or computed of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from tilewright.backends.cpu.emit.boxes import Joined, Part, beyond, minus, surely_covers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
@@ -40,23 +42,7 @@ def _lent(b: Builder, tile: Tile) -> tuple[Value, ...]:
 
 def lacks(b: Builder, tile: Tile, needed: Sequence[Value]) -> Value | None:
     """Return whether an element of what is needed of a tile was written by nobody, None where surely not."""
-    if any(static(want) == 0 for want in needed):
-        return None
-    short: Value | None = None
-    some: Value | None = None
-    for have, want in zip(box(tile), needed, strict=True):
-        if not _surely_covers(have, want):
-            less = b.compare("icmp slt", have, want)
-            short = less if short is None else b.op("or", short, less)
-        if static(want) is None:
-            there = b.compare("icmp sgt", want, i64(0))
-            some = there if some is None else b.op("and", some, there)
-    return short if short is None or some is None else b.op("and", short, some)
-
-
-def _surely_covers(have: Value, want: Value) -> bool:
-    a, b = static(have), static(want)
-    return have == want or (a is not None and b is not None and a >= b)
+    return beyond(b, box(tile), needed) if tile.joined is None else tile.joined.lacks(b, needed)
 
 
 def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
@@ -68,7 +54,9 @@ def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
         unread = (*call.op.spec.unread, "mask")
         named = [(name, t) for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
         tiles = [_as_column(b, t) if name == "vec" and repeated(call) is not None else t for name, t in named]
-        tile.defined = _partly(b, tile, *tiles) if call.op.spec.family == "partial" else _met(b, tile, tiles)
+        is_partial = call.op.spec.family == "partial"
+        tile.defined = _partly(b, tile, *tiles) if is_partial else _met(b, tile, tiles)
+        tile.joined = None if is_partial else _met_beside(b, tile, tiles)
         _count(b, tile, tiles)
     elif name in _MOVES:
         _MOVES[name](b, index, call, bound, tile)
@@ -91,9 +79,35 @@ def _met(b: Builder, result: Tile, operands: Sequence[Tile]) -> tuple[Value, ...
             if operand.type.shape[axis] == 1 and result.type.shape[axis] != 1:
                 if static(have) != 1:
                     extents[axis] = b.select(b.compare("icmp sgt", have, i64(0)), extents[axis], i64(0))
-            elif not _surely_covers(have, extents[axis]):
+            elif not surely_covers(have, extents[axis]):
                 extents[axis] = b.intrinsic("llvm.smin", have, extents[axis])
     return tuple(extents)
+
+
+def _met_beside(b: Builder, result: Tile, operands: Sequence[Tile]) -> Joined | None:
+    """Return where all operands hold data of which some were joined, all of those alike; None for others."""
+    joined = [operand.joined for operand in operands if operand.joined is not None]
+    if not joined or len({(each.axis, each.starts) for each in joined}) > 1:
+        return None
+    axis, starts = joined[0].axis, joined[0].starts
+    parts = [[*_parts_of(b, operand, result, axis, starts)] for operand in operands]
+    met = (_met(b, result, [replace(tile, defined=part.box) for tile, part in zip(operands, each, strict=True)])
+           for each in zip(*parts, strict=True))  # fmt: skip
+    return Joined(axis, tuple(Part(start, box) for start, box in zip(starts, met, strict=True)))
+
+
+def _parts_of(b: Builder, operand: Tile, result: Tile, axis: int, starts: Sequence[Value]) -> Iterator[Part]:
+    """Yield where an operand holds data, from places on an axis on."""
+    if operand.joined is not None:
+        yield from operand.joined.parts
+        return
+    own, serves_all = box(operand), len(operand.valid) < -axis
+    serves_all = serves_all or (operand.type.shape[axis] == 1 and result.type.shape[axis] != 1)
+    for start in starts:
+        behind = [*own]
+        if not serves_all:
+            behind[axis] = minus(b, own[axis], start)
+        yield Part(start, tuple(behind))
 
 
 def _count(b: Builder, result: Tile, operands: Sequence[Tile]) -> None:
@@ -125,12 +139,14 @@ def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
     starts = [index(start) for start in bound["offset"]]
     dropped: set[int] = {axis % len(starts) for axis in bound["drop_dims"] or ()}
     kept = [axis for axis in range(len(starts)) if axis not in dropped]
-    there = [_clamped(b, b.op("sub", have, start)) for have, start in zip(_lent(b, bound["x"]), starts, strict=True)]
+    there = [minus(b, have, start) for have, start in zip(_lent(b, bound["x"]), starts, strict=True)]
     inside = [b.intrinsic("llvm.smin", there[axis], live) for axis, live in zip(kept, tile.valid, strict=True)]
     for axis in dropped:
         some = b.compare("icmp sgt", there[axis], i64(0))
         inside = [b.select(some, extent, i64(0)) for extent in inside]
     tile.defined = tuple(inside)
+    if bound["x"].joined is not None and not dropped:
+        tile.joined = bound["x"].joined.sliced(b, starts)
 
 
 def sliced(bound: Bound) -> Bound:
@@ -143,19 +159,18 @@ def _extract(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> 
     _slice(b, index, call, sliced(bound), tile)
 
 
-def _clamped(b: Builder, extent: Value) -> Value:
-    return b.intrinsic("llvm.smax", extent, i64(0))
-
-
 def _turned(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
     source: Tile = bound["x"] if "x" in bound else bound["tile"]
-    tile.defined = swapped(box(source), bound.get("axis1", -1), bound.get("axis2", -2))
+    rank = len(source.valid)
+    axes = [axis if axis < 0 else axis - rank for axis in (bound.get("axis1", -1), bound.get("axis2", -2))]
+    tile.defined = swapped(box(source), *axes)
+    tile.joined = None if source.joined is None else source.joined.turned(*axes)
     tile.written, tile.is_scattered = source.written, source.is_scattered
 
 
 def _resized(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
     if tile is not bound["x"]:
-        tile.defined = _lent(b, bound["x"])
+        tile.defined, tile.joined = _lent(b, bound["x"]), bound["x"].joined
 
 
 def _concat(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
@@ -165,6 +180,9 @@ def _concat(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> N
     is_whole = b.compare("icmp sge", first[-1], width)
     tile.defined = (*rows, b.select(is_whole, b.op("add", width, second[-1]), first[-1]))
     tile.is_scattered = b.op("xor", is_whole, TRUE)
+    halves = [each.joined or Joined(-1, (Part(i64(0), _lent(b, each)),)) for each in (bound["src0"], bound["src1"])]
+    if all(half.axis == -1 for half in halves):
+        tile.joined = halves[0].then(b, width, halves[1])
 
 
 def _assemble(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
@@ -231,7 +249,7 @@ def shrinks(b: Builder, held: Sequence[Value], is_made: Value, value: Tile) -> V
     """Return whether a tile is valid in less than what it was computed from, which held more than one number."""
     less: Value | None = None
     for old, new in zip(held, value.valid, strict=True):
-        if not _surely_covers(new, old):
+        if not surely_covers(new, old):
             short = b.compare("icmp slt", new, old)
             less = short if less is None else b.op("or", less, short)
     return None if less is None else b.op("and", less, b.op("xor", is_made, TRUE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, TileType
@@ -11,6 +11,9 @@ from tilewright.dtypes import DataType
 from tilewright.native.llvm import I64, Value
 from tilewright.records import entity, mutable, record
 from tilewright.source import UNKNOWN, Span
+
+if TYPE_CHECKING:
+    from tilewright.backends.cpu.emit.boxes import Joined
 
 
 @record
@@ -87,6 +90,8 @@ class Tile:
     """How many elements a created tile has been given, in parts."""
     is_scattered: Value | None = None
     """Whether some of them lie outside the box."""
+    joined: Joined | None = None
+    """Two boxes in which it holds data, where it is made of two tiles side by side."""
     is_made: Value | None = None
     """Whether it holds one number everywhere, or nothing, where that matters."""
     span: Span = UNKNOWN
