@@ -38,12 +38,26 @@ def tile_of(w: Writer, shape: Shape, dtype: DataType) -> Value:
     found = [t for t in w.tiles() if is_whole(t) and shape_of(t) == shape and dtype_of(t) == dtype]
     if found and w.chance(60):
         return w.pick(found)
+    part = _part(w, shape, dtype) if len(shape) == 2 and w.chance(15) else None
+    if part is not None:
+        return part
     sources = [t for t in w.tensors() if isinstance(t.type, TensorType) and len(t.type.shape) == len(shape)]
     made = _loaded(w, w.pick(sources), shape) if sources and w.chance(85) else None
     made = made or w.make(f"pl.tile.full({list(shape)}, dtype=pl.FP32, value={w.scalar(dt.FP32)})", "t", keep=True)
     converted = cast_to(w, made, dtype) if made is not None else None
     assert converted is not None
     return converted
+
+
+def _part(w: Writer, shape: Shape, dtype: DataType) -> Value | None:
+    """Cut a tile out of a larger one, whose rows it then shares."""
+    found = [t for t in w.tiles() if is_whole(t) and dtype_of(t) == dtype and len(shape_of(t)) == len(shape)]
+    larger = [t for t in found if fits(shape, shape_of(t)) and shape_of(t) != shape]
+    if not larger:
+        return None
+    source = w.pick(larger)
+    offsets = ", ".join(w.index(t - s)[0] for t, s in zip(shape_of(source), shape, strict=True))
+    return w.make(f"pl.slice({source.name}, {list(shape)}, [{offsets}])", "t", keep=True)
 
 
 def _loaded(w: Writer, source: Value, shape: Shape) -> Value | None:

@@ -64,3 +64,18 @@ def test_sums_over_parts_of_a_column_hang_over_both_edges(dtype: str, rows: int,
     a, x, out = operands(dtype, 150, 170)
     summed(a, x, out, rows, depth)
     assert np.array_equal(out, a @ x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("at", [0, 3, 7])
+def test_a_column_of_a_tile_that_is_computed_is_met(dtype: str, at: int):
+    @pl.jit
+    def kernel(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(b, [0, 0], [24, 8]) + pl.load(b, [0, 0], [24, 8])
+            pl.store(pl.load(a, [0, 0], [17, 24]) @ t[:, at : at + 1], [0, 0], out)
+
+    a, _, out = operands(dtype, 17, 24)
+    b = RNG.integers(-9, 9, (24, 8)).astype(dtype)
+    kernel(a, b, out)
+    assert np.array_equal(out, a.astype(out.dtype) @ (2 * b.astype(out.dtype))[:, at : at + 1])

@@ -43,7 +43,7 @@ def _cast_scalar(e: FunctionEmitter, call: Call, dtype: DataType, given: Scalar)
     if given.dtype.is_float() and dtype.is_int():
         mode: Any = call.kwargs["mode"]
         return Scalar(_to_integer(lane, dtype, round_mode(mode)).value, dtype)
-    return Scalar(as_element(lane, dtype).value, dtype)
+    return Scalar(as_scalar(lane, dtype), dtype)
 
 
 HANDLERS.scalars["cast"] = _cast_scalar
@@ -69,6 +69,11 @@ def as_element(lane: Lanes, dtype: DataType) -> Lanes:
     if source.is_float():
         return _wrapped(_truncated(lane), dtype)
     return _wrapped(lane, dtype)
+
+
+def as_scalar(lane: Lanes, dtype: DataType) -> Value:
+    """Return a number rounded to an element type as scalars hold it: one of a format is the float it stands for."""
+    return lane.value if lane.element == dtype else _as_floats(as_element(lane, dtype)).value
 
 
 def to_elements(dtype: DataType) -> Callable[[Lanes], Lanes]:

@@ -102,7 +102,8 @@ class Product:
         depth, step = static(self.k), self.tile_depth or self.words
         if step > 1 and depth and depth % step == 0 and are_turned_words(self.e, self.rhs):
             return placed(self.e, self.rhs)
-        return placed(self.e, self.rhs if is_ready or _has_rows(self.e, self.rhs) else packed(self.e, self.rhs))
+        lies_so = is_ready or (_has_rows(self.e, self.rhs) and not self._is_column)  # whose elements are neighbours
+        return placed(self.e, self.rhs if lies_so else packed(self.e, self.rhs))
 
     def _near(self) -> Matrix | None:
         """Return where the left operand is read in its tensor; rows that follow in a loop are fetched meanwhile."""

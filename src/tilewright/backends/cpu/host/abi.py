@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from tilewright.backends.cpu.compute.convert import as_element
+from tilewright.backends.cpu.compute.convert import as_scalar
 from tilewright.backends.cpu.compute.copies import copy, packed
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -91,7 +91,7 @@ def words_of(e: FunctionEmitter, binding: Any) -> list[Value]:
 def argument_words(e: FunctionEmitter, binding: Any, type_: Type) -> list[Value]:
     """Return an argument as the words of its parameter."""
     if isinstance(binding, Scalar) and isinstance(type_, ScalarType):
-        return [as_element(Lanes(e.b, binding.value, binding.dtype), type_.dtype).value]
+        return [as_scalar(Lanes(e.b, binding.value, binding.dtype), type_.dtype)]
     if isinstance(binding, Tensor) and isinstance(type_, TensorType):
         return tensor_words(type_, binding)
     if isinstance(binding, Tile) and isinstance(type_, TileType):

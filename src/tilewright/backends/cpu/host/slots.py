@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Protocol
 
-from tilewright.backends.cpu.compute.convert import as_element
+from tilewright.backends.cpu.compute.convert import as_scalar
 from tilewright.backends.cpu.compute.copies import copy
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.arena import Part
@@ -98,7 +98,7 @@ class ScalarSlot:
 
     def fill(self, e: FunctionEmitter, value: Scalar) -> None:
         """Emit a store."""
-        e.b.store(as_element(Lanes(e.b, value.value, value.dtype), self.dtype).value, self.cell, 1)
+        e.b.store(as_scalar(Lanes(e.b, value.value, value.dtype), self.dtype), self.cell, 1)
 
     def clear(self, e: FunctionEmitter) -> None:
         """Emit a store of zero."""
