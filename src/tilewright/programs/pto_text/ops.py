@@ -60,8 +60,8 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
 
 
 def _met_in(w: Writer, operand: Tile | Number, dtype: DataType) -> Tile | Number:
-    """Return an operand of two in the type that both meet in; bits and counts stay as they are."""
-    if isinstance(operand, Number) or operand.is_mask or dtype == BOOL:
+    """Return an operand of two in the type that both meet in; numbers, and bits that meet bits, stay as they are."""
+    if isinstance(operand, Number) or dtype == BOOL:
         return operand
     return in_type(w, in_vec(w, operand), dtype)
 
@@ -72,10 +72,11 @@ _CHAINED = {"addc": "add", "subc": "sub"}
 @writes(*(f"tile.{name}" for name in _CHAINED))
 def _chained(w: Writer, call: Call, given: Given) -> Tile:
     """Write an op on three tiles as two, since PTO's `tsubc` adds the third."""
-    word, first = _CHAINED[call.op.spec.name], in_vec(w, given["lhs"])
+    word, dtype = _CHAINED[call.op.spec.name], matrix(call)[1].dtype
+    first, last = (in_type(w, in_vec(w, given[name]), dtype) for name in ("lhs", "rhs2"))
     rhs = given["rhs"]
-    second = filled(w, rhs, first.dtype, first) if isinstance(rhs, Number) else in_vec(w, rhs)
-    return _met(w, call, word, _met(w, call, word, first, second), in_vec(w, given["rhs2"]))
+    second = filled(w, rhs, dtype, first) if isinstance(rhs, Number) else in_type(w, in_vec(w, rhs), dtype)
+    return _met(w, call, word, _met(w, call, word, first, second), last)
 
 
 @writes("tile.clamp")
@@ -143,6 +144,8 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     if axis == "col" and second.shape[0] > 1:  # a row for each of several matrices, spread by now: PTO has one of all
         second = _spread_like(w, second, first)
         return _row_by_row(w, first, second, out) if word == "expdif" else by_rows(w, f"t{word}", [first, second], out)
+    if word == "expdif" and out.is_column:  # PTO spreads along the rows of tiles whose rows lie one after the other
+        return by_rows(w, "tcolexpandexpdif", [first, _spread_like(w, second, first)], out)
     if axis == "col" and second.valid[1].known != first.valid[1].known:
         second = front(w, second, second.shape, (second.valid[0], first.valid[1]))
     return w.op(f"t{axis}expand{word}", [with_room(w, first, out.room), second], out)

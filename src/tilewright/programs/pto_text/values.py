@@ -160,8 +160,8 @@ class Tensor:
 
     @property
     def view_type(self) -> str:
-        """The type of the view."""
-        return f"!pto.tensor_view<{'x'.join('?' * len(self.shape))}x{element(self.dtype)}>"
+        """The type of the view, which has an axis where the tensor has none."""
+        return f"!pto.tensor_view<{'x'.join('?' * max(len(self.shape), 1))}x{element(self.dtype)}>"
 
 
 Value = Number | Tile | Tensor | Array
