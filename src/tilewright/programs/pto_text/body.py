@@ -35,9 +35,11 @@ from tilewright.programs.pto_text import (
     copies,
     draws,
     elements,
+    extremes,
     folds,
     indexed,
     lanes,
+    lone_products,
     memory,
     ops,
     order,
@@ -65,8 +67,8 @@ from tilewright.source import UNKNOWN
 DONE = 0
 """The id of each task: those before it have ended where another one begins."""
 WRITERS = (
-    arrays, cells, choices, copies, draws, elements, folds, indexed, lanes, memory, ops, order, pipes, printing,
-    products, ranked, scans, shapes, singly, sorts, views,
+    arrays, cells, choices, copies, draws, elements, extremes, folds, indexed, lanes, lone_products, memory, ops, order,
+    pipes, printing, products, ranked, scans, shapes, singly, sorts, views,
 )  # fmt: skip
 """The modules whose functions say ops."""
 

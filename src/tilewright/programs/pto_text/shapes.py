@@ -84,10 +84,15 @@ def _move(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.transpose")
 def _transpose(w: Writer, call: Call, given: Given) -> Tile:
     rank = len(matrix(call)[1].shape)
-    axes = {given[name] % rank for name in ("axis1", "axis2")}
-    if len(axes) == 1:
+    if given["axis1"] % rank == given["axis2"] % rank:
         return in_vec(w, given["x"])  # an axis that changes places with itself
-    return (_turned if axes == {rank - 1, rank - 2} else _swapped)(w, call, given)
+    return (_turned if _are_last(call, given) else _swapped)(w, call, given)
+
+
+def _are_last(call: Call, given: Given) -> bool:
+    """Return whether it is rows and columns that change places."""
+    rank = len(matrix(call)[1].shape)
+    return {given[name] % rank for name in ("axis1", "axis2")} == {rank - 1, rank - 2}
 
 
 @writes("tile.transpose_view")
@@ -117,7 +122,21 @@ def _swapped(w: Writer, call: Call, given: Given) -> Tile:
     return out
 
 
-ALONE.update({"tile.transpose": _swapped, "tile.transpose_view": _swapped})
+@each_matrix
+def _turned_alone(w: Writer, call: Call, given: Given) -> Tile:
+    """Write a matrix of elements that no machine turns, as far as it is valid."""
+    x = in_vec(w, given["tile" if "tile" in given else "x"])
+    out = result(w, call, (x.valid[1], x.valid[0]))
+    with w.counted(x.valid[0], "row") as row, w.counted(x.valid[1], "column") as column:
+        set_at(w, out, column, row, element_at(w, x, row, column))
+    return out
+
+
+def _transposed_alone(w: Writer, call: Call, given: Given) -> Tile:
+    return (_turned_alone if _are_last(call, given) else _swapped)(w, call, given)
+
+
+ALONE.update({"tile.transpose": _transposed_alone, "tile.transpose_view": _turned_alone})
 
 
 @writes("tile.set_validshape")

@@ -1,0 +1,122 @@
+"""Products, selections, places and transposes that no machine has for some elements: read back, they give every bit."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportOperatorIssue=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from property.exported import read_back
+
+import tilewright.language as pl
+
+
+def check(kernel: Any, *arguments: Any, platform: str = "interpret") -> None:
+    wanted, found = read_back(kernel, lambda: [argument.copy() for argument in arguments], platform)
+    for got, want in zip(found[1:], wanted[1:], strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def integers(dtype: Any, *shape: int, seed: int = 0) -> Any:
+    low = 0 if np.dtype(dtype).kind == "u" else -9
+    return np.random.default_rng(seed).integers(low, 10, shape).astype(dtype)
+
+
+@pl.jit
+def summed(x: pl.Tensor, w: pl.Tensor, bias: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        acc = pl.zeros([5, 7], dtype=out.dtype)
+        for k in pl.range(0, 20, 8):
+            acc += pl.load(x, [0, k], [5, 8]) @ pl.load(w, [0, k], [7, 8]).T
+        a, b = pl.load(x, [0, 0], [5, 20]), pl.transpose(pl.load(w, [0, 0], [7, 20]), 0, 1)
+        pl.store(acc + pl.matmul_bias(a, b, pl.load(bias, [0, 0], [1, 7])), [0, 0], out)
+
+
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.uint16])
+def test_products_of_integers(dtype: Any, platform: str) -> None:
+    result = np.promote_types(dtype, np.int32)
+    out, bias = np.zeros((5, 7), result), integers(result, 1, 7, seed=2)
+    check(summed, integers(dtype, 5, 20), integers(dtype, 7, 20, seed=1), bias, out, platform=platform)
+
+
+@pl.jit
+def of_several(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0, 0], x.shape) @ pl.load(w, [0, 0, 0], w.shape), [0, 0, 0], out)
+
+
+def test_products_of_several_matrices_of_integers() -> None:
+    check(of_several, integers(np.int32, 3, 5, 6), integers(np.int32, 3, 6, 4, seed=1), np.zeros((3, 5, 4), np.int32))
+
+
+@pl.jit
+def columns(a: pl.Tensor, x: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        m, v = pl.load(a, [0, 0], a.shape), pl.load(x, [0, 0], x.shape)
+        acc = m @ v
+        for _ in pl.range(3):
+            acc = acc * 2.0
+            acc += m @ v
+        pl.store(acc + pl.matmul_bias(m, v, pl.load(b, [0, 0], [1, 1])), [0, 0], out)
+
+
+def test_products_that_are_columns() -> None:
+    a, x, b = (integers(np.float32, *shape) for shape in ((9, 5), (5, 1), (1, 1)))
+    check(columns, a, x, b, np.zeros((9, 1), np.float32))
+
+
+@pl.jit
+def selected(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [14, 20])
+        pl.store(pl.sel(t > 3, t, pl.col_max(t) - t) + pl.sels(t > 2, t, scalar=7), [0, 0], out)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float64])
+def test_selections_of_64_bits(dtype: Any) -> None:
+    check(selected, integers(dtype, 14, 20), np.zeros((14, 20), dtype))
+
+
+@pl.jit
+def bounded(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [14, 20])
+        pl.store(pl.clamp(t, 2, 5) + pl.clamp(t, min=3) * pl.clamp(t, max=pl.col_max(t)), [0, 0], out)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float64, np.int8, np.float32])
+def test_bounds_of_elements(dtype: Any) -> None:
+    check(bounded, integers(dtype, 14, 20), np.zeros((14, 20), dtype))
+
+
+@pl.jit
+def placed(x: pl.Tensor, rows: pl.Out[pl.Tensor], cols: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t, tmp = pl.load(x, [0, 0], [16, 24]), pl.create_tile([16, 24], x.dtype)
+        pl.store(pl.row_argmax(t, tmp) * 100 + pl.row_argmin(t, tmp), [0, 0], rows)
+        pl.store(pl.col_argmax(t, tmp) * 100 + pl.col_argmin(t, tmp), [0, 0], cols)
+
+
+KINDS = [np.int8, np.uint8, np.uint16, np.int64, np.uint64, np.float64, np.float16, ml_dtypes.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_places_of_extremes(dtype: Any) -> None:
+    x = integers(dtype, 16, 24)
+    if not np.issubdtype(dtype, np.integer):
+        x[2, 5], x[2, 7], x[9, 1], x[4, 4] = np.nan, np.nan, np.inf, -np.inf
+    check(placed, x, np.zeros((16, 1), np.int32), np.zeros((1, 24), np.int32))
+
+
+@pl.jit
+def turned(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.transpose(pl.load(x, [0, 0], [20, 32]), 0, 1), [0, 0], out)
+
+
+def test_a_part_of_doubles_is_turned() -> None:
+    check(turned, integers(np.float64, 13, 32), np.zeros((32, 13)))
