@@ -51,7 +51,7 @@ class Flow(HandOver):
         ends, turn = count.ends, Number(self.w.name(stmt.loop_var.name_hint), dt.INDEX, counts=count.is_natural)
         carried = [self._sum(stmt, n, init, (turn, ends[0])) for n, init in enumerate(inits)]
         self.values.update(zip((arg.var for arg in stmt.iter_args), carried, strict=True))
-        inside, outside = numbers_of(carried, carried), numbers_of(inits, carried)
+        inside, outside = numbers_of(carried, carried), numbers_of(inits, carried, self.w.constant(0))
         pairs = ", ".join(f"{value.name} = {init.name}" for value, init in zip(inside, outside, strict=True))
         given = f" iter_args({pairs}) -> ({types_of(inside)})" if inside else ""
         shown = f"{turn.name} = {ends[0].name} to {ends[1].name} step {ends[2].name}"
@@ -128,7 +128,8 @@ class Flow(HandOver):
         inits = [self._init(arg.var, arg.init) for arg in stmt.iter_args]
         asked = [self._carried(arg.var, init) for arg, init in zip(stmt.iter_args, inits, strict=True)]
         own = tuple(Number(self.w.name(name), start.dtype) for name, start in besides)
-        outside, seen = [*numbers_of(inits, asked), *(start for _, start in besides)], [*numbers_of(asked, asked), *own]
+        before = numbers_of(inits, asked, self.w.constant(0))
+        outside, seen = [*before, *(start for _, start in besides)], [*numbers_of(asked, asked), *own]
         inside, results = _fresh(self.w, seen), _fresh(self.w, seen)
         pairs = ", ".join(f"{value.name} = {init.name}" for value, init in zip(seen, outside, strict=True))
         types = f"({types_of(seen)}) -> ({types_of(seen)})"

@@ -15,7 +15,7 @@ from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr, Var
 from tilewright.core.stmt import SeqStmts
-from tilewright.core.types import ArrayType, ScalarType, TileType, is_fully_valid
+from tilewright.core.types import ArrayType, ScalarType, TileType
 from tilewright.programs.pto_text.arrays import copied, declared
 from tilewright.programs.pto_text.scalars import converted
 from tilewright.programs.pto_text.values import Array, NoPtoError, Number, Tensor, Tile, Value, element
@@ -78,8 +78,12 @@ class HandOver(ABC):
         if isinstance(start, Array):
             assert isinstance(var.type, ArrayType)
             return copied(self.w, start, declared(self.w, var.name_hint, var.type))
-        if start is None and isinstance(var.type, TileType) and is_fully_valid(var.type):
-            return self._place(var)
+        if start is None and isinstance(var.type, TileType):
+            place = self._place(var)
+            assert isinstance(place, Tile)
+            if None in (number.known for number in place.valid):
+                self.w.resize(place, (self.w.constant(0), self.w.constant(0)))
+            return place
         if not isinstance(start, Tile | Tensor):
             message = f"this export carries tiles, numbers, arrays and tensors, and `{var.name_hint}` is none"
             raise NoPtoError(message)
@@ -165,14 +169,17 @@ def _lies_in(value: Value, buffers: set[str]) -> bool:
     return isinstance(value, Tile | Array) and value.name in buffers
 
 
-def numbers_of(values: Sequence[Value], targets: Sequence[Value]) -> list[Number]:
-    """Return the numbers that the text hands on for values: those themselves, and how much of tiles is valid."""
+def numbers_of(values: Sequence[Value | None], targets: Sequence[Value], nothing: Number | None = None) -> list[Number]:
+    """Return the numbers that the text hands on for values: those themselves, and how much of tiles is valid.
+
+    Of a tile that nobody has made before a loop, `nothing` is.
+    """
     found: list[Number] = []
     for value, target in zip(values, targets, strict=True):
         if isinstance(value, Number):
             found.append(value)
-        elif isinstance(value, Tile) and isinstance(target, Tile) and None in (n.known for n in target.valid):
-            found += value.valid
+        elif isinstance(target, Tile) and None in (n.known for n in target.valid):
+            found += value.valid if isinstance(value, Tile) else [nothing, nothing] if nothing else []
     return found
 
 

@@ -273,6 +273,9 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tile:
     loses_rows = len(type_.shape) == 1 and x.valid[0].known != 1  # of a row, only columns can be valid in part
     if shape == x.shape and not loses_rows:
         return x
+    if shape == x.shape[::-1] and 1 in shape:
+        room = x.room[::-1] if x.is_column else (x.room[1], 1)
+        return w.op("tmov", [line := seen_as(w, x, x.dtype, shape, room, x.valid[::-1])], result(w, call, line.valid))
     refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
     out = result(w, call, (w.constant(shape[0]), w.constant(shape[1])))
     if x.room != x.shape or out.room != shape:  # what lies between rows would become elements
@@ -322,10 +325,11 @@ _MOST = 1 << 31
 @writes("tile.iota")
 def _iota(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
-    refuse_batches(call)
     axis: int = given["axis"] % len(type_.shape)
     along = axis == len(type_.shape) - 1
-    row = _row(w, type_.dtype, shape[1 if along else 0], w.constant(0, type_.dtype), False)
+    if not along and prod(type_.shape[:-1]) != type_.shape[axis]:
+        return _counted_alone(w, call, given)
+    row = _row(w, type_.dtype, shape[1 if along else 0], w.constant(0), False)
     for word, number, nothing in (("tmuls", given["step"], 1), ("tadds", given["start"], 0)):
         if number.known != nothing:
             row = w.op(
@@ -335,6 +339,26 @@ def _iota(w: Writer, call: Call, given: Given) -> Tile:
         return row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, _whole(w, shape)))
     column = _stood_up(w, row)
     return column if shape[1] == 1 else w.op("trowexpand", [column], result(w, call, _whole(w, shape)))
+
+
+def _counted_alone(w: Writer, call: Call, given: Given) -> Tile:
+    """Write numbers that count along any axis, of elements of any type, one after the other."""
+    shape, type_ = matrix(call)
+    axis: int = given["axis"] % len(type_.shape)
+    out, apart = result(w, call, _whole(w, shape)), w.constant(prod(type_.shape[axis + 1 : -1]))
+    with w.counted(w.constant(shape[0]), "row") as row, w.counted(w.constant(shape[1]), "column") as column:
+        above = computed(w, "floordiv", [row, apart], INDEX)
+        is_last = axis == len(type_.shape) - 1
+        place = column if is_last else computed(w, "mod", [above, w.constant(type_.shape[axis])], INDEX)
+        number = converted(w, place, type_.dtype)
+        for word, operand, nothing in (("mul", given["step"], 1), ("add", given["start"], 0)):
+            if operand.known != nothing:
+                number = computed(w, word, [number, converted(w, operand, type_.dtype)], type_.dtype)
+        set_at(w, out, row, column, number)
+    return out
+
+
+ALONE["tile.iota"] = _counted_alone
 
 
 def _stood_up(w: Writer, row: Tile) -> Tile:
