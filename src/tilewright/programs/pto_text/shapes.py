@@ -274,8 +274,9 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tile:
     if shape == x.shape and not loses_rows:
         return x
     if shape == x.shape[::-1] and 1 in shape:
-        room = x.room[::-1] if x.is_column else (x.room[1], 1)
-        return w.op("tmov", [line := seen_as(w, x, x.dtype, shape, room, x.valid[::-1])], result(w, call, line.valid))
+        (high, wide), (rows, cols) = x.room, x.valid
+        line = seen_as(w, x, x.dtype, shape, (wide, high) if x.is_column else (wide, 1), (cols, rows))
+        return w.op("tmov", [line], result(w, call, line.valid))
     refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
     out = result(w, call, (w.constant(shape[0]), w.constant(shape[1])))
     if x.room != x.shape or out.room != shape:  # what lies between rows would become elements
