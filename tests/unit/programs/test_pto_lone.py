@@ -153,3 +153,19 @@ def last_seen(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
 def test_what_a_loop_has_made_last_is_used_behind_it(platform: str) -> None:
     x, y = integers(np.float32, 40, 64), integers(np.float32, 11)
     check(last_seen, x, y, np.zeros((16, 64), np.float32), platform=platform)
+
+
+@pytest.mark.parametrize("axis", ["row", "col"])
+@pytest.mark.parametrize("shape", [(11, 1), (11, 20)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8])
+def test_rows_and_columns_that_meet_tiles_of_one_column(dtype: Any, shape: tuple[int, int], axis: str) -> None:
+    fold = getattr(pl, f"{axis}_max")
+    least, most, spread = (getattr(pl, f"{axis}_expand{word}") for word in ("_min", "_max", ""))
+
+    @pl.jit
+    def met(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [0, 0], [16, x.shape[1]])
+            pl.store(spread(t, fold(t)) - least(t, fold(t)) + most(t, fold(t)), [0, 0], out)
+
+    check(met, integers(dtype, *shape), np.zeros(shape, dtype))

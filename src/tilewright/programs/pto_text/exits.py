@@ -82,7 +82,11 @@ class Exits(Flow):
             message = f"this export would write what follows more than {_MOST_COPIES} times"
             raise NoPtoError(message, help="leave from branches that stand by themselves")
         first, second = (_followed(stmt, side, rest) for side in sides)
-        self.last(self.number(stmt.condition), (first, second))
+        condition = self.number(stmt.condition)
+        if condition.known is not None:
+            self.write(first if condition.known else second)
+        else:
+            self.last(condition, (first, second))
         self._copies = outer
 
     def leave(self, stmt: BreakStmt | ContinueStmt | ReturnStmt) -> None:

@@ -104,8 +104,8 @@ class _Export:
         used = self.w.prune()
         if self.w.pipes:
             refuse_around(self.w)
-        shown = [f"{name if name in used else f'%_{name[1:]}'}: {kind}" for name, kind in params]
-        return self.w.function(f"func.func @{self.entry.name}({', '.join([*shown, *self.w.rooms])})")
+        shown = [f"{name if name in used else f'%_{name[1:]}'}: {kind}" for name, kind in (*params, *self.w.rooms)]
+        return self.w.function(f"func.func @{self.entry.name}({', '.join(shown)})")
 
     def _declared(self, param: Var) -> tuple[str, str]:
         """Return the name and the type of a parameter; NoPtoError at its place."""

@@ -9,7 +9,7 @@ from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
-from tilewright.core.stmt import ForStmt, IfStmt, LoopStmt, SeqStmts, WhileStmt
+from tilewright.core.stmt import ForStmt, IfStmt, LoopStmt, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import TileType
 from tilewright.programs.pto_text.handover import Frame, HandOver, numbers_of, types_of
 from tilewright.programs.pto_text.scalars import computed, converted
@@ -164,8 +164,12 @@ class Flow(HandOver):
 
     def branch(self, stmt: IfStmt) -> None:
         """Write a branch."""
+        condition = self.number(stmt.condition)
+        if condition.known is not None:
+            self._taken(stmt, bool(condition.known))
+            return
         places = [self._place(var) for var in stmt.return_vars]
-        condition, numbers = self.number(stmt.condition), numbers_of(places, places)
+        numbers = numbers_of(places, places)
         results = _fresh(self.w, numbers)
         given = f" -> ({types_of(numbers)})" if numbers else ""
         with self.w.branch(f"{_given(results)}scf.if {condition.name}{given}") as otherwise:
@@ -174,6 +178,13 @@ class Flow(HandOver):
                 otherwise()
                 self._region(stmt.else_body, Frame((*places,)))
         self.values.update(zip(stmt.return_vars, _with(places, results), strict=True))
+
+    def _taken(self, stmt: IfStmt, holds: bool) -> None:
+        """Write the only side that a branch can take."""
+        side = [*(stmt.then_body if holds else stmt.else_body or ())]
+        handed = next((each.values for each in side if isinstance(each, YieldStmt)), ())
+        self.write(SeqStmts((*(each for each in side if not isinstance(each, YieldStmt)),)))
+        self.values.update(zip(stmt.return_vars, [self.value(value) for value in handed], strict=True))
 
 
 def _fresh(w: Writer, numbers: Sequence[Number]) -> list[Number]:

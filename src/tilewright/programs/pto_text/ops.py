@@ -144,8 +144,9 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     if axis == "col" and second.shape[0] > 1:  # a row for each of several matrices, spread by now: PTO has one of all
         second = _spread_like(w, second, first)
         return _row_by_row(w, first, second, out) if word == "expdif" else by_rows(w, f"t{word}", [first, second], out)
-    if word == "expdif" and out.is_column:  # PTO spreads along the rows of tiles whose rows lie one after the other
-        return by_rows(w, "tcolexpandexpdif", [first, _spread_like(w, second, first)], out)
+    if out.is_column:  # PTO spreads along the rows of tiles whose rows lie one after the other
+        name = "tcolexpandexpdif" if word == "expdif" else f"t{word}"
+        return by_rows(w, name, [first, _spread_like(w, second, first)], out)
     if axis == "col" and second.valid[1].known != first.valid[1].known:
         second = front(w, second, second.shape, (second.valid[0], first.valid[1]))
     return w.op(f"t{axis}expand{word}", [with_room(w, first, out.room), second], out)

@@ -110,6 +110,11 @@ def _fused(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
     return converted(w, wide, dtype)
 
 
+def _spread(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    """Return what a line has for a place, whatever the tile has whose shape it takes."""
+    return numbers[-1]
+
+
 def _between(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
     """Write the number that is so far between two, counted from the nearer one."""
     start, end, weight = _as(w, numbers, dt.FP64)
@@ -160,11 +165,15 @@ _POINTWISE: dict[str, Formula] = {
     **{name: _function(name, dt.FP32, widened=dt.BF16) for name in ("sin", "cos")},
 }  # fmt: skip
 _EXPANDED = {"max": "maximum", "min": "minimum"}
-_FORMULAS = _POINTWISE | {
-    f"{axis}_expand_{word}": _POINTWISE[_EXPANDED.get(word, word)]
-    for axis in ("row", "col")
-    for word in ("add", "sub", "mul", "div", "max", "min")
-}
+_FORMULAS = (
+    _POINTWISE
+    | {
+        f"{axis}_expand_{word}": _POINTWISE[_EXPANDED.get(word, word)]
+        for axis in ("row", "col")
+        for word in ("add", "sub", "mul", "div", "max", "min")
+    }
+    | dict.fromkeys(("row_expand", "col_expand"), _spread)
+)
 
 
 def _alone(w: Writer, call: Call, given: Given) -> Tile:

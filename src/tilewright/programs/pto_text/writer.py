@@ -34,7 +34,7 @@ class Writer(Lines):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rooms: list[str] = []
+        self.rooms: list[tuple[str, str]] = []
         """The parameters for room that the caller brings, each with its type."""
         self.share: Number | None = None
         """The block, where blocks share the turns and each has its own part of that room."""
@@ -117,7 +117,7 @@ class Writer(Lines):
     def room(self, kind: str) -> str:
         """Return a new parameter for room that the caller brings."""
         name = self.name("room")
-        self.rooms.append(f"{name}: {kind}")
+        self.rooms.append((name, kind))
         return name
 
     def view(
