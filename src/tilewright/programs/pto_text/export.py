@@ -82,6 +82,7 @@ class _Export:
         self.w = Writer()
         self.w.entry = entry.name
         self.body = Body(program, self.w)
+        self.body.aliases = self.body.footprints.aliases(entry.name)
 
     def lines(self) -> list[str]:
         """Return the function, a line each; NoPtoError at the function where no statement has said its place."""

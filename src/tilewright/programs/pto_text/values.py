@@ -164,4 +164,14 @@ class Tensor:
         return f"!pto.tensor_view<{'x'.join('?' * max(len(self.shape), 1))}x{element(self.dtype)}>"
 
 
-Value = Number | Tile | Tensor | Array
+@record
+class Choice:
+    """One of several tensors, which one a number of the text says."""
+
+    which: Number
+    options: tuple[Tensor, ...]
+    numbers: tuple[Number, ...]
+    """What says each."""
+
+
+Value = Number | Tile | Tensor | Array | Choice
