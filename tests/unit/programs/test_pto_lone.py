@@ -169,3 +169,41 @@ def test_rows_and_columns_that_meet_tiles_of_one_column(dtype: Any, shape: tuple
             pl.store(spread(t, fold(t)) - least(t, fold(t)) + most(t, fold(t)), [0, 0], out)
 
     check(met, integers(dtype, *shape), np.zeros(shape, dtype))
+
+
+@pytest.mark.parametrize("valid", [1, 8])
+@pytest.mark.parametrize("columns", [45, 32, 8, 3])
+def test_rows_of_32_bytes_are_repeated(columns: int, valid: int) -> None:
+    @pl.jit
+    def repeated(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [0, 0], [5, columns], valid_shape=[3, columns - 1])
+            row = pl.load(y, [0, 0], [5, 8], valid_shape=[3, valid])
+            pl.store(pl.row_expand_add(t, row), [0, 0], out)
+
+    x, y = integers(np.float32, 5, columns), integers(np.float32, 5, 8, seed=1)
+    check(repeated, x, y, np.zeros((5, columns), np.float32))
+
+
+@pl.jit
+def halved(x: pl.Tensor, out: pl.Out[pl.Tensor], there: pl.InOut[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [2, 4])
+        pl.store(pl.assemble(pl.tile.full([3, 6], dtype=pl.FP16, value=2.0), t, [1, 1]), [0, 0], out)
+        pl.assemble(there, t, [0, 2])
+
+
+def test_halves_that_numbers_are_put_into_round_as_a_cast_does() -> None:
+    x = np.array([[3e38, -1e6, -0.0, 1e-40], [np.nan, np.inf, 65519.0, 1 + 2**-9]], np.float32)
+    check(halved, x, np.zeros((3, 6), np.float16), np.zeros((3, 6), np.float16))
+
+
+@pl.jit
+def widened(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [4, 8])
+        pl.store(pl.set_validshape(pl.set_validshape(t, 1, 1), 3, 5) * 2.0, [0, 0], out)
+
+
+def test_what_was_not_valid_is_still_there() -> None:
+    check(widened, integers(np.float32, 4, 8), np.zeros((4, 8), np.float32))

@@ -139,6 +139,8 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     first, second = (in_type(w, in_vec(w, given[name]), dtype) for name in ("x", "vec"))
     axis, _, word = call.op.spec.name.partition("_expand_")
     out = result(w, call, first.valid)
+    if axis == "row" and second.shape[1] > 1:
+        return _packed(w, call, (first, second), out)
     if second.shape == (1, 1) and (axis == "row" or first.is_column):
         return _one_by_one(w, word, first, second, out)
     if axis == "col" and second.shape[0] > 1:  # a row for each of several matrices, spread by now: PTO has one of all
@@ -150,6 +152,25 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     if axis == "col" and second.valid[1].known != first.valid[1].known:
         second = front(w, second, second.shape, (second.valid[0], first.valid[1]))
     return w.op(f"t{axis}expand{word}", [with_room(w, first, out.room), second], out)
+
+
+def _packed(w: Writer, call: Call, tiles: tuple[Tile, Tile], out: Tile) -> Tile:
+    """Write the sum of a tile and rows of 32 bytes, repeated from left to right, or their first column alone."""
+    first, line = tiles
+    refuse(call, line.valid[1].known not in (1, line.shape[1]), "of rows of which only the run knows how much is valid")
+    if line.valid[1].known == 1:
+        column = front(w, line, (line.shape[0], 1), line.valid)
+        return w.op("trowexpandadd", [with_room(w, first, out.room), column], out)
+    repeated, width = w.tile("repeated", line.dtype, out.shape, first.valid), line.shape[1]
+    zero, rows = w.constant(0), w.constant(out.shape[0])
+    for start in range(0, out.shape[1], width):
+        shape = out.shape[0], min(width, out.shape[1] - start)
+        source, target = (
+            part_of(w, tile, (zero, w.constant(at)), shape, (rows, w.constant(shape[1])))
+            for tile, at in ((line, 0), (repeated, start))
+        )
+        w.op("tmov", [source], target)
+    return w.op("tadd", [first, repeated], out)
 
 
 def _spread_like(w: Writer, line: Tile, like: Tile) -> Tile:

@@ -13,6 +13,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType, is_fully_valid
 from tilewright.dtypes import INDEX, INT16, INT32, DataType
 from tilewright.ops.load import padding
+from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
 from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.meeting import with_room
@@ -144,7 +145,9 @@ def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     x = in_vec(w, given["x"])
     valid = given["valid_rows"], given["valid_cols"]
-    made = w.op("tmov", [part_of(w, x, (w.constant(0), w.constant(0)), x.shape, valid)], result(w, call, valid))
+    made, start = result(w, call, valid), (w.constant(0), w.constant(0))
+    every, target = (part_of(w, each, start, x.shape, _whole(w, x.shape)) for each in (x, made))
+    w.op("tmov", [every], target)  # what is not valid moves, too: more of it may be valid again
     if x.name in w.ascending:
         w.ascending.add(made.name)
     return made
@@ -218,6 +221,7 @@ def _reinterpret(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.assemble")
 def _assemble(w: Writer, call: Call, given: Given) -> Tile:
     target, source = in_vec(w, given["target"]), in_vec(w, given["source"])
+    source = in_type(w, source, target.dtype)
     whole, types = w.op("tmov", [target], result(w, call, target.valid)), [each.type for each in call.args[:2]]
     into, put = (type_ for type_ in types if isinstance(type_, TileType))
     if prod(put.shape[:-2]) == 1:
