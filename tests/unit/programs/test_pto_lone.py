@@ -112,6 +112,42 @@ def test_places_of_extremes(dtype: Any) -> None:
     check(placed, x, np.zeros((16, 1), np.int32), np.zeros((1, 24), np.int32))
 
 
+M, N = pl.dynamic("M"), pl.dynamic("N")
+
+
+@pl.jit
+def of_any_extents(x: pl.Tensor[[M, N], pl.FP32], out: pl.Out[pl.Tensor[[M, 1], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.assemble(out, pl.row_argmax(x), [0, 0])
+
+
+def test_places_in_rows_of_a_length_that_only_calls_know() -> None:
+    check(of_any_extents, integers(np.float32, 11, 200), np.zeros((11, 1), np.int32))
+
+
+@pl.jit
+def other_elements(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    bits, octets = pl.reinterpret_view(x, pl.INT32), pl.reinterpret_view(x, pl.UINT8)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.cast(pl.load(octets, [0, 3], [6, 8]), pl.INT32)
+        pl.store(pl.xor(pl.load(bits, [0, 0], [6, 8]), -2147483648) + t, [0, 0], pl.reinterpret_view(out, pl.INT32))
+
+
+def test_the_memory_of_a_tensor_as_other_elements() -> None:
+    check(other_elements, integers(np.float32, 6, 8), np.zeros((6, 8), np.float32))
+
+
+@pl.jit
+def in_longer_rows(x: pl.Tensor, row: pl.Out[pl.Tensor], rows: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.reshape(pl.load(x, [0, 0], [4, 8], valid_shape=[3, 8]), [1, 32]), [0, 0], row)
+        pl.store(pl.reshape(pl.load(x, [0, 0], [4, 8], valid_shape=[2, 8]), [2, 16]), [0, 0], rows)
+
+
+def test_whole_rows_become_longer_ones() -> None:
+    check(in_longer_rows, integers(np.float32, 4, 8), np.zeros((1, 32), np.float32), np.zeros((2, 16), np.float32))
+
+
 @pl.jit
 def turned(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):

@@ -281,9 +281,9 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tile:
         (high, wide), (rows, cols) = x.room, x.valid
         line = seen_as(w, x, x.dtype, shape, (wide, high) if x.is_column else (wide, 1), (cols, rows))
         return w.op("tmov", [line], result(w, call, line.valid))
-    refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
-    out = result(w, call, (w.constant(shape[0]), w.constant(shape[1])))
-    if x.room != x.shape or out.room != shape:  # what lies between rows would become elements
+    refuse(call, None in sizes_of(type_), "of a tile of which only the run knows how much is valid")
+    out, is_whole = result(w, call, (w.constant(shape[0]), w.constant(shape[1]))), is_fully_valid(type_)
+    if x.room != x.shape or out.room != shape or not is_whole:  # what lies between rows would become elements
         return one_by_one(w, x, out)
     return w.op("tmov", [seen_as(w, x, x.dtype, shape, shape, out.valid)], out)
 
