@@ -235,6 +235,16 @@ def test_halves_that_numbers_are_put_into_round_as_a_cast_does() -> None:
 
 
 @pl.jit
+def leaking(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.lrelu(pl.load(x, [0, 0], [4, 8]), float("inf")), [0, 0], out)
+
+
+def test_a_slope_without_end_leaves_zero_alone() -> None:
+    check(leaking, integers(np.float32, 4, 8) * (np.arange(8) > 2).astype(np.float32), np.zeros((4, 8), np.float32))
+
+
+@pl.jit
 def widened(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
         t = pl.load(x, [0, 0], [4, 8])

@@ -240,7 +240,8 @@ def _whole_numbers(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.lrelu")
 def _leaky(w: Writer, call: Call, given: Given) -> Tile:
     x, slope = in_vec(w, given["lhs"]), given["rhs"]
-    if x.dtype not in (FP16, FP32) or not slope.is_natural:  # PTO multiplies zeros, too, which may change their sign
+    is_plain = slope.is_natural and slope.known != float("inf")  # PTO multiplies zeros, too
+    if x.dtype not in (FP16, FP32) or not is_plain:
         raise NotTakenError("no machine has this slope")
     return w.op("tlrelu", [x, converted(w, given["rhs"], FP32)], result(w, call, x.valid))
 
