@@ -253,3 +253,21 @@ def widened(x: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 def test_what_was_not_valid_is_still_there() -> None:
     check(widened, integers(np.float32, 4, 8), np.zeros((4, 8), np.float32))
+
+
+@pl.jit
+def short_sums(a: pl.Tensor, b: pl.Tensor, c: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        left = pl.load(a, [0, 0], [8, 5], valid_shape=[pl.read(ns, [0]), 5])
+        right = pl.load(b, [0, 0], [5, 8], valid_shape=[5, pl.read(ns, [1])])
+        acc = pl.load(c, [0, 0], [8, 8], valid_shape=[pl.read(ns, [2]), pl.read(ns, [3])])
+        pl.store(pl.matmul_acc(acc, left, right), [0, 0], out)
+        other = pl.load(c, [0, 0], [8, 8], valid_shape=[2, 3])
+        pl.store(pl.matmul_acc(other, pl.load(a, [0, 0], [8, 5]), pl.load(b, [0, 0], [5, 8])), [8, 0], out)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+@pytest.mark.parametrize("ns", [(8, 8, 8, 8), (3, 8, 8, 5), (3, 4, 2, 5), (8, 8, 3, 2), (0, 8, 8, 8), (4, 4, 0, 8)])
+def test_a_sum_is_valid_where_what_it_is_of_is(dtype: Any, ns: tuple[int, ...]) -> None:
+    a, b, c = (integers(dtype, *shape, seed=seed) for seed, shape in enumerate([(8, 5), (5, 8), (8, 8)]))
+    check(short_sums, a, b, c, np.array(ns, np.int32), np.full((16, 8), 99, dtype))

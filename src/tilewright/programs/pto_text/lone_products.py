@@ -11,7 +11,7 @@ from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.products import BIASED, PLAIN
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import Number, Tile
-from tilewright.programs.pto_text.words import ALONE, OPS, Given, in_vec, result
+from tilewright.programs.pto_text.words import ALONE, OPS, Given, in_vec, least, result
 from tilewright.programs.pto_text.writer import Writer
 
 
@@ -25,7 +25,10 @@ def _alone(w: Writer, call: Call, given: Given) -> Tile:
     a_turned, b_turned = bool(given.get("a_trans")), bool(given.get("b_trans"))
     rows, inner = a.valid[::-1] if a_turned else a.valid
     cols = b.valid[0] if b_turned else b.valid[1]
-    out, before = result(w, call, (rows, cols)), _before(w, given)
+    before = _before(w, given)
+    if "acc" in given and before is not None:
+        rows, cols = least(w, rows, before.valid[0]), least(w, cols, before.valid[1])
+    out = result(w, call, (rows, cols))
     with w.counted(rows, "row") as row, w.counted(cols, "column") as column:
         set_at(w, out, row, column, _start(w, given, before, out, (row, column)))
         with w.counted(inner, "place") as place:

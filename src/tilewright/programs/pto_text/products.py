@@ -10,6 +10,7 @@ from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, FP8E4M3FN
 from tilewright.programs.pto_text.elements import element_of
 from tilewright.programs.pto_text.matrices import each_matrix
+from tilewright.programs.pto_text.meeting import valid_of_all
 from tilewright.programs.pto_text.scalars import computed
 from tilewright.programs.pto_text.values import LINE, Number, Tile
 from tilewright.programs.pto_text.words import (
@@ -107,7 +108,8 @@ def _multiplied(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
     if acc is None or (acc.name in w.zeros and first is None):
         return product
     made = in_vec(w, product)  # since nothing leads back to an accumulator
-    acc, out = _as_valid(w, acc, made.valid), w.tile(hint, type_.dtype, shape, made.valid)
+    valid = valid_of_all(w, (acc, made), shape)
+    acc, made, out = _as_valid(w, acc, valid), _as_valid(w, made, valid), w.tile(hint, type_.dtype, shape, valid)
     if first is None:
         return by_rows(w, "tadd", [acc, made], out)
     with w.branch(f"scf.if {first.name}") as otherwise:
@@ -119,7 +121,7 @@ def _multiplied(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
 
 def _as_valid(w: Writer, tile: Tile, valid: Pair) -> Tile:
     """Return a tile of which as much is valid as of what it meets."""
-    if [extent.known for extent in tile.valid] == [extent.known for extent in valid]:
+    if all(own.name == other.name for own, other in zip(tile.valid, valid, strict=True)):
         return tile
     return front(w, tile, tile.shape, valid)
 
