@@ -12,6 +12,7 @@ import pytest
 from property.exported import read_back
 
 import tilewright.language as pl
+from tilewright import pto
 
 
 def check(kernel: Any, *arguments: Any, platform: str = "interpret") -> None:
@@ -271,3 +272,27 @@ def short_sums(a: pl.Tensor, b: pl.Tensor, c: pl.Tensor, ns: pl.Tensor, out: pl.
 def test_a_sum_is_valid_where_what_it_is_of_is(dtype: Any, ns: tuple[int, ...]) -> None:
     a, b, c = (integers(dtype, *shape, seed=seed) for seed, shape in enumerate([(8, 5), (5, 8), (8, 8)]))
     check(short_sums, a, b, c, np.array(ns, np.int32), np.full((16, 8), 99, dtype))
+
+
+@pl.jit
+def repeated_along(x: pl.Tensor, ns: pl.Tensor, out: pl.InOut[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        source = pl.slice(x, [pl.read(ns, [0]), 3, 5], [0, 0, 0])
+        pl.expand_clone(source, pl.slice(out, [pl.read(ns, [1]), 3, 5], [0, 0, 0]))
+
+
+@pytest.mark.parametrize("ns", [(1, 4), (1, 1), (4, 4)])
+def test_an_axis_that_only_the_run_knows_to_have_one_element_is_repeated(ns: tuple[int, int]) -> None:
+    check(repeated_along, integers(np.float32, 4, 3, 5), np.array(ns, np.int32), np.zeros((4, 3, 5), np.float32))
+
+
+def test_a_double_that_no_launch_passes_is_refused_where_it_is_declared() -> None:
+    @pl.jit
+    def scaled(x: pl.Tensor, by: pl.Scalar[pl.FP64], out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, 0], [4, 8]) * by, [0, 0], out)
+
+    given = integers(np.float64, 4, 8), 2.5, np.zeros((4, 8))
+    with pytest.raises(pto.NoPtoError, match="PTO's launches pass no double, as `by` is") as caught:
+        scaled.compile(*given).as_pto()
+    assert "pl.Scalar[pl.FP64]" in str(caught.value) and "help: pass it as pl.FP32" in str(caught.value)

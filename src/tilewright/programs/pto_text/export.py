@@ -127,6 +127,9 @@ class _Export:
 
     def _type(self, param: Var) -> str:
         assert isinstance(param.type, TensorType | ScalarType)
+        if param.type == ScalarType(dt.FP64):
+            help = "pass it as pl.FP32, or in a tensor of one element"
+            raise NoPtoError(f"PTO's launches pass no double, as `{param.name_hint}` is", help=help)
         if isinstance(param.type, TensorType):
             return f"!pto.ptr<{element(kept(param.type.dtype))}, gm>"
         return element(param.type.dtype)
