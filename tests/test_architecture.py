@@ -105,7 +105,7 @@ def layer(module: str) -> str:
 
 
 FACES = (
-    "", "compat", "compat.pypto", "ir", "language", "language.distributed", "language.parser",
+    "", "compat", "compat.ptodsl", "compat.pypto", "ir", "language", "language.distributed", "language.parser",
     "language.parser.diagnostics", "pto", "runtime",
 )  # fmt: skip
 """The packages whose names are for callers."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoReturnError
 from tilewright.pto.module import Func, Number, Op, SymbolRef
-from tilewright.pto.op import number_of
+from tilewright.pto.op import Constants, number_of
 from tilewright.pto.text.free import words_of
 from tilewright.pto.types import Scalar
 
 ENTRY = "pto.simt_entry"
 """The attribute of functions that are launched."""
 LAUNCH = "pto.simt_launch"
-_LIMITS = ("pto.simt_max_threads", "pto.simt_max_regs")
+_MOST = "pto.simt_max_threads"
+_LIMITS = (_MOST, "pto.simt_max_regs")
 _LAST = ("pto.keep", "pto.syncthreads", "func.return")
 _TOGETHER = ("pto.syncthreads", "pto.threadfence", "pto.threadfence_block")
 _ATOMIC = "pto.atomic_"
@@ -58,6 +60,16 @@ def refuse_entry(func: Func) -> None:
             raise PtoOperandError(message, spans=(op.span,), help="call it instead")
     _refuse_old_pairs(every)
     _refuse_kept(func.body.ops)
+
+
+def refuse_crowd(op: Op, func: Func, constants: Constants) -> None:
+    """Raise for a launch of more work items than the function says it is for, as far as the text says how many."""
+    extents = [constants.get(value, 1) for value in op.operands[:3]]
+    limit = func.attributes.get(_MOST)
+    most, count = limit.value if isinstance(limit, Number) else limit, prod(extents)
+    if isinstance(most, int) and count > most:
+        message = f"`@{func.name}` is for {most} work items at most, and {' x '.join(map(str, extents))} are launched"
+        raise PtoOperandError(message, spans=(op.span,), help=f"launch several times, or raise `{_MOST}`")
 
 
 def _refuse_old_pairs(ops: list[Op]) -> None:

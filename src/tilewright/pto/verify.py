@@ -15,7 +15,7 @@ from tilewright.frontend.tracebacks import brief
 from tilewright.pto.architectures import architectures
 from tilewright.pto.asked_words import refuse_words
 from tilewright.pto.elements import refuse_elements
-from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_entry, refuse_outside
+from tilewright.pto.entries import ENTRY, LAUNCH, is_entry, launched, refuse_crowd, refuse_entry, refuse_outside
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.machine.cores import kinds_said
 from tilewright.pto.memrefs import is_memref
@@ -214,6 +214,7 @@ class _Checker:
         if not is_entry(func):
             message = f"`@{func.name}` is no function that work items run"
             raise PtoOperandError(message, spans=(op.span,), help=f"add `attributes {{{ENTRY}}}` to it")
+        refuse_crowd(op, func, self._constants)
 
     def _callee(self, op: Op, name: str, given: Sequence[Value], noun: str) -> Func:
         """Return the function of a name, which takes values of some types and gives the results of an op."""

@@ -55,6 +55,15 @@ def kinds_of(dtype: Any) -> Any:
 
 
 @pl.jit
+def masks_as_numbers(x: Square, out: pl.Out[Square]):
+    """Ones and zeros that are multiplied, added, taken away and summed."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [11, 40])
+        made = (t > 0.0) + t * (t < 2.0) - (t > 3.0) + pl.maximum(t, t > 1.0)
+        pl.store(pl.addc(t > -1.0, made, made), [0, 0], out)
+
+
+@pl.jit
 def selected(
     x: Square,
     y: Square,
@@ -171,6 +180,7 @@ CASES: dict[Any, Any] = {
         numbers(11, 40), numbers(11, 40)[::-1].copy(), words(), square(), square(), np.zeros((11, 5), np.uint8)
     ],
     by_a_row: lambda: [numbers(11, 40), square()],
+    masks_as_numbers: lambda: [numbers(11, 40), square()],
     three: lambda: [numbers(11, 40), numbers(11, 40)[::-1].copy(), square()],
     with_a_bias: lambda: [
         halves(16, 40), halves(40, 24), numbers(1, 24), np.zeros((16, 24), np.float32), np.zeros((1, 24), np.float32)

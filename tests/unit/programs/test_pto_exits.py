@@ -1,6 +1,6 @@
 """What leaves a loop or a function before its end, in PTO text, which has branches and conditions instead."""
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
-# pyright: reportUnnecessaryComparison=false, reportCallIssue=false
+# pyright: reportUnnecessaryComparison=false, reportCallIssue=false, reportUnknownParameterType=false
 
 from __future__ import annotations
 
@@ -209,3 +209,58 @@ def test_what_would_be_written_too_often_is_refused() -> None:
     x = np.zeros((7, 32), np.float32)
     with pytest.raises(pto.NoPtoError, match="more than 16 times"):
         twice_each.compile(x, np.zeros(7, np.int32), x[:1].copy()).as_pto()
+
+
+@pl.program
+class Settled:
+    """A kernel whose branches its callers settle."""
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def scaled(
+        self, x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]], twice: pl.Scalar[pl.BOOL]
+    ):
+        t = pl.load(x, [0, 0], [16, 64])
+        if twice:
+            t = t * 2.0
+        pl.store(t, [0, 0], out)
+        return out
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self,
+        x: pl.Tensor[[16, 64], pl.FP32],
+        out: pl.Out[pl.Tensor[[16, 64], pl.FP32]],
+        other: pl.Out[pl.Tensor[[16, 64], pl.FP32]],
+    ):
+        out = self.scaled(x, out, True)
+        other = self.scaled(x, other, False)
+        return out, other
+
+
+def test_a_branch_that_is_settled_is_the_side_that_is_taken() -> None:
+    text = as_pto(Settled)
+    assert text.count("scf.if") == 1  # the first block does all
+    x, out, other = (np.ones((16, 64), np.float32) for _ in range(3))
+    run_exported(text, "main", [x, out, other], {})
+    np.testing.assert_array_equal(out, 2 * x)
+    np.testing.assert_array_equal(other, x)
+
+
+@pl.jit.opaque
+def copied(p: pl.Tensor, q: pl.Out[pl.Tensor]):
+    for i in pl.parallel(0, p.shape[0], 4):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            q = pl.store(pl.load(p, [i, 0], [4, 8]), [i, 0], q)
+    return q
+
+
+def test_room_that_nothing_uses_is_called_so() -> None:
+    @pl.jit
+    def empty(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        half = copied(x, pl.create_tensor(x.shape, dtype=x.dtype))
+        return copied(half, out)
+
+    given = [np.zeros((0, 8), np.float32), np.zeros((0, 8), np.float32)]
+    text = empty.compile(*given).as_pto()
+    assert "(%_x: !pto.ptr<f32, gm>, %_out: !pto.ptr<f32, gm>, %_room: !pto.ptr<f32, gm>)" in text
+    run_exported(text, "empty", given, {})

@@ -171,6 +171,15 @@ def kept_axis(x: pl.Tensor[[16, 1], pl.FP32], out: pl.Out[pl.Tensor[[16, 1], pl.
         pl.store(pl.transpose(pl.load(x, [0, 0], [16, 1]), 1, -1), [0, 0], out)
 
 
+@pl.jit
+def one_element(x: Rows, out: pl.Out[Rows], by: pl.InOut[pl.Tensor[[], pl.FP32]]):
+    """A tensor without axes, read and written."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 64])
+        pl.store(t * pl.read(by, []), [0, 0], out)
+        pl.write(by, [], 5.0)
+
+
 def floats(*shape: int) -> Any:
     return np.random.default_rng(0).integers(-8, 9, shape).astype(np.float32)
 
@@ -190,6 +199,7 @@ CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
     "lonely": (lonely, lambda: [floats(64), floats(64)]),
     "read_bounds": (read_bounds, lambda: [floats(64, 64), floats(64, 64), np.array([8, 48, 0], np.int32)]),
     "kept_axis": (kept_axis, lambda: [floats(16, 1), floats(16, 1)]),
+    "one_element": (one_element, lambda: [floats(16, 64), floats(16, 64), np.array(3, np.float32)]),
     "pieces": (pieces, lambda: [floats(16, 64), floats(16, 64)]),
 }
 
@@ -203,7 +213,8 @@ def test_it_reads_back_and_computes_the_same(name: str, platform: str, grid: int
     kernel(*wanted)
     entry = kernel.specialize(*found).program.entries[-1]
     run_exported(text, entry.name, found, extents_of(entry, found), platform, grid)
-    np.testing.assert_allclose(found[1].astype(np.float64), wanted[1].astype(np.float64), rtol=1e-6)
+    for got, want in zip(found[1:], wanted[1:], strict=True):
+        np.testing.assert_allclose(np.float64(got), np.float64(want), rtol=1e-6)
 
 
 @pytest.mark.parametrize("axis", ["row", "col"])
@@ -224,6 +235,23 @@ def test_a_row_or_a_column_of_each_of_several_matrices(axis: str, word: str) -> 
     each(*wanted, config=RunConfig(platform="interpret"))
     run_exported(text, "each", found, {})
     np.testing.assert_array_equal(found[2], wanted[2])
+
+
+@pytest.mark.parametrize("axis", ["row", "col"])
+def test_exponentials_of_differences_in_a_column(axis: str) -> None:
+    op, fold = getattr(pl, f"{axis}_expand_expdif"), getattr(pl, f"{axis}_min")
+
+    @pl.jit
+    def column(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [0, 0], [20, 1])
+            pl.store(op(t, fold(t) * 2.0), [0, 0], out)
+
+    wanted, found = ([floats(14, 1), np.zeros((14, 1), np.float32)] for _ in range(2))
+    text = column.compile(*found).as_pto()
+    column(*wanted, config=RunConfig(platform="interpret"))
+    run_exported(text, "column", found, {})
+    np.testing.assert_array_equal(found[1], wanted[1])
 
 
 def test_the_text_says_what_it_needs(golden: Any) -> None:
@@ -272,9 +300,13 @@ def flattened(x: Rows, out: pl.Out[pl.Tensor[[1], pl.FP32]]):
         pl.store(pl.sum(row, axis=1, keepdims=False), [0], out)
 
 
-def test_a_row_that_may_not_be_there_is_no_tile_of_one_axis() -> None:
-    with pytest.raises(pto.NoPtoError, match=r"`pl\.tile\.reshape` of a tile that is valid in part"):
-        flattened.compile(floats(41, 64), floats(1)).as_pto()
+@pytest.mark.parametrize("rows", [0, 41])
+def test_a_row_that_may_not_be_there_is_an_element_that_may_not(rows: int) -> None:
+    wanted, found = ([np.ones((rows, 64), np.float32), np.full(1, 7, np.float32)] for _ in range(2))
+    text = flattened.compile(*found).as_pto()
+    flattened(*wanted)
+    run_exported(text, "flattened", found, {"M": rows})
+    np.testing.assert_array_equal(found[1], wanted[1])
 
 
 @pl.jit

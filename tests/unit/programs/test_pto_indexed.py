@@ -203,6 +203,24 @@ def outside(*shape: int) -> Any:
     return made
 
 
+@pl.jit
+def by_longs(x: Matrix, i: pl.Tensor, out: pl.Out[pl.Tensor], summed: pl.InOut[Matrix]):
+    """Rows that indices name as torch has them."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        places = pl.load(i, [0], [8])
+        found = x[places]
+        pl.store(found, [0, 0], out)
+        pl.atomic_add(summed, places, found)
+        pl.put(summed, places, found * 2.0)
+
+
+@pl.jit
+def at_corners(x: Matrix, i: pl.Tensor, j: pl.Tensor, out: pl.Out[pl.Tensor]):
+    """An index for each row, and one for each column."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(x[pl.load(i, [0, 0], [6, 1]), pl.load(j, [0, 0], [1, 7])], [0, 0], out)
+
+
 CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
     "before": (before, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)]),
     "where": (where, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)]),
@@ -226,6 +244,11 @@ CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
     "rows_taken": (rows_taken, lambda: [floats(16, 64), few(), floats(8, 64)]),
     "rows_put": (rows_put, lambda: [floats(8, 64), few(), floats(16, 64)]),
     "rows_summed": (rows_summed, lambda: [floats(8, 64), few(), floats(16, 64)]),
+    "by_longs": (by_longs, lambda: [floats(16, 64), few()[0].astype(np.int64), floats(8, 64), floats(16, 64)]),
+    "at_corners": (
+        at_corners,
+        lambda: [floats(16, 64), np.arange(6)[:, None] * 3, np.arange(7)[None] * 9, floats(6, 7)],
+    ),
     "drawn": (drawn, lambda: [np.zeros((16, 64), np.int32)]),
     "triangles": (triangles, lambda: [np.zeros((16, 64), np.int32)]),
     "partly": (partly, lambda: [floats(16, 64), floats(16, 64)]),

@@ -27,6 +27,7 @@ from tilewright.core.types import ScalarType, TupleType
 from tilewright.core.visitor import evaluated
 from tilewright.dtypes import TASK_ID
 from tilewright.ops.convert import round_mode
+from tilewright.passes.aliases import Footprints
 from tilewright.passes.groups import Sides, sides_of
 from tilewright.programs.pto_text import (
     arrays,
@@ -35,9 +36,11 @@ from tilewright.programs.pto_text import (
     copies,
     draws,
     elements,
+    extremes,
     folds,
     indexed,
     lanes,
+    lone_products,
     memory,
     ops,
     order,
@@ -51,7 +54,8 @@ from tilewright.programs.pto_text import (
     sorts,
     views,
 )
-from tilewright.programs.pto_text.exits import Exits, exits
+from tilewright.programs.pto_text.chosen_tensors import ChosenTensors
+from tilewright.programs.pto_text.exits import exits
 from tilewright.programs.pto_text.handover import Frame
 from tilewright.programs.pto_text.ops import rounded
 from tilewright.programs.pto_text.pipes import KINDS, is_balanced, pipes_of, section
@@ -65,8 +69,8 @@ from tilewright.source import UNKNOWN
 DONE = 0
 """The id of each task: those before it have ended where another one begins."""
 WRITERS = (
-    arrays, cells, choices, copies, draws, elements, folds, indexed, lanes, memory, ops, order, pipes, printing,
-    products, ranked, scans, shapes, singly, sorts, views,
+    arrays, cells, choices, copies, draws, elements, extremes, folds, indexed, lanes, lone_products, memory, ops, order,
+    pipes, printing, products, ranked, scans, shapes, singly, sorts, views,
 )  # fmt: skip
 """The modules whose functions say ops."""
 
@@ -81,12 +85,12 @@ def _is_tuple(task: Submit) -> bool:
     return isinstance(task.type, TupleType)
 
 
-class Body(Exits):
+class Body(ChosenTensors):
     """The statements of one program on their way to text."""
 
     def __init__(self, program: Program, writer: Writer) -> None:
         super().__init__(writer, uses(program.functions.values()))
-        self.program = program
+        self.program, self.footprints = program, Footprints(program)
         self.groups, self.sides = sides_of(program), cast("Sides | None", None)
         """The functions whose calls meet in pipes, and those calls of the one that is being written."""
         self.symbols: dict[str, Number] = {}
@@ -95,11 +99,13 @@ class Body(Exits):
     def write(self, body: SeqStmts) -> None:
         """Write statements; NoPtoError, with its line, for what PTO text cannot say."""
         for number, stmt in enumerate(body):
-            outer, self.w.span = self.w.span, getattr(stmt, "span", UNKNOWN)
+            outer, span = self.w.span, getattr(stmt, "span", UNKNOWN)
+            self.w.span = span if span.is_known else outer
             try:
                 if self.leaves(stmt, [*body][number + 1 :]):
                     return
-                self.stmt(stmt)
+                if not self.chooses(stmt):
+                    self.stmt(stmt)
             except NoPtoError as error:
                 error.locate([self.w.span])
                 raise
@@ -188,11 +194,12 @@ class Body(Exits):
             assert isinstance(given, Tensor)
             self.symbols[name] = given.shape[axis]
         around, self.sides = self.sides, self.groups.get(function.name)
+        beside, self.aliases = self.aliases, self.footprints.aliases(function.name)
         self._begin_group(function)
         self.frames.append(Frame())
         self.write(function.body)
         self.frames.pop()
-        self.sides = around
+        self.sides, self.aliases = around, beside
         results = self._results(function)
         self.symbols = outer
         return results[0] if len(results) == 1 else tuple(results)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType, Type
-from tilewright.dtypes import BOOL, INT8, INT32, UINT8, common
+from tilewright.dtypes import BOOL, INDEX, INT8, INT32, UINT8, common
 from tilewright.ops.indices import chosen
 from tilewright.ops.selection import COMPARISONS
 from tilewright.programs.pto_text.conversions import in_type
@@ -171,12 +171,31 @@ def _packed(w: Writer, call: Call, given: Given) -> Tile:
     refuse(call, not (meets(lhs.shape, shape) and meets(other.shape, shape)), "of tiles whose axes meet otherwise")
     bits = _compared(w, word, lhs, other, shape)
     rows, cols = matrix(call)[0]
-    count = -(-int(bits.valid[1].known) // 8) if isinstance(bits.valid[1].known, int) else None
-    refuse(call, count is None or cols > bits.room[1], "of columns that only the run knows")
-    valid = bits.valid[0], w.constant(count or 0)
+    if not bits.is_mask:
+        return _first_bits(w, call, bits)
+    refuse(call, cols > bits.room[1], "of so many columns")
+    filled_up = computed(w, "add", [bits.valid[1], w.constant(7)], INDEX)
+    valid = bits.valid[0], computed(w, "floordiv", [filled_up, w.constant(8)], INDEX)
     everything = w.constant(bits.room[0]), w.constant(bits.room[1])
     whole = replace(bits, is_mask=False, dtype=UINT8, shape=bits.room, valid=everything)
     return front(w, whole, (rows, cols), valid)
+
+
+def _first_bits(w: Writer, call: Call, column: Tile) -> Tile:
+    """Write how a column compares as the first bits of rows of bytes."""
+    out, zero = expanded(w, w.constant(0, UINT8), result(w, call, (column.valid[0], w.constant(1)))), w.constant(0)
+    with w.counted(column.valid[0], "row") as row:
+        set_at(w, out, row, zero, converted(w, element_at(w, column, row, zero), UINT8))
+    return out
+
+
+def _column_of_bits(w: Writer, words: Tile, like: Tile) -> Tile:
+    """Write the first bits of rows of integers as a column of bytes, zero or one."""
+    out, zero, one = w.tile("bits", INT8, like.shape, like.valid), w.constant(0), w.constant(1, words.dtype)
+    with w.counted(like.valid[0], "row") as row:
+        bit = computed(w, "bit_and", [element_at(w, words, row, zero), one], words.dtype)
+        set_at(w, out, row, zero, converted(w, bit, INT8))
+    return out
 
 
 @writes("tile.sel")
@@ -196,13 +215,18 @@ def _selected(w: Writer, call: Call, mask: Tile, taken: Tile, other: Tile | Numb
     refuse(call, not (meets(first.shape, shape) and meets(second.shape, shape)), "of tiles whose axes meet otherwise")
     valid = both(w, first, second)
     sides = [spread(w, side, shape, valid) for side in (first, second)]
-    return _taken(w, _bytes(w, call, mask), sides, result(w, call, valid))
+    out = result(w, call, valid)
+    is_of_words = not mask.is_mask and not _is_of_conditions(call) and out.is_column
+    return _taken(w, _column_of_bits(w, in_vec(w, mask), out) if is_of_words else _bytes(w, call, mask), sides, out)
+
+
+def _is_of_conditions(call: Call) -> bool:
+    return getattr(call.args[0].type, "dtype", None) == BOOL
 
 
 def _bytes(w: Writer, call: Call, mask: Tile) -> Tile:
     """Return the bits of a mask: what was compared, conditions, or those of integers."""
-    of_conditions = call.args[0].type
-    if mask.is_mask or getattr(of_conditions, "dtype", None) == BOOL:
+    if mask.is_mask or _is_of_conditions(call):
         return mask if mask.is_mask else bits_of(w, mask)
     words = in_vec(w, mask)
     room = words.room[0], words.room[1] * words.dtype.get_byte()

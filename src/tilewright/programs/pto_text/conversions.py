@@ -15,17 +15,17 @@ def room_of_both(x: Tile, dtype: DataType) -> tuple[int, int]:
     return max(x.room[0], need[0]), max(x.room[1], need[1])
 
 
-def in_type(w: Writer, x: Tile, dtype: DataType) -> Tile:
-    """Return a tile in the type that an op computes in."""
+def in_type(w: Writer, x: Tile, dtype: DataType, stops: bool = False) -> Tile:
+    """Return a tile in the type that an op computes in; integers that `stop` do so at the limits of others."""
     if x.dtype == kept(dtype):
         return x
     room = room_of_both(x, dtype)
     out = w.tile("converted", dtype, x.shape, x.valid, room=room)
-    return w.op("tcvt", [with_room(w, x, room)], out, conversion(x.dtype, dtype, "round"))
+    return w.op("tcvt", [with_room(w, x, room)], out, conversion(x.dtype, dtype, "round", stops))
 
 
-def conversion(have: DataType, dtype: DataType, mode: str) -> str:
+def conversion(have: DataType, dtype: DataType, mode: str, stops: bool = False) -> str:
     """Return the words of a conversion: floats stop at the limits of integers, all else wraps or becomes infinite."""
     is_rounded = have.is_float() and dtype.is_int()
-    rounding, limits = (mode.upper(), "ON") if is_rounded else ("RINT", "OFF")
+    rounding, limits = mode.upper() if is_rounded else "RINT", "ON" if is_rounded or stops else "OFF"
     return f"{{rmode = #pto<round_mode {rounding}>, sat_mode = #pto<saturation_mode {limits}>}}"

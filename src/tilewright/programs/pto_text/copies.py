@@ -14,7 +14,7 @@ from tilewright.programs.pto_text.memory import created
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tensor, kept
 from tilewright.programs.pto_text.views import pointer_as, start_of
-from tilewright.programs.pto_text.words import Given, refuse, writes
+from tilewright.programs.pto_text.words import Given, least, refuse, writes
 from tilewright.programs.pto_text.writer import Writer
 
 
@@ -38,9 +38,16 @@ def _filled(w: Writer, call: Call, given: Given) -> Tensor:
     source: Tensor = given["src"]
     target: Tensor = given["target"]
     with _each(w, target.shape) as places:
-        come = [w.constant(0) if n.known == 1 else at for n, at in zip(source.shape, places, strict=True)]
+        come = [_repeated(w, at, extent) for at, extent in zip(places, source.shape, strict=True)]
         set_cell(w, target, places, cell_of(w, source, come))
     return target
+
+
+def _repeated(w: Writer, at: Number, extent: Number) -> Number:
+    """Return the place that something repeated along an axis has for one, where it may have a single element."""
+    if extent.known is not None:
+        return w.constant(0) if extent.known == 1 else at
+    return least(w, at, computed(w, "sub", [extent, w.constant(1)], INDEX))
 
 
 @writes("tensor.gather")

@@ -6,7 +6,8 @@ What follows a branch of which one side leaves becomes part of the other side. A
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from tilewright import dtypes as dt
@@ -75,15 +76,29 @@ class Exits(Flow):
 
     def _split(self, stmt: IfStmt, rest: Sequence[Stmt]) -> None:
         sides = stmt.then_body, stmt.else_body or EMPTY
-        outer = self._copies
-        if not any(map(ends, sides)):
-            self._copies *= 2
-        if self._copies > _MOST_COPIES:
+        if any(map(ends, sides)):
+            self._followed(stmt, sides, rest)
+            return
+        with self.again():
+            self._followed(stmt, sides, rest)
+
+    @contextmanager
+    def again(self) -> Generator[None]:
+        """Let something be written twice; NoPtoError where it then stands in the text too often."""
+        if self._copies * 2 > _MOST_COPIES:
             message = f"this export would write what follows more than {_MOST_COPIES} times"
             raise NoPtoError(message, help="leave from branches that stand by themselves")
+        self._copies *= 2
+        yield
+        self._copies //= 2
+
+    def _followed(self, stmt: IfStmt, sides: tuple[SeqStmts, SeqStmts], rest: Sequence[Stmt]) -> None:
         first, second = (_followed(stmt, side, rest) for side in sides)
-        self.last(self.number(stmt.condition), (first, second))
-        self._copies = outer
+        condition = self.number(stmt.condition)
+        if condition.known is not None:
+            self.write(first if condition.known else second)
+        else:
+            self.last(condition, (first, second))
 
     def leave(self, stmt: BreakStmt | ContinueStmt | ReturnStmt) -> None:
         """Write the end of a turn, or of the function."""

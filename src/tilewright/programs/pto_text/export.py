@@ -82,6 +82,7 @@ class _Export:
         self.w = Writer()
         self.w.entry = entry.name
         self.body = Body(program, self.w)
+        self.body.aliases = self.body.footprints.aliases(entry.name)
 
     def lines(self) -> list[str]:
         """Return the function, a line each; NoPtoError at the function where no statement has said its place."""
@@ -104,8 +105,8 @@ class _Export:
         used = self.w.prune()
         if self.w.pipes:
             refuse_around(self.w)
-        shown = [f"{name if name in used else f'%_{name[1:]}'}: {kind}" for name, kind in params]
-        return self.w.function(f"func.func @{self.entry.name}({', '.join([*shown, *self.w.rooms])})")
+        shown = [f"{name if name in used else f'%_{name[1:]}'}: {kind}" for name, kind in (*params, *self.w.rooms)]
+        return self.w.function(f"func.func @{self.entry.name}({', '.join(shown)})")
 
     def _declared(self, param: Var) -> tuple[str, str]:
         """Return the name and the type of a parameter; NoPtoError at its place."""
@@ -126,6 +127,9 @@ class _Export:
 
     def _type(self, param: Var) -> str:
         assert isinstance(param.type, TensorType | ScalarType)
+        if param.type == ScalarType(dt.FP64):
+            help = "pass it as pl.FP32, or in a tensor of one element"
+            raise NoPtoError(f"PTO's launches pass no double, as `{param.name_hint}` is", help=help)
         if isinstance(param.type, TensorType):
             return f"!pto.ptr<{element(kept(param.type.dtype))}, gm>"
         return element(param.type.dtype)

@@ -9,12 +9,12 @@ from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
-from tilewright.core.stmt import ForStmt, IfStmt, LoopStmt, SeqStmts, WhileStmt
+from tilewright.core.stmt import ForStmt, IfStmt, LoopStmt, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import TileType
 from tilewright.programs.pto_text.handover import Frame, HandOver, numbers_of, types_of
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import is_used_up, sum_of
-from tilewright.programs.pto_text.values import Number, Tile, Value, element, room_of
+from tilewright.programs.pto_text.values import Choice, Number, Tile, Value, element, room_of
 from tilewright.programs.pto_text.words import expanded
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
@@ -51,15 +51,16 @@ class Flow(HandOver):
         ends, turn = count.ends, Number(self.w.name(stmt.loop_var.name_hint), dt.INDEX, counts=count.is_natural)
         carried = [self._sum(stmt, n, init, (turn, ends[0])) for n, init in enumerate(inits)]
         self.values.update(zip((arg.var for arg in stmt.iter_args), carried, strict=True))
-        inside, outside = numbers_of(carried, carried), numbers_of(inits, carried)
+        inits = self.chosen_among(inits, carried)
+        inside, outside = numbers_of(carried, carried), numbers_of(inits, carried, self.w.constant(0))
         pairs = ", ".join(f"{value.name} = {init.name}" for value, init in zip(inside, outside, strict=True))
         given = f" iter_args({pairs}) -> ({types_of(inside)})" if inside else ""
         shown = f"{turn.name} = {ends[0].name} to {ends[1].name} step {ends[2].name}"
-        results = _fresh(self.w, inside)
-        with self.w.block(f"{_given(results)}scf.for {shown}{given}"):
+        results = fresh(self.w, inside)
+        with self.w.block(f"{given_by(results)}scf.for {shown}{given}"):
             self.values[stmt.loop_var] = count.at(self.w, turn)
             self._region(stmt.body, Frame((*carried,)))
-        given = [self._summed(value, (ends[0], ends[1])) for value in _with(carried, results)]
+        given = [self._summed(value, (ends[0], ends[1])) for value in with_numbers(carried, results)]
         self.values.update(zip(stmt.return_vars, given, strict=True))
 
     def count(self, stmt: ForStmt, start: Number, step: Number) -> Count:
@@ -128,12 +129,13 @@ class Flow(HandOver):
         inits = [self._init(arg.var, arg.init) for arg in stmt.iter_args]
         asked = [self._carried(arg.var, init) for arg, init in zip(stmt.iter_args, inits, strict=True)]
         own = tuple(Number(self.w.name(name), start.dtype) for name, start in besides)
-        outside, seen = [*numbers_of(inits, asked), *(start for _, start in besides)], [*numbers_of(asked, asked), *own]
-        inside, results = _fresh(self.w, seen), _fresh(self.w, seen)
+        before = numbers_of(self.chosen_among(inits, asked), asked, self.w.constant(0))
+        outside, seen = [*before, *(start for _, start in besides)], [*numbers_of(asked, asked), *own]
+        inside, results = fresh(self.w, seen), fresh(self.w, seen)
         pairs = ", ".join(f"{value.name} = {init.name}" for value, init in zip(seen, outside, strict=True))
         types = f"({types_of(seen)}) -> ({types_of(seen)})"
         self.values.update(zip((arg.var for arg in stmt.iter_args), asked, strict=True))
-        head = f"{_given(results)}scf.while {f'({pairs}) ' if seen else ''}: {types}"
+        head = f"{given_by(results)}scf.while {f'({pairs}) ' if seen else ''}: {types}"
         count = len(seen) - len(own)
         with self.w.branch(head) as then:
             condition = holds(own)
@@ -142,19 +144,19 @@ class Flow(HandOver):
             then("do")
             if inside:
                 self.w.line(f"^bb0({', '.join(f'{n.name}: {element(n.dtype)}' for n in inside)}):")
-            carried = _with(asked, inside[:count])
+            carried = with_numbers(asked, inside[:count])
             self.values.update(zip((arg.var for arg in stmt.iter_args), carried, strict=True))
             within = tuple(inside[count:])
             self._region(stmt.body, Frame((*carried,), within, first(within)))
-        self.values.update(zip(stmt.return_vars, _with(asked, results[:count]), strict=True))
+        self.values.update(zip(stmt.return_vars, with_numbers(asked, results[:count]), strict=True))
         return results[count:]
 
     def last(self, condition: Number, sides: tuple[SeqStmts, SeqStmts]) -> None:
         """Write a branch with which a region ends: what either side hands on is what the region does."""
         frame = self.frames[-1]
-        results = _fresh(self.w, [*numbers_of(frame.targets, frame.targets), *frame.besides])
+        results = fresh(self.w, [*numbers_of(frame.targets, frame.targets), *frame.besides])
         given = f" -> ({types_of(results)})" if results else ""
-        with self.w.branch(f"{_given(results)}scf.if {condition.name}{given}") as otherwise:
+        with self.w.branch(f"{given_by(results)}scf.if {condition.name}{given}") as otherwise:
             self.write(sides[0])
             otherwise()
             self.write(sides[1])
@@ -163,19 +165,31 @@ class Flow(HandOver):
 
     def branch(self, stmt: IfStmt) -> None:
         """Write a branch."""
+        condition = self.number(stmt.condition)
+        if condition.known is not None:
+            self._taken(stmt, bool(condition.known))
+            return
         places = [self._place(var) for var in stmt.return_vars]
-        condition, numbers = self.number(stmt.condition), numbers_of(places, places)
-        results = _fresh(self.w, numbers)
+        numbers = numbers_of(places, places)
+        results = fresh(self.w, numbers)
         given = f" -> ({types_of(numbers)})" if numbers else ""
-        with self.w.branch(f"{_given(results)}scf.if {condition.name}{given}") as otherwise:
+        with self.w.branch(f"{given_by(results)}scf.if {condition.name}{given}") as otherwise:
             self._region(stmt.then_body, Frame((*places,)))
             if stmt.else_body is not None:
                 otherwise()
                 self._region(stmt.else_body, Frame((*places,)))
-        self.values.update(zip(stmt.return_vars, _with(places, results), strict=True))
+        self.values.update(zip(stmt.return_vars, with_numbers(places, results), strict=True))
+
+    def _taken(self, stmt: IfStmt, holds: bool) -> None:
+        """Write the only side that a branch can take."""
+        side = [*(stmt.then_body if holds else stmt.else_body or ())]
+        handed = next((each.values for each in side if isinstance(each, YieldStmt)), ())
+        self.write(SeqStmts((*(each for each in side if not isinstance(each, YieldStmt)),)))
+        self.values.update(zip(stmt.return_vars, [self.value(value) for value in handed], strict=True))
 
 
-def _fresh(w: Writer, numbers: Sequence[Number]) -> list[Number]:
+def fresh(w: Writer, numbers: Sequence[Number]) -> list[Number]:
+    """Return numbers of the same types under names that no value has."""
     return [Number(w.name(number.name[1:]), number.dtype) for number in numbers]
 
 
@@ -197,12 +211,14 @@ def _is_up(step: Expr, written: Number) -> bool:
     return written.is_natural or (pace is not None and pace[0] > 0)
 
 
-def _with(values: Sequence[Value], numbers: Sequence[Number]) -> list[Value]:
+def with_numbers(values: Sequence[Value], numbers: Sequence[Number]) -> list[Value]:
     """Return values with other numbers, in the order in which they are handed on."""
     left, found = iter(numbers), list[Value]()
     for value in values:
         if isinstance(value, Number):
             found.append(next(left))
+        elif isinstance(value, Choice):
+            found.append(replace(value, which=next(left)))
         elif isinstance(value, Tile) and None in (number.known for number in value.valid):
             found.append(replace(value, valid=(next(left), next(left))))
         else:
@@ -210,6 +226,6 @@ def _with(values: Sequence[Value], numbers: Sequence[Number]) -> list[Value]:
     return found
 
 
-def _given(numbers: Sequence[Number]) -> str:
+def given_by(numbers: Sequence[Number]) -> str:
     """Return the names that an op gives its results, before it."""
     return f"{', '.join(number.name for number in numbers)} = " if numbers else ""

@@ -14,11 +14,12 @@ from typing import Any
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr, Var
-from tilewright.core.stmt import SeqStmts
-from tilewright.core.types import ArrayType, ScalarType, TileType, is_fully_valid
+from tilewright.core.stmt import EMPTY, SeqStmts
+from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
+from tilewright.passes.aliases import NOBODY, Aliases, Owners
 from tilewright.programs.pto_text.arrays import copied, declared
-from tilewright.programs.pto_text.scalars import converted
-from tilewright.programs.pto_text.values import Array, NoPtoError, Number, Tensor, Tile, Value, element
+from tilewright.programs.pto_text.scalars import chosen, computed, converted
+from tilewright.programs.pto_text.values import Array, Choice, NoPtoError, Number, Tensor, Tile, Value, element
 from tilewright.programs.pto_text.words import flat, in_vec, refuse_parts
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
@@ -46,6 +47,8 @@ class HandOver(ABC):
         """What the program's variables are in the text."""
         self.frames: list[Frame] = [Frame()]
         """Where values go that are handed on, the innermost loop or branch last."""
+        self.aliases = Aliases(EMPTY)
+        """Whose memory the tensors of the function that is being written may lie in."""
 
     @abstractmethod
     def write(self, body: SeqStmts) -> None:
@@ -78,13 +81,20 @@ class HandOver(ABC):
         if isinstance(start, Array):
             assert isinstance(var.type, ArrayType)
             return copied(self.w, start, declared(self.w, var.name_hint, var.type))
-        if start is None and isinstance(var.type, TileType) and is_fully_valid(var.type):
-            return self._place(var)
+        if start is None and isinstance(var.type, TileType):
+            place = self._place(var)
+            assert isinstance(place, Tile)
+            if None in (number.known for number in place.valid):
+                self.w.resize(place, (self.w.constant(0), self.w.constant(0)))
+            return place
+        if isinstance(start, Choice):
+            wider = self._tensor(var, self.aliases.owners(var))
+            return wider or replace(start, which=Number(self.w.name(var.name_hint), dt.INDEX))
         if not isinstance(start, Tile | Tensor):
             message = f"this export carries tiles, numbers, arrays and tensors, and `{var.name_hint}` is none"
             raise NoPtoError(message)
         if isinstance(start, Tensor):
-            return start
+            return self._tensor(var, self.aliases.owners(var)) or start
         source, target = in_vec(self.w, start), self._place(var)
         assert isinstance(target, Tile)
         if None in (number.known for number in target.valid):
@@ -96,7 +106,7 @@ class HandOver(ABC):
         """Write what a round or a side ends with: tiles into their buffers, and numbers."""
         frame = self.frames[-1]
         targets = frame.targets
-        apart = _apart(self.w, values, targets)
+        apart = self.chosen_among(_apart(self.w, values, targets), targets)
         for value, target in zip(apart, targets, strict=True):
             if isinstance(target, Tile) and isinstance(value, Tile):
                 if value.name != target.name:
@@ -107,8 +117,8 @@ class HandOver(ABC):
             elif isinstance(target, Array) and isinstance(value, Array):
                 if value.name != target.name:
                     copied(self.w, value, target)
-            elif value != target and not (isinstance(target, Number) and isinstance(value, Number)):
-                raise NoPtoError("this export hands on tiles and numbers, not another tensor, from branches and loops")
+            elif value != target and not _is_passed(value, target):
+                raise NoPtoError("this export hands on whole tensors, not parts of them, from branches and loops")
         pairs = zip(numbers_of(apart, targets), numbers_of(targets, targets), strict=True)
         numbers = [converted(self.w, value, target.dtype) for value, target in pairs]
         flags = (self.w.constant(each, dt.BOOL) for each in (goes_on, returns))
@@ -120,13 +130,24 @@ class HandOver(ABC):
         if numbers:
             self.w.line(f"scf.yield {', '.join(n.name for n in numbers)} : {types_of(numbers)}")
 
-    def _place(self, var: Var, memory: MemorySpace = MemorySpace.Vec, room: tuple[int, int] | None = None) -> Value:
-        """Return what stands for what branches and rounds give: a value, or a buffer, of which a part may be valid."""
+    def _place(
+        self,
+        var: Var,
+        memory: MemorySpace = MemorySpace.Vec,
+        room: tuple[int, int] | None = None,
+        owners: Owners = NOBODY,
+    ) -> Value:
+        """Return what stands for what branches and rounds give: a value, or a buffer, of which a part may be valid.
+
+        A tensor is one of those that its `owners` are.
+        """
         type_ = var.type
         if isinstance(type_, ScalarType):
             return Number(self.w.name(var.name_hint), type_.dtype)
         if isinstance(type_, ArrayType):
             return declared(self.w, var.name_hint, type_)
+        if isinstance(type_, TensorType) and (place := self._tensor(var, owners or self.aliases.owners(var))):
+            return place
         if not isinstance(type_, TileType):
             raise NoPtoError(f"this export has no words for `{var.name_hint}`, which a branch gives and is no tile")
         sizes = [extent if isinstance(extent, int) else None for extent in type_.valid]
@@ -137,6 +158,29 @@ class HandOver(ABC):
             return self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), valid, memory, room=room)
         open_ = self.w.open(flat(type_.shape))
         return self._named(self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), open_, memory, room=room), var)
+
+    def _tensor(self, var: Var, owners: Owners) -> Value | None:
+        """Return what stands for one of several tensors, None where those are not all there yet."""
+        found = [self.values.get(owner) for owner in owners]
+        tensors = {each.view: each for each in found if isinstance(each, Tensor)}
+        options = tuple(tensors[view] for view in sorted(tensors))
+        if len(options) < 2 or None in found:
+            return options[0] if len(options) == 1 and None not in found else None
+        numbers = tuple(self.w.constant(number) for number in range(len(options)))
+        return Choice(Number(self.w.name(f"which_{var.name_hint}"), dt.INDEX), options, numbers)
+
+    def chosen_among(self, values: Sequence[Any], targets: Sequence[Value]) -> list[Any]:
+        """Return values of which those that are chosen are so among all that their targets may be."""
+        return [self._among(value, target) for value, target in zip(values, targets, strict=True)]
+
+    def _among(self, value: Any, target: Value) -> Any:
+        if not (isinstance(value, Choice) and isinstance(target, Choice)) or value.options == target.options:
+            return value
+        *others, which = (number_of(option, target) for option in value.options)
+        for number, said in zip(value.numbers, others, strict=False):
+            is_so = computed(self.w, "eq", [value.which, number], dt.BOOL)
+            which = chosen(self.w, is_so, said, which)
+        return replace(target, which=which)
 
     def _named(self, tile: Tile, var: Var) -> Tile:
         """Return a tile with names of its own for how much of it is valid."""
@@ -165,15 +209,35 @@ def _lies_in(value: Value, buffers: set[str]) -> bool:
     return isinstance(value, Tile | Array) and value.name in buffers
 
 
-def numbers_of(values: Sequence[Value], targets: Sequence[Value]) -> list[Number]:
-    """Return the numbers that the text hands on for values: those themselves, and how much of tiles is valid."""
+def numbers_of(values: Sequence[Value | None], targets: Sequence[Value], nothing: Number | None = None) -> list[Number]:
+    """Return the numbers that the text hands on for values: those themselves, and how much of tiles is valid.
+
+    Of a tile that nobody has made before a loop, `nothing` is.
+    """
     found: list[Number] = []
     for value, target in zip(values, targets, strict=True):
         if isinstance(value, Number):
             found.append(value)
-        elif isinstance(value, Tile) and isinstance(target, Tile) and None in (n.known for n in target.valid):
-            found += value.valid
+        elif isinstance(target, Choice):
+            found.append(value.which if isinstance(value, Choice) else number_of(value, target))
+        elif isinstance(target, Tile) and None in (n.known for n in target.valid):
+            found += value.valid if isinstance(value, Tile) else [nothing, nothing] if nothing else []
     return found
+
+
+def number_of(value: Value | None, target: Choice) -> Number:
+    """Return the number that says a tensor, among those of a choice."""
+    assert isinstance(value, Tensor)
+    if value not in target.options:
+        raise NoPtoError("this export chooses among whole tensors, not parts of them")
+    return target.numbers[target.options.index(value)]
+
+
+def _is_passed(value: Value, target: Value) -> bool:
+    """Return whether numbers say a value: it is one, or chosen by one."""
+    if isinstance(target, Choice):
+        return isinstance(value, Tensor) or (isinstance(value, Choice) and value.options == target.options)
+    return isinstance(target, Number) and isinstance(value, Number)
 
 
 def types_of(numbers: Sequence[Number]) -> str:

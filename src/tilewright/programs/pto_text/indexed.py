@@ -1,4 +1,4 @@
-"""Indexed: elements of tensors by index, places of extremes, and what is made of numbers alone."""
+"""Indexed: elements of tensors by index, and what is made of numbers alone."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from contextlib import nullcontext
 
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.dtypes import BF16, BOOL, FP32, INDEX, INT32, INT64
+from tilewright.dtypes import BOOL, INDEX, INT32, INT64
 from tilewright.ops.indices import chosen
 from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
 from tilewright.programs.pto_text.accesses import changed_one_by_one, put_where, taken_where
 from tilewright.programs.pto_text.conversions import in_type
-from tilewright.programs.pto_text.elements import element_at, set_at
-from tilewright.programs.pto_text.matrices import each_matrix
+from tilewright.programs.pto_text.elements import set_at
+from tilewright.programs.pto_text.meeting import meets, met_at, valid_of_all
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile
 from tilewright.programs.pto_text.words import (
@@ -98,9 +98,15 @@ def _gather_memory(w: Writer, call: Call, given: Given) -> Tile:
 
 
 def _gathered(w: Writer, source: Tensor, places: Tile, out: Tile, words: str) -> Tile:
+    places = _in_words(w, places)
     types = f"{source.view_type}, {places.type}"
     w.line(f"pto.mgather ins({source.view}, {places.name} : {types}) outs({out.name} : {out.type}) {{{words}}}")
     return out
+
+
+def _in_words(w: Writer, places: Tile) -> Tile:
+    """Return indices in 32 bits, the only ones by which PTO gathers; of those that have no room there none is valid."""
+    return in_type(w, places, INT32, stops=True)
 
 
 @writes("tile.put")
@@ -119,6 +125,7 @@ def _is_one_by_one(given: Given) -> bool:
     return given["mask"] is not None or given["indices"].dtype != INT32
 
 
+_COUNT = "count elements: `axis=None`"
 _SELECT = "let indices that a mask leaves out name a row of their own"
 
 
@@ -133,8 +140,9 @@ def _scatter_memory(w: Writer, call: Call, given: Given) -> Tensor:
 def _combine(w: Writer, call: Call, given: Given) -> Tile | None:
     word = call.op.spec.name.removeprefix("atomic_")
     target, words = _named(w, call, given)
-    if w.is_wanted or _is_one_by_one(given) or word not in _COMBINED:
-        refuse(call, words is _ROWS, "of rows, by a mask or for what was there before", "count elements: `axis=None`")
+    is_alone = w.is_wanted or given["mask"] is not None or word not in _COMBINED
+    refuse(call, is_alone and words is _ROWS, "of rows, by a mask or for what was there before", _COUNT)
+    if is_alone or (words is _ELEMENTS and _is_one_by_one(given)):
         return changed_one_by_one(w, call, given, target)
     words = f"{words}, scatterAtomicOp = #pto<scatter_atomic_op {word}>"
     _scattered(w, call, (target, words), given["values"], in_vec(w, given["indices"]))
@@ -151,7 +159,7 @@ def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | 
         refuse(call, words.startswith(_ROWS), "of a number in whole rows", "fill a tile with it: `pl.tile.full`")
         like = w.tile("values", target.dtype, places.shape, places.valid)
         values = expanded(w, converted(w, values, target.dtype), like)
-    source = in_vec(w, values)
+    source, places = in_vec(w, values), _in_words(w, places)
     types = f"{source.type}, {places.type}"
     w.line(
         f"pto.mscatter ins({source.name}, {places.name} : {types}) outs({target.view} : {target.view_type}) {{{words}}}"
@@ -168,20 +176,6 @@ def _gather_blocks(w: Writer, call: Call, given: Given) -> Tile:
     lanes = w.constant(LINE // matrix(call)[1].dtype.get_byte())
     cols = computed(w, "mul", [places.valid[1], lanes], INDEX)
     return w.op("tgatherb", [source, places], result(w, call, (places.valid[0], cols)))
-
-
-# places of extremes
-
-
-@writes(*(f"tile.{axis}_arg{word}" for axis in ("row", "col") for word in ("max", "min")))
-@each_matrix
-def _place(w: Writer, call: Call, given: Given) -> Tile:
-    x, one = in_vec(w, given["x"]), w.constant(1)
-    axis, _, word = call.op.spec.name.partition("_")
-    refuse(call, matrix(call)[1].dtype != INT32, "in other than 32 bits")
-    x = in_type(w, x, FP32) if axis == "row" and x.dtype == BF16 else x  # which no machine looks through
-    valid = (x.valid[0], one) if axis == "row" else (one, x.valid[1])
-    return w.op(f"t{axis}{word}", [x], result(w, call, valid))
 
 
 # made of numbers alone
@@ -237,20 +231,18 @@ def _partly(w: Writer, call: Call, given: Given) -> Tile:
 def _ravelled(w: Writer, call: Call, given: Given) -> Tile:
     """Write the number of each element, counted along rows of some extent."""
     shape, extent = matrix(call)[0], converted(w, given["extents"][1], INT64)
-    mask = None if given["mask"] is None else in_vec(w, given["mask"])
-    tiles = {key: in_vec(w, given[key]) for key in ("outer", "inner") if isinstance(given[key], Tile)}
-    fits = all(tile.shape == shape for tile in (*tiles.values(), *([] if mask is None else [mask])))
-    refuse(call, not fits, "of tiles whose axes meet otherwise")
-    out = result(w, call, next(iter(tiles.values())).valid)
+    outer, inner, mask = (
+        in_vec(w, each) if isinstance(each := given[name], Tile) else each for name in ("outer", "inner", "mask")
+    )
+    tiles = [each for each in (outer, inner, mask) if isinstance(each, Tile)]
+    refuse(call, not all(meets(tile.shape, shape) for tile in tiles), "of tiles whose axes meet otherwise")
+    out = result(w, call, valid_of_all(w, tiles, shape))
     if mask is not None:
         expanded(w, w.constant(0, INT64), out)
     with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
-        is_so = None if mask is None else converted(w, element_at(w, mask, row, column), BOOL)
+        is_so = None if mask is None else converted(w, met_at(w, mask, row, column), BOOL)
         with nullcontext() if is_so is None else w.block(f"scf.if {is_so.name}"):
-            outer, inner = (
-                converted(w, element_at(w, tiles[key], row, column) if key in tiles else given[key], INT64)
-                for key in ("outer", "inner")
-            )
-            start = computed(w, "mul", [outer, extent], INT64)
-            set_at(w, out, row, column, computed(w, "add", [start, inner], INT64))
+            above, before = (converted(w, met_at(w, each, row, column), INT64) for each in (outer, inner))
+            start = computed(w, "mul", [above, extent], INT64)
+            set_at(w, out, row, column, computed(w, "add", [start, before], INT64))
     return out

@@ -77,10 +77,12 @@ class Lines:
         is_loop = "scf.for " in head or "scf.while " in head
         self._depth, self.loops = self._depth + 1, self.loops + is_loop
         outer, self.ending = self.ending, []
-        yield
-        self.end()
-        self.ending = outer
-        self._depth, self.loops = self._depth - 1, self.loops - is_loop
+        try:
+            yield
+            self.end()
+        finally:  # where lines are dropped, others stand in their place
+            self.ending = outer
+            self._depth, self.loops = self._depth - 1, self.loops - is_loop
         self.line("}")
 
     def end(self) -> None:

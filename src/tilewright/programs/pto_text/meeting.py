@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tilewright.dtypes import DataType
-from tilewright.programs.pto_text.elements import element_of
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tilewright.dtypes import INT8, DataType
+from tilewright.programs.pto_text.elements import element_at, element_of
 from tilewright.programs.pto_text.scalars import converted
 from tilewright.programs.pto_text.values import Number, Tile
 from tilewright.programs.pto_text.words import Pair, expanded, in_vec, least
@@ -31,6 +34,23 @@ def both(w: Writer, a: Tile, b: Tile) -> Pair:
         for first, second, own, other in zip(a.valid, b.valid, a.shape, b.shape, strict=True)
     )
     return rows, cols
+
+
+def met_at(w: Writer, operand: Tile | Number, row: Number, column: Number) -> Number:
+    """Return what an operand has for a place, which a row or a column has for others, too."""
+    if isinstance(operand, Number):
+        return operand
+    places = (w.constant(0) if extent == 1 else at for extent, at in zip(operand.shape, (row, column), strict=True))
+    return element_at(w, operand, *places)
+
+
+def valid_of_all(w: Writer, tiles: Iterable[Tile], shape: tuple[int, int]) -> Pair:
+    """Return how much of a result is valid: as much as of all tiles that meet in it."""
+    whole = Tile("", INT8, shape, (w.constant(shape[0]), w.constant(shape[1])))
+    for tile in tiles:
+        rows, cols = both(w, whole, tile)
+        whole = replace(whole, valid=(least(w, whole.valid[0], rows), least(w, whole.valid[1], cols)))
+    return whole.valid
 
 
 def axis_of(tile: Tile) -> str:

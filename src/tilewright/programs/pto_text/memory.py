@@ -15,6 +15,7 @@ from tilewright.core.types import TensorType, TileType, is_fully_valid
 from tilewright.dtypes import FP64, INDEX, INT64, DataType
 from tilewright.ops.load import padding
 from tilewright.programs.pto_text.cells import cell_of, set_cell
+from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
 from tilewright.programs.pto_text.masked import admitted
 from tilewright.programs.pto_text.scalars import computed, converted
@@ -204,7 +205,7 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     type_, tile = _type_of(call, key), given[key]
     tile_of: Tile = tile
     if w.core != CUBE or tile.memory is not MemorySpace.Acc:
-        tile = in_vec(w, tile)
+        tile = in_type(w, in_vec(w, tile), tensor.dtype)
     shape = type_.shape if given.get("shapes") is None else tuple(int(each.known or 0) for each in given["shapes"])
     if shape != type_.shape:
         refuse(

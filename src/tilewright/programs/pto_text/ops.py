@@ -60,8 +60,8 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
 
 
 def _met_in(w: Writer, operand: Tile | Number, dtype: DataType) -> Tile | Number:
-    """Return an operand of two in the type that both meet in; bits and counts stay as they are."""
-    if isinstance(operand, Number) or operand.is_mask or dtype == BOOL:
+    """Return an operand of two in the type that both meet in; numbers, and bits that meet bits, stay as they are."""
+    if isinstance(operand, Number) or dtype == BOOL:
         return operand
     return in_type(w, in_vec(w, operand), dtype)
 
@@ -72,10 +72,11 @@ _CHAINED = {"addc": "add", "subc": "sub"}
 @writes(*(f"tile.{name}" for name in _CHAINED))
 def _chained(w: Writer, call: Call, given: Given) -> Tile:
     """Write an op on three tiles as two, since PTO's `tsubc` adds the third."""
-    word, first = _CHAINED[call.op.spec.name], in_vec(w, given["lhs"])
+    word, dtype = _CHAINED[call.op.spec.name], matrix(call)[1].dtype
+    first, last = (in_type(w, in_vec(w, given[name]), dtype) for name in ("lhs", "rhs2"))
     rhs = given["rhs"]
-    second = filled(w, rhs, first.dtype, first) if isinstance(rhs, Number) else in_vec(w, rhs)
-    return _met(w, call, word, _met(w, call, word, first, second), in_vec(w, given["rhs2"]))
+    second = filled(w, rhs, dtype, first) if isinstance(rhs, Number) else in_type(w, in_vec(w, rhs), dtype)
+    return _met(w, call, word, _met(w, call, word, first, second), last)
 
 
 @writes("tile.clamp")
@@ -138,14 +139,38 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     first, second = (in_type(w, in_vec(w, given[name]), dtype) for name in ("x", "vec"))
     axis, _, word = call.op.spec.name.partition("_expand_")
     out = result(w, call, first.valid)
+    if axis == "row" and second.shape[1] > 1:
+        return _packed(w, call, (first, second), out)
     if second.shape == (1, 1) and (axis == "row" or first.is_column):
         return _one_by_one(w, word, first, second, out)
     if axis == "col" and second.shape[0] > 1:  # a row for each of several matrices, spread by now: PTO has one of all
         second = _spread_like(w, second, first)
         return _row_by_row(w, first, second, out) if word == "expdif" else by_rows(w, f"t{word}", [first, second], out)
+    if out.is_column:  # PTO spreads along the rows of tiles whose rows lie one after the other
+        name = "tcolexpandexpdif" if word == "expdif" else f"t{word}"
+        return by_rows(w, name, [first, _spread_like(w, second, first)], out)
     if axis == "col" and second.valid[1].known != first.valid[1].known:
         second = front(w, second, second.shape, (second.valid[0], first.valid[1]))
     return w.op(f"t{axis}expand{word}", [with_room(w, first, out.room), second], out)
+
+
+def _packed(w: Writer, call: Call, tiles: tuple[Tile, Tile], out: Tile) -> Tile:
+    """Write the sum of a tile and rows of 32 bytes, repeated from left to right, or their first column alone."""
+    first, line = tiles
+    refuse(call, line.valid[1].known not in (1, line.shape[1]), "of rows of which only the run knows how much is valid")
+    if line.valid[1].known == 1:
+        column = front(w, line, (line.shape[0], 1), line.valid)
+        return w.op("trowexpandadd", [with_room(w, first, out.room), column], out)
+    repeated, width = w.tile("repeated", line.dtype, out.shape, first.valid), line.shape[1]
+    zero, rows = w.constant(0), w.constant(out.shape[0])
+    for start in range(0, out.shape[1], width):
+        shape = out.shape[0], min(width, out.shape[1] - start)
+        source, target = (
+            part_of(w, tile, (zero, w.constant(at)), shape, (rows, w.constant(shape[1])))
+            for tile, at in ((line, 0), (repeated, start))
+        )
+        w.op("tmov", [source], target)
+    return w.op("tadd", [first, repeated], out)
 
 
 def _spread_like(w: Writer, line: Tile, like: Tile) -> Tile:
@@ -215,7 +240,8 @@ def _whole_numbers(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.lrelu")
 def _leaky(w: Writer, call: Call, given: Given) -> Tile:
     x, slope = in_vec(w, given["lhs"]), given["rhs"]
-    if x.dtype not in (FP16, FP32) or not slope.is_natural:  # PTO multiplies zeros, too, which may change their sign
+    is_plain = slope.is_natural and slope.known != float("inf")  # PTO multiplies zeros, too
+    if x.dtype not in (FP16, FP32) or not is_plain:
         raise NotTakenError("no machine has this slope")
     return w.op("tlrelu", [x, converted(w, given["rhs"], FP32)], result(w, call, x.valid))
 

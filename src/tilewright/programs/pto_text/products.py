@@ -8,10 +8,23 @@ from typing import cast
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, FP8E4M3FN
+from tilewright.programs.pto_text.elements import element_of
 from tilewright.programs.pto_text.matrices import each_matrix
+from tilewright.programs.pto_text.meeting import valid_of_all
 from tilewright.programs.pto_text.scalars import computed
 from tilewright.programs.pto_text.values import LINE, Number, Tile
-from tilewright.programs.pto_text.words import Given, Pair, front, in_vec, matrix, part_of, refuse, result, writes
+from tilewright.programs.pto_text.words import (
+    Given,
+    Pair,
+    by_rows,
+    front,
+    in_vec,
+    matrix,
+    part_of,
+    refuse,
+    result,
+    writes,
+)
 from tilewright.programs.pto_text.writer import CUBE, Writer
 from tilewright.records import record
 
@@ -26,10 +39,13 @@ class Factors:
     room: tuple[int, int]
 
 
-_NAMES = ("matmul", "matmul_acc", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc")
+PLAIN = ("matmul", "matmul_acc", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc")
+"""Products that are not scaled, alone or added to a matrix."""
+BIASED = ("matmul_bias", "gemv_bias")
+"""Those that are added to a row."""
 
 
-@writes(*(f"tile.{name}" for name in _NAMES))
+@writes(*(f"tile.{name}" for name in PLAIN))
 @each_matrix
 def _product(w: Writer, call: Call, given: Given) -> Tile:
     return _multiplied(w, call, given, _factors(w, given))
@@ -92,19 +108,20 @@ def _multiplied(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
     if acc is None or (acc.name in w.zeros and first is None):
         return product
     made = in_vec(w, product)  # since nothing leads back to an accumulator
-    acc, out = _as_valid(w, acc, made.valid), w.tile(hint, type_.dtype, shape, made.valid)
+    valid = valid_of_all(w, (acc, made), shape)
+    acc, made, out = _as_valid(w, acc, valid), _as_valid(w, made, valid), w.tile(hint, type_.dtype, shape, valid)
     if first is None:
-        return w.op("tadd", [acc, made], out)
+        return by_rows(w, "tadd", [acc, made], out)
     with w.branch(f"scf.if {first.name}") as otherwise:
         w.op("tmov", [made], out)
         otherwise()
-        w.op("tadd", [acc, made], out)
+        by_rows(w, "tadd", [acc, made], out)
     return out
 
 
 def _as_valid(w: Writer, tile: Tile, valid: Pair) -> Tile:
     """Return a tile of which as much is valid as of what it meets."""
-    if [extent.known for extent in tile.valid] == [extent.known for extent in valid]:
+    if all(own.name == other.name for own, other in zip(tile.valid, valid, strict=True)):
         return tile
     return front(w, tile, tile.shape, valid)
 
@@ -122,7 +139,7 @@ def _put(w: Writer, tile: Tile, memory: MemorySpace, room: tuple[int, int] | Non
     return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, memory, room=room))
 
 
-@writes("tile.matmul_bias", "tile.gemv_bias")
+@writes(*(f"tile.{name}" for name in BIASED))
 @each_matrix
 def _with_bias(w: Writer, call: Call, given: Given) -> Tile:
     return _biased(w, call, given, _factors(w, given))
@@ -132,6 +149,9 @@ def _biased(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
     """Write a product, and a row that is added to each of its rows where vectors are."""
     product = in_vec(w, _multiplied(w, call, given, factors))
     bias = in_vec(w, given["bias"])
+    if product.is_column:
+        number = element_of(w, bias, w.constant(0))
+        return by_rows(w, "tadds", [product, number], result(w, call, product.valid))
     bias = _as_valid(w, bias, (bias.valid[0], product.valid[1]))
     return w.op("tcolexpandadd", [product, bias], result(w, call, product.valid))
 

@@ -13,6 +13,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType, is_fully_valid
 from tilewright.dtypes import INDEX, INT16, INT32, DataType
 from tilewright.ops.load import padding
+from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
 from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.meeting import with_room
@@ -84,10 +85,15 @@ def _move(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.transpose")
 def _transpose(w: Writer, call: Call, given: Given) -> Tile:
     rank = len(matrix(call)[1].shape)
-    axes = {given[name] % rank for name in ("axis1", "axis2")}
-    if len(axes) == 1:
+    if given["axis1"] % rank == given["axis2"] % rank:
         return in_vec(w, given["x"])  # an axis that changes places with itself
-    return (_turned if axes == {rank - 1, rank - 2} else _swapped)(w, call, given)
+    return (_turned if _are_last(call, given) else _swapped)(w, call, given)
+
+
+def _are_last(call: Call, given: Given) -> bool:
+    """Return whether it is rows and columns that change places."""
+    rank = len(matrix(call)[1].shape)
+    return {given[name] % rank for name in ("axis1", "axis2")} == {rank - 1, rank - 2}
 
 
 @writes("tile.transpose_view")
@@ -117,7 +123,21 @@ def _swapped(w: Writer, call: Call, given: Given) -> Tile:
     return out
 
 
-ALONE.update({"tile.transpose": _swapped, "tile.transpose_view": _swapped})
+@each_matrix
+def _turned_alone(w: Writer, call: Call, given: Given) -> Tile:
+    """Write a matrix of elements that no machine turns, as far as it is valid."""
+    x = in_vec(w, given["tile" if "tile" in given else "x"])
+    out = result(w, call, (x.valid[1], x.valid[0]))
+    with w.counted(x.valid[0], "row") as row, w.counted(x.valid[1], "column") as column:
+        set_at(w, out, column, row, element_at(w, x, row, column))
+    return out
+
+
+def _transposed_alone(w: Writer, call: Call, given: Given) -> Tile:
+    return (_turned_alone if _are_last(call, given) else _swapped)(w, call, given)
+
+
+ALONE.update({"tile.transpose": _transposed_alone, "tile.transpose_view": _turned_alone})
 
 
 @writes("tile.set_validshape")
@@ -125,7 +145,9 @@ def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     x = in_vec(w, given["x"])
     valid = given["valid_rows"], given["valid_cols"]
-    made = w.op("tmov", [part_of(w, x, (w.constant(0), w.constant(0)), x.shape, valid)], result(w, call, valid))
+    made, start = result(w, call, valid), (w.constant(0), w.constant(0))
+    every, target = (part_of(w, each, start, x.shape, _whole(w, x.shape)) for each in (x, made))
+    w.op("tmov", [every], target)  # what is not valid moves, too: more of it may be valid again
     if x.name in w.ascending:
         w.ascending.add(made.name)
     return made
@@ -199,6 +221,7 @@ def _reinterpret(w: Writer, call: Call, given: Given) -> Tile:
 @writes("tile.assemble")
 def _assemble(w: Writer, call: Call, given: Given) -> Tile:
     target, source = in_vec(w, given["target"]), in_vec(w, given["source"])
+    source = in_type(w, source, target.dtype)
     whole, types = w.op("tmov", [target], result(w, call, target.valid)), [each.type for each in call.args[:2]]
     into, put = (type_ for type_ in types if isinstance(type_, TileType))
     if prod(put.shape[:-2]) == 1:
@@ -254,9 +277,13 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tile:
     loses_rows = len(type_.shape) == 1 and x.valid[0].known != 1  # of a row, only columns can be valid in part
     if shape == x.shape and not loses_rows:
         return x
-    refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
-    out = result(w, call, (w.constant(shape[0]), w.constant(shape[1])))
-    if x.room != x.shape or out.room != shape:  # what lies between rows would become elements
+    if shape == x.shape[::-1] and 1 in shape:
+        (high, wide), (rows, cols) = x.room, x.valid
+        line = seen_as(w, x, x.dtype, shape, (wide, high) if x.is_column else (wide, 1), (cols, rows))
+        return w.op("tmov", [line], result(w, call, line.valid))
+    refuse(call, None in sizes_of(type_), "of a tile of which only the run knows how much is valid")
+    out, is_whole = result(w, call, (w.constant(shape[0]), w.constant(shape[1]))), is_fully_valid(type_)
+    if x.room != x.shape or out.room != shape or not is_whole:  # what lies between rows would become elements
         return one_by_one(w, x, out)
     return w.op("tmov", [seen_as(w, x, x.dtype, shape, shape, out.valid)], out)
 
@@ -303,10 +330,11 @@ _MOST = 1 << 31
 @writes("tile.iota")
 def _iota(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
-    refuse_batches(call)
     axis: int = given["axis"] % len(type_.shape)
     along = axis == len(type_.shape) - 1
-    row = _row(w, type_.dtype, shape[1 if along else 0], w.constant(0, type_.dtype), False)
+    if not along and prod(type_.shape[:-1]) != type_.shape[axis]:
+        return _counted_alone(w, call, given)
+    row = _row(w, type_.dtype, shape[1 if along else 0], w.constant(0), False)
     for word, number, nothing in (("tmuls", given["step"], 1), ("tadds", given["start"], 0)):
         if number.known != nothing:
             row = w.op(
@@ -316,6 +344,26 @@ def _iota(w: Writer, call: Call, given: Given) -> Tile:
         return row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, _whole(w, shape)))
     column = _stood_up(w, row)
     return column if shape[1] == 1 else w.op("trowexpand", [column], result(w, call, _whole(w, shape)))
+
+
+def _counted_alone(w: Writer, call: Call, given: Given) -> Tile:
+    """Write numbers that count along any axis, of elements of any type, one after the other."""
+    shape, type_ = matrix(call)
+    axis: int = given["axis"] % len(type_.shape)
+    out, apart = result(w, call, _whole(w, shape)), w.constant(prod(type_.shape[axis + 1 : -1]))
+    with w.counted(w.constant(shape[0]), "row") as row, w.counted(w.constant(shape[1]), "column") as column:
+        above = computed(w, "floordiv", [row, apart], INDEX)
+        is_last = axis == len(type_.shape) - 1
+        place = column if is_last else computed(w, "mod", [above, w.constant(type_.shape[axis])], INDEX)
+        number = converted(w, place, type_.dtype)
+        for word, operand, nothing in (("mul", given["step"], 1), ("add", given["start"], 0)):
+            if operand.known != nothing:
+                number = computed(w, word, [number, converted(w, operand, type_.dtype)], type_.dtype)
+        set_at(w, out, row, column, number)
+    return out
+
+
+ALONE["tile.iota"] = _counted_alone
 
 
 def _stood_up(w: Writer, row: Tile) -> Tile:

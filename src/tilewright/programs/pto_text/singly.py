@@ -11,13 +11,14 @@ from functools import reduce
 from tilewright import dtypes as dt
 from tilewright.core.expr import Call
 from tilewright.core.op import SCRATCH
+from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 from tilewright.programs.pto_text.choices import bits_of
-from tilewright.programs.pto_text.elements import element_at, set_at
-from tilewright.programs.pto_text.meeting import both, meets
+from tilewright.programs.pto_text.elements import set_at
+from tilewright.programs.pto_text.meeting import meets, met_at, valid_of_all
 from tilewright.programs.pto_text.scalars import chosen, computed, converted, remainder
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, element, kept
-from tilewright.programs.pto_text.words import ALONE, Given, in_vec, least, matrix, no_function, refuse, result
+from tilewright.programs.pto_text.words import ALONE, Given, in_vec, matrix, no_function, refuse, result
 from tilewright.programs.pto_text.writer import Writer
 
 Formula = Callable[[Writer, list[Number], DataType], Number]
@@ -109,6 +110,11 @@ def _fused(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
     return converted(w, wide, dtype)
 
 
+def _spread(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    """Return what a line has for a place, whatever the tile has whose shape it takes."""
+    return numbers[-1]
+
+
 def _between(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
     """Write the number that is so far between two, counted from the nearer one."""
     start, end, weight = _as(w, numbers, dt.FP64)
@@ -152,20 +158,29 @@ _POINTWISE: dict[str, Formula] = {
     "fmod": _guarded(_left, lambda w, numbers, dtype: remainder(w, *numbers)),
     "neg": lambda w, numbers, dtype: computed(w, "neg", numbers, dtype),
     "not_": lambda w, numbers, dtype: computed(w, "invert", numbers, dtype),
-    "abs": _sized, "sign": _signed, "square": _squared, "relu": _positive, "where": _chosen,
+    "abs": _sized, "sign": _signed, "square": _squared, "relu": _positive,
+    **dict.fromkeys(("where", "sel", "sels"), _chosen),
     "fma": _fused, "lerp": _between,
     "pow": _function("pow", dt.FP32, dt.FP16), "recip": _over, "lrelu": _leaky,
     **{name: _function(name, dt.FP32, widened=dt.BF16) for name in ("sin", "cos")},
 }  # fmt: skip
 _EXPANDED = {"max": "maximum", "min": "minimum"}
-_FORMULAS = _POINTWISE | {
-    f"{axis}_expand_{word}": _POINTWISE[_EXPANDED.get(word, word)]
-    for axis in ("row", "col")
-    for word in ("add", "sub", "mul", "div", "max", "min")
-}
+_FORMULAS = (
+    _POINTWISE
+    | {
+        f"{axis}_expand_{word}": _POINTWISE[_EXPANDED.get(word, word)]
+        for axis in ("row", "col")
+        for word in ("add", "sub", "mul", "div", "max", "min")
+    }
+    | dict.fromkeys(("row_expand", "col_expand"), _spread)
+)
 
 
 def _alone(w: Writer, call: Call, given: Given) -> Tile:
+    return _by_element(w, call, given, _FORMULAS[call.op.spec.name])
+
+
+def _by_element(w: Writer, call: Call, given: Given, formula: Formula) -> Tile:
     """Write what an op makes of each element, where tiles meet others of one row or column."""
     shape, type_ = matrix(call)
     operands = [
@@ -175,29 +190,33 @@ def _alone(w: Writer, call: Call, given: Given) -> Tile:
     ]
     tiles = [each for each in operands if isinstance(each, Tile)]
     refuse(call, not all(meets(tile.shape, shape) for tile in tiles), "of tiles whose axes meet otherwise")
-    out = result(w, call, _extents(w, tiles, shape))
+    out = result(w, call, valid_of_all(w, tiles, shape))
     with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
-        numbers = [_met(w, each, row, column) for each in operands]
-        made = _FORMULAS[call.op.spec.name](w, numbers, kept(type_.dtype))
-        set_at(w, out, row, column, made)
+        numbers = [met_at(w, each, row, column) for each in operands]
+        set_at(w, out, row, column, formula(w, numbers, kept(type_.dtype)))
     return bits_of(w, out) if type_.dtype == dt.BOOL else out
 
 
-def _met(w: Writer, operand: Tile | Number, row: Number, column: Number) -> Number:
-    """Return what an operand has for a place."""
-    if isinstance(operand, Number):
-        return operand
-    places = (w.constant(0) if extent == 1 else at for extent, at in zip(operand.shape, (row, column), strict=True))
-    return element_at(w, operand, *places)
+def _clamped(w: Writer, call: Call, given: Given) -> Tile:
+    """Write each element, or the bound that it is beyond, the upper one last."""
+    words = [word for word, bound in (("max", given["min"]), ("min", given["max"])) if bound is not None]
+
+    def formula(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+        made, *bounds = _as(w, numbers, dtype)
+        for word, bound in zip(words, bounds, strict=True):
+            made = computed(w, word, [made, bound], dtype)
+        return made
+
+    return _by_element(w, call, given, formula)
 
 
-def _extents(w: Writer, tiles: list[Tile], shape: tuple[int, int]) -> tuple[Number, Number]:
-    """Return how much of all operands is valid."""
-    whole = Tile("", dt.INT8, shape, (w.constant(shape[0]), w.constant(shape[1])))
-    for tile in tiles:
-        rows, cols = both(w, whole, tile)
-        whole = Tile("", dt.INT8, shape, (least(w, whole.valid[0], rows), least(w, whole.valid[1], cols)))
-    return whole.valid
+def _selected(w: Writer, call: Call, given: Given) -> Tile:
+    """Write a selection by conditions; where they are bits of integers, those lie otherwise."""
+    mask = call.args[0].type
+    is_so = isinstance(mask, TileType) and mask.dtype == dt.BOOL
+    refuse(call, not is_so, "of such elements by the bits of integers", "compare: pl.where(a < b, a, b)")
+    return _alone(w, call, given)
 
 
 ALONE.update({f"tile.{name}": _alone for name in _FORMULAS})
+ALONE.update({"tile.sel": _selected, "tile.sels": _selected, "tile.clamp": _clamped})

@@ -160,8 +160,18 @@ class Tensor:
 
     @property
     def view_type(self) -> str:
-        """The type of the view."""
-        return f"!pto.tensor_view<{'x'.join('?' * len(self.shape))}x{element(self.dtype)}>"
+        """The type of the view, which has an axis where the tensor has none."""
+        return f"!pto.tensor_view<{'x'.join('?' * max(len(self.shape), 1))}x{element(self.dtype)}>"
 
 
-Value = Number | Tile | Tensor | Array
+@record
+class Choice:
+    """One of several tensors, which one a number of the text says."""
+
+    which: Number
+    options: tuple[Tensor, ...]
+    numbers: tuple[Number, ...]
+    """What says each."""
+
+
+Value = Number | Tile | Tensor | Array | Choice

@@ -135,6 +135,19 @@ def _bytes(w: Writer, call: Call, given: Given) -> Tensor:
     return w.view("seen", dtype, pointer_as(w, moved, UINT8, dtype), given["shape"], given["strides"])
 
 
+@writes("tensor.reinterpret_view")
+def _reinterpreted(w: Writer, call: Call, given: Given) -> Tensor:
+    """Write the memory of a tensor as elements of another type, more of which lie in a row where they are smaller."""
+    tensor: Tensor = given["data"]
+    dtype: DataType = kept(given["dtype"])
+    refuse(call, not tensor.is_whole, "of a window")
+    *outer, last = tensor.shape
+    have, want = tensor.dtype.get_byte(), dtype.get_byte()
+    word, factor = ("mul", have // want) if have >= want else ("floordiv", want // have)
+    shape = given["shape"] or [*outer, computed(w, word, [last, w.constant(factor)], INDEX)]
+    return w.view("seen", dtype, pointer_as(w, tensor.pointer, tensor.dtype, dtype), shape)
+
+
 def pointer_as(w: Writer, pointer: str, have: DataType, dtype: DataType) -> str:
     """Write a pointer as one to other elements; return its name."""
     if have == dtype:

@@ -34,7 +34,7 @@ class Writer(Lines):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rooms: list[str] = []
+        self.rooms: list[tuple[str, str]] = []
         """The parameters for room that the caller brings, each with its type."""
         self.share: Number | None = None
         """The block, where blocks share the turns and each has its own part of that room."""
@@ -117,20 +117,20 @@ class Writer(Lines):
     def room(self, kind: str) -> str:
         """Return a new parameter for room that the caller brings."""
         name = self.name("room")
-        self.rooms.append(f"{name}: {kind}")
+        self.rooms.append((name, kind))
         return name
 
     def view(
         self, hint: str, dtype: DataType, pointer: str, shape: Sequence[Number], strides: Sequence[Number] = ()
     ) -> Tensor:
         """Write the view of a tensor, whose elements lie one after the other where no strides are given."""
-        is_whole, dtype = not strides, kept(dtype)
-        strides = list(strides or [self.constant(1)])
+        is_whole, dtype, one = not strides, kept(dtype), self.constant(1)
+        strides = list(strides or [one][: len(shape)])
         while len(strides) < len(shape):
             strides.insert(0, self.product(shape[-len(strides)], strides[0]))
         starts = (self.constant(0),) * len(shape)
         whole = Tensor(self.name(f"{hint}_view"), dtype, tuple(shape), starts, pointer, tuple(strides), is_whole)
-        extents, steps = (", ".join(each.name for each in numbers) for numbers in (shape, strides))
+        extents, steps = (", ".join(each.name for each in numbers or [one]) for numbers in (shape, strides))
         head = f"{whole.view} = pto.make_tensor_view {pointer}, shape = [{extents}], strides = [{steps}]"
         self.line(f"{head} : {whole.view_type}")
         return whole

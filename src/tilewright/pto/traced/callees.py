@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from tilewright.errors import OperandError, RecursiveCallError, ReturnMismatchError
-from tilewright.pto.declarations import Marker, PartitionTensorView, Tile
+from tilewright.pto.declarations import Marker
 from tilewright.pto.declared import name_span
 from tilewright.pto.errors import PtoArgumentError
 from tilewright.pto.module import Enumerated, Func, Op, SymbolRef, Value
 from tilewright.pto.signature import Parameter, Signature
 from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.scalars import as_type
+from tilewright.pto.traced.stated import is_a
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
-from tilewright.pto.types import Ptr, Scalar, TensorView, TileBuf, Type
+from tilewright.pto.types import Ptr, Scalar, Type
 from tilewright.source import Span
 
 
@@ -60,11 +61,7 @@ def _operand(t: Tracer, parameter: Parameter, argument: Argument) -> Value:
 
 
 def _is_a(type: Type, wanted: Ptr | Marker) -> bool:
-    if isinstance(wanted, Ptr):
-        return type == wanted
-    if wanted is Tile:
-        return isinstance(type, TileBuf)
-    return isinstance(type, TensorView) and type.partition == (wanted is PartitionTensorView)
+    return type == wanted if isinstance(wanted, Ptr) else is_a(type, wanted)
 
 
 def _func(t: Tracer, callee: Callee, names: tuple[str, ...], operands: tuple[Value, ...], span: Span) -> Func:

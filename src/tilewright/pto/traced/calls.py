@@ -20,10 +20,11 @@ from tilewright.pto.traced.attributes import Method, address
 from tilewright.pto.traced.callees import Callee, call_function
 from tilewright.pto.traced.launches import Launch, LaunchScope, extents_of, launch
 from tilewright.pto.traced.namespace import DIRECTIVES, Operation, Scope
-from tilewright.pto.traced.nested import Nested, call_nested
+from tilewright.pto.traced.nested import Nested, call_nested, parameters_of
 from tilewright.pto.traced.nesting import alone, is_on_the_cube
 from tilewright.pto.traced.scalars import literal, static_int
-from tilewright.pto.traced.subkernels import SubKernel, SubKernelKind, func, simt
+from tilewright.pto.traced.stated import as_parameter, as_returned, stated
+from tilewright.pto.traced.subkernels import SubKernel, SubKernelKind, simt
 from tilewright.pto.traced.tracer import Tracer, text_of
 from tilewright.pto.traced.values import Handle, describe, is_runtime
 from tilewright.pto.types import Scalar
@@ -102,21 +103,26 @@ def _uncallable(t: Tracer, callee: object, given: Arguments) -> KernelError:
     return t.error(UncallableError, given.node, f"`{given.name}` cannot be called in a kernel", help=help)
 
 
-def _inlined(t: Tracer, function: FunctionType, given: Arguments) -> Any:
-    """Write a helper out where it is called; return what it returns."""
+def _inlined(t: Tracer, function: FunctionType, given: Arguments, kind: SubKernelKind | None = None) -> Any:
+    """Write a helper out where it is called; return what it returns, as a sub-kernel of some kind states it."""
     node = given.node
     captured = text_of(function)
     inner = t.entered(function, captured, t.program.resolver(function, captured), node)
     inner.names, inner.later, inner.region_depth = {}, frozenset(), 0
-    for name, value in _bound(t, inner, function, given).items():
-        inner.let(name, value, node)
+    says = {} if kind is None else {arg.arg: stated(inner, arg.annotation) for arg in parameters_of(captured.node)}
+    for name, argument in _bound(t, inner, function, given).items():
+        inner.let(name, as_parameter(t, says.get(name), name, argument), node)
     inner.execute(captured.node.body)
-    return None if inner.returned is None else inner.returned.value
+    returned = None if inner.returned is None else inner.returned.value
+    if kind is None or not kind.is_helper:
+        return returned
+    wanted = kind.returns or stated(inner, captured.node.returns)
+    return as_returned(t, wanted, given.name, Argument(returned, node))
 
 
 def _sub_kernel(t: Tracer, callee: SubKernel | Nested, given: Arguments) -> Any:
     """Write a sub-kernel out, inside a scope where vectors run it; only helpers return something."""
-    if callee.kind is func:
+    if callee.kind.is_helper:
         return _written_out(t, callee, given)
     with alone(t, callee.kind.name, given.node), t.writer.region() as region:
         returned = _written_out(t, callee, given)
@@ -132,11 +138,12 @@ def _sub_kernel(t: Tracer, callee: SubKernel | Nested, given: Arguments) -> Any:
 
 
 def _written_out(t: Tracer, callee: SubKernel | Nested, given: Arguments) -> Any:
-    return call_nested(t, callee, given) if isinstance(callee, Nested) else _inlined(t, callee.function, given)
+    nested = isinstance(callee, Nested)
+    return call_nested(t, callee, given) if nested else _inlined(t, callee.function, given, callee.kind)
 
 
-def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -> dict[str, Any]:
-    """Return the value of each parameter of a helper."""
+def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -> dict[str, Argument]:
+    """Return what each parameter of a helper is given."""
     parameters = inner.captured.node.args
     if parameters.vararg is not None or parameters.kwarg is not None:
         help = "write each parameter out"
@@ -147,7 +154,7 @@ def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -
     inner.resolver.read_defaults()
     defaults = defaults_of(function)
     bound = given.bound(t, positional, names, [name for name in names if name not in defaults])
-    return {**defaults, **{name: argument.value for name, argument in bound.items()}}
+    return {name: Argument(value, given.node) for name, value in defaults.items()} | bound
 
 
 @ops.handles(*(f"simt_allreduce_{word}" for word in ("sum", "max", "min")))

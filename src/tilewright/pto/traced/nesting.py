@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.module import Op, Region
-from tilewright.pto.traced.subkernels import CUBE_OPS
+from tilewright.pto.traced.subkernels import CUBE_OPS, SIMT_OPS
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.types import Mask, VReg
 
@@ -29,6 +29,7 @@ _BESIDE = {
     "pto.alloc_tile": "allocate it in the kernel, and pass it",
     "pto.mte_gm": "copy it in the kernel, before", "pto.mte_ub_gm": "copy it in the kernel, after",
     "pto.set_flag": "set it in the kernel", "pto.wait_flag": "wait for it in the kernel",
+    **dict.fromkeys(SIMT_OPS, "launch a pto.simt function that does"),
     "pto.sync.": "signal in the kernel", "pto.get_buf": "do so in the kernel", "pto.rls_buf": "do so in the kernel",
 }  # fmt: skip
 """What the names of ops begin with that no tile op holds, and where they go instead."""

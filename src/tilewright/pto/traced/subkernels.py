@@ -9,7 +9,7 @@ also scopes inside a body: `with pto.simd():`, `with pto.simt(32, 1, 1):`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -48,6 +48,13 @@ class SubKernelKind:
     name: str
     scope: str = ""
     """The op that the scope is; "" where there is none."""
+    returns: object = None
+    """The type that a helper says it returns, besides what its annotation says."""
+
+    @property
+    def is_helper(self) -> bool:
+        """Whether such functions may return something."""
+        return self.name == "func"
 
     def __call__(
         self,
@@ -61,10 +68,12 @@ class SubKernelKind:
     ) -> Any:
         """Return the sub-kernel that a function is, or the decorator that makes one.
 
-        `name`, `target`, `ast_rewrite` and `returns` speak to other compilers of the family and change nothing here:
-        what a function returns is seen where it is written out. `max_threads` says how many work items run a
+        `name`, `target` and `ast_rewrite` speak to other compilers of the family and change nothing here. `returns` is
+        the type of what a helper gives, as its annotation may say, too; `max_threads` says how many work items run a
         `@pto.simt` function at most; `extents`, with the number before them, are those of a scope inside a body.
         """
+        if returns is not None:
+            return replace(self, returns=returns)(fn, *extents, max_threads=max_threads)
         if fn is None:
             return partial(self, max_threads=max_threads) if max_threads else self
         if not isinstance(fn, FunctionType):
@@ -74,5 +83,10 @@ class SubKernelKind:
 
 CUBE_OPS = ("pto.mad", "pto.mte_l", "pto.tmatmul", "pto.tgemv")
 """What the names of ops begin with that the cube runs."""
+SIMT_OPS = (
+    "pto.get_tid", "pto.get_laneid", "pto.get_lanemask", "pto.vote_", "pto.shuffle_", "pto.redux_", "pto.ldg",
+    "pto.stg", "pto.atomic_", "pto.syncthreads", "pto.threadfence", "pto.keep", "pto.resume",
+)  # fmt: skip
+"""What the names of ops begin with that each work item of a launch runs."""
 simd, cube = SubKernelKind("simd", "pto.vecscope"), SubKernelKind("cube", "pto.section.cube")
 tileop, func, simt = SubKernelKind("tileop", "pto.vecscope"), SubKernelKind("func"), SubKernelKind("simt")

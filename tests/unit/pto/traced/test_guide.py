@@ -1,4 +1,4 @@
-"""The kinds of kernels that PTODSL's guide shows: copies, batched and ragged sums, products, attention."""
+"""The kinds of kernels that PTODSL's guide shows: copies, sums, blends, norms, products, attention."""
 
 # pyright: reportUnknownParameterType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -82,6 +82,66 @@ def test_a_line_whose_last_piece_is_shorter(n: int) -> None:
     out = np.zeros_like(a)
     tail[1, None](a, b, out, n)
     np.testing.assert_array_equal(out, a + b)
+
+
+@pto.simd
+def blend_rows(x: pto.Tile, y: pto.Tile, alpha: pto.Tile, beta: pto.Tile, rows: pto.i32, cols: pto.i32) -> None:
+    """Each row by a number of its own, beside another row by another, the last lanes masked."""
+    with pto.for_(0, rows, step=1) as r:
+        a, b = pto.scalar.load(alpha[r, 0]), pto.scalar.load(beta[r, 0])
+        lanes = pto.for_(0, cols, step=64).carry(left=cols)
+        with lanes:
+            mask, rest = pto.make_mask(pto.f32, lanes.left)
+            first = pto.vmuls(pto.vlds(x[r, lanes.iv :]), a, mask)
+            second = pto.vmuls(pto.vlds(y[r, lanes.iv :]), b, mask)
+            pto.vsts(pto.vadd(first, second, mask), x[r, lanes.iv :], mask)
+            lanes.update(left=rest)
+
+
+@pto.jit()
+def blended(x: F32, y: F32, alpha: F32, beta: F32, out: F32, *, R: pto.const_expr = 4, C: pto.const_expr = 96) -> None:
+    near, far = pto.alloc_tile(shape=[R, C], dtype=pto.f32), pto.alloc_tile(shape=[R, C], dtype=pto.f32)
+    a, b = (pto.alloc_tile(shape=[R, 8], dtype=pto.f32, valid_shape=[R, 1]) for _ in range(2))
+    pto.tile.load(window(x, [R, C], [0, 0], [R, C]), near)
+    pto.tile.load(window(y, [R, C], [0, 0], [R, C]), far)
+    pto.tile.load(window(alpha, [R, 1], [0, 0], [R, 1]), a)
+    pto.tile.load(window(beta, [R, 1], [0, 0], [R, 1]), b)
+    blend_rows(near, far, a, b, R, C)
+    pto.tile.store(near, window(out, [R, C], [0, 0], [R, C]))
+
+
+def test_rows_blended_by_numbers_of_their_own() -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(2, 4, 96)).astype(np.float32)
+    alpha, beta = rng.normal(size=(2, 4, 1)).astype(np.float32)
+    out = np.zeros_like(x)
+    blended[1, None](x, y, alpha, beta, out)
+    np.testing.assert_array_equal(out, x * alpha + y * beta)
+
+
+@pto.jit()
+def normalized(x: F32, out: F32, rows: pto.i32, cols: pto.i32, epsilon: pto.f32) -> None:
+    """A layer norm whose mean and sum of squares are carried, an element at a time, as Welford has it."""
+    with pto.for_(0, rows, step=1) as r:
+        first = r * cols
+        seen = pto.for_(0, cols, step=1).carry(mean=pto.f32(0.0), squares=pto.f32(0.0), count=pto.f32(0.0))
+        with seen:
+            number = pto.scalar.load(x, first + seen.iv)
+            count, apart = seen.count + 1.0, number - seen.mean
+            mean = seen.mean + apart / count
+            seen.update(mean=mean, squares=seen.squares + apart * (number - mean), count=count)
+        mean = seen.final("mean")
+        scale = 1.0 / pto.scalar.sqrt(seen.final("squares") / seen.final("count") + epsilon)
+        with pto.for_(0, cols, step=1) as c:
+            pto.scalar.store((pto.scalar.load(x, first + c) - mean) * scale, out, first + c)
+
+
+def test_a_norm_of_rows_with_carried_numbers() -> None:
+    x = np.random.default_rng(6).normal(2, 3, (3, 40)).astype(np.float32)
+    out = np.zeros_like(x)
+    normalized[1, None](x, out, 3, 40, 1e-5)
+    wanted = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pto.cube

@@ -64,6 +64,11 @@ def flagged(tile: pto.Tile):
 
 
 @pto.tileop
+def by_item(tile: pto.Tile):
+    pto.get_tid_x()
+
+
+@pto.tileop
 def on_both(tile: pto.Tile):
     on = pto.make_mask(pto.f32, pto.MaskPattern.ALL)
     pto.vsts(pto.vlds(tile[0, 0:]), tile[0, 0:], on)
@@ -81,6 +86,7 @@ def on_both(tile: pto.Tile):
         (allocated, "a pto.tileop has no `pto.alloc_tile`"),
         (added, "a pto.tileop holds no other one, such as `pto.tadd`"),
         (flagged, "a pto.tileop has no `pto.set_flag`"),
+        (by_item, "a pto.tileop has no `pto.get_tid_x`"),
         (on_both, "runs on one core: `pto.mad` is the cube's, `pto.pset_b32` the vector core's"),
     ],
 )
