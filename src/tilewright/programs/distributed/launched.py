@@ -157,7 +157,8 @@ def holder(store: Any, rank: int) -> socket.socket | None:
     if _is_launchers() or not isinstance(store, torch_processes().TCPStore) or rank == 0:
         return None
     with suppress(OSError):
-        found = socket.create_connection((store.host, store.port), LEAVING)
+        place = store.host.encode(), store.port  # a name that is text has Python load what letters of all scripts need
+        found = socket.create_connection(place, LEAVING)
         found.settimeout(LEAVING)
         return found
     return None
