@@ -3,10 +3,17 @@
     python bench/distributed.py                                    # ranks are threads of this process
     torchrun --nproc-per-node 2 bench/distributed.py               # ranks are processes, beside gloo
     TILEWRIGHT_TRANSPORT=messages torchrun --nproc-per-node 2 bench/distributed.py      # as on two machines
-    PRODUCT_COLUMNS=1152 python bench/distributed.py --wire 1gbit  # products, on machines with such a wire between them
+    python bench/distributed.py --wire 1gbit       # products, on two machines with such a wire between them, as root
+    python bench/distributed.py --start            # the first call, of ranks that share a cache
 
-Each row is the least of several rounds. `--plan` shows what planning takes as ranks grow, none of them running, and
-`--start` what the first call takes of four processes that find their programs in one cache, and of one alone.
+Each row is the least of several rounds. Two ranks need two cores that nobody else uses, and `OMP_NUM_THREADS=1`; the
+first line says what there is. Over messages on two cores the products have nothing to overlap with: what gathers the
+rows keeps both busy. `--wire` has a wire set the pace, and as many columns in a product as make it take as long as the
+gather, unless PRODUCT_COLUMNS says how many. Its machines are network namespaces, with `ip` and `tc`.
+
+`--start` compares the slowest of four ranks with one rank alone, and with four that have nothing to do with each other:
+in processor time, which is the same on two cores. In time by the clock they need a core each. `--plan` shows what
+planning takes as ranks grow, none of them running.
 """
 
 from __future__ import annotations
@@ -38,12 +45,17 @@ dist: Any = torch.distributed
 NR = pl.dynamic("NR")
 DISPATCHES = 2000
 """So many that the meetings of a call, which differ by milliseconds on a busy machine, do not count."""
-TIMES = 40
-"""All-reduces of a call, of which the rest takes longer behind megabytes than what is subtracted for it."""
+FEW, MANY, LONG = 40, 400, 1 << 14
+"""Collectives of a call: few of so many elements, behind which the rest of a call takes longer than what is subtracted
+for it, and many of fewer, whose times would be lost in what calls differ by."""
+STARTS = 7
+"""Rounds of first calls."""
 M, K, BLOCK = 4096, 256, 64
 COLUMNS = int(os.environ.get("PRODUCT_COLUMNS", "96"))
 """The columns of a product: so many that it takes about as long as gathering its rows, without a wire."""
 SIZES = (1 << 12, 1 << 16, 1 << 20)
+ROWS = (1 << 12, 1 << 16, 1 << 19)
+"""Elements of a window, and of each row."""
 RANKS = int(os.environ.get("WORLD_SIZE", "2"))
 
 
@@ -71,6 +83,7 @@ def once(x: pl.Tensor[[NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 64], pl
 
 def reducing(size: int, dtype: pl.DataType) -> pl.JITFunction:
     """Return a host function that all-reduces a window of so many elements again and again."""
+    times = times_of(size)
 
     @pl.jit.host
     def reduce(x: pl.Tensor[[NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 64], pl.FP32]]):
@@ -78,13 +91,48 @@ def reducing(size: int, dtype: pl.DataType) -> pl.JITFunction:
         cells = pld.alloc_window_buffer(pld.world_size() * pl.INT32.get_byte())
         data = pld.window(rows, [1, size], dtype=dtype)
         signal = pld.window(cells, [pld.world_size(), 1], dtype=pl.INT32)
-        for _ in pl.range(TIMES):
+        for _ in pl.range(times):
             data = pld.tensor.allreduce(data, signal)
         for r in pl.range(pld.world_size()):
             copy(x[r], y[r], device=r)
         return y
 
     return reduce
+
+
+def moving(name: str, size: int) -> pl.JITFunction:
+    """Return a host function that moves rows of so many elements by a collective again and again."""
+    times = times_of(size)
+
+    @pl.jit.host
+    def move(x: pl.Tensor[[NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 64], pl.FP32]]):
+        own = pld.alloc_window_buffer([1, size], dtype=pl.FP32)
+        given = pld.alloc_window_buffer([pld.world_size(), size], dtype=pl.FP32)
+        taken = pld.alloc_window_buffer([pld.world_size(), size], dtype=pl.FP32)
+        cells = pld.alloc_window_buffer(pld.world_size() * pl.INT32.get_byte())
+        row = pld.window(own, [1, size], dtype=pl.FP32)
+        source = pld.window(given, [pld.world_size(), size], dtype=pl.FP32)
+        target = pld.window(taken, [pld.world_size(), size], dtype=pl.FP32)
+        signal = pld.window(cells, [pld.world_size(), 1], dtype=pl.INT32)
+        for _ in pl.range(times):
+            if name == "broadcast":
+                row = pld.tensor.broadcast(row, signal, root=0)
+            if name == "allgather":
+                target = pld.tensor.allgather(row, target, signal)
+            if name == "reduce_scatter":
+                target = pld.tensor.reduce_scatter(target, signal)
+            if name == "all_to_all":
+                target = pld.tensor.all_to_all(source, target, signal)
+        for r in pl.range(pld.world_size()):
+            copy(x[r], y[r], device=r)
+        return y
+
+    return move
+
+
+def times_of(size: int) -> int:
+    """Return how many collectives of so many elements a call has."""
+    return FEW if size >= LONG else MANY
 
 
 def best(run: Callable[[], object], rounds: int = 7) -> float:
@@ -121,26 +169,48 @@ def dispatches(config: RunConfig) -> None:
 
 
 def collectives(config: RunConfig) -> None:
-    x, y = torch.rand(RANKS, 1, 64), torch.zeros(RANKS, 1, 64)
-    base = once.compile(config=config)
-    nothing = best(lambda: base(x, y), 30)
+    """Show what collectives of the host take, beside torch's own."""
     kinds = [(size, pl.FP32, torch.float32) for size in SIZES]
     kinds += [(SIZES[-1], pl.FP16, torch.float16), (SIZES[-1], pl.BF16, torch.bfloat16)]
     for size, dtype, elements in kinds:
-        program = reducing(size, dtype).compile(config=config)
-        ways: list[Callable[[], object]] = [lambda program=program: program(x, y)]
-        if dist.is_initialized():
-            data = torch.rand(size).to(elements)
-            ways.append(lambda data=data: [dist.all_reduce(data) for _ in range(TIMES)])
-        rounds = [[best(way, 3) for way in ways] for _ in range(9)]
-        times = [[(ours - nothing) / TIMES, *(other / TIMES for other in rest)] for ours, *rest in rounds]
-        least = [min(each) for each in zip(*times, strict=True)]
-        text = f"{1e6 * least[0]:.0f} us"
-        if len(least) > 1:
-            beside = sorted(ours / theirs for ours, theirs in times)[len(times) // 2]
-            text += f", torch.distributed {1e6 * least[1]:.0f} us, {least[0] / least[1]:.2f} times it"
-            text += f", {beside:.2f} times in the middle of {len(times)} rounds"
-        show(f"all-reduce of {dtype.get_byte() * size >> 10} KiB of {dtype}", text)
+        data = torch.rand(size).to(elements)
+        name = f"all-reduce of {dtype.get_byte() * size >> 10} KiB of {dtype}"
+        beside_torch(config, name, reducing(size, dtype), times_of(size), partial(dist.all_reduce, data))
+    for size in ROWS:
+        row, rows, source = torch.rand(size), torch.rand(RANKS * size), torch.rand(RANKS * size)
+        theirs = {
+            "broadcast": partial(dist.broadcast, row, 0),
+            "allgather": lambda rows=rows, row=row: dist.all_gather([*rows.chunk(RANKS)], row),
+            "reduce_scatter": lambda rows=rows, row=row: dist.reduce_scatter(row, [*rows.chunk(RANKS)]),
+            "all_to_all": partial(dist.all_to_all_single, rows, source),
+        }
+        for name, their in theirs.items():
+            label = f"{name}, rows of {4 * size >> 10} KiB"
+            beside_torch(config, label, moving(name, size), times_of(size), their)
+
+
+def beside_torch(config: RunConfig, name: str, host: pl.JITFunction, times: int, theirs: Callable[[], object]) -> None:
+    """Show what a collective takes of which a call has so many, and torch's where there is a group."""
+    x, y = torch.rand(RANKS, 1, 64), torch.zeros(RANKS, 1, 64)
+    base, program = once.compile(config=config), host.compile(config=config)
+    nothing = best(lambda: base(x, y), 30)
+    ways: list[Callable[[], object]] = [lambda: program(x, y)]
+    if dist.is_initialized():
+        ways.append(lambda: [theirs() for _ in range(times)])
+    rounds = [[best(way, 3) for way in ways] for _ in range(9)]
+    found = [[(ours - nothing) / times, *(other / times for other in rest)] for ours, *rest in rounds]
+    least = [min(each) for each in zip(*found, strict=True)]
+    text = f"{1e6 * least[0]:.0f} us"
+    if len(least) > 1:
+        beside = middle([ours / other for ours, other in found])
+        text += f", torch.distributed {1e6 * least[1]:.0f} us, {least[0] / least[1]:.2f} times it"
+        text += f", {beside:.2f} times in the middle of {len(found)} rounds"
+    show(name, text)
+
+
+def middle(values: Sequence[float]) -> float:
+    """Return the one in the middle."""
+    return sorted(values)[len(values) // 2]
 
 
 @pl.jit
@@ -346,8 +416,8 @@ def compared(ways: dict[str, Callable[[], object]]) -> None:
     """Show what each way takes, and beside the first."""
     rounds = [[best(run, 3) for run in ways.values()] for _ in range(15)]
     for name, times in zip(ways, zip(*rounds, strict=True), strict=True):
-        beside = sorted(other / first for first, other in zip((row[0] for row in rounds), times, strict=True))
-        show(name, f"{1e3 * min(times):.2f} ms, {beside[len(beside) // 2]:.2f} times the first")
+        beside = middle([other / first for first, other in zip((row[0] for row in rounds), times, strict=True)])
+        show(name, f"{1e3 * min(times):.2f} ms, {beside:.2f} times the first")
 
 
 def _sharded(*tensors: torch.Tensor) -> list[Any]:
@@ -382,14 +452,25 @@ def messages() -> None:
 
 def starts() -> None:
     """Show what the first call takes in each of four processes with a warm cache, and in one alone or four at once."""
+    kinds = {"4 ranks": (4, 4), "4 times 1 rank": (4, 1), "1 rank": (1, 1)}
     with tempfile.TemporaryDirectory() as cache:
-        for name, processes, ranks in (
-            ("cold", 4, 4),
-            *3 * (("4 ranks", 4, 4), ("4 times 1 rank", 4, 1), ("1 rank", 1, 1)),
-        ):
-            found = _started(processes, ranks, cache)
-            wall, own = (max(each) for each in zip(*found, strict=True))
-            show(f"the first call, {name}", f"{1e3 * wall:.0f} ms, {1e3 * own:.0f} ms of processor time")
+        _started(4, 4, cache)  # which compiles, and leaves byte code of what it imports
+        found = [{name: _slowest(*each, cache) for name, each in kinds.items()} for _ in range(STARTS)]
+    for name in kinds:
+        (wall, own), (middle_wall, middle_own) = (
+            [1e3 * of([each[name][k] for each in found]) for k in range(2)] for of in (min, middle)
+        )
+        text = f"{wall:.0f} ms, {own:.0f} ms of processor time; {middle_wall:.0f} and {middle_own:.0f} ms in the middle"
+        show(f"the first call, {name}", text)
+    for name in ("4 ranks", "4 times 1 rank"):
+        wall, own = (middle([each[name][k] / each["1 rank"][k] for each in found]) for k in range(2))
+        show(f"{name}, to 1 rank's", f"{own:.2f} times the processor time, {wall:.2f} times the time")
+
+
+def _slowest(processes: int, ranks: int, cache: str) -> tuple[float, float]:
+    """Return the seconds of the first call of the slowest of some processes, and of processors."""
+    wall, own = (max(each) for each in zip(*_started(processes, ranks, cache), strict=True))
+    return wall, own
 
 
 def _started(processes: int, ranks: int, cache: str) -> list[tuple[float, float]]:
@@ -403,6 +484,8 @@ def _started(processes: int, ranks: int, cache: str) -> list[tuple[float, float]
             "MASTER_ADDR": "localhost",
             "MASTER_PORT": port,
             "TILEWRIGHT_CACHE_DIR": cache,
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "",  # what a caller sets there would have every process compile all modules
         }
         env = {**os.environ, **told, "RANK": str(process % ranks)}
         command = [sys.executable, __file__, "--first"]
@@ -433,7 +516,6 @@ def wired(rate: str) -> None:
     """Run the products on two machines: network namespaces with names of their own, and a wire of some rate."""
     ends, addresses = ("wire0", "wire1"), ("10.213.78.1", "10.213.78.2")
     names = [f"tilewright-bench-{os.getpid()}-{number}" for number in range(2)]
-    told = {"WORLD_SIZE": "2", "MASTER_ADDR": addresses[0], "MASTER_PORT": "29500", "OMP_NUM_THREADS": "1"}
     try:
         for name in names:
             _ip("netns", "add", name)
@@ -444,16 +526,42 @@ def wired(rate: str) -> None:
             _ip("-n", name, "link", "set", "lo", "up")
             shaped = ("tc", "-n", name, "qdisc", "add", "dev", end, "root", "tbf", "rate", rate)
             subprocess.run([*shaped, "burst", "256kb", "latency", "20ms"], check=True)
-        running: list[subprocess.Popen[str]] = []
-        for rank, (name, end) in enumerate(zip(names, ends, strict=True)):
-            env = {**os.environ, **told, "RANK": str(rank), "GLOO_SOCKET_IFNAME": end}
-            inside = ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"', name]
-            running.append(subprocess.Popen([*inside, sys.executable, __file__, "--products"], env=env, text=True))
-        for process in running:
-            process.wait()
+        on_both = partial(_on_both, [*zip(names, ends, strict=True)], addresses[0])
+        columns = os.environ.get("PRODUCT_COLUMNS") or _balanced(*map(float, on_both("--parts").split()))
+        print(f"{columns} columns, a wire of {rate}", flush=True)
+        print(on_both("--products", PRODUCT_COLUMNS=str(columns)), end="")
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+def _on_both(places: Sequence[tuple[str, str]], master: str, option: str, **told: str) -> str:
+    """Return what this script says on two machines, its first rank on the first."""
+    told = {"WORLD_SIZE": "2", "MASTER_ADDR": master, "MASTER_PORT": "29500", "OMP_NUM_THREADS": "1", **told}
+    running: list[subprocess.Popen[str]] = []
+    for rank, (name, end) in enumerate(places):
+        env = {**os.environ, **told, "RANK": str(rank), "GLOO_SOCKET_IFNAME": end}
+        inside = ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"', name]
+        command = [*inside, sys.executable, __file__, option]
+        running.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True))
+    return [process.communicate()[0] for process in running][0]
+
+
+def parts() -> None:
+    """Say how many seconds torch's gather of a product's rows takes, and the product."""
+    dist.init_process_group("gloo")
+    a, b = torch.rand(M, K), torch.rand(K, COLUMNS)
+    gathered, made = torch.empty(RANKS * M, K), torch.empty(RANKS * M, COLUMNS)
+    rows = [*gathered.view(RANKS, M, K)]
+    taken = [best(run) for run in (lambda: dist.all_gather(rows, a), lambda: product(gathered, b, made))]
+    if dist.get_rank() == 0:
+        print(*taken)
+    dist.destroy_process_group()
+
+
+def _balanced(gather: float, product: float) -> int:
+    """Return with how many columns a product takes as long as the gather."""
+    return max(1, round(COLUMNS * gather / product / 32)) * 32
 
 
 def _ip(*words: str) -> None:
@@ -481,8 +589,14 @@ def main() -> None:
         "--wire", metavar="RATE", help="only those, on two machines with a wire of this rate (tc's word)"
     )
     options.add_argument("--first", action="store_true", help=argparse.SUPPRESS)
+    options.add_argument("--parts", action="store_true", help=argparse.SUPPRESS)
     chosen = options.parse_args()
-    for is_chosen, run in ((chosen.plan, plans), (chosen.start, starts), (chosen.first, first)):
+    if not (chosen.first or chosen.parts):
+        load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+        show("here", f"{os.cpu_count()} cores, load {load}, torch on {torch.get_num_threads()} threads a rank")
+    for is_chosen, run in (
+        (chosen.plan, plans), (chosen.start, starts), (chosen.first, first), (chosen.parts, parts),
+    ):  # fmt: skip
         if is_chosen:
             return run()
     if chosen.wire:

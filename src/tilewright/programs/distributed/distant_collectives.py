@@ -45,13 +45,14 @@ class Joint:
     What a run does is made ready once: behind megabytes of elements nothing of Python's is left in the caches.
     `group` gives the group of its ranks, which is not held here: its threads end with the last reference to it.
     `scratch` gives so many bytes for some purpose, perhaps the same ones every time. What a gather has of this rank may
-    be the memory of its row. Ranks that are `crowded` have no core to spare.
+    be the memory of its row. Ranks that are `crowded` have no core to spare; those that are `apart` reach each other
+    through collectives alone, so that nobody could tell whether all had come to one which they need not wait in.
     """
 
     def __init__(
         self, action: Collective, rank: int, windows: Mapping[str, Array], group: Callable[[], Any],
         wait: Callable[[Any], None], scratch: Callable[[str, int], Array], *, has_own_row: bool,
-        is_crowded: bool,
+        is_crowded: bool, are_apart: bool,
     ) -> None:  # fmt: skip
         self.domain = action.domain
         self.windows = windows
@@ -62,6 +63,7 @@ class Joint:
         self._scratch = scratch
         self._has_own_row = has_own_row
         self._is_crowded = is_crowded
+        self._are_apart = are_apart
         self._name = action.name
 
     def made_ready(self) -> Run:
@@ -73,10 +75,9 @@ class Joint:
         return lambda: self._wait(self._group().barrier())
 
     def broadcast(self) -> Run:
-        """Take what the root has, once all have come."""
-        return _one_by_one(
-            self.barrier(), self._until_done([self._broadcast(self.windows["target"], self.options["root"])])
-        )
+        """Take what the root has, once all have come where that could be told."""
+        taken = self._until_done([self._broadcast(self.windows["target"], self.options["root"])])
+        return taken if self._are_apart else _one_by_one(self.barrier(), taken)
 
     def allgather(self) -> Run:
         """Take a row of each."""

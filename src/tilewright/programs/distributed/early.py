@@ -58,8 +58,8 @@ class Early:
         return 0
 
 
-def may_begin_early(plan: Plan, program: Program) -> bool:
-    """Return whether a rank that has begun a run reaches none which has not: through collectives alone, which wait."""
+def are_apart(plan: Plan, program: Program) -> bool:
+    """Return whether ranks reach each other through collectives alone: none that has begun a run one which has not."""
     turns = [(turn.action, turn.needs) for each in plan.turns for turn in each]
     dispatches = [(action.function, needs) for action, needs in turns if isinstance(action, Dispatch)]
     waits, functions = any(needs for _, needs in dispatches), {function for function, _ in dispatches}

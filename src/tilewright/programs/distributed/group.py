@@ -10,7 +10,6 @@ import os
 import pickle
 import select
 import socket
-import sys
 import time
 from contextlib import suppress
 from functools import cache
@@ -261,8 +260,8 @@ def _may_share() -> bool:
 
 def _patience(handle: Any) -> float:
     """Return the seconds after which torch gives up what a process group does."""
-    options = getattr(handle._get_backend(sys.modules["torch"].device("cpu")), "options", None)
-    return inf if options is None else options._timeout.total_seconds()
+    options = [getattr(handle._get_backend(device), "options", None) for device in handle._device_types]
+    return min((each._timeout.total_seconds() for each in options if each is not None), default=inf)
 
 
 def group_size(handle: Any) -> int:
@@ -281,13 +280,14 @@ def group_of(handle: Any = None, timeout: float = TIMEOUT) -> Group:
     """Return the processes of a process group, or those that were launched together.
 
     Where the script has made no group of those, they meet at a store, and torch's default group stays the script's to
-    make; ExecutionError unless all come within so many seconds. What processes tell each other goes over gloo.
+    make; ExecutionError unless all come within so many seconds. Whatever a group talks over, its store is what counts:
+    groups made here for some of the script's processes would make torch number those of the script differently.
     """
     dist = torch_processes()
     if handle is None:
         handle = dist.group.WORLD if dist.is_initialized() else joined(timeout)
     if handle not in _GROUPS:
-        _GROUPS[handle] = Group(_over_gloo(handle))
+        _GROUPS[handle] = Group(handle)
     return _GROUPS[handle]
 
 
@@ -296,14 +296,6 @@ def _rank_and_size(handle: Any) -> tuple[int, int]:
     if isinstance(handle, Launched):
         return handle.rank, handle.size
     return torch_processes().get_rank(handle), torch_processes().get_world_size(handle)
-
-
-def _over_gloo(handle: Any) -> Any:
-    """Return a process group, or one of the same processes that talk over gloo."""
-    dist = torch_processes()
-    if isinstance(handle, Launched) or str(dist.get_backend(handle)) == "gloo":
-        return handle
-    return dist.new_group(dist.get_process_group_ranks(handle), backend="gloo")
 
 
 _GROUPS: WeakKeyDictionary[Any, Group] = WeakKeyDictionary()

@@ -11,6 +11,7 @@ from tilewright.ops.collectives import MEANINGS
 from tilewright.programs.distributed.arrivals import Arrivals
 from tilewright.programs.distributed.copies import Copies
 from tilewright.programs.distributed.distant_collectives import Joint
+from tilewright.programs.distributed.early import are_apart
 from tilewright.programs.distributed.link import Link
 from tilewright.programs.distributed.overlapped import Overlapped
 from tilewright.programs.distributed.progress import Ended
@@ -47,6 +48,7 @@ class Joining:
         self._memory = memory
         self._is_crowded = is_crowded
         self._overlap = overlap
+        self._are_apart = are_apart(overlap.plan, overlap.program)
         self._arrivals = Arrivals(self._give_up_rows, memory.copies.count)
         self._runs: list[Callable[[], None]] = []
         """What this rank does in collectives, which holds what torch works on."""
@@ -70,8 +72,9 @@ class Joining:
         wait, target = partial(memory.until_done, action.domain, number), action.windows.get("target")
         has_own_row = target is not None and memory.copies.is_gathered(target.buffer)
         joint = Joint(
-            action, rank, windows, group, wait, self._scratch.of, has_own_row=has_own_row, is_crowded=self._is_crowded
-        )
+            action, rank, windows, group, wait, self._scratch.of,
+            has_own_row=has_own_row, is_crowded=self._is_crowded, are_apart=self._are_apart,
+        )  # fmt: skip
         run, begun = joint.made_ready(), self._overlap.begun.get(id(action))
         if begun is not None:
             cells = memory.parts[begun.cells.buffer].array(rank, begun.cells)[:, 0]

@@ -22,8 +22,8 @@ SOON = 5.0
 """Seconds that a process which has failed waits for one to tell it."""
 LEAVING = 2.0
 """And one that has left a store for rank 0 to leave it, too."""
-_LAUNCHER = "TORCHELASTIC_USE_AGENT_STORE"
-"""Whether whoever launched the processes holds their store."""
+_LAUNCHER, _ATTEMPT = "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT"
+"""Whether whoever launched the processes holds their store, and how often it has started them again since."""
 EVERYBODY = "every process calls the host function, with the same tensors and numbers"
 
 
@@ -114,7 +114,8 @@ def _joining(rank: int, size: int, timeout: float) -> Meetings:
         place, limit = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=timeout)
         if not is_held:
             _await_store(place, timeout)
-        held = torch_processes().TCPStore(*place, None, is_held, limit, wait_for_workers=False, multi_tenant=True)
+        found = torch_processes().TCPStore(*place, None, is_held, limit, wait_for_workers=False, multi_tenant=True)
+        held = torch_processes().PrefixStore(f"tilewright/attempt {os.environ.get(_ATTEMPT, 0)}", found)
         _STORE[:] = [held]
         _JOINING[:] = [Meetings(lambda: held, rank, size)]
     while _UNTOLD:
@@ -157,7 +158,8 @@ def holder(store: Any, rank: int) -> socket.socket | None:
     if _is_launchers() or not isinstance(store, torch_processes().TCPStore) or rank == 0:
         return None
     with suppress(OSError):
-        found = socket.create_connection((store.host, store.port), LEAVING)
+        place = store.host.encode(), store.port  # a name that is text has Python load what letters of all scripts need
+        found = socket.create_connection(place, LEAVING)
         found.settimeout(LEAVING)
         return found
     return None

@@ -2,7 +2,8 @@
 
 All of them come to each meeting, with some bytes. One that has failed, or has waited for too long, leaves why and goes:
 whoever comes to that meeting later is told so, and all are at the next one then. A collective of torch's could not be
-used again once somebody has waited for it in vain.
+used again once somebody has waited for it in vain. Who comes last, or fails, leaves a mark that it is over: that alone
+is what others look for, as each look is work for whoever holds the store.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 
 from tilewright.forks import computed_once
 
-SHORTEST, LONGEST, GROWTH = 1e-4, 0.02, 1.5
-"""Seconds between two looks at the store, as they grow."""
+SHORTEST, LONGEST, GROWTH = 5e-4, 0.02, 2
+"""Seconds between two looks at the store, as they grow: each is work for whoever holds that, often rank 0."""
 _JOINED = "tilewright/joined"
 
 
@@ -55,21 +56,24 @@ class Meetings:
 
         Failed where another one left why it does not come, and Absent where some have not come in so many seconds.
         """
-        store, keys = self._store(), [self._key(rank) for rank in range(self._size)]
+        store, keys, over = self._store(), [self._key(rank) for rank in range(self._size)], [self._key("over")]
         store.set(keys[self._rank], data)
+        if store.check(keys):
+            store.set(*over, b"")
         until, pause = time.monotonic() + patience, SHORTEST
-        while not store.check(keys):
+        while not store.check(over) and not (pause == LONGEST and store.check(keys)):  # who came last may have ended
             look()
             absent = [rank for rank, key in enumerate(keys) if time.monotonic() > until and not store.check([key])]
-            if store.check([self._key("failed")]):  # behind that, since whoever fails takes back that it has come
-                raise self._failed(store)
             if absent:
                 raise Absent(absent)
             time.sleep(pause)
             pause = min(pause * GROWTH, LONGEST)
+        if not store.check(keys):
+            raise self._failed(store)
         brought = store.multi_get(keys) if store.has_extended_api() else [store.get(key) for key in keys]
         if self._number:
-            store.delete_key(self._key(self._rank, self._number - 1))  # which all have seen who are here
+            for who in (self._rank, "over")[: 1 + (self._rank == 0)]:
+                store.delete_key(self._key(who, self._number - 1))  # which all have seen who are here
         self._number += 1
         return brought
 
@@ -78,6 +82,7 @@ class Meetings:
         store = self._store()
         store.set(self._key("failed"), pickle.dumps((self._rank, text)))
         store.delete_key(self._key(self._rank))
+        store.set(self._key("over"), b"")
         self._number += 1
 
     def _failed(self, store: Any) -> Failed:

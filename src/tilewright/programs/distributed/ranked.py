@@ -30,7 +30,7 @@ from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.device_memory import packed_args
 from tilewright.programs.distributed.device_team import device_run, mapped_run
 from tilewright.programs.distributed.distant_memory import DistantMemory
-from tilewright.programs.distributed.early import may_begin_early
+from tilewright.programs.distributed.early import are_apart
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.overlapped import PIECES, WHOLE
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
@@ -298,7 +298,7 @@ def _distant(
     """
     pieces = 0 if not group.has_idle_cores else WHOLE if group.beside == group.size else PIECES
     made, chosen = chips.apart(plan, pieces)
-    is_met_first = not (may_repeat and may_begin_early(made.plan, made.program))
+    is_met_first = not (may_repeat and are_apart(made.plan, made.program))
     memory = DistantMemory(
         group, made, args, written, Footprints(made.program), chosen.gathered, is_met_first=is_met_first
     )
