@@ -42,7 +42,7 @@ def _converted(function: Function, halves: Sequence[DataType]) -> Function:
             found |= {*operands}
     others = Counter(var for stmt in statements(function.body) for var in variables(used(stmt)))
     for stmt in every:
-        others.subtract(_operands(stmt))
+        others.subtract(operands if found.issuperset(operands := _operands(stmt)) else ())
     return function.with_body(_Converter(found, others).body(function.body)) if found else function
 
 
@@ -73,8 +73,8 @@ class _Converter(Rewriter):
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Convert an operand after it is made, and give a product what was converted."""
-        if operands := [var for var in _operands(stmt) if var in self.wide]:
-            return super().assign(self._of_wide(stmt, operands))
+        if (operands := _operands(stmt)) and self.wide.keys() >= {*operands}:
+            return super().assign(self._of_wide(stmt))
         made = super().assign(stmt)
         if stmt.var not in self.halves:
             return made
@@ -93,7 +93,7 @@ class _Converter(Rewriter):
         value = call(OPS["tile.cast"].spec, {"x": half, "target_type": FP32, "mode": "rint"}, stmt.span)
         return AssignStmt(Var(f"{stmt.var.name_hint}_fp32", value.type), value, stmt.span)
 
-    def _of_wide(self, stmt: AssignStmt, operands: Sequence[Var]) -> AssignStmt:
+    def _of_wide(self, stmt: AssignStmt) -> AssignStmt:
         assert isinstance(stmt.value, Call)
         given = arguments(stmt.value)
         wide: dict[str, Expr] = {n: self.wide[x] for n in ("lhs", "rhs") if isinstance(x := given[n], Var)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tilewright.language as pl
@@ -10,6 +11,7 @@ from tilewright.dtypes import BF16, FP16, DataType
 from tilewright.frontend.programs import as_program
 from tilewright.passes import halves
 from tilewright.passes.manager import PassManager
+from tilewright.runtime import RunConfig
 
 
 def lowered(dtype: str, rows: int) -> Program:
@@ -42,3 +44,25 @@ def test_an_operand_is_converted_where_it_is_made(dtype: str, known: DataType) -
 def test_what_the_processor_multiplies_and_few_rows_stay_as_they_are(dtype: str, rows: int, known: DataType) -> None:
     program = lowered(dtype, rows)
     assert halves.run(program, [known]) is program
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_an_operand_that_a_loop_carries_stays_as_it_is_beside_others_that_are_converted(is_turned: bool) -> None:
+    @pl.jit
+    def recurrent(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            h = pl.load(x, [0, 0], [20, 48])
+            for _ in pl.range(3):
+                weights = pl.load(w, [0, 0], [48, 48])
+                if is_turned:
+                    weights = weights.T
+                h = pl.cast(pl.tanh(h @ weights + pl.load(x, [0, 0], [20, 48]) @ weights), pl.FP16)
+            pl.store(h, [0, 0], out)
+
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float16) / 8 for shape in ((20, 48), (48, 48)))
+    ours, wanted = np.zeros_like(x), np.zeros_like(x)
+    recurrent(x, w, ours)
+    recurrent(x, w, wanted, config=RunConfig(platform="interpret"))
+    np.testing.assert_allclose(ours, wanted, rtol=4e-3, atol=4e-3)
+    assert wanted.any()
