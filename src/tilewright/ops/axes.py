@@ -212,7 +212,8 @@ def sum(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
 def prod(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the product of the elements along one axis, some, or all, in which case it is a number.
 
-    Integers keep their type and wrap; short floats are multiplied in fp32. Of a mask it is 0 or 1, as int32.
+    Integers keep their type and wrap; short floats are multiplied in fp32, whose range products of some of them may
+    leave before all do. Of a mask it is 0 or 1, as int32.
     """
     ...
 

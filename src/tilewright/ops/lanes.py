@@ -99,7 +99,7 @@ def _joined(first: ShapedType, second: ShapedType, axis: int) -> Extent:
 
 def _gather(result: ShapedType, x: Region, other: Region | None, split: int | None) -> Region:
     if split is None or split == 0:
-        return x
+        return x.moved(np.copy, x.valid)
     axis, given = AXES[split], x.data if other is None else other.data
     size, more = x.data.shape[axis], 0 if other is None else other.valid[axis]
     valid = [*x.valid]

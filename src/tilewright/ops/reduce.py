@@ -121,7 +121,10 @@ def row_min(x: X, tmp_tile: Tile | None = None) -> X:
 
 @reduction(-1, "multiply", start=lambda dtype: 1, ulp=8)
 def row_prod(x: X, tmp_tile: Tile | None = None) -> X:
-    """Return the product of each row, shaped [..., M, 1]; no scratch tile is needed."""
+    """Return the product of each row, shaped [..., M, 1]; no scratch tile is needed.
+
+    Products of some elements may leave the range of floats before all do.
+    """
     ...
 
 
@@ -149,5 +152,8 @@ def col_min(x: X, tmp_tile: Tile | None = None) -> X:
 
 @reduction(-2, "multiply", start=lambda dtype: 1, ulp=8)
 def col_prod(x: X, tmp_tile: Tile | None = None) -> X:
-    """Return the product of each column, shaped [..., 1, N]; no scratch tile is needed."""
+    """Return the product of each column, shaped [..., 1, N]; no scratch tile is needed.
+
+    Products of some elements may leave the range of floats before all do.
+    """
     ...

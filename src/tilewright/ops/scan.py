@@ -51,7 +51,7 @@ def scan(
 def cumsum(x: X, axis: int = -1, reverse: bool = False) -> X:
     """Return the sum of all elements up to each one along an axis, or from each one on with `reverse`.
 
-    Of a mask it is how many are True, as int32.
+    Of a mask it is how many are True, as int32. Behind sums that leave the range of floats it may be NaN.
     """
     ...
 
@@ -59,7 +59,10 @@ def cumsum(x: X, axis: int = -1, reverse: bool = False) -> X:
 @called("numpy torch")
 @scan("multiply", start=lambda dtype: 1, ulp=8)
 def cumprod(x: X, axis: int = -1, reverse: bool = False) -> X:
-    """Return the product of all elements up to each one along an axis, or from each one on with `reverse`."""
+    """Return the product of all elements up to each one along an axis, or from each one on with `reverse`.
+
+    Behind products that leave the range of floats it may be NaN.
+    """
     ...
 
 
