@@ -13,6 +13,7 @@ from tilewright.core.operands import is_shaped
 from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.errors import OperandError
 from tilewright.frontend.arguments import Arguments
+from tilewright.frontend.operand_types import of_one_kind
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import extent_value
 from tilewright.frontend.translator import Translator
@@ -39,7 +40,8 @@ def _extreme(name: str) -> Callable[[Translator, Arguments, ast.Call], Value]:
             raise t.error(OperandError, node, f"`{name}` compares numbers", help=help)
         result, *rest = values
         for value in rest:
-            bound = {"lhs": as_constant(result), "rhs": as_constant(value)}
+            lhs, rhs = (result, value) if t.frame is None else of_one_kind(result, value)
+            bound = {"lhs": as_constant(lhs), "rhs": as_constant(rhs)}
             result = as_number(apply(t, OPS[f"scalar.{name}"].spec, bound, node, {}))
         return result
 

@@ -288,7 +288,9 @@ def _agree(native: Mapping[str, Array], interpreted: Mapping[str, Array]) -> Non
     for name, ours in native.items():
         a, b = ours.astype(np.float64), interpreted[name].astype(np.float64)
         if not np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True):
-            worst = np.unravel_index(int(np.argmax(np.nan_to_num(np.abs(a - b), nan=np.inf))), a.shape)
+            with np.errstate(invalid="ignore"):
+                apart = np.where((a == b) | np.isnan(a) & np.isnan(b), 0.0, np.nan_to_num(np.abs(a - b), nan=np.inf))
+            worst = np.unravel_index(int(np.argmax(apart)), a.shape)
             at = ", ".join(str(int(n)) for n in worst)
             raise CommandError(
                 f"{name}[{at}] is {a[worst]:.9g}, and {b[worst]:.9g} in the interpreter\n"

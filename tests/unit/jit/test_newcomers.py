@@ -96,6 +96,19 @@ def test_numbers_that_run_meet_floats_and_functions() -> None:
     agree(numbers, t * scale * np.sign(total) + np.float32(total + count * 0.125), X)
 
 
+def test_the_larger_of_a_running_integer_and_a_running_float_is_a_float() -> None:
+    @pl.jit
+    def extremes(n: pl.Scalar[pl.INT16, pl.RUNTIME], f: pl.Scalar[pl.FP32, pl.RUNTIME], out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.write(out, [0], max(n, f))
+            pl.write(out, [1], min(f, n, 3.5))
+
+    for config in (None, RunConfig(platform="interpret")):
+        out = np.zeros(2, np.float32)
+        extremes(7, 2.5, out, config=config)
+        assert out.tolist() == [7.0, 2.5]
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.float16])
 def test_elements_compare_with_running_numbers_of_another_kind(dtype: Any) -> None:
     @pl.jit

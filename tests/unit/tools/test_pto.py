@@ -11,6 +11,8 @@ import pytest
 
 from tilewright.pto.examples.lines import example
 from tilewright.tools.cli import main
+from tilewright.tools.naming import CommandError
+from tilewright.tools.pto import _agree  # pyright: ignore[reportPrivateUsage]
 
 SCALE = """module {
   func.func @scale(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %by: f32) {
@@ -158,6 +160,13 @@ def test_arguments_that_nothing_takes_are_refused(file: str, capsys: pytest.Capt
         with pytest.raises(SystemExit):
             main(arguments)
         assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_the_element_that_differs_is_named_where_others_are_no_numbers_in_both() -> None:
+    ours = np.array([np.nan, np.inf, 1.0, -np.inf], np.float32)
+    theirs = np.array([np.nan, np.inf, 1.0, 2.0], np.float32)
+    with pytest.raises(CommandError, match=r"y\[3\] is -inf, and 2 in the interpreter"):
+        _agree({"y": ours}, {"y": theirs})
 
 
 @pytest.mark.parametrize(("value", "status"), [("1", 0), ("false", 0), ("2", 1), ("yes", 1)])
