@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tilewright.arrays import np
@@ -178,12 +179,16 @@ class Binder:
         return tensors[0] if tensors and same else None
 
     def _example(self, others: Mapping[str, Described]) -> str:
-        """Return what an output may be: of the extents that one input alone has, as a product is."""
+        """Return what an output may be: what the inputs broadcast to, or of extents that one alone has, as products."""
         inputs = [d.given for n, d in others.items() if isinstance(d.given, TensorMeta) and n not in self.outputs]
+        shapes = [[extent for extent in given.shape if isinstance(extent, int)] for given in inputs]
         extents = [extent for given in inputs for extent in given.shape]
-        alone = [str(extent) for extent in extents if isinstance(extent, int) and extents.count(extent) == 1]
+        shape = [extent for known in shapes for extent in known if extents.count(extent) == 1] or [64, 1]
+        if shapes and len(extents) == sum(map(len, shapes)):
+            with suppress(ValueError):  # those of products, say, do not broadcast
+                shape = [*np.broadcast_shapes(*map(tuple, shapes))]
         dtype = inputs[0].dtype if inputs else FP32
-        return f"[{', '.join(alone) or '64, 1'}], pl.{dtype.symbol}"
+        return f"{shape}, pl.{dtype.symbol}"
 
     def _unlike(self, others: Mapping[str, Described]) -> str:
         """Return why no input is a model for outputs: the first two that differ."""

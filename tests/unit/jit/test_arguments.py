@@ -4,6 +4,7 @@
 # pyright: reportAttributeAccessIssue=false, reportCallIssue=false
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Literal
@@ -441,6 +442,18 @@ def test_an_output_of_unlike_inputs_has_to_be_stated() -> None:
     ) as caught:
         kernel(X, numbers(2, 2))
     assert str(caught.value).endswith("alike, and here `x` is [4, 8] of fp32 and `y` [2, 2] of fp32")
+
+
+@pytest.mark.parametrize(("shape", "example"), [((1, 8), "[4, 8]"), ((8, 3), "[4, 3]"), ((4, 1), "[4, 8]")])
+def test_the_example_for_an_output_is_what_its_inputs_broadcast_to_or_multiply_to(
+    shape: tuple[int, int], example: str
+) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+        return tripled(x, out)
+
+    with pytest.raises(TypeError, match=re.escape(f"out: pl.Out[pl.Tensor[{example}, pl.FP32]]")):
+        kernel(X, numbers(*shape))
 
 
 def test_a_last_tensor_that_is_missing_may_be_meant_as_an_output() -> None:
