@@ -25,6 +25,7 @@ from property.product_grids import check_grid, grid, in_deep_tiles
 from property.programs import program
 from property.survival import fates
 from property.surviving import GRID, fate, fate_as_text
+from property.test_exports import check_export
 from property.test_mutants import mutants, survived
 from property.test_passes import check_idempotence, check_meaning
 from property.test_round_trip import check_stage
@@ -190,6 +191,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "fold": _online_fold,  # attention in the machine's tiles
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone
+    "export": _with_program(_quiet(check_export), 40),  # programs as PTO text, which computes the same bits
     "steps": _with_program(_quiet(check_steps), 80),  # programs run line by line
     "text": _round_trip,  # programs read back as they were, at every stage
     "kernel": _broken_kernel,  # mutated kernels: a located mistake, or a program

@@ -246,6 +246,37 @@ def test_a_branch_that_is_settled_is_the_side_that_is_taken() -> None:
     np.testing.assert_array_equal(other, x)
 
 
+@pl.program
+class Idle:
+    """A kernel that its caller lets make no turn."""
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def repeated(
+        self,
+        x: pl.Tensor[[16, 64], pl.FP32],
+        out: pl.Out[pl.Tensor[[16, 64], pl.FP32]],
+        n: pl.Scalar[pl.INDEX],
+    ):
+        t = pl.load(x, [0, 0], [16, 64])
+        for _ in pl.range(0, n, 2):
+            t = t * 2.0
+        pl.store(t, [0, 0], out)
+        return out
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+        out = self.repeated(x, out, 0)
+        return out
+
+
+def test_a_loop_that_makes_no_turn_is_what_it_starts_with() -> None:
+    text = as_pto(Idle)
+    x, out = (np.ones((16, 64), np.float32) * n for n in (3, 0))
+    assert "scf.for" not in text
+    run_exported(text, "main", [x, out], {})
+    np.testing.assert_array_equal(out, x)
+
+
 @pl.jit.opaque
 def copied(p: pl.Tensor, q: pl.Out[pl.Tensor]):
     for i in pl.parallel(0, p.shape[0], 4):

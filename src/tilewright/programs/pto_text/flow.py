@@ -34,6 +34,12 @@ class Count:
         """Whether what the text counts is known never to be negative."""
         return self.start.is_natural or not self.is_up
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it is known that there is no turn."""
+        first, stop, _ = (end.known for end in self.ends)
+        return first is not None and stop is not None and first >= stop
+
     def at(self, w: Writer, turn: Number) -> Number:
         """Return the program's number of a turn of the text."""
         if self.is_up:
@@ -48,6 +54,10 @@ class Flow(HandOver):
         """Write a loop: tiles are carried in a buffer, numbers and how much of a tile is valid as the text's values."""
         inits = [self._init(arg.var, arg.init) for arg in stmt.iter_args]
         count = self.count(stmt, start, step)
+        if count.is_nothing:
+            made = zip(stmt.return_vars, inits, strict=True)
+            self.values.update({var: init for var, init in made if init is not None})
+            return
         ends, turn = count.ends, Number(self.w.name(stmt.loop_var.name_hint), dt.INDEX, counts=count.is_natural)
         carried = [self._sum(stmt, n, init, (turn, ends[0])) for n, init in enumerate(inits)]
         self.values.update(zip((arg.var for arg in stmt.iter_args), carried, strict=True))
