@@ -57,6 +57,16 @@ def either(x: Rows, out: pl.Out[Rows]):
 
 
 @pl.jit
+def behind(x: Rows, out: pl.Out[Rows]):
+    """Rows from the tenth of each block on, of which the last block has none."""
+    for r in pl.parallel(0, M, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [16, 64])
+            pl.store(t, [r, 0], out)
+            pl.store(t[10:14, :] * 2.0, [r, 0], out)
+
+
+@pl.jit
 def causal(x: Rows, out: pl.Out[Rows]):
     """A mask of a row and a column, by which a row, a column and a number are chosen, and both met."""
     for r in pl.parallel(0, M, 16):
@@ -187,6 +197,7 @@ def floats(*shape: int) -> Any:
 CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
     "padded": (padded, lambda: [floats(41, 64), floats(41, 64)]),
     "halo": (halo, lambda: [floats(41, 64), floats(41, 64)]),
+    "behind": (behind, lambda: [floats(41, 64), floats(41, 64)]),
     "either": (either, lambda: [floats(41, 64), floats(41, 64)]),
     "causal": (causal, lambda: [floats(41, 64), floats(41, 64)]),
     "flags": (flags, lambda: [floats(41, 64) > 0, np.zeros((41, 64), bool), floats(41, 64)]),

@@ -40,6 +40,7 @@ from tilewright.programs.pto_text.words import (
     row_of,
     seen_as,
     sizes_of,
+    within,
     writes,
 )
 from tilewright.programs.pto_text.writer import CUBE, Writer
@@ -165,13 +166,21 @@ def _slice(w: Writer, call: Call, given: Given) -> Tile:
     if shape[first + 1 : -1] != [*whole.shape[first + 1 : -1]]:
         return _sliced_matrices(w, call, given, x)
     at = row_of(w, given["offset"], whole.shape), given["offset"][-1]
-    left = [computed(w, "sub", [have, start], INDEX) for have, start in zip(x.valid, at, strict=True)]
     sizes = given["valid_shape"] or [w.constant(extent) for extent in shape]
     wanted = matrix_of(w, shape, sizes)
-    like = least(w, left[0], wanted[0]), least(w, left[1], wanted[1])
-    out = result(w, call, like)
+    out = result(w, call, _left(w, x, at, wanted))
     made = w.op("tmov", [part_of(w, x, at, flat(shape), out.valid)], out)
     return _valid_along(call, made, sizes[:-1])
+
+
+def _left(w: Writer, x: Tile, at: Sequence[Number], wanted: Sequence[Number]) -> Pair:
+    """Write how much of a part of a tile is valid: nothing where that begins behind what is valid of the tile."""
+    sizes = list[Number]()
+    for have, start, size in zip(x.valid, at, wanted, strict=True):
+        left = computed(w, "sub", [have, start], INDEX)
+        sizes.append(least(w, left, size) if start.known == 0 else within(w, left, size))
+    rows, columns = sizes
+    return rows, columns
 
 
 def _sliced_matrices(w: Writer, call: Call, given: Given, x: Tile) -> Tile:
@@ -199,8 +208,7 @@ def _valid_along(call: Call, tile: Tile, axes: Sequence[Number]) -> Tile:
 def _extract(w: Writer, call: Call, given: Given) -> Tile:
     """Write a part of a tile; whatever reads it moves it to where it reads."""
     x, shape, at = in_vec(w, given["src"]), matrix(call)[0], (given["index_row"], given["index_col"])
-    left = [computed(w, "sub", [have, start], INDEX) for have, start in zip(x.valid, at, strict=True)]
-    out = result(w, call, (least(w, left[0], w.constant(shape[0])), least(w, left[1], w.constant(shape[1]))))
+    out = result(w, call, _left(w, x, at, [w.constant(extent) for extent in shape]))
     return w.op("tmov", [part_of(w, x, at, shape, out.valid)], out)
 
 
