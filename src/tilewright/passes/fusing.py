@@ -296,7 +296,7 @@ def _put_together(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let parts of a tile be read where they lie, and be written where a store alone wants them."""
     tiles, fills = w.tiles(given), call.op.spec.name.startswith("fillpad")
     for tile in tiles:
-        if tile.tensor not in w.turned and len(tile.shape) == 2 and (fills or tile.valid == tile.shape):
+        if tile.tensor not in w.turned and len(tile.shape) == 2 and (fills or tile.valid[-1] == tile.shape[-1]):
             w.withdraw(tile)
     put = w.needing(call, given)
     read = [tile for tile in tiles if tile.loaded is not None and w.recorder.plan.at(tile.loaded).in_place]

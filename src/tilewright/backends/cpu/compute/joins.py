@@ -9,7 +9,6 @@ from tilewright.backends.cpu.compute.copies import (
     copy_elements,
     fill,
     fill_run,
-    is_whole,
     known_or,
     part,
     rows_of,
@@ -18,6 +17,7 @@ from tilewright.backends.cpu.compute.copies import (
 )
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row
 from tilewright.backends.cpu.compute.store_targets import fill_rows, gathered
+from tilewright.backends.cpu.emit.boxes import least
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, Tile, static
@@ -32,9 +32,9 @@ def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     a, b, type_ = bound["src0"], bound["src1"], tile_type(call)
     width = i64(a.type.shape[-1])
     if _are_in_place(e, a, b):
-        with gathered(e, type_, whole_extents(type_)) as (result, made):
+        with gathered(e, type_, known_or(type_, (*a.rows, i64(type_.shape[-1])))) as (result, made):
             for source, column in ((read_of(e, a), i64(0)), (read_of(e, b), width)):
-                _copy_rows(e, source, made, column)
+                _copy_rows(e, source, made, column, least(e.b, a.valid[0], b.valid[0]))
         return result
     places = e.stored(a), e.stored(b)
     result = e.fresh(type_, known_or(type_, (*a.valid[:-1], e.b.op("add", width, b.valid[-1]))))
@@ -66,13 +66,14 @@ def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 
 
 def _are_in_place(e: FunctionEmitter, *tiles: Tile) -> bool:
-    """Return whether tiles are whole matrices, read where they lie in their tensors."""
-    return all(is_read_in_place(e, tile) and is_whole(tile) and len(tile.valid) == 2 for tile in tiles)
+    """Return whether tiles are whole rows of matrices, read where they lie in their tensors."""
+    are_whole = all(len(tile.valid) == 2 and static(tile.valid[-1]) == tile.type.shape[-1] for tile in tiles)
+    return are_whole and all(is_read_in_place(e, tile) for tile in tiles)
 
 
-def _copy_rows(e: FunctionEmitter, source: Tensor, made: Tensor, column: Value) -> None:
-    """Emit a copy of a matrix into another, from a column on."""
-    rows, width = source.valid
+def _copy_rows(e: FunctionEmitter, source: Tensor, made: Tensor, column: Value, rows: Value) -> None:
+    """Emit a copy of so many rows of a matrix into another, from a column on."""
+    width = source.valid[-1]
 
     def copied(streaming: bool) -> None:
         with rows_of(e, (rows,)) as (row,):

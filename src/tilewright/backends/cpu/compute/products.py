@@ -98,11 +98,10 @@ class Product:
         return self._right
 
     def _brought(self, is_ready: bool) -> Matrix:
-        """Return where the right operand lies in rows that a product reads, brought there if it does not."""
+        """Return where the right operand lies in rows that a product reads, a column as one, brought there if not."""
         depth, step = static(self.k), self.tile_depth or self.words
-        if step > 1 and depth and depth % step == 0 and are_turned_words(self.e, self.rhs):
-            return placed(self.e, self.rhs)
-        lies_so = is_ready or (_has_rows(self.e, self.rhs) and not self._is_column)  # whose elements are neighbours
+        are_words = step > 1 and bool(depth) and depth % step == 0 and are_turned_words(self.e, self.rhs)
+        lies_so = is_ready or are_words or (_has_rows(self.e, self.rhs) and not self._is_column)
         return placed(self.e, self.rhs if lies_so else packed(self.e, self.rhs))
 
     def _near(self) -> Matrix | None:

@@ -4,66 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TypeAlias
 
-from tilewright.backends.cpu.emit.values import static
+from tilewright.backends.cpu.emit.values import Joined, Part, static
 from tilewright.core.types import swapped
 from tilewright.native.llvm import Builder, Value, i64
-from tilewright.records import record
-
-Box: TypeAlias = tuple[Value, ...]
 
 
-@record
-class Part:
-    """One of several tiles side by side: where it begins, and the box from there on in which it holds data."""
+def outside(b: Builder, joined: Joined, needed: Sequence[Value]) -> Value | None:
+    """Return whether something that is needed of a tile lies outside of all its boxes, None where surely not."""
+    axis, starts = joined.axis, joined.starts
+    ends = [least(b, needed[axis], start) for start in starts[1:]] + [needed[axis]]
+    lacks = list[Value]()
+    for part, end in zip(joined.parts, ends, strict=True):
+        inside = [*needed]
+        inside[axis] = minus(b, end, part.start)
+        lack = beyond(b, part.box, inside)
+        lacks += [] if lack is None else [lack]
+    return reduce(lambda x, y: b.op("or", x, y), lacks) if lacks else None
 
-    start: Value
-    box: Box
+
+def cut(b: Builder, joined: Joined, offsets: Sequence[Value]) -> Joined:
+    """Return what is left of all parts from an element on."""
+    axis, parts = joined.axis, list[Part]()
+    for part in joined.parts:
+        box = [minus(b, have, offset) for have, offset in zip(part.box, offsets, strict=True)]
+        box[axis] = minus(b, part.box[axis], minus(b, offsets[axis], part.start))
+        parts.append(Part(minus(b, part.start, offsets[axis]), tuple(box)))
+    return Joined(axis, tuple(parts))
 
 
-@record
-class Joined:
-    """What holds data of a tile that is made of others side by side along an axis, the first of which begins at 0."""
+def turned(joined: Joined, axis1: int, axis2: int) -> Joined:
+    """Return the same where two axes, counted from the last, are swapped."""
+    axis = {axis1: axis2, axis2: axis1}.get(joined.axis, joined.axis)
+    return Joined(axis, tuple(Part(part.start, swapped(part.box, axis1, axis2)) for part in joined.parts))
 
-    axis: int
-    """Which one, counted from the last."""
-    parts: tuple[Part, ...]
 
-    @property
-    def starts(self) -> tuple[Value, ...]:
-        """Where the parts begin."""
-        return tuple(part.start for part in self.parts)
-
-    def lacks(self, b: Builder, needed: Sequence[Value]) -> Value | None:
-        """Return whether what is needed of the tile lies outside of all boxes, None where surely not."""
-        ends = [least(b, needed[self.axis], start) for start in self.starts[1:]] + [needed[self.axis]]
-        lacks = list[Value]()
-        for part, end in zip(self.parts, ends, strict=True):
-            inside = [*needed]
-            inside[self.axis] = minus(b, end, part.start)
-            lack = beyond(b, part.box, inside)
-            lacks += [] if lack is None else [lack]
-        return reduce(lambda x, y: b.op("or", x, y), lacks) if lacks else None
-
-    def sliced(self, b: Builder, offsets: Sequence[Value]) -> Joined:
-        """Return what is left of all parts from an element on."""
-        parts = list[Part]()
-        for part in self.parts:
-            box = [minus(b, have, offset) for have, offset in zip(part.box, offsets, strict=True)]
-            box[self.axis] = minus(b, part.box[self.axis], minus(b, offsets[self.axis], part.start))
-            parts.append(Part(minus(b, part.start, offsets[self.axis]), tuple(box)))
-        return Joined(self.axis, tuple(parts))
-
-    def turned(self, axis1: int, axis2: int) -> Joined:
-        """Return the same where two axes, counted from the last, are swapped."""
-        axis = {axis1: axis2, axis2: axis1}.get(self.axis, self.axis)
-        return Joined(axis, tuple(Part(part.start, swapped(part.box, axis1, axis2)) for part in self.parts))
-
-    def then(self, b: Builder, width: Value, other: Joined) -> Joined:
-        """Return the parts of a tile that is so wide, and those of another beside it."""
-        own = tuple(Part(least(b, part.start, width), part.box) for part in self.parts)
-        return Joined(self.axis, own + tuple(Part(plus(b, part.start, width), part.box) for part in other.parts))
+def side_by_side(b: Builder, first: Joined, width: Value, second: Joined) -> Joined:
+    """Return the parts of a tile that is so wide, and those of another beside it."""
+    own = tuple(Part(least(b, part.start, width), part.box) for part in first.parts)
+    return Joined(first.axis, own + tuple(Part(plus(b, part.start, width), part.box) for part in second.parts))
 
 
 def beyond(b: Builder, have: Sequence[Value], needed: Sequence[Value]) -> Value | None:

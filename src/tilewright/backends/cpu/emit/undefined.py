@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from tilewright.backends.cpu.emit.boxes import Joined, Part, beyond, minus, surely_covers
+from tilewright.backends.cpu.emit.boxes import beyond, cut, minus, outside, side_by_side, surely_covers, turned
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import Scalar, Tile, static
+from tilewright.backends.cpu.emit.values import Joined, Part, Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import Undefined
 from tilewright.core.types import TileType, swapped
@@ -42,7 +42,7 @@ def _lent(b: Builder, tile: Tile) -> tuple[Value, ...]:
 
 def lacks(b: Builder, tile: Tile, needed: Sequence[Value]) -> Value | None:
     """Return whether an element of what is needed of a tile was written by nobody, None where surely not."""
-    return beyond(b, box(tile), needed) if tile.joined is None else tile.joined.lacks(b, needed)
+    return beyond(b, box(tile), needed) if tile.joined is None else outside(b, tile.joined, needed)
 
 
 def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
@@ -146,7 +146,7 @@ def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
         inside = [b.select(some, extent, i64(0)) for extent in inside]
     tile.defined = tuple(inside)
     if bound["x"].joined is not None and not dropped:
-        tile.joined = bound["x"].joined.sliced(b, starts)
+        tile.joined = cut(b, bound["x"].joined, starts)
 
 
 def sliced(bound: Bound) -> Bound:
@@ -164,7 +164,7 @@ def _turned(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> N
     rank = len(source.valid)
     axes = [axis if axis < 0 else axis - rank for axis in (bound.get("axis1", -1), bound.get("axis2", -2))]
     tile.defined = swapped(box(source), *axes)
-    tile.joined = None if source.joined is None else source.joined.turned(*axes)
+    tile.joined = None if source.joined is None else turned(source.joined, *axes)
     tile.written, tile.is_scattered = source.written, source.is_scattered
 
 
@@ -182,7 +182,7 @@ def _concat(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> N
     tile.is_scattered = b.op("xor", is_whole, TRUE)
     halves = [each.joined or Joined(-1, (Part(i64(0), _lent(b, each)),)) for each in (bound["src0"], bound["src1"])]
     if all(half.axis == -1 for half in halves):
-        tile.joined = halves[0].then(b, width, halves[1])
+        tile.joined = side_by_side(b, halves[0], width, halves[1])
 
 
 def _assemble(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:

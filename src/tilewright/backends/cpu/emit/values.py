@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, TileType
@@ -11,9 +11,6 @@ from tilewright.dtypes import DataType
 from tilewright.native.llvm import I64, Value
 from tilewright.records import entity, mutable, record
 from tilewright.source import UNKNOWN, Span
-
-if TYPE_CHECKING:
-    from tilewright.backends.cpu.emit.boxes import Joined
 
 
 @record
@@ -71,6 +68,28 @@ class LoadNode(Node):
     """Whether its rows lie in memory from the last to the first, or their elements do."""
 
 
+@record
+class Part:
+    """One of several tiles side by side: where it begins, and the box from there on in which it holds data."""
+
+    start: Value
+    box: tuple[Value, ...]
+
+
+@record
+class Joined:
+    """What holds data of a tile that is made of others side by side along an axis, the first of which begins at 0."""
+
+    axis: int
+    """Which one, counted from the last."""
+    parts: tuple[Part, ...]
+
+    @property
+    def starts(self) -> tuple[Value, ...]:
+        """Where the parts begin."""
+        return tuple(part.start for part in self.parts)
+
+
 @mutable
 class Tile:
     """A tile: how much of it is valid, and either the place that holds it or the node that computes it."""
@@ -91,7 +110,7 @@ class Tile:
     is_scattered: Value | None = None
     """Whether some of them lie outside the box."""
     joined: Joined | None = None
-    """Two boxes in which it holds data, where it is made of two tiles side by side."""
+    """The boxes in which it holds data, where it is made of tiles side by side."""
     is_made: Value | None = None
     """Whether it holds one number everywhere, or nothing, where that matters."""
     span: Span = UNKNOWN
