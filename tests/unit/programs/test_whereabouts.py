@@ -91,3 +91,11 @@ def test_nobody_is_reminded_by_one_who_is_there_or_for_whom_nobody_waits() -> No
     memory.come(0, 1)
     whereabouts.remind()
     assert memory.told == 2
+
+
+def test_one_that_has_left_a_run_for_good_need_not_hear_who_waits_for_it() -> None:
+    here, there = Memory(), Memory()
+    Whereabouts(1, there).leave_for_good()
+    here.come(0, 1)
+    here.hear(1, there)
+    assert Whereabouts(0, here).is_alone()

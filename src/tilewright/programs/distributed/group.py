@@ -124,7 +124,8 @@ class Group:
     def give_up(self, text: str) -> None:
         """Let all runs of this process be over, and the exchange fail that others come to in their place."""
         self.failures += 1
-        self.leave(True)
+        for run in [*self.runs]:
+            run.whereabouts.leave_for_good()
         self.runs.clear()
         self.is_told = False
         self.tell_failure(text)

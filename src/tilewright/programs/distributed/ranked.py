@@ -279,6 +279,10 @@ def _elsewhere(group: Group | None, own: Sequence[ProcessRun]) -> Generator[None
     try:
         yield
         others += own
+    except BaseException:
+        for run in own:
+            run.whereabouts.leave_for_good()
+        raise
     finally:
         for run in others:
             run.whereabouts.leave(False)

@@ -54,6 +54,11 @@ class Whereabouts:
         words[self._rank][Control.ELSEWHERE] = known if is_elsewhere else 0
         self._memory.beat()
 
+    def leave_for_good(self) -> None:
+        """Say that this process does not come to the run any more: whoever waits there need not be heard."""
+        self._memory.segments[self._rank].words[Control.ELSEWHERE] = _ANY
+        self._memory.beat()
+
     def remind(self) -> None:
         """Say again that this process is elsewhere, if it is and others have come to the run meanwhile."""
         words = [segment.words for segment in self._memory.segments]
