@@ -31,3 +31,11 @@ def test_processes_that_a_launcher_starts_again_meet_anew(tmp_path: Path) -> Non
     said = subprocess.run(command, env={**os.environ, **told}, capture_output=True, text=True, timeout=LIMIT)
     assert "rank 1 has not come: rank 0 has waited 5 s for it" in said.stderr, said
     assert said.stdout.count("attempt 1: 32") == 2, said
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_two_programs_in_turns_are_not_taken_for_different_calls_where_messages_are_slow(
+    ranks: int, tmp_path: Path
+) -> None:
+    for said in launched(ranks, tmp_path, WORKER.with_name("slow_worker.py"), "messages"):
+        assert said.splitlines()[-1:] == ["in turns"], said

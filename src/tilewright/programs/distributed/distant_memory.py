@@ -40,6 +40,8 @@ _SAID = slice(Control.ABORT + 1, max(Control) + 1)
 class DistantMemory:
     """The memory of a plan whose processes share none."""
 
+    is_shared = False
+
     def __init__(
         self, group: Group, overlap: Overlapped, args: Sequence[Any], written: Mapping[int, ParamDirection],
         footprints: Mapping[str, Footprint], gathered: Mapping[WindowBuffer, WindowBuffer],

@@ -35,6 +35,7 @@ from tilewright.programs.distributed.launched import (
 )
 from tilewright.programs.distributed.link import Link
 from tilewright.programs.distributed.meetings import Absent, Failed, Meetings
+from tilewright.programs.distributed.whereabouts import Whereabouts
 from tilewright.records import record
 
 ENDING, LOOK = 20.0, 0.01
@@ -55,9 +56,7 @@ class _Place:
 class Leaves(Protocol):
     """What processes made ready to run together, which one of them may leave."""
 
-    def leave(self, is_elsewhere: bool) -> None:
-        """Tell the others that this process does other things, or no longer does."""
-        ...
+    whereabouts: Whereabouts
 
 
 class Group:
@@ -125,7 +124,8 @@ class Group:
     def give_up(self, text: str) -> None:
         """Let all runs of this process be over, and the exchange fail that others come to in their place."""
         self.failures += 1
-        self.leave(True)
+        for run in [*self.runs]:
+            run.whereabouts.leave_for_good()
         self.runs.clear()
         self.is_told = False
         self.tell_failure(text)
@@ -133,7 +133,7 @@ class Group:
     def leave(self, is_elsewhere: bool) -> None:
         """Tell the others that this process is in none of its runs, or may come to them again."""
         for run in [*self.runs]:
-            run.leave(is_elsewhere)
+            run.whereabouts.leave(is_elsewhere)
 
     def _met(self, data: bytes) -> list[bytes]:
         since = time.monotonic()
@@ -149,6 +149,8 @@ class Group:
             raise self._broken(error) from error
 
     def _look(self) -> None:
+        for run in [*self.runs]:
+            run.whereabouts.remind()
         if self._known and self.beside == self.size:
             for rank in self.ended():
                 raise self._ending(rank)

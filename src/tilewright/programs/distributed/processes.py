@@ -28,6 +28,7 @@ from tilewright.programs.distributed.shared_memory import ProcessMemory
 from tilewright.programs.distributed.steps import Steps
 from tilewright.programs.distributed.team import GRACE, LOOK, STUCK, TEAM, said
 from tilewright.programs.distributed.waits import Looks, Patience
+from tilewright.programs.distributed.whereabouts import Whereabouts
 
 PATIENCE = 2.0
 """Seconds that a process whose run is over has to say so."""
@@ -48,6 +49,7 @@ class ProcessRun:
         self.memory = memory
         self.segments = memory.segments
         self.progress = ProcessProgress(group.rank, memory)
+        self.whereabouts = Whereabouts(group.rank, memory)
         self.number = 0
         self.steps = steps
         self.turns = [len(turns) for turns in plan.turns]
@@ -113,15 +115,15 @@ class ProcessRun:
         left: Sequence[Leaves] = ()
         try:
             while not self.done.wait(LOOK):
-                left = left or self._left()
+                left = self._left() or left
                 own[Control.BEAT] += 1
                 self.memory.beat()
                 looks += bool(own[Control.ABORT])
                 if looks > GRACE:
                     self.steps.stop()
                 late = patience.longest({self.group.rank: self._waiting()}) > timeout
-                if not own[Control.ABORT] and (late or self._is_alone() or self.memory.ended()):
-                    self.memory.end(LATE if late else ALONE if self._is_alone() else FAILED)
+                if not own[Control.ABORT] and (late or self.whereabouts.is_alone() or self.memory.ended()):
+                    self.memory.end(LATE if late else ALONE if self.whereabouts.is_alone() else FAILED)
                 elif not own[Control.ABORT] and self._is_stuck():
                     self.memory.end(VAIN)
         except BaseException as interrupt:
@@ -130,7 +132,7 @@ class ProcessRun:
             self.done.wait(PATIENCE)
             raise
         for other in left if self.failure is None else ():  # all forget them otherwise
-            other.leave(False)
+            other.whereabouts.leave(False)
         if self.failure is not None and own[Control.ABORT] == ALONE:
             raise CalledOtherwise
         if self.failure is not None:
@@ -143,7 +145,7 @@ class ProcessRun:
         """Return all other runs where some have not come to this one: they learn that this process is in no other."""
         others = [run for run in self.group.runs if run is not self] if self._absent() else []
         for run in others:
-            run.leave(True)
+            run.whereabouts.leave(True, self._absent)
         return others
 
     def _absent(self) -> list[int]:
@@ -181,17 +183,6 @@ class ProcessRun:
     def is_over(self) -> bool:
         """Whether the others do not come to it any more: their group was left, or a call on it has failed here."""
         return self.group.is_left or self.group.failures != self._failures
-
-    def leave(self, is_elsewhere: bool) -> None:
-        """Tell the others that this process plans or runs for other arguments, or no longer does."""
-        self.segments[self.group.rank].words[Control.ELSEWHERE] = is_elsewhere
-        self.memory.beat()
-
-    def _is_alone(self) -> bool:
-        """Return whether another process, for which this one waits, was called with other arguments."""
-        number = self.segments[self.group.rank].words[Control.EPOCH]
-        words = (segment.words for segment in self.segments)
-        return any(each[Control.ELSEWHERE] and each[Control.EPOCH] < number for each in words)
 
     def _explained(self, error: BaseException, why: str, *, is_own: bool = False) -> BaseException:
         """Return why a run is over: this rank's own mistake, that of another one, or who does not answer."""

@@ -275,13 +275,17 @@ def _elsewhere(group: Group | None, own: Sequence[ProcessRun]) -> Generator[None
     """Let other processes know that this one is in none of its runs; its `own` are over where that fails."""
     others = [] if group is None else [run for run in group.runs if run not in own]
     for run in (*own, *others):
-        run.leave(True)
+        run.whereabouts.leave(True)
     try:
         yield
         others += own
+    except BaseException:
+        for run in own:
+            run.whereabouts.leave_for_good()
+        raise
     finally:
         for run in others:
-            run.leave(False)
+            run.whereabouts.leave(False)
 
 
 def _process_runs(plans: Iterable[_Planned]) -> list[ProcessRun]:

@@ -33,7 +33,7 @@ class Control(IntEnum):
     ANSWER = 3
     """The run, by its number, that its process has given up; the text says why."""
     ELSEWHERE = 4
-    """Whether its process was called with other arguments, and plans or runs for them."""
+    """More than the meetings which its process has heard others come to, while it plans or runs for other arguments."""
     FAILED = 5
     """The run, by its number, that its own mistake has ended."""
     AWAITED = 6

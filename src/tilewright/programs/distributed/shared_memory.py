@@ -32,6 +32,11 @@ class ProcessMemory(Protocol):
         ...
 
     @property
+    def is_shared(self) -> bool:
+        """Whether all see at once what one says of itself."""
+        ...
+
+    @property
     def failure(self) -> BaseException | None:
         """Why what a peer holds was out of reach."""
         ...
@@ -94,6 +99,8 @@ class ProcessMemory(Protocol):
 
 class NearMemory:
     """What processes of one machine say of themselves, in segments that all of them map."""
+
+    is_shared = True
 
     def __init__(self, group: Group, size: int) -> None:
         self.group = group
