@@ -6,30 +6,13 @@ import os
 from typing import Any
 
 import torch.distributed
+from doubling import host
 
-import tilewright.language as pl
-import tilewright.language.distributed as pld
 from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.runtime import RunConfig
 
 dist: Any = torch.distributed
 RANK = int(os.environ["RANK"])
-NR = pl.dynamic("NR")
-X = pl.Tensor[[1, 8], pl.FP32]
-
-
-@pl.jit
-def doubled(x: X, y: pl.Out[X]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        y = pl.store(pl.load(x, [0, 0], [1, 8]) * 2.0, [0, 0], y)
-    return y
-
-
-@pl.jit.host
-def host(x: pl.Tensor[[NR, 1, 8], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 8], pl.FP32]]):
-    for r in pl.range(pld.world_size()):
-        doubled(x[r], y[r], device=r)
-    return y
 
 
 def run_on(ranks: list[int]) -> None:

@@ -6,30 +6,13 @@ import os
 import signal
 
 import numpy as np
+from doubling import host
 from processes import LATE
 
-import tilewright.language as pl
-import tilewright.language.distributed as pld
 from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.runtime import RunConfig
 
 RANK, ATTEMPT = (int(os.environ[name]) for name in ("RANK", "TORCHELASTIC_RESTART_COUNT"))
-X = pl.Tensor[[1, 8], pl.FP32]
-
-
-@pl.jit
-def doubled(x: X, y: pl.Out[X]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        y = pl.store(pl.load(x, [0, 0], [1, 8]) * 2.0, [0, 0], y)
-    return y
-
-
-@pl.jit.host
-def host(x: pl.Tensor[[2, 1, 8], pl.FP32], y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
-    for r in pl.range(pld.world_size()):
-        doubled(x[r], y[r], device=r)
-    return y
-
 
 if ATTEMPT == 0 and RANK == 1:
     signal.pause()  # until the launcher ends it

@@ -6,8 +6,8 @@ wrote would be looked at.
 
 A tile that is created holds zeros, so that nothing older can show, and may be put together from parts in any order. It
 counts the elements it is given: as many as are valid are taken for all of them. A part of a tile whose parts do not lie
-side by side is taken to be defined. Of two tiles that were joined, the first of which does not reach the second, both
-boxes are followed to what is cut, turned or computed of them.
+side by side is taken to be defined. Of tiles that were joined, one of which may not reach the next, each one's box is
+followed to what is cut, turned or computed of all.
 """
 
 from __future__ import annotations
