@@ -39,8 +39,6 @@ MAY_SHRINK = (1, 3, 4)
 """The axes of which machines take less at a time than some people do: columns of products, sides of what is turned."""
 MANY = 1 << 16
 """How many turns a loop is taken to have of which nobody knows."""
-FEWEST = 8
-"""How many turns there are at least for threads to share, as long as tiles are not small."""
 SMALL = 64
 TURNED = 8192
 """How many elements of few rows meet those of a right matrix that lies on its side: all that they have of some."""
@@ -56,6 +54,8 @@ class Wanted:
     queries: int = 64
     keys: int = 64
     """Rows of products that are folded and multiplied again, and how many columns are folded at a time."""
+    turns: int = 8
+    """How many turns there are at least for threads to share, two for each core too, as long as tiles are not small."""
     cores: int = 1
     """How many cores the turns are for."""
     few: Wanted | None = None
@@ -78,7 +78,7 @@ class Wanted:
         if is_few:
             turns = max(2, self.cores)
             return turns, max(SMALL, self.columns // turns)
-        return max(FEWEST, 2 * self.cores), SMALL
+        return max(self.turns, 2 * self.cores), SMALL
 
 
 class ProductGrid(TileGrid):

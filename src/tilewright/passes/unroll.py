@@ -8,6 +8,7 @@ and what it carries stays in registers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import ForKind
@@ -56,7 +57,7 @@ def _is_window(stmt: Stmt) -> bool:
 def _length(stmt: Stmt) -> int:
     """Return how many statements stand for one with its loops written out, too many where it is not simple."""
     if isinstance(stmt, ForStmt) and stmt.kind is ForKind.Sequential and _starts(stmt):
-        turns = _turns(stmt.start, stmt.stop, stmt.step)
+        turns = turns_of(stmt)
         return SHORT + 1 if turns is None else len(turns) * sum(map(_length, stmt.body))
     if isinstance(stmt, AssignStmt) and _is_simple(stmt.value):
         return 1
@@ -68,9 +69,9 @@ def _starts(loop: ForStmt) -> bool:
     return not loop.attrs and not any(isinstance(arg.init, Absent) for arg in loop.iter_args)
 
 
-def _turns(*limits: Expr) -> range | None:
+def turns_of(loop: ForStmt) -> range | None:
     """Return what a loop's variable is in its turns, None where only the running program knows."""
-    numbers = [int(limit.value) for limit in limits if isinstance(limit, Const)]
+    numbers = [int(limit.value) for limit in (loop.start, loop.stop, loop.step) if isinstance(limit, Const)]
     return range(*numbers) if len(numbers) == 3 and numbers[-1] else None
 
 
@@ -97,7 +98,8 @@ def _has(call: Call, *names: str) -> bool:
 class _Unroller(Rewriter):
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Replace an unrolled loop by its turns, each with the loop variable as a number."""
-        turns = _turns(*map(self.expr, (stmt.start, stmt.stop, stmt.step)))
+        start, stop, step = map(self.expr, (stmt.start, stmt.stop, stmt.step))
+        turns = turns_of(replace(stmt, start=start, stop=stop, step=step))
         if turns is None or (stmt.kind is not ForKind.Unroll and not _is_short(stmt)):
             return super().for_loop(stmt)
         try:

@@ -78,13 +78,14 @@ def _multiplied(program: Program, target: Target, options: Options) -> Widened:
     """Return a program with its products as the machine wants them."""
     from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
     from tilewright.backends.cpu.compute.words import elements_of_word
-    from tilewright.passes import added_products, chains, halves, turned_loads  # only programs with products need them
+    from tilewright.passes import added_products, chains, first_terms, halves, turned_loads  # for products alone
     from tilewright.passes.padded_rows import padded_rows
     from tilewright.passes.widen import widened
 
     program = added_products.run(turned_loads.run(program))
     wanted = replace(_wanted(program, target), cores=options.cores)
     tiles = widened(program, wanted) if options.chosen_tiles else Widened(program)
+    tiles = replace(tiles, program=first_terms.run(tiles.program))
     is_short = [(dtype, depth_of_tile(target, dtype, dtype)) for dtype in (BF16, FP16)]
     wide = [dtype for dtype, depth in is_short if not depth and elements_of_word(target, dtype, dtype) == 1]
     whole = tiles.program.with_functions([padded_rows(function) for function in tiles.program.function_list])
@@ -109,7 +110,7 @@ def _wanted(program: Program, target: Target) -> Wanted:
 
     plain, pairs = Wanted(), factors_of(program.function_list)
     if pairs and all(depth_of_tile(target, *pair) for pair in pairs):
-        return Wanted(rows=256, columns=256, depth=1024, keys=128, few=plain)
+        return Wanted(rows=1024, columns=256, depth=2048, keys=128, turns=4, few=plain)
     words = {elements_of_word(target, *pair) for pair in pairs}
     if words == {4}:
         return Wanted(rows=1024, depth=2048, few=plain)

@@ -103,8 +103,10 @@ def functions(lhs: DataType, rhs: DataType) -> dict[str, list[str]]:
 )
 def test_a_step_is_four_loads_and_four_products(lhs: DataType, rhs: DataType, instruction: str) -> None:
     micro = functions(lhs, rhs)["micro32x32"]
-    assert [sum(line.startswith(name) for line in micro) for name in ("tileloadd", instruction)] == [4, 4]
-    assert not any(line.endswith("(%rsp)") for line in micro), "nothing is spilled"
+    counts = {name: sum(line.startswith(name) for line in micro) for name in ("tileloadd", "tilestored", instruction)}
+    assert counts == {"tileloadd": 4 + 4, "tilestored": 4, instruction: 4}, "sums that go on are loaded once, too"
+    first = next(at for at, line in enumerate(micro) if line.startswith("prefetch"))
+    assert not any(line.endswith("(%rsp)") for line in micro[first:]), "no step spills anything"
 
 
 def test_tiles_are_given_back_before_anybody_else_runs() -> None:

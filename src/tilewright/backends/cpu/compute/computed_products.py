@@ -14,12 +14,12 @@ from tilewright.backends.cpu.compute.matrix_products import STRIP
 from tilewright.backends.cpu.compute.micro_kernels import forward
 from tilewright.backends.cpu.compute.nodes import MapNode, reached
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_start, tensor_address, times
-from tilewright.backends.cpu.compute.storage import first_lanes, load, spread_number, store, stored_type
+from tilewright.backends.cpu.compute.storage import fetch, first_lanes, load, spread_number, store, stored_type
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.values import LoadNode, Tile, static
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import F32, PTR, Value, i32, i64, vector
+from tilewright.native.llvm import F32, Value, i64, vector
 from tilewright.records import record
 
 LINE = 64
@@ -136,6 +136,5 @@ class ComputedProduct:
         beyond = b.compare("icmp sge", b.op("add", here.column, ahead), self.columns)
         further = b.op("add", ahead, b.select(beyond, down, i64(0)))
         pointer = b.offset(tensor_address(b, tile, here), further, f"i{8 * size}")
-        name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
         for byte in range(0, vectors * self.e.lanes * size, LINE):
-            b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))
+            fetch(b, b.offset(pointer, i64(byte), "i8"))

@@ -17,6 +17,7 @@ from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, row_st
 from tilewright.backends.cpu.compute.storage import (
     INTEGERS,
     computed_type,
+    fetch,
     first_lanes,
     load,
     load_number,
@@ -27,7 +28,7 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.values import LoadNode, Tile, static
 from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import PTR, TRUE, Builder, Value, element, i32, i64, lanes, shuffled, vector
+from tilewright.native.llvm import TRUE, Builder, Value, element, i64, lanes, shuffled, vector
 from tilewright.passes.few_rows import FEW_ROWS
 from tilewright.records import record
 
@@ -169,7 +170,6 @@ class DotProduct:
     def _fetch(self, here: Pass) -> None:
         """Emit hints to fetch what is read soon: further along a row, or in the one that comes after these few."""
         b, depth = self.e.b, self.extents[2]
-        name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
         for tile in (tile for tile in loads_of(self.right) if not tile.is_column and static(tile.valid[-2]) != 1):
             assert isinstance(tile.node, LoadNode)
             size, tensor = tile.type.dtype.get_byte(), tile.node.tensor
@@ -178,7 +178,7 @@ class DotProduct:
             beyond = b.compare("icmp sge", b.op("add", here.column, ahead), depth)
             further = b.op("add", ahead, b.select(beyond, down, i64(0)))
             pointer = b.offset(tensor_address(b, tile, here), further, f"i{8 * size}")
-            b.invoke(name, pointer, i32(0), i32(3), i32(1))
+            fetch(b, pointer)
 
     def _single(self, place: Value, mask: Value | None) -> Value:
         return load_number(self.e.b, self.dtype, self.e.program.target, place, self.e.lanes, mask)

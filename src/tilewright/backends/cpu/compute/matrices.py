@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.cpu.compute.storage import SECOND_CACHE, fetch
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Tile
 from tilewright.dtypes import DataType
 from tilewright.named_tuples import NamedTuple
-from tilewright.native.llvm import PTR, Value, i32, i64
+from tilewright.native.llvm import Value, i64
 
 LINE = 64
 """Bytes of a cache line."""
@@ -60,8 +61,7 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
 
 def fetch_rows(e: FunctionEmitter, matrix: Matrix, rows: int, columns: int) -> None:
     """Emit hints to fetch the rows that follow some rows of a matrix in memory."""
-    name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
     size = matrix.dtype.get_byte()
     next_ = e.b.offset(matrix.pointer, e.b.op("mul", matrix.strides[-2], i64(rows)), memory_type(matrix.dtype))
     with e.b.loop(i64(0), i64(rows * columns * size), i64(LINE)) as at:
-        e.b.invoke(name, e.b.offset(next_, at, "i8"), i32(0), i32(2), i32(1))
+        fetch(e.b, e.b.offset(next_, at, "i8"), SECOND_CACHE)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from tilewright.backends.cpu.compute.gemm_blocks import COLUMNS, DISTANCES, Block, GemmSpec
 from tilewright.backends.cpu.compute.storage import (
     INTEGERS,
+    fetch,
     load,
     load_number,
     spread_number,
@@ -22,7 +23,7 @@ from tilewright.backends.cpu.compute.storage import (
 from tilewright.backends.cpu.compute.streaming import LINE
 from tilewright.backends.cpu.compute.words import multiply_bytes, multiply_pairs, signs, unsigned
 from tilewright.named_tuples import NamedTuple
-from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, lanes, vector
+from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i64, lanes, vector
 from tilewright.native.target import Target
 from tilewright.records import record
 
@@ -139,7 +140,7 @@ class _MicroKernel:
         steps = i64(LINE // self.spec.lhs.get_byte())
         loop = b.open_loop(i64(0), K, steps, begin)
         for row in rows:
-            self._fetch(b.offset(b.offset(row, loop.values[0], lhs), i64(LINE), "i8"))
+            fetch(self.b, b.offset(b.offset(row, loop.values[0], lhs), i64(LINE), "i8"))
         last = b.intrinsic("llvm.smin", b.op("add", loop.index, steps), K)
         return b.close_loop(loop, self._steps(o, rows, ahead, (loop.index, last), loop.values))
 
@@ -209,18 +210,13 @@ class _MicroKernel:
         """Emit prefetches of one row of a block of B, wherever that is: they never fault."""
         nbytes = 4 if self.spec.words > 1 else self.spec.rhs.get_byte()
         for byte in range(0, self.block.columns * nbytes, LINE):
-            self._fetch(self.b.offset(pointer, i64(byte), "i8"))
+            fetch(self.b, self.b.offset(pointer, i64(byte), "i8"))
 
     def _prefetch_sums(self) -> None:
         """Emit prefetches of the block of C below, which comes next: while this one is summed it can come nearer."""
         down = self.b.op("mul", Operands().ldc, i64(self.block.rows))
         for pointer in self._targets():
-            self._fetch(self.b.offset(pointer, down, self.spec.total), is_written=True)
-
-    def _fetch(self, pointer: Value, *, is_written: bool = False) -> None:
-        """Emit the prefetch of a line."""
-        name = self.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
-        self.b.invoke(name, pointer, i32(int(is_written)), i32(3), i32(1))
+            fetch(self.b, self.b.offset(pointer, down, self.spec.total), is_written=True)
 
 
 def forward(target: Target) -> int:

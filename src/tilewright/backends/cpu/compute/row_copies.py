@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tilewright.backends.cpu.compute.addresses import moved, times
 from tilewright.backends.cpu.compute.copies import inside, misfit
 from tilewright.backends.cpu.compute.indexed import at_column, raw_type, single
+from tilewright.backends.cpu.compute.storage import fetch
 from tilewright.backends.cpu.compute.streaming import LINE, emit_streaming, store_past_caches, streaming_pays
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -14,7 +15,7 @@ from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import DataType
 from tilewright.named_tuples import NamedTuple
-from tilewright.native.llvm import FALSE, I8, I32, I64, PTR, TRUE, Value, i64, vector
+from tilewright.native.llvm import FALSE, I8, I64, PTR, TRUE, Value, i64, vector
 from tilewright.ops.row_gather import FIT
 
 SHORT = 2048
@@ -96,10 +97,8 @@ def clear_row(e: FunctionEmitter, go: Value, nbytes: Value) -> None:
 
 def fetch_ahead(e: FunctionEmitter, pointer: Value, nbytes: int, *, write: bool = False) -> None:
     """Emit hints to fetch the beginning of a row, from which on the processor fetches by itself."""
-    name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32"] * 3)
     for line in range(0, min(nbytes, 8 * LINE), LINE):
-        hint = Value(I32, str(int(write))), Value(I32, "3"), Value(I32, "1")
-        e.b.invoke(name, e.b.offset(pointer, i64(line), "i8"), *hint)
+        fetch(e.b, e.b.offset(pointer, i64(line), "i8"), is_written=write)
 
 
 def copy_window(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, bound: Bound) -> None:

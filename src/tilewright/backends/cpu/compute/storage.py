@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tilewright.dtypes import BF16, FP16, FP32, FP64, DataType
-from tilewright.native.llvm import F32, F64, I1, I32, I64, PTR, Builder, Value, element, lanes, mangled, vector
+from tilewright.native.llvm import F32, F64, I1, I32, I64, PTR, Builder, Value, element, i32, lanes, mangled, vector
 from tilewright.native.target import Target
 
 INTEGERS = (I32, I64)
 """The LLVM types that integers are computed with."""
+FIRST_CACHE, SECOND_CACHE = i32(3), i32(2)
+"""The caches that lines are fetched to."""
 
 
 def can_mask(target: Target, bits: int) -> bool:
@@ -58,6 +60,12 @@ def store(b: Builder, value: Value, pointer: Value, align: int, mask: Value | No
     b.module.intrinsic(name, "void", value.type, PTR, "i32", mask.type)
     seen = _hidden(b, mask) if element(value.type).startswith("i") else mask
     return b.invoke(name, value, pointer, Value(I32, str(align)), seen)
+
+
+def fetch(b: Builder, pointer: Value, cache: Value = FIRST_CACHE, *, is_written: bool = False) -> None:
+    """Emit a hint to fetch a line, wherever that is: it never faults."""
+    name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *[I32] * 3)
+    b.invoke(name, pointer, i32(int(is_written)), cache, i32(1))
 
 
 def _hidden(b: Builder, mask: Value) -> Value:
