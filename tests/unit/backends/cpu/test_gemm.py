@@ -31,7 +31,7 @@ FLOATS, INTEGERS = (FP32, FP16, BF16), (INT32, INT16, INT8, UINT8)
 
 
 INTELS: dict[str, str] = {"skylake-avx512": "x86-64-v4", "haswell": "x86-64-v3"}
-"""Processors for which rows of A are fetched a line at a time, by what they can do."""
+"""Processors that take several steps at a time, by what they can do."""
 
 
 @pytest.fixture(params=["x86-64-v4", "x86-64-v3", "x86-64", *INTELS])
@@ -40,7 +40,7 @@ def target(request: pytest.FixtureRequest) -> Target:
     chosen = PRESETS[INTELS.get(name, name)]
     if name in INTELS:
         chosen = replace(chosen, cpu=name)
-        assert GemmSpec(chosen).in_lines
+        assert GemmSpec(chosen).may_unroll
     if missing := missing_features(chosen):
         pytest.skip(f"this processor lacks {', '.join(missing)}")
     return chosen
@@ -161,6 +161,15 @@ def test_products_of_bounded_width(target: Target, bound: int) -> None:
         check(spec, *operands(spec, 13, n, 21), accumulate=False)
 
 
+@pytest.mark.parametrize("lhs", [FP32, BF16, INT32, FP64], ids=str)
+def test_steps_whose_distances_are_known_are_taken_several_at_a_time(target: Target, lhs: DataType) -> None:
+    spec = GemmSpec(target, lhs, FP32 if lhs == BF16 else lhs, apart=90)
+    for k in (0, 1, 3, 4, 5, 8, 11, 16, 31, 64):
+        for m, n in ((6, 64), (7, 33), (13, 81)):
+            a, b = numbers(spec.lhs, m, k + 3)[:, :k], numbers(spec.rhs, k, 90)[:, :n]
+            check(spec, a, b, accumulate=k % 2 == 0)
+
+
 def test_products_of_long_rows(target: Target) -> None:
     spec = GemmSpec(target)
     check(spec, *operands(spec, 7, 512, 4096), accumulate=True)
@@ -197,7 +206,8 @@ def test_nothing_past_the_end_of_memory_is_touched(target: Target, kind: DataTyp
     out = FP32 if kind.is_float() else INT32
     for m, n, k in ((7, 65, 3), (1, 1, 1), (5, 31, 2), (20, 19, 18)):
         a, b, c = (last_bytes(numbers(*of)) for of in ((kind, m, k), (kind, k, n), (out, m, n)))
-        gemm(GemmSpec(target, kind, kind))(*at(a), 1, *at(b), *at(c), m, n, k, False)
+        for apart in (None, n):
+            gemm(GemmSpec(target, kind, kind, apart=apart))(*at(a), 1, *at(b), *at(c), m, n, k, False)
         straight, turned = last_bytes(numbers(kind, m, k)), last_bytes(numbers(kind, k, m))
         pack(PackSpec(target, a.itemsize))(*at(a), 1, *at(straight), m, k)
         pack(PackSpec(target, a.itemsize, transposed=True))(a.ctypes.data, 1, k, *at(turned), k, m)

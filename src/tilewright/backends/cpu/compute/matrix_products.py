@@ -8,6 +8,7 @@ from dataclasses import replace
 from tilewright.backends.cpu.compute.gemm import emit_gemm
 from tilewright.backends.cpu.compute.gemm_blocks import GemmSpec
 from tilewright.backends.cpu.compute.matrices import Panel
+from tilewright.backends.cpu.compute.micro_kernels import Operands
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.words import PANEL, Words, emit_offsets, emit_words
 from tilewright.backends.cpu.emit.arena import Part
@@ -147,7 +148,9 @@ def ends_early(e: FunctionEmitter, work: int) -> bool:
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
     polled = ends_early(e, work)
-    name = emit_gemm(e.b.module, replace(spec, polled=polled))
+    along, across = (static(args[at]) for at in (Operands._fields.index("a_k"), Operands._fields.index("ldb")))
+    apart = across if spec.may_unroll and along == 1 else None
+    name = emit_gemm(e.b.module, replace(spec, polled=polled, apart=apart))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:
         e.leave_after_an_error()

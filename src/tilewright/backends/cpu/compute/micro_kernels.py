@@ -28,7 +28,10 @@ from tilewright.native.target import Target
 from tilewright.records import record
 
 PREFETCH = 16
-"""How many rows of B ahead a micro-kernel prefetches."""
+"""How many rows of B ahead a micro-kernel prefetches that takes one step at a time."""
+
+UNROLLED = 4
+"""How many steps others take at a time; they leave it to the processor to fetch along B."""
 
 FORWARD, NEAR_FORWARD = 1536, 512
 """How many bytes ahead a micro-kernel prefetches that reads each row of B once, from its beginning to its end.
@@ -51,6 +54,9 @@ class Operands(NamedTuple):
     c: Value = Value(PTR, "%c")
     ldc: Value = Value(I64, "%ldc")
 
+
+_IN_ORDER = 'call void asm sideeffect "", "~{memory}"()'
+"""What keeps LLVM from loading for several steps at once, for which there are not registers enough."""
 
 K, ACCUMULATE, NEXT_ROWS = Value(I64, "%k"), Value(I1, "%accumulate"), Value(I64, "%next_rows")
 
@@ -127,42 +133,43 @@ class _MicroKernel:
         """Emit one product, added to sums; return those it ends with."""
         b, lhs = self.b, stored_type(self.spec.lhs, self.spec.target)
         rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(self.block.rows)]
-        ahead = self._forward() if self.spec.streamed else b.op("mul", o.ldb, i64(PREFETCH))
-        begin = (i64(0), o.b, *sums)
-        if self.spec.in_lines:
-            return self._lines(o, rows, ahead, begin)[2:]
-        _, end, *ends = self._steps(o, rows, ahead, (i64(0), K), begin)
+        done, whole = (i64(0), o.b, *sums), i64(0)
+        if self.spec.apart is not None:
+            o, whole = o._replace(a_k=i64(1), ldb=i64(self.spec.apart)), b.op("and", K, i64(-UNROLLED))
+            done = self._steps(o, rows, (i64(0), whole), done, UNROLLED)
+        _, end, *ends = self._steps(o, rows, (whole, K), done)
         return ends if self.spec.words < 4 else self._less_offsets(end, ends)
-
-    def _lines(self, o: Operands, rows: Sequence[Value], ahead: Value, begin: Sequence[Value]) -> Sequence[Value]:
-        """Emit the steps of K, a line of each row of A at a time: the next one is fetched meanwhile."""
-        b, lhs = self.b, stored_type(self.spec.lhs, self.spec.target)
-        steps = i64(LINE // self.spec.lhs.get_byte())
-        loop = b.open_loop(i64(0), K, steps, begin)
-        for row in rows:
-            fetch(self.b, b.offset(b.offset(row, loop.values[0], lhs), i64(LINE), "i8"))
-        last = b.intrinsic("llvm.smin", b.op("add", loop.index, steps), K)
-        return b.close_loop(loop, self._steps(o, rows, ahead, (loop.index, last), loop.values))
 
     def _steps(
         self,
         o: Operands,
         rows: Sequence[Value],
-        ahead: Value,
         reach: tuple[Value, Value],
         begin: Sequence[Value],
+        unrolled: int = 1,
     ) -> tuple[Value, ...]:
         """Emit some steps of K from where A and B are read, and sums, on; return the same at the end."""
         b, spec = self.b, self.spec
-        rhs, held = spec.right, signs(b) if spec.words == 4 else None
-        loop = b.open_loop(*reach, i64(1), begin)
-        along, b_row, *running = loop.values
-        self._prefetch(b.offset(b_row, ahead, rhs))
-        right = self._right(b_row)
-        factors = itertools.product(self._left(rows, along, held), right)
+        held = signs(b) if spec.words == 4 else None
         multiply = {1: multiply_add, 2: multiply_pairs, 4: multiply_bytes}[spec.words]
-        following = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
-        return b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
+        ahead = self._ahead(o)
+        loop = b.open_loop(*reach, i64(unrolled), begin)
+        along, b_row, *running = loop.values
+        for step in range(unrolled):
+            if step:
+                b.do(_IN_ORDER)
+            if ahead is not None:
+                self._prefetch(b.offset(b_row, ahead, spec.right))
+            factors = itertools.product(self._left(rows, along, held), self._right(b_row))
+            running = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
+            along, b_row = b.op("add", along, o.a_k), b.offset(b_row, o.ldb, spec.right)
+        return b.close_loop(loop, (along, b_row, *running))
+
+    def _ahead(self, o: Operands) -> Value | None:
+        """Return how far ahead B is prefetched, None where it is not."""
+        if self.spec.apart is not None:
+            return None
+        return self._forward() if self.spec.streamed else self.b.op("mul", o.ldb, i64(PREFETCH))
 
     def _right(self, row: Value) -> list[Value]:
         """Emit the loads of a row of B, in numbers that are summed."""
