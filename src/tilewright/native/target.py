@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -47,6 +48,8 @@ ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more th
 MARKS = str.maketrans("", "", "._-")
 _SLOW_IN_PAIRS = ("rapids", "rapids-d", "cooperlake")
 """How the names of processors end that multiply pairs of bfloat16 numbers at half the speed of floats."""
+LEAST_WITH_TILES = "sapphirerapids"
+"""The oldest processor that has matrix tiles."""
 _QUICK_GATHERS = ("rapids", "rapids-d")
 """How the names of processors end whose instructions gather quickly."""
 _INTEL = ("lake", "rapids", "well")
@@ -235,8 +238,14 @@ def host() -> Target:
     features: dict[str, bool] = llvm().get_host_cpu_features()
     flags = cpu_flags()
     usable = {name: on and (not flags or _flag(name) in flags) for name, on in features.items()}
-    made = Target(_host_triple(), llvm().get_host_cpu_name(), normalized(usable), _l2_bytes())
+    name = processor_of(llvm().get_host_cpu_name(), usable)
+    made = Target(_host_triple(), name, normalized(usable), _l2_bytes())
     return made.without_amx  # which `matrix_units` adds where it may be used
+
+
+def processor_of(name: str, usable: Mapping[str, bool]) -> str:
+    """Return what a processor is, told by what it has where a virtual machine gives it an older one's name."""
+    return LEAST_WITH_TILES if usable.get("amx-tile") and not name.endswith(_SLOW_IN_PAIRS) else name
 
 
 def _host_triple() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.native import target
-from tilewright.native.target import PRESETS, by_name, fingerprint, host, missing_features
+from tilewright.native.target import PRESETS, by_name, fingerprint, host, missing_features, processor_of
 
 INTEL = "flags\t: lm sse sse2 pni ssse3 sse4_1 sse4_2 avx fma f16c avx2 bmi1 bmi2 abm movbe cx16 cx8\n\nflags\t: none\n"
 
@@ -96,3 +96,16 @@ def test_checking_features_does_not_load_llvm() -> None:
 )
 def test_processors_that_fetch_along_rows_are_known_by_name(cpu: str, fetches: bool) -> None:
     assert replace(PRESETS["x86-64-v3"], cpu=cpu).fetches_along_rows == fetches
+
+
+@pytest.mark.parametrize(
+    ("name", "has_tiles", "expected"),
+    [
+        ("rocketlake", True, "sapphirerapids"),
+        ("graniterapids", True, "graniterapids"),
+        ("rocketlake", False, "rocketlake"),
+        ("znver5", False, "znver5"),
+    ],
+)
+def test_a_processor_is_as_new_as_its_matrix_tiles(name: str, has_tiles: bool, expected: str) -> None:
+    assert processor_of(name, {"amx-tile": has_tiles}) == expected
