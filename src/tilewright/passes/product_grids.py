@@ -60,6 +60,12 @@ class Wanted:
     """How many cores the turns are for."""
     few: Wanted | None = None
     """What few rows want, where they are multiplied in another way."""
+    short: Wanted | None = None
+    """What some hundred rows want, for which columns are brought that often."""
+
+    def for_rows(self, rows: int) -> Wanted:
+        """Return the tile for so many rows that are not few."""
+        return replace(self.short, cores=self.cores) if self.short and rows <= self.short.rows else self
 
     def for_few(self, in_place: bool, turned_rows: int = 0) -> Wanted:
         """Return the tile for few rows: long rows of the right matrix, as many at a time as fit where they are made.
@@ -104,7 +110,8 @@ class ProductGrid(TileGrid):
             self.steps |= {var: self._most_few for var, span in self.spans.items() if span in self._open}
         rows = self._rows(roles)
         self.is_few = rows <= self._most_few
-        wanted = wanted.for_few(in_place, rows if self._is_turned else 0) if self.is_few else wanted
+        few = wanted.for_few(in_place, rows if self._is_turned else 0) if self.is_few else None
+        wanted = few or wanted.for_rows(rows)
         self._widen(roles, 1, wanted.columns)
         self._widen(roles, 2, AGAIN if any(map(_stores_folded, self.axes)) else FOLDED)
         for side in (3, 4):

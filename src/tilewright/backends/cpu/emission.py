@@ -95,14 +95,15 @@ def _multiplied(program: Program, target: Target, options: Options) -> Widened:
 def _wanted(program: Program, target: Target) -> Wanted:
     """Return the tiles that suit a program's products.
 
-    For matrix tiles they are those whose operands and sums stay in 2 MB of cache: an Emerald Rapids multiplies 2048³ of
-    bf16 in 22 ms in tiles of 256 x 256 x 1024, and in 31 in tiles of 512 x 128 x 512. Bytes that are multiplied in
-    words are a fourth as large as floats, and so fast that their sums had better be stored once: a Zen 5 multiplies
-    2048³ of int8 in 15.8 ms in tiles of 1024 x 128 x 2048, in 16.9 in 512 x 128 x 512. Pairs of bfloat16 numbers fill
-    as much cache in steps of 1024 as floats do in 512: 1024³ takes 4.02 ms in these, and 4.11 in steps of 512.
-    Doubles do in steps of 256. An Emerald Rapids, whose second cache has 2 MB, packs 64 columns at a time, for many
-    rows: it multiplies 1024³ of floats in 13.5 ms in tiles of 1024 x 64 x 1024, in 14.5 in 512 x 128 x 512 (MKL: 13.7);
-    256 x 11008 x 4096 in 158 in steps of 1376, in 168 in steps of 1024, which leave a rest.
+    For matrix tiles the words of 256 columns and the next rows stay in 2 MB of cache: an Emerald Rapids multiplies
+    2048³ of bf16 in 14 ms in tiles of 1024 x 256 x 2048, in 20 in 256 x 256 x 1024. Bytes that are multiplied in words
+    are a fourth as large as floats, and so fast that their sums had better be stored once: a Zen 5 multiplies 2048³ of
+    int8 in 15.8 ms in tiles of 1024 x 128 x 2048, in 16.9 in 512 x 128 x 512. Pairs of bfloat16 numbers fill as much
+    cache in steps of 1024 as floats do in 512: 1024³ takes 4.02 ms in these, and 4.11 in steps of 512. Doubles do in
+    steps of 256. An Emerald Rapids, whose second cache has 2 MB, packs 64 columns at a time, for many rows: it
+    multiplies 1024³ of floats in 13.5 ms in tiles of 1024 x 64 x 1024, in 14.5 in 512 x 128 x 512; 256 x 11008 x 4096
+    in 158 in steps of 1376, in 168 in steps of 1024, which leave a rest. So few rows do better with longer rows of what
+    is packed for them: 256 x 4096 x 1024 takes 11.2 ms in 256 x 128 x 640, and 11.7 in 64 columns.
     """
     from tilewright.backends.cpu.compute.matrix_tiles import depth_of_tile
     from tilewright.backends.cpu.compute.words import elements_of_word
@@ -119,7 +120,8 @@ def _wanted(program: Program, target: Target) -> Wanted:
     if all(FP64 in pair for pair in pairs):
         return Wanted(depth=256, few=plain)
     if target.fetches_along_rows and target.l2_bytes >= LARGE_L2:
-        return Wanted(rows=1024, columns=64, depth=1280, few=plain)
+        short = Wanted(rows=256, columns=128, depth=640)
+        return Wanted(rows=1024, columns=64, depth=1280, few=plain, short=short)
     return plain
 
 
