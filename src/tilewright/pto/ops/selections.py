@@ -218,7 +218,7 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
     },
 )
 def _better(m: Machine, op: Op) -> None:
-    """Of two values the larger or smaller, and the index that came with it: the first where they are equal, or alone."""
+    """Of two values the larger or smaller, or the only one, with its index; the first where they are equal."""
     if len(op.ins) != 4 or len(op.outs) != 2:
         raise UnsupportedFeatureError(
             "values and indices of both sources are needed", help="ins(a, b, i, j) outs(v, k)"
