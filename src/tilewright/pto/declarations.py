@@ -92,7 +92,9 @@ def struct_type(*fields: object) -> StructType:
 
 
 def _field(number: int, given: Any) -> tuple[object, Scalar | StructType]:
-    name, type_ = given if isinstance(given, (tuple, list)) and len(given) == 2 else (number, given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    is_pair = isinstance(given, (tuple, list)) and len(given) == 2  # pyright: ignore[reportUnknownArgumentType]
+    name: object = given[0] if is_pair else number
+    type_: object = given[1] if is_pair else given
     if not isinstance(type_, Scalar | StructType):
         raise TypeError(f"a field of pto.struct_type is a scalar such as pto.f32 or a struct, got {type_!r}")
     return name, type_

@@ -224,23 +224,21 @@ def _better(m: Machine, op: Op) -> None:
             "values and indices of both sources are needed", help="ins(a, b, i, j) outs(v, k)"
         )
     how = CmpType.GE if op.name == "pto.tpartargmax" else CmpType.LE
-    target, places = (m.get(v, Tile) for v in op.outs)
-    values, indices = ([m.get(v, Tile) for v in pair] for pair in (op.ins[:2], op.ins[2:]))
-    if all(each.valid == target.valid for each in (*values, *indices, places)):
+    first, second, i, j, target, places = (m.get(v, Tile) for v in (*op.ins, *op.outs))
+    if all(each.valid == target.valid for each in (first, second, i, j, places)):
         a, b = (operand(m, v, target) for v in op.ins[:2])
-        made = [where(m, a, how, b, a, b), where(m, a, how, b, *(operand(m, v, places) for v in op.ins[2:]))]
-        for out, each in zip((target, places), made, strict=True):
-            cover(m, out, each)
-        return
-    both, limit = _shared(m, *values, target), target.limits
-    a, b, i, j = (read(m, each, both, limit) for each in (*values, *indices))
-    layers = [
-        [*_sides(m, *values, target), where(m, a, how, b, a, b)],
-        [*_sides(m, *indices, places), where(m, a, how, b, i, j)],
-    ]
+        layers = [where(m, a, how, b, a, b)], [where(m, a, how, b, *(operand(m, v, places) for v in op.ins[2:]))]
+    else:
+        both, limit = _shared(m, first, second, target), target.limits
+        a, b = read(m, first, both, limit), read(m, second, both, limit)
+        found = where(m, a, how, b, read(m, i, both, limit), read(m, j, both, limit))
+        layers = (
+            [*_sides(m, first, second, target), where(m, a, how, b, a, b)], [*_sides(m, i, j, places), found],
+        )  # fmt: skip
     for out, row in zip((target, places), layers, strict=True):
+        put = cover if len(row) == 1 else write
         for each in row:
-            write(m, out, each)
+            put(m, out, each)
 
 
 # registers

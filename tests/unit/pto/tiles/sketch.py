@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 from unit.pto.rules.audit import LAYOUTS
 from unit.pto.tiles.cases import ELEMENTS
+from unit.pto.tiles.running import is_array
 from unit.pto.vectors.running import built
 
 from tilewright.pto.text.parser import parse
@@ -42,8 +43,8 @@ class Sketch:
         """Return a tile; how much of it is valid is said here where its type leaves it open."""
         shape, *others = words.split(", ")
         rows, cols, element = shape.split("x", 2)
-        said = next((re.findall(r"\d+", word) for word in others if word.startswith("valid=")), [])
-        extents = valid or (tuple(map(int, said)) if len(said) == 2 else (int(rows), int(cols)))
+        said = next((match for word in others if (match := re.fullmatch(r"valid=(\d+)x(\d+)", word))), None)
+        extents = valid or ((int(said[1]), int(said[2])) if said else (int(rows), int(cols)))
         type = f"!pto.tile_buf<vec, {', '.join([shape, *(LAYOUTS.get(word, word) for word in others)])}>"
         piece = Piece(f"t{len(self.lines)}", type, extents, element)
         dims = f" valid_row = {self._index(extents[0])} valid_col = {self._index(extents[1])}" if valid else ""
@@ -82,9 +83,8 @@ class Sketch:
         head = f'module attributes {{pto.target_arch = "{self.arch}"}} {{\n  func.func @k({", ".join(self.heads)}) {{'
         text = f"{head}\n    {body}\n  }}\n}}\n"
         verify(parse(text, "sketch.pto"))
-        left = [np.copy(each) if isinstance(each, numpy.ndarray) else each for each in self.arrays]
-        flat = [each.reshape(-1) if isinstance(each, numpy.ndarray) else each for each in left]
-        built(text, target)(1, *flat)
+        left: list[Any] = [np.copy(each) if is_array(each) else each for each in self.arrays]
+        built(text, target)(1, *(each.reshape(-1) if is_array(each) else each for each in left))
         return left
 
     def _index(self, number: int) -> str:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from unit.pto.tiles.cases import ELEMENTS
 from unit.pto.tiles.sketch import Sketch
-from unit.pto.vectors.running import integers, numbers
+from unit.pto.vectors.running import Array, integers, np, numbers
 
 ROWS: dict[str, Any] = {
     "8x16xf32": None, "8x16xf32, valid=6x13": None, "8x16xf32, valid=?x?": (6, 13),
 }  # fmt: skip
-MEETINGS: dict[str, Any] = {"max": np.maximum, "min": np.minimum, "expdif": lambda a, b: np.exp(a - b)}
+
+
+def expdif(each: Array, rows: Array) -> Array:
+    return np.exp(each - rows)
+
+
+MEETINGS = {"max": np.maximum, "min": np.minimum, "expdif": expdif}
 
 
 @pytest.mark.parametrize("each", ["8x1xf32, valid={}x1, dn", "8x8xf32, valid={}x8"])
