@@ -86,18 +86,14 @@ class StructType:
                 yield (*path, name), type_
 
 
-def struct_type(*fields: object) -> StructType:
+def struct_type(*fields: Scalar | StructType | tuple[object, Scalar | StructType]) -> StructType:
     """Return a type of fields: `(name, type)` pairs, or types that are numbered; TypeError for other fields."""
-    return StructType(tuple(_field(number, field) for number, field in enumerate(fields)))
-
-
-def _field(number: int, given: Any) -> tuple[object, Scalar | StructType]:
-    is_pair = isinstance(given, (tuple, list)) and len(given) == 2  # pyright: ignore[reportUnknownArgumentType]
-    name: object = given[0] if is_pair else number
-    type_: object = given[1] if is_pair else given
-    if not isinstance(type_, Scalar | StructType):
-        raise TypeError(f"a field of pto.struct_type is a scalar such as pto.f32 or a struct, got {type_!r}")
-    return name, type_
+    pairs = [each if isinstance(each, tuple) and len(each) == 2 else (n, each) for n, each in enumerate(fields)]
+    given: list[object] = [type_ for _, type_ in pairs]
+    for each in given:
+        if not isinstance(each, Scalar | StructType):
+            raise TypeError(f"a field of pto.struct_type is a scalar such as pto.f32 or a struct, got {each!r}")
+    return StructType(tuple(pairs))
 
 
 def tensor_spec(*_: Any, **__: Any) -> Marker:
