@@ -47,7 +47,7 @@ class Sketch:
         extents = valid or ((int(said[1]), int(said[2])) if said else (int(rows), int(cols)))
         type = f"!pto.tile_buf<vec, {', '.join([shape, *(LAYOUTS.get(word, word) for word in others)])}>"
         piece = Piece(f"t{len(self.lines)}", type, extents, element)
-        dims = f" valid_row = {self._index(extents[0])} valid_col = {self._index(extents[1])}" if valid else ""
+        dims = f" valid_row = {self.index(extents[0])} valid_col = {self.index(extents[1])}" if valid else ""
         self.lines.append(f"%{piece.name} = pto.alloc_tile{dims} : {type}")
         return piece
 
@@ -84,10 +84,11 @@ class Sketch:
         text = f"{head}\n    {body}\n  }}\n}}\n"
         verify(parse(text, "sketch.pto"))
         left: list[Any] = [np.copy(each) if is_array(each) else each for each in self.arrays]
-        built(text, target)(1, *(each.reshape(-1) if is_array(each) else each for each in left))
+        built(text, target, self.arch)(1, *(each.reshape(-1) if is_array(each) else each for each in left))
         return left
 
-    def _index(self, number: int) -> str:
+    def index(self, number: int) -> str:
+        """Return a constant that counts."""
         self.numbers.add(number)
         return f"%c{number}"
 
@@ -95,8 +96,8 @@ class Sketch:
         name = f"a{len(self.arrays)}"
         self.heads.append(f"%{name}: !pto.ptr<{piece.element}>")
         self.arrays.append(np.reshape(array, piece.valid))
-        rows, cols = map(self._index, piece.valid)
-        one, zero = self._index(1), self._index(0)
+        rows, cols = map(self.index, piece.valid)
+        one, zero = self.index(1), self.index(0)
         view, part = (f"!pto.{kind}<{shape}x{piece.element}>" for kind, shape in (
             ("tensor_view", "?x?"), ("partition_tensor_view", f"{piece.valid[0]}x{piece.valid[1]}")
         ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Meetings: rows with the element of each, whichever is named first, and two sources that hold different parts."""
+"""Two tiles: rows with the element of each, sources that hold different parts, rows that become columns."""
 
 from __future__ import annotations
 
@@ -61,3 +61,20 @@ def test_what_one_source_holds_alone_keeps_its_index(
     taken = inside & beats(y, x)
     np.testing.assert_array_equal(left[best], np.where(taken, y, x))
     np.testing.assert_array_equal(left[index], np.where(taken, j, i))
+
+
+@pytest.mark.parametrize("arch", ["a3", "a5"])
+def test_a5_turns_what_lies_behind_the_valid_part_too(arch: str, target: str) -> None:
+    x, before = numbers(1, 8, 16), numbers(2, 16, 8)
+    sketch = Sketch(arch)
+    whole = sketch.given(x, "8x16xf32, valid=?x?", (8, 16))
+    out = sketch.given(before, "16x8xf32")
+    five, seven = sketch.index(5), sketch.index(7)
+    sketch.lines.append(f"pto.set_validshape %{whole.name}, {five}, {seven} : {whole.type}")
+    sketch.op("ttrans", [whole, sketch.tile("16x8xf32")], [out])
+    at = sketch.left(out)
+    wanted = x.T.copy()
+    if arch == "a3":
+        wanted = before.copy()
+        wanted[:7, :5] = x[:5, :7].T
+    np.testing.assert_array_equal(sketch.run(target)[at], wanted)
