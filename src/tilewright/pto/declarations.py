@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilewright.pto.types import SCALARS, SPACES, Mask, Ptr, Scalar, Space, VReg
 
@@ -64,6 +65,35 @@ def mask_type(width: str) -> Mask:
 
 
 _WIDTHS = {f"b{bits}": bits for bits in (8, 16, 32)}
+
+
+Path: TypeAlias = tuple[object, ...]
+"""The names or numbers of fields, each inside the one before."""
+
+
+@dataclass(frozen=True)
+class StructType:
+    """The fields of a struct, by name or by number: scalars and structs."""
+
+    fields: tuple[tuple[object, Scalar | StructType], ...]
+
+    def leaves(self, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
+        """Yield every scalar, with the path that leads to it."""
+        for name, type_ in self.fields:
+            if isinstance(type_, StructType):
+                yield from type_.leaves((*path, name))
+            else:
+                yield (*path, name), type_
+
+
+def struct_type(*fields: Scalar | StructType | tuple[object, Scalar | StructType]) -> StructType:
+    """Return a type of fields: `(name, type)` pairs, or types that are numbered; TypeError for other fields."""
+    pairs = [each if isinstance(each, tuple) and len(each) == 2 else (n, each) for n, each in enumerate(fields)]
+    given: list[object] = [type_ for _, type_ in pairs]
+    for each in given:
+        if not isinstance(each, Scalar | StructType):
+            raise TypeError(f"a field of pto.struct_type is a scalar such as pto.f32 or a struct, got {each!r}")
+    return StructType(tuple(pairs))
 
 
 def tensor_spec(*_: Any, **__: Any) -> Marker:

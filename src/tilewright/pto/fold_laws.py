@@ -65,23 +65,42 @@ def met_by_rows(op: Op, constants: Constants) -> None:
     """Refuse rows that meet anything but an element for each, in the layouts that machines read it in."""
     first, second, *scratch = op.ins
     arch, word = constants.arch, op.name.removeprefix("pto.trowexpand")
-    if word not in ("add", "max", "min", "expdif"):
+    if word not in ("add", *_EITHER_WAY):
         return
-    pairs = [(first, second)] if word == "add" else [(first, second), (second, first)]
-    met = next(((whole, each) for whole, each in pairs if _is_whole(whole, op.outs[0])), pairs[0])
-    valid_alike(op, met[0], op.outs[0])
-    by_rows(op, met[0])
-    _refuse_element_of_rows(op, met[1])
+    whole, each = (second, first) if is_turned(op) else (first, second)
+    valid_alike(op, whole, op.outs[0])
+    by_rows(op, whole)
+    _refuse_element_of_rows(op, each)
     if scratch and arch == A5:
         raise PtoOperandError(f"A5 {short(op)} takes no scratch tile", help="leave it out")
-    if scratch and met[1].of(TileBuf).blayout == "row_major":
-        message = f"{CALLED[A3]} {short(op)}: with a scratch tile, `%{met[1].name}` must be a column"
+    if scratch and each.of(TileBuf).blayout == "row_major":
+        message = f"{CALLED[A3]} {short(op)}: with a scratch tile, `%{each.name}` must be a column"
         raise PtoTypeMismatchError(message, help="write blayout=col_major in its type, or leave the scratch tile out")
 
 
-def _is_whole(value: Value, target: Value) -> bool:
-    a, b = value.of(TileBuf), target.of(TileBuf)
-    return (a.valid_rows, a.valid_cols) == (b.valid_rows, b.valid_cols) and a.blayout == "row_major"
+_EITHER_WAY = ("max", "min", "expdif")
+"""Meetings of rows that may name the element of each row before the rows."""
+
+
+def is_turned(op: Op) -> bool:
+    """Return whether the first tile of a meeting of rows has the element of each row, and the second the rows."""
+    if op.name.removeprefix("pto.trowexpand") not in _EITHER_WAY:
+        return False
+    first, second, target = (value.of(TileBuf) for value in (*op.ins[:2], op.outs[0]))
+    return _is_whole(second, target) and not _may_be_whole(first, target)
+
+
+def _is_whole(tile: TileBuf, target: TileBuf) -> bool:
+    return (tile.valid_rows, tile.valid_cols) == (target.valid_rows, target.valid_cols) and _may_be_whole(tile, target)
+
+
+def _may_be_whole(tile: TileBuf, target: TileBuf) -> bool:
+    """Return whether as much of a tile may be valid as of another; of what only the run knows, shapes tell."""
+    sides = (
+        (tile.valid_rows, target.valid_rows, tile.rows == target.rows),
+        (tile.valid_cols, target.valid_cols, tile.cols == target.cols),
+    )
+    return tile.blayout == "row_major" and all(like if None in (a, b) else a == b for a, b, like in sides)
 
 
 def _refuse_element_of_rows(op: Op, value: Value) -> None:

@@ -8,6 +8,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import finite_limits
 from tilewright.ops.builder import known, tile_type
 from tilewright.pto.asked_words import MOVING
+from tilewright.pto.elements import A5
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import filled
 from tilewright.pto.machine.elements import cast
@@ -147,8 +148,12 @@ def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None
 
 @declare("pto.ttrans", tile("tz?"), example="(%x: t8x64xf32, %out: t64x8xf32); {op} ins(%x) outs(%out)", means="x.T")
 def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
-    """Rows as columns."""
-    write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
+    """Rows as columns: on A2/A3 those that are valid, on A5 the whole tile, where there is room for it."""
+    rows, cols = whole = source.type.rows, source.type.cols
+    has_room = rows <= target.type.cols and cols <= target.type.rows
+    is_whole = m.arch == A5 and has_room
+    taken = read(m, source, (m.b.index(rows), m.b.index(cols)), whole) if is_whole else read_all(m, source)
+    write(m, target, m.b.tile("transpose", taken, 0, 1))
 
 
 # padding

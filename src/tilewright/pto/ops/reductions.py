@@ -11,7 +11,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of
-from tilewright.pto.fold_laws import met_by_columns, met_by_rows, reduced
+from tilewright.pto.fold_laws import is_turned, met_by_columns, met_by_rows, reduced
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
@@ -130,8 +130,13 @@ def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     if axis == "row" and isinstance(count, int) and count > 1:
         _meet_groups(m, name, (first, second, target), count)
         return
-    x = read(m, first, target.valid, target.limits)
-    cover(m, target, _met(m, axis, name, x, _vector(m, axis, second, target)))
+    turned = is_turned(op)
+    whole, vector = (second, first) if turned else (first, second)
+    x, each = read(m, whole, target.valid, target.limits), _vector(m, axis, vector, target)
+    if turned and name == "expdif":
+        cover(m, target, m.b.tile("exp", arithmetic(m, "sub", m.b.tile("row_expand", x, each), x)))
+        return
+    cover(m, target, _met(m, axis, name, x, each))
 
 
 _QUOTIENTS = ("i8", "i16", "i32")

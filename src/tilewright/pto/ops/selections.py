@@ -175,13 +175,21 @@ def _partly(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None
 
 def _write_layers(m: Machine, name: str, first: Tile, second: Tile, target: Tile) -> None:
     """Copy both sources, one over the other, and over them what they make where both hold data."""
-    limit = target.limits
-    left, right = common(m, first, target), common(m, second, target)
-    both = m.b.least(left[0], right[0]), m.b.least(left[1], right[1])
-    layers = [read(m, first, left, limit), read(m, second, right, limit)]
-    layers.append(arithmetic(m, name, read(m, first, both, limit), read(m, second, both, limit)))
-    for layer in layers:
+    both, limit = _shared(m, first, second, target), target.limits
+    met = arithmetic(m, name, read(m, first, both, limit), read(m, second, both, limit))
+    for layer in (*_sides(m, first, second, target), met):
         write(m, target, layer)
+
+
+def _shared(m: Machine, first: Tile, second: Tile, target: Tile) -> tuple[Expr, Expr]:
+    """Return how much both sources hold of a destination."""
+    left, right = common(m, first, target), common(m, second, target)
+    return m.b.least(left[0], right[0]), m.b.least(left[1], right[1])
+
+
+def _sides(m: Machine, first: Tile, second: Tile, target: Tile) -> list[Expr]:
+    """Return what each source holds of a destination."""
+    return [read(m, each, common(m, each, target), target.limits) for each in (first, second)]
 
 
 def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_order: bool) -> None:
@@ -210,19 +218,27 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
     },
 )
 def _better(m: Machine, op: Op) -> None:
-    """Of two values the larger or smaller, and the index that came with it; the first where they are equal."""
+    """Of two values the larger or smaller, or the only one, with its index; the first where they are equal."""
     if len(op.ins) != 4 or len(op.outs) != 2:
         raise UnsupportedFeatureError(
             "values and indices of both sources are needed", help="ins(a, b, i, j) outs(v, k)"
         )
-    target, places = (m.get(v, Tile) for v in op.outs)
-    a, b = (operand(m, v, target) for v in op.ins[:2])
-    first, second = (operand(m, v, places) for v in op.ins[2:])
     how = CmpType.GE if op.name == "pto.tpartargmax" else CmpType.LE
-    index = where(m, a, how, b, first, second)
-    best = where(m, a, how, b, a, b)
-    cover(m, target, best)
-    cover(m, places, index)
+    first, second, i, j, target, places = (m.get(v, Tile) for v in (*op.ins, *op.outs))
+    if all(each.valid == target.valid for each in (first, second, i, j, places)):
+        a, b = (operand(m, v, target) for v in op.ins[:2])
+        layers = [where(m, a, how, b, a, b)], [where(m, a, how, b, *(operand(m, v, places) for v in op.ins[2:]))]
+    else:
+        both, limit = _shared(m, first, second, target), target.limits
+        a, b = read(m, first, both, limit), read(m, second, both, limit)
+        found = where(m, a, how, b, read(m, i, both, limit), read(m, j, both, limit))
+        layers = (
+            [*_sides(m, first, second, target), where(m, a, how, b, a, b)], [*_sides(m, i, j, places), found],
+        )  # fmt: skip
+    for out, row in zip((target, places), layers, strict=True):
+        put = cover if len(row) == 1 else write
+        for each in row:
+            put(m, out, each)
 
 
 # registers

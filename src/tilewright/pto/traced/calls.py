@@ -10,8 +10,8 @@ from typing import Any
 
 from tilewright.errors import ArgumentCountError, AttributeValueError, KernelError, ReturnMismatchError, UncallableError
 from tilewright.frontend.names import defaults_of
-from tilewright.frontend.walk.known import FUNCTIONS, called, is_mathematical
-from tilewright.pto.declarations import const_expr, gm_ptr, mask_type, ptr, vreg_type
+from tilewright.frontend.walk.known import FUNCTIONS, SEQUENCES, called, is_mathematical
+from tilewright.pto.declarations import const_expr, gm_ptr, mask_type, ptr, struct_type, vreg_type
 from tilewright.pto.module import Op, Value
 from tilewright.pto.traced import arithmetic, ops
 from tilewright.pto.traced.allreduce import WARP, over_a_warp, over_items, over_lanes, over_warps
@@ -30,7 +30,9 @@ from tilewright.pto.traced.values import Handle, describe, is_runtime
 from tilewright.pto.types import Scalar
 from tilewright.records import record
 
-_STATIC = (*FUNCTIONS, range, sorted, any, all, list, tuple, getattr, ptr, gm_ptr, mask_type, vreg_type)
+_SHAPED_ONLY = (len, *(each for each in SEQUENCES if each is not range))
+"""What looks at no value that it is given, only at how many there are."""
+_STATIC = (*FUNCTIONS, *SEQUENCES, getattr, ptr, gm_ptr, mask_type, vreg_type, struct_type)
 """What Python computes while a body is traced, on values that it knows."""
 
 
@@ -85,7 +87,7 @@ def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
     if not is_mathematical(callee) and all(callee is not each for each in _STATIC):
         raise _uncallable(t, callee, given)
     runtime = next((a for a in (*given.args, *given.kwargs.values()) if is_runtime(a.value)), None)
-    if runtime is not None and callee not in (len, tuple, list):
+    if runtime is not None and callee not in _SHAPED_ONLY:
         message = f"`{given.name}` runs while the kernel is compiled, and {describe(runtime.value)} is not known then"
         own = f"scalar.{given.name}"
         help = (

@@ -20,7 +20,7 @@ DIRECTIVES = (
     *("bytewidth", "cast", "const", "elements_per_vreg", "for_", "if_", "make_mask", "max", "min", "select"),
     *("static_range", "get_tid", "get_block_dim", "get_grid_dim", "get_op_attr"),
     *("vands", "vors", "vxors", "vrec", "vrsqrt"),
-    *("chistv2", "sprsts", "vmi", "yield_", "struct_type", "declare_struct", "struct_get", "struct_set", "Vec"),
+    *("chistv2", "sprsts", "vmi", "yield_", "declare_struct", "struct_get", "struct_set", "Vec"),
     *("alloc_buffer", "tile_type", "pipe.bidirectional", "pipe.c2v", "pipe.v2c"),
     *(f"simt_allreduce_{word}" for word in ("sum", "max", "min")),
     *(f"scalar.{word}" for word in ("abs", "addi", "exp", "index_cast", "load", "log", "max", "min", "muli")),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.errors import OperandError
+from tilewright.pto.declarations import Path, StructType
 from tilewright.pto.module import Value
 from tilewright.pto.traced.arguments import Argument, Arguments, listed, scalar_type
 from tilewright.pto.traced.ops import emit, handles
@@ -14,23 +14,6 @@ from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
 from tilewright.pto.types import Opaque, Scalar
 
-Path = tuple[object, ...]
-
-
-@dataclass(frozen=True)
-class StructType:
-    """The fields of a struct, by name or by number: scalars and structs."""
-
-    fields: tuple[tuple[object, Scalar | StructType], ...]
-
-    def leaves(self, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
-        """Yield every scalar, with the path that leads to it."""
-        for name, type_ in self.fields:
-            if isinstance(type_, StructType):
-                yield from type_.leaves((*path, name))
-            else:
-                yield (*path, name), type_
-
 
 @dataclass(frozen=True)
 class Struct:
@@ -38,20 +21,6 @@ class Struct:
 
     type: StructType
     places: dict[Path, tuple[Value, Scalar]]
-
-
-@handles("struct_type")
-def _struct_type(t: Tracer, given: Arguments) -> StructType:
-    """Return a type of fields: `(name, type)` pairs, or types that are numbered."""
-    return StructType(tuple(_field(t, number, argument) for number, argument in enumerate(given.args)))
-
-
-def _field(t: Tracer, number: int, argument: Argument) -> tuple[object, Scalar | StructType]:
-    value = argument.value
-    name, type_ = value if is_sequence(value) and len(value) == 2 else (number, value)
-    if isinstance(type_, StructType):
-        return name, type_
-    return name, scalar_type(t, Argument(type_, argument.node))
 
 
 @handles("declare_struct")

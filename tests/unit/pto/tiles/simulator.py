@@ -436,7 +436,10 @@ def _concat(b: Block, op: Op) -> None:
 
 @means("pto.ttrans")
 def _transpose(b: Block, op: Op) -> None:
-    b.tile(op.outs[0]).put(b.tile(op.ins[0]).all().T)
+    source, target = b.tile(op.ins[0]), b.tile(op.outs[0])
+    has_room = source.type.rows <= target.type.cols and source.type.cols <= target.type.rows
+    whole = source.get(source.type.rows, source.type.cols) if has_room else source.all()
+    target.put(whole.T)  # as A5 has it
 
 
 @means("pto.tfillpad", "pto.tfillpad_expand", "pto.tfillpad_inplace")

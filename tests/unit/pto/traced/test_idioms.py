@@ -184,3 +184,45 @@ def test_threads_are_a_multiple_of_the_scale() -> None:
         scalar.store(pto.simt_allreduce_sum(scalar.load(x, 0), threads=6, scale=4), x, 0)
 
     assert isinstance(refused(kernel), AttributeValueError)
+
+
+def test_rows_and_tiles_go_in_pairs() -> None:
+    @pto.jit()
+    def swapped(x: F32, out: F32, n: pto.i32):
+        ends = [
+            pto.partition_view(
+                pto.make_tensor_view(each, shape=[2, 64], strides=[64, 1]), offsets=[0, 0], sizes=[2, 64]
+            )
+            for each in (x, out)
+        ]
+        tiles = [pto.alloc_tile(shape=[2, 64], dtype=pto.f32) for _ in range(2)]
+        for op, tile, view in zip((pto.tile.load, pto.tile.store), tiles, ends, strict=True):
+            if op is pto.tile.load:
+                op(view, tile)
+                pto.tile.add(tile, tile, tiles[1])
+            else:
+                op(tile, view)
+        for place, number in enumerate(reversed((n, n + 1, n + 2))):
+            scalar.store(pto.f32(number), out, place)
+
+    x, out = np.ones((2, 64), np.float32), np.zeros((2, 64), np.float32)
+    swapped[1, None](x, out, 5)
+    assert out.ravel()[:4].tolist() == [7, 6, 5, 2] and (out[1] == 2).all()
+
+
+PAIR = pto.struct_type(("total", pto.f32), pto.struct_type(pto.i32))
+
+
+def test_a_struct_is_told_outside_of_the_body() -> None:
+    @pto.jit()
+    def kept(out: F32, n: pto.i32):
+        state = pto.declare_struct(PAIR)
+        pto.struct_set(state, "total", 2.5)
+        pto.struct_set(state, (1, 0), n)
+        scalar.store(pto.struct_get(state, "total") + pto.cast(pto.struct_get(state, (1, 0)), pto.f32), out)
+
+    out = np.zeros(1, np.float32)
+    kept[1, None](out, 4)
+    assert out[0] == 6.5
+    with pytest.raises(TypeError, match=r"a field of pto\.struct_type is a scalar such as pto\.f32 or a struct"):
+        pto.struct_type(("total", int))

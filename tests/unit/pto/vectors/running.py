@@ -32,10 +32,10 @@ def run(name: str, platform: str, *arguments: Any, grid: int = 1) -> None:
     compiled(name, platform)(grid, *arguments)
 
 
-def built(text: str, platform: str = "cpu") -> Any:
+def built(text: str, platform: str = "cpu", arch: str = "a5") -> Any:
     """Return the first function of a text, ready to be called."""
     module = parse(text, "k.pto")
-    return ir.compile(lower(module, next(module.funcs()), target="a5"), platform=platform)
+    return ir.compile(lower(module, next(module.funcs()), target=arch), platform=platform)
 
 
 def numbers(seed: int, *shape: int, low: float = -4, high: float = 4) -> Array:
