@@ -55,7 +55,7 @@ def _load(w: Writer, call: Call, given: Given) -> Tile:
     sizes = [
         w.constant(valid) if isinstance(valid, int) else cut(w, computed(w, "sub", [extent, at], INDEX), size)
         for extent, at, size, valid in zip(
-            source.shape, given["offsets"], given["valid_shape"] or given["shapes"], type_.valid, strict=True
+            source.valid, given["offsets"], given["valid_shape"] or given["shapes"], type_.valid, strict=True
         )
     ]
     part = matrix_of(w, type_.shape, sizes)
@@ -121,7 +121,7 @@ def _padded(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
     firsts = [at if at.is_natural else computed(w, "max", [at, zero], INDEX) for at in starts]
     ends = [
         least(w, computed(w, "add", [at, size], INDEX), extent)
-        for at, size, extent in zip(starts, wanted, source.shape, strict=True)
+        for at, size, extent in zip(starts, wanted, source.valid, strict=True)
     ]
     pairs = zip(ends, firsts, strict=True)
     sizes = [computed(w, "max", [computed(w, "sub", [end, first], INDEX), zero], INDEX) for end, first in pairs]
@@ -246,15 +246,15 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
 
 def _copied(w: Writer, source: Tensor, target: Tensor, offset: Sequence[Number]) -> Tensor:
     """Write the copy of a window of one tensor to another, a row at a time, or an element where rows are not known."""
-    cols = source.shape[-1]
+    cols = source.valid[-1]
     window = _from(w, target, offset)
     if not isinstance(cols.known, int) or not len(source.shape) <= 2 <= len(target.shape):
         outer = [w.constant(0)] * (len(target.shape) - len(source.shape))
         with ExitStack() as loops:
-            places = [loops.enter_context(w.counted(extent, "at")) for extent in source.shape]
+            places = [loops.enter_context(w.counted(extent, "at")) for extent in source.valid]
             set_cell(w, window, [*outer, *places], cell_of(w, source, places))
         return target
-    row, rows = Number(w.name("row"), INDEX), (w.constant(1), *source.shape)[-2]
+    row, rows = Number(w.name("row"), INDEX), (w.constant(1), *source.valid)[-2]
     with w.block(f"scf.for {row.name} = {w.constant(0).name} to {rows.name} step {w.constant(1).name}"):
         tile = w.movable(w.tile("copy", source.dtype, (1, cols.known), (w.constant(1), cols)))
         come, go = (

@@ -157,6 +157,13 @@ class Tensor:
     """How many elements further the next one of each axis lies."""
     is_whole: bool = False
     """Whether it is all of a tensor, whose elements lie one after the other."""
+    part: tuple[Number, ...] = ()
+    """Of one that is valid in part: how much along each axis."""
+
+    @property
+    def valid(self) -> tuple[Number, ...]:
+        """How much is valid along each axis."""
+        return self.part or self.shape
 
     @property
     def view_type(self) -> str:

@@ -19,7 +19,7 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import INDEX, INT8, DataType
 from tilewright.programs.pto_text.scalars import computed
 from tilewright.programs.pto_text.unsaid import unsaid
-from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, Value
+from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Tile, Value
 from tilewright.programs.pto_text.writer import NotTakenError, Writer
 
 Given = dict[str, Any]
@@ -41,6 +41,12 @@ def writes(*names: str) -> Callable[[W], W]:
     return signed_in
 
 
+KNOWS_PARTS = {
+    *("tile.load", "tile.store", "tile.put", "tile.take"),
+    *(f"tensor.{name}" for name in ("slice", "set_validshape", "transpose", "strided", "reshape", "view", "dim")),
+    *(f"tensor.{name}" for name in ("reinterpret_view", "aiv_shard", "assemble", "read", "write")),
+}
+"""The ops that may be about a tensor of which a part is valid."""
 ALONE: dict[str, Writes] = {}
 """What says an op one element at a time, where no machine has it for all elements of a tile at once."""
 
@@ -54,6 +60,8 @@ def written(w: Writer, call: Call, value: Callable[[Any], Any]) -> Value | tuple
         reason = unsaid(call.op)
         why = f": {reason.why}" if reason else ""
         raise NoPtoError(f"this export has no words for `pl.{name}`{why}", help=reason.help if reason else "")
+    is_part = any(isinstance(each, Tensor) and each.part for each in given.values())
+    refuse(call, is_part and name not in KNOWS_PARTS, "of a tensor that is valid in part", "load it, and use the tile")
     refuse_ragged(call, [each for each in given.values() if isinstance(each, Tile)])
     if function is None or alone is None:
         made = (function or alone)(w, call, given)  # pyright: ignore[reportOptionalCall]

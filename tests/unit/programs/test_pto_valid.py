@@ -1,0 +1,90 @@
+"""Tensors and tiles of which a part is valid, as PTO text: read back, they give every bit."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportOperatorIssue=false, reportArgumentType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from property.exported import read_back
+
+import tilewright.language as pl
+
+BOTH = pytest.mark.parametrize("platform", ["interpret", "cpu"])
+
+
+def check(kernel: Any, *arguments: Any, platform: str = "interpret") -> None:
+    wanted, found = read_back(
+        kernel, lambda: [np.copy(each) if np.ndim(each) else each for each in arguments], platform
+    )
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(*(np.asarray(each, np.float64) for each in (got, want)))
+
+
+def numbers(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).integers(-9, 10, shape).astype(np.float32)
+
+
+# tensors
+
+
+@pl.jit
+def narrowed(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor], told: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        some = pl.tensor.set_validshape(x, rows, 9)
+        part = pl.tensor.slice(some, [8, 16], [2, 4], valid_shape=[7, 4])
+        turned = pl.transpose(part, 0, 1)
+        pl.store(pl.load(some, [0, 0], [16, 24]), [0, 0], out)
+        pl.store(pl.load(part, [0, 0], [8, 16]) + 1.0, [0, 24], out)
+        pl.store(pl.load(turned, [0, 0], [16, 8]) + 2.0, [16, 0], out)
+        pl.store(pl.load(part, [0, 0], [8, 16], pad=5.0), [16, 24], out)
+        pl.tensor.write(told, [0, 0], pl.tensor.dim(some, 0, valid=True))
+        pl.tensor.write(told, [0, 1], pl.tensor.dim(part, 1, valid=True))
+        pl.tensor.write(told, [0, 2], pl.tensor.dim(part, 0, valid=True))
+
+
+@BOTH
+@pytest.mark.parametrize("rows", [2, 3, 5, 16])
+def test_loads_of_tensors_of_which_a_part_is_valid(rows: pl.Scalar[pl.INDEX], platform: str) -> None:
+    out, told = np.zeros((40, 48), np.float32), np.zeros((1, 3), np.int64)
+    check(narrowed, numbers(16, 24), rows, out, told, platform=platform)
+
+
+@pl.jit
+def shown(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor], words: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        some = pl.tensor.set_validshape(x, rows, 24)
+        lines = pl.tensor.reshape(some, [32, 12])
+        third = pl.tensor.strided(some, [3, 5])
+        window = pl.tensor.reshape(pl.tensor.slice(x, [6, 7], [1, 2]), [6, 1, 7])
+        seen = pl.tensor.view(pl.tensor.set_validshape(x, rows, 9), valid_shape=[rows, 4], layout=pl.DN)
+        halves = pl.tensor.reinterpret_view(pl.tensor.set_validshape(x, rows, 9), pl.INT16)
+        pl.store(pl.load(lines, [0, 0], [32, 12]), [0, 0], out)
+        pl.store(pl.load(third, [0, 0], [6, 5]) + 1.0, [0, 20], out)
+        pl.store(pl.reshape(pl.load(window, [0, 0, 0], [6, 1, 7], pad=3.0), [6, 7]), [10, 20], out)
+        pl.store(pl.load(seen, [0, 0], [24, 16]), [20, 20], out)
+        pl.store(pl.load(halves, [0, 0], [16, 48]), [0, 0], words)
+
+
+@BOTH
+@pytest.mark.parametrize("rows", [1, 4, 6])
+def test_views_of_tensors_of_which_a_part_is_valid(rows: int, platform: str) -> None:
+    out, words = np.zeros((48, 48), np.float32), np.zeros((16, 48), np.int16)
+    check(shown, numbers(16, 24), rows, out, words, platform=platform)
+
+
+@pl.jit
+def copied(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        some = pl.tensor.set_validshape(x, rows, 9)
+        out = pl.assemble(out, some, [2, 3])
+        out = pl.assemble(out, pl.tensor.slice(some, [2, 24], [1, 0]), [30, 1])
+        pl.store(pl.load(some, [0, 0], [16, 24], mask=pl.load(some, [0, 0], [16, 24], pad=0.0) > 2.0), [20, 20], out)
+
+
+@BOTH
+@pytest.mark.parametrize("rows", [2, 4, 16])
+def test_copies_of_tensors_of_which_a_part_is_valid(rows: int, platform: str) -> None:
+    check(copied, numbers(16, 24), rows, np.zeros((48, 48), np.float32), platform=platform)
