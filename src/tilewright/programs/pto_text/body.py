@@ -62,8 +62,8 @@ from tilewright.programs.pto_text.pipes import KINDS, is_balanced, pipes_of, sec
 from tilewright.programs.pto_text.scalars import computed
 from tilewright.programs.pto_text.sums import uses
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Value
-from tilewright.programs.pto_text.words import written
 from tilewright.programs.pto_text.writer import Writer
+from tilewright.programs.pto_text.writing import written
 from tilewright.source import UNKNOWN
 
 DONE = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from tilewright.core.enums import MemorySpace
@@ -19,6 +20,7 @@ from tilewright.programs.pto_text.words import (
     by_rows,
     front,
     in_vec,
+    least,
     matrix,
     part_of,
     refuse,
@@ -45,8 +47,19 @@ BIASED = ("matmul_bias", "gemv_bias")
 """Those that are added to a row."""
 
 
+def reach_of(w: Writer, call: Call, given: Given) -> Pair:
+    """Return how much of a product is valid: rows of the left side, columns of the right, within what is added to."""
+    (rows, _), (_, columns) = (
+        given[name].valid[::-1] if given.get(turned) else given[name].valid
+        for name, turned in (("lhs", "a_trans"), ("rhs", "b_trans"))
+    )
+    if given.get("acc") is None:
+        return rows, columns
+    return least(w, rows, given["acc"].valid[0]), least(w, columns, given["acc"].valid[1])
+
+
 @writes(*(f"tile.{name}" for name in PLAIN))
-@each_matrix
+@partial(each_matrix, reach=reach_of)
 def _product(w: Writer, call: Call, given: Given) -> Tile:
     return _multiplied(w, call, given, _factors(w, given))
 
@@ -140,7 +153,7 @@ def _put(w: Writer, tile: Tile, memory: MemorySpace, room: tuple[int, int] | Non
 
 
 @writes(*(f"tile.{name}" for name in BIASED))
-@each_matrix
+@partial(each_matrix, reach=reach_of)
 def _with_bias(w: Writer, call: Call, given: Given) -> Tile:
     return _biased(w, call, given, _factors(w, given))
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType, is_fully_valid
+from tilewright.core.types import TileType, is_fully_valid, swapped
 from tilewright.dtypes import INDEX, INT16, INT32, DataType
 from tilewright.ops.load import padding
 from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
-from tilewright.programs.pto_text.matrices import each_matrix
+from tilewright.programs.pto_text.matrices import each_matrix, extents_along
 from tilewright.programs.pto_text.meeting import with_room
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile, kept, room_of
@@ -102,7 +103,12 @@ def _transpose_view(w: Writer, call: Call, given: Given) -> Tile:
     return _turned(w, call, given)
 
 
-@each_matrix
+def _turned_reach(w: Writer, call: Call, given: Given) -> Pair:
+    rows, columns = given["tile" if "tile" in given else "x"].valid
+    return columns, rows
+
+
+@partial(each_matrix, reach=_turned_reach)
 def _turned(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["tile" if "tile" in given else "x"])
     return w.op("ttrans", [x], result(w, call, (x.valid[1], x.valid[0])))
@@ -110,21 +116,21 @@ def _turned(w: Writer, call: Call, given: Given) -> Tile:
 
 def _swapped(w: Writer, call: Call, given: Given) -> Tile:
     """Write each element to where it is once two of many axes are swapped."""
-    x, (shape, type_) = in_vec(w, given["tile" if "tile" in given else "x"]), matrix(call)
-    refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
-    out, source = result(w, call, _whole(w, shape)), call.args[0].type
+    x, type_, source = in_vec(w, given["tile" if "tile" in given else "x"]), matrix(call)[1], call.args[0].type
     assert isinstance(source, TileType)
     first, second = (given.get(name, last) % len(source.shape) for name, last in (("axis1", -2), ("axis2", -1)))
+    extents = extents_along(w, x, source)
+    sizes = swapped(extents, first, second)
+    out = result(w, call, matrix_of(w, type_.shape, sizes))
     with ExitStack() as loops:
-        come = [loops.enter_context(w.counted(w.constant(extent), "at")) for extent in source.shape]
-        go = [*come]
-        go[first], go[second] = come[second], come[first]
+        come = [loops.enter_context(w.counted(extent, "at")) for extent in extents]
+        go = swapped(come, first, second)
         number = element_at(w, x, row_of(w, come, source.shape), come[-1])
         set_at(w, out, row_of(w, go, type_.shape), go[-1], number)
-    return out
+    return out.along(sizes[:-1]) if is_ragged(type_.shape, sizes_of(type_)) else out
 
 
-@each_matrix
+@partial(each_matrix, reach=_turned_reach)
 def _turned_alone(w: Writer, call: Call, given: Given) -> Tile:
     """Write a matrix of elements that no machine turns, as far as it is valid."""
     x = in_vec(w, given["tile" if "tile" in given else "x"])

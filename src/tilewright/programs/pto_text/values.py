@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
@@ -100,6 +103,10 @@ class Tile:
     """Of one that is valid in part along more than its rows and columns: how much along each axis but the last."""
     runs_down: bool | None = None
     """Of a window: whether it is one of a column, whose elements lie one below the other however many there are."""
+
+    def along(self, axes: Sequence[Number]) -> Tile:
+        """Return the tile as one of which so much is valid along each axis but the last."""
+        return replace(self, axes=(*axes,))
 
     @property
     def type(self) -> str:
