@@ -18,13 +18,13 @@ from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
 from tilewright.programs.pto_text.matrices import each_matrix, extents_along
 from tilewright.programs.pto_text.meeting import with_room
+from tilewright.programs.pto_text.rearranged import rearranged
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile, kept, room_of
 from tilewright.programs.pto_text.words import (
     ALONE,
     Given,
     Pair,
-    each_place,
     expanded,
     filled_around,
     flat,
@@ -116,18 +116,11 @@ def _turned(w: Writer, call: Call, given: Given) -> Tile:
 
 def _swapped(w: Writer, call: Call, given: Given) -> Tile:
     """Write each element to where it is once two of many axes are swapped."""
-    x, type_, source = in_vec(w, given["tile" if "tile" in given else "x"]), matrix(call)[1], call.args[0].type
+    x, source = in_vec(w, given["tile" if "tile" in given else "x"]), call.args[0].type
     assert isinstance(source, TileType)
     first, second = (given.get(name, last) % len(source.shape) for name, last in (("axis1", -2), ("axis2", -1)))
-    extents = extents_along(w, x, source)
-    sizes = swapped(extents, first, second)
-    out = result(w, call, matrix_of(w, type_.shape, sizes))
-    with ExitStack() as loops:
-        come = [loops.enter_context(w.counted(extent, "at")) for extent in extents]
-        go = swapped(come, first, second)
-        number = element_at(w, x, row_of(w, come, source.shape), come[-1])
-        set_at(w, out, row_of(w, go, type_.shape), go[-1], number)
-    return out.along(sizes[:-1]) if is_ragged(type_.shape, sizes_of(type_)) else out
+    extents = swapped(extents_along(w, x, source), first, second)
+    return rearranged(w, call, x, extents, lambda places: swapped(places, first, second))
 
 
 @partial(each_matrix, reach=_turned_reach)
@@ -306,12 +299,14 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tile:
 def _fillpad(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["tile" if call.op.spec.name == "fillpad_inplace" else "x"])
     shape, type_ = matrix(call)
-    pad = padding(given["pad_value"], type_.dtype)
-    if x.axes:
-        refuse(call, shape != x.shape, "of a tile that is valid in part along more than rows and columns")
+    pad, source = padding(given["pad_value"], type_.dtype), call.args[0].type
+    assert isinstance(source, TileType)
+    if x.axes or source.shape[1:-1] != type_.shape[1:-1]:
         tile = filled_around(w, "fillpad", type_.dtype, shape, pad, _whole(w, shape))
-        with each_place(w, x, type_.shape) as (_, at):
-            set_at(w, tile, *at, element_at(w, x, *at))
+        with ExitStack() as loops:
+            at = [loops.enter_context(w.counted(extent, "at")) for extent in extents_along(w, x, source)]
+            come, go = (row_of(w, at, each) for each in (source.shape, type_.shape))
+            set_at(w, tile, go, at[-1], element_at(w, x, come, at[-1]))
         return tile
     tile = filled_around(w, "fillpad", type_.dtype, shape, pad, x.valid)
     if shape != x.shape:
