@@ -178,6 +178,11 @@ def matrix_of(w: Writer, shape: Sequence[int], sizes: Sequence[Number]) -> tuple
     return rows, sizes[-1]
 
 
+def whole_of(w: Writer, shape: tuple[int, int]) -> Pair:
+    """Return all rows and columns of a shape."""
+    return w.constant(shape[0]), w.constant(shape[1])
+
+
 def row_of(w: Writer, offsets: Sequence[Number], shape: Sequence[int]) -> Number:
     """Write which row of a matrix a place among several axes is."""
     row = w.constant(0)
