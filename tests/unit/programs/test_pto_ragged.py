@@ -23,7 +23,7 @@ EXTENTS = {OPEN: [(3, 6, 8), (2, 4, 5), (1, 1, 1), (3, 0, 4)], KNOWN: [(2, 5, 7)
 
 
 def computing(formula: str, tile: str) -> Program:
-    """Return the program that writes what a formula makes of a tile `t`, a row for each of its matrices and a column."""
+    """Return the program that writes what a formula makes of a tile `t`, a row of each matrix and a column."""
     lines = [
         "@pl.program",
         "class P:",
@@ -54,7 +54,7 @@ def check(formula: str, tile: str) -> None:
         except ExecutionError:
             assert 0 in extents  # a place in what is empty, say, is an error of the program
             continue
-        for platform in ("interpret", "cpu"):
+        for platform in ("interpret", "cpu") if tile == OPEN else ("interpret",):
             found[:] = 0
             run_exported(text, "main", [numbers(), *extents, found], {}, platform)
             np.testing.assert_array_equal(found, wanted, f"{extents} on {platform} of\n{text}")
