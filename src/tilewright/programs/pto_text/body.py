@@ -118,6 +118,10 @@ class Body(ChosenTensors):
         match stmt:
             case AssignStmt() | EvalStmt() if self.sides is not None and self.sides.has(stmt):
                 self._side(stmt)
+            case AssignStmt() if stmt.var in self.rooms:
+                given = arguments(cast("Call", stmt.value))
+                value = self.value(given.get("init_value", given.get("value")))
+                self.values[stmt.var] = memory.filled_with(self.w, self.rooms[stmt.var], value)
             case AssignStmt():
                 self.w.is_wanted = self.uses.get(stmt.var, 0) > 0
                 made = self.value(stmt.value)
@@ -199,7 +203,9 @@ class Body(ChosenTensors):
         beside, self.aliases = self.aliases, self.footprints.aliases(function.name)
         self._begin_group(function)
         self.frames.append(Frame())
+        rooms, self.rooms = self.rooms, {}
         self.write(function.body)
+        self.rooms = rooms
         self.frames.pop()
         self.sides, self.aliases = around, beside
         results = self._results(function)

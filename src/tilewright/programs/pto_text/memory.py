@@ -294,6 +294,11 @@ def _create(w: Writer, call: Call, given: Given) -> Tensor:
 
 
 def created(w: Writer, dtype: DataType, shape: Sequence[Number], value: Any) -> Tensor:
+    """Write a new tensor, all of which is some value where that is given."""
+    return filled_with(w, room_for(w, dtype, shape), value)
+
+
+def room_for(w: Writer, dtype: DataType, shape: Sequence[Number]) -> Tensor:
     """Write a view of room that the caller brings: as much for each block, where blocks share the turns."""
     kind = f"!pto.ptr<{element(kept(dtype))}, gm>"
     room = w.room(kind)
@@ -303,7 +308,11 @@ def created(w: Writer, dtype: DataType, shape: Sequence[Number], value: Any) -> 
             size = computed(w, "mul", [size, extent], INDEX)
         room, whole = w.name("own"), room
         w.line(f"{room} = pto.addptr {whole}, {size.name} : {kind} -> {kind}")
-    tensor = w.view("made", dtype, room, shape)
+    return w.view("made", dtype, room, shape)
+
+
+def filled_with(w: Writer, tensor: Tensor, value: Any) -> Tensor:
+    """Write a value to all of a tensor, where one is given; return the tensor."""
     if value is not None:
         _fill(w, tensor, value)
     return tensor
