@@ -19,6 +19,7 @@ from tilewright.programs.pto_text.words import (
     flat,
     in_vec,
     is_ragged,
+    last_of,
     matrix,
     matrix_of,
     result,
@@ -57,7 +58,7 @@ def _flip(w: Writer, call: Call, given: Given) -> Tile:
         return _turned_round(w, call, x, flipped)
     for place in flipped:
         count, size = _counted(w, call, x, place)
-        last = computed(w, "sub", [count, w.constant(1)], INDEX)
+        last = last_of(w, count)
         out = result(w, call, x.valid)
         lines(w, x, out, count, (lambda turn, last=last: computed(w, "sub", [last, turn], INDEX), same), size)
         x = out
@@ -67,7 +68,7 @@ def _flip(w: Writer, call: Call, given: Given) -> Tile:
 def _turned_round(w: Writer, call: Call, x: Tile, axes: Collection[int]) -> Tile:
     """Write each element to where it is once axes run the other way."""
     extents = extents_along(w, x, _source(call))
-    lasts = {axis: computed(w, "sub", [extents[axis], w.constant(1)], INDEX) for axis in axes}
+    lasts = {axis: last_of(w, extents[axis]) for axis in axes}
 
     def comes(places: Sequence[Number]) -> list[Number]:
         return [computed(w, "sub", [lasts[axis], at], INDEX) if axis in lasts else at for axis, at in enumerate(places)]

@@ -202,6 +202,11 @@ def within(w: Writer, left: Number, size: Number) -> Number:
     return computed(w, "max", [least(w, left, size), w.constant(0)], INDEX)
 
 
+def last_of(w: Writer, count: Number) -> Number:
+    """Write the number of the last of so many, zero where there is none: readers refuse places before the first."""
+    return computed(w, "max", [computed(w, "sub", [count, w.constant(1)], INDEX), w.constant(0)], INDEX)
+
+
 def filled_around(w: Writer, hint: str, dtype: DataType, shape: tuple[int, int], value: float, part: Pair) -> Tile:
     """Write a tile of a number all over, and let only a part of it be valid: what is written next goes there."""
     tile = w.tile(hint, dtype, shape, w.open(shape))
