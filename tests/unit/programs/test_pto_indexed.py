@@ -11,7 +11,6 @@ import pytest
 from property.exported import read_back
 
 import tilewright.language as pl
-from tilewright import pto
 
 Matrix = pl.Tensor[[16, 64], pl.FP32]
 Words = pl.Tensor[[16, 64], pl.INT32]
@@ -263,28 +262,3 @@ def test_every_bit_is_the_same_when_it_is_read_back(name: str, platform: str) ->
     wanted, found = read_back(kernel, made, platform)
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
-
-
-@pl.jit
-def matrices_taken(x: pl.Tensor[[4, 4, 64], pl.FP32], i: Eight, out: pl.Out[pl.Tensor[[8, 4, 64], pl.FP32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        pl.store(pl.take(x, pl.load(i, [0, 0], [1, 8])), [0, 0, 0], out)
-
-
-@pl.jit
-def rows_of_ones(i: Eight, out: pl.InOut[Matrix]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        pl.put(out, pl.load(i, [0, 0], [1, 8]), 1.0)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "given", "why"),
-    [
-        (matrices_taken, lambda: [floats(4, 4, 64), few() % 4, floats(8, 4, 64)], "of rows that have rows"),
-        (rows_of_ones, lambda: [few(), floats(16, 64)], "of a number in whole rows"),
-    ],
-)
-def test_what_has_no_words_shows_its_line(kernel: Any, given: Any, why: str) -> None:
-    with pytest.raises(pto.NoPtoError, match=why) as caught:
-        kernel.compile(*given()).as_pto()
-    assert "^" in str(caught.value) and "help: " in str(caught.value)
