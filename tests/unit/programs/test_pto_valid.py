@@ -31,8 +31,9 @@ def numbers(*shape: int, seed: int = 0) -> Any:
 
 
 @pl.jit
-def narrowed(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor], told: pl.Out[pl.Tensor]):
+def narrowed(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor], told: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
+        rows = pl.read(ns, [0])
         some = pl.tensor.set_validshape(x, rows, 9)
         part = pl.tensor.slice(some, [8, 16], [2, 4], valid_shape=[7, 4])
         turned = pl.transpose(part, 0, 1)
@@ -47,14 +48,15 @@ def narrowed(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor], to
 
 @BOTH
 @pytest.mark.parametrize("rows", [2, 3, 5, 16])
-def test_loads_of_tensors_of_which_a_part_is_valid(rows: pl.Scalar[pl.INDEX], platform: str) -> None:
+def test_loads_of_tensors_of_which_a_part_is_valid(rows: int, platform: str) -> None:
     out, told = np.zeros((40, 48), np.float32), np.zeros((1, 3), np.int64)
-    check(narrowed, numbers(16, 24), rows, out, told, platform=platform)
+    check(narrowed, numbers(16, 24), np.array([rows]), out, told, platform=platform)
 
 
 @pl.jit
-def shown(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor], words: pl.Out[pl.Tensor]):
+def shown(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor], words: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
+        rows = pl.read(ns, [0])
         some = pl.tensor.set_validshape(x, rows, 24)
         lines = pl.tensor.reshape(some, [32, 12])
         third = pl.tensor.strided(some, [3, 5])
@@ -72,12 +74,13 @@ def shown(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor], words
 @pytest.mark.parametrize("rows", [1, 4, 6])
 def test_views_of_tensors_of_which_a_part_is_valid(rows: int, platform: str) -> None:
     out, words = np.zeros((48, 48), np.float32), np.zeros((16, 48), np.int16)
-    check(shown, numbers(16, 24), rows, out, words, platform=platform)
+    check(shown, numbers(16, 24), np.array([rows]), out, words, platform=platform)
 
 
 @pl.jit
-def copied(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor]):
+def copied(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
+        rows = pl.read(ns, [0])
         some = pl.tensor.set_validshape(x, rows, 9)
         out = pl.assemble(out, some, [2, 3])
         out = pl.assemble(out, pl.tensor.slice(some, [2, 24], [1, 0]), [30, 1])
@@ -87,4 +90,48 @@ def copied(x: pl.Tensor, rows: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor]):
 @BOTH
 @pytest.mark.parametrize("rows", [2, 4, 16])
 def test_copies_of_tensors_of_which_a_part_is_valid(rows: int, platform: str) -> None:
-    check(copied, numbers(16, 24), rows, np.zeros((48, 48), np.float32), platform=platform)
+    check(copied, numbers(16, 24), np.array([rows]), np.zeros((48, 48), np.float32), platform=platform)
+
+
+# rows and columns of nothing
+
+
+@pl.jit
+def folded(x: pl.Tensor, ns: pl.Tensor, rows: pl.Out[pl.Tensor], columns: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        narrow, low = pl.load(x, [0, 0], [8, 16], valid_shape=[8, 0]), pl.load(x, [0, 0], [8, 16], valid_shape=[0, 16])
+        open_ = pl.load(x, [0, 0], [8, 16], valid_shape=[8, pl.read(ns, [0])])
+        one = pl.load(x, [0, 0], [8, 1], valid_shape=[8, pl.read(ns, [0])])
+        pl.store(pl.row_sum(narrow), [0, 0], rows)
+        pl.store(pl.row_max(narrow), [0, 1], rows)
+        pl.store(pl.row_min(open_), [0, 2], rows)
+        pl.store(pl.row_prod(narrow), [0, 3], rows)
+        pl.store(pl.row_sum(open_), [0, 4], rows)
+        pl.store(pl.row_max(one), [0, 5], rows)
+        pl.store(pl.col_sum(low), [0, 0], columns)
+        pl.store(pl.col_max(low), [1, 0], columns)
+        pl.store(pl.col_min(low), [2, 0], columns)
+        pl.store(pl.col_prod(low) + 1, [3, 0], columns)
+
+
+@BOTH
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.int16])
+def test_folds_of_nothing(dtype: Any, platform: str) -> None:
+    for count in (0, 1):
+        x = numbers(8, 16).astype(dtype)
+        check(folded, x, np.array([count]), np.zeros((8, 6), dtype), np.zeros((4, 16), dtype), platform=platform)
+
+
+@pl.jit
+def windows_put(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t, n = pl.load(x, [0, 0], [16, 24]), pl.read(ns, [0])
+        t = pl.tile.gather_row(t, x, [3, 4], [1, 2], [8, 9], valid_shape=[n, 5])
+        t = pl.tile.gather_row(t, x, [0, 0], [2, 2], [3, 4], valid_shape=[2, 3])
+        pl.store(pl.tile.gather_row(t, x, [9, 9], [n, 1], [3, 4], transpose=True), [0, 0], out)
+
+
+@BOTH
+@pytest.mark.parametrize("count", [0, 3, 8])
+def test_windows_put_over_tiles_as_far_as_they_are_valid(count: int, platform: str) -> None:
+    check(windows_put, numbers(16, 24), np.array([count]), np.zeros((16, 24), np.float32), platform=platform)

@@ -61,7 +61,7 @@ from tilewright.programs.pto_text.exits import exits
 from tilewright.programs.pto_text.handover import Frame
 from tilewright.programs.pto_text.ops import rounded
 from tilewright.programs.pto_text.pipes import KINDS, is_balanced, pipes_of, section
-from tilewright.programs.pto_text.scalars import computed
+from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import uses
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Value
 from tilewright.programs.pto_text.writer import Writer
@@ -158,7 +158,7 @@ class Body(ChosenTensors):
             case Const():
                 return self.w.constant(expr.value, expr.dtype)
             case MakeTuple():
-                return [self.number(each) for each in expr.elements]
+                return [converted(self.w, self.number(each), dt.INDEX) for each in expr.elements]
             case Call() if isinstance(expr.type, ScalarType) and expr.op.kind is Kind.SCALAR:
                 if expr.op.spec.name == "cast":
                     mode = cast("str | int", arguments(expr)["mode"])

@@ -179,10 +179,9 @@ def _gather_row(w: Writer, call: Call, given: Given) -> Tile:
     """Write a window of a tensor over a part of a tile."""
     source: Tensor = given["src"]
     shape = [int(extent.known or 0) for extent in given["shapes"]]
-    is_plain = given["valid_shape"] is None and len(shape) == 2 == len(source.shape)
-    refuse(call, not is_plain, "with a valid shape, or of other than matrices")
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(source.offsets, given["src_offset"], strict=True)]
-    valid = w.constant(shape[0]), w.constant(shape[1])
+    rows, columns = given["valid_shape"] or given["shapes"]
+    valid = rows, columns
     window = w.tile("window", source.dtype, (shape[0], shape[1]), valid)
     _transfer(w, window, source, places, valid)
     if given["transpose"]:

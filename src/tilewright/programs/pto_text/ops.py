@@ -283,10 +283,22 @@ def _refuse_sums(call: Call, dtype: DataType) -> None:
 @writes(*(f"tile.row_{word}" for word in _FOLDS))
 def _fold_rows(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["x"])
-    if x.is_column:
-        return w.op("tmov", [x], result(w, call, x.valid))  # a fold of one element is that element
+    if x.valid[1].known == 0:
+        return _of_nothing(w, call, result(w, call, (x.valid[0], w.constant(1))))
+    if x.is_column:  # a fold of one element is that element
+        out = result(w, call, (x.valid[0], w.constant(1)))
+        if x.valid[1].known == 1:
+            return w.op("tmov", [x], out)
+        return put_over(w, _of_nothing(w, call, out), x, (w.constant(0), w.constant(0)))
     _refuse_sums(call, x.dtype)
     return w.op(f"t{call.op.spec.name.replace('_', '')}", [x], result(w, call, (x.valid[0], w.constant(1))))
+
+
+def _of_nothing(w: Writer, call: Call, out: Tile) -> Tile:
+    """Write what folds of nothing give."""
+    start = call.op.spec.start
+    assert start is not None
+    return expanded(w, w.constant(start(out.dtype), out.dtype), out)
 
 
 @writes(*(f"tile.col_{word}" for word in _FOLDS))
@@ -294,6 +306,8 @@ def _fold_rows(w: Writer, call: Call, given: Given) -> Tile:
 def _fold_columns(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["x"])
     out = result(w, call, (w.constant(1), x.valid[1]))
+    if x.valid[0].known == 0:
+        return _of_nothing(w, call, out)
     _refuse_sums(call, x.dtype)
     if not x.is_column:
         return w.op(f"t{call.op.spec.name.replace('_', '')}", [x], out)

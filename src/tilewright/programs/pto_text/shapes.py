@@ -138,7 +138,8 @@ ALONE.update({"tile.transpose": _transposed_alone, "tile.transpose_view": _turne
 def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     x = in_vec(w, given["x"])
-    valid = given["valid_rows"], given["valid_cols"]
+    rows, columns = (converted(w, given[name], INDEX) for name in ("valid_rows", "valid_cols"))
+    valid = rows, columns
     made, start = result(w, call, valid), (w.constant(0), w.constant(0))
     every, target = (part_of(w, each, start, x.shape, whole_of(w, x.shape)) for each in (x, made))
     w.op("tmov", [every], target)  # what is not valid moves, too: more of it may be valid again

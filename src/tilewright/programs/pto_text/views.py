@@ -10,7 +10,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.dtypes import INDEX, UINT8, DataType
 from tilewright.ops.reshape import Part, aligned, part_of
-from tilewright.programs.pto_text.scalars import computed
+from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tensor, element, kept
 from tilewright.programs.pto_text.words import Given, least, refuse, within, writes
 from tilewright.programs.pto_text.writer import Writer
@@ -47,7 +47,8 @@ def _left(w: Writer, tensor: Tensor, given: Given, shape: Sequence[Number]) -> t
 @writes("tensor.set_validshape")
 def _set_valid(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["x"]
-    return replace(tensor, part=(*tensor.valid[:-2], given["valid_rows"], given["valid_cols"]))
+    last = (converted(w, given[name], INDEX) for name in ("valid_rows", "valid_cols"))
+    return replace(tensor, part=(*tensor.valid[:-2], *last))
 
 
 @writes("tensor.transpose")
