@@ -88,3 +88,19 @@ def test_two_turns_tensors_at_once_are_refused() -> None:
     x = np.zeros((20, 20), np.float32)
     with pytest.raises(pto.NoPtoError, match="from branches and loops"):
         the_turn_before.compile(x, x.copy()).as_pto()
+
+
+@pl.jit
+def seen_otherwise(x: Square, out: pl.Out[Square]):
+    for i in pl.range(3):
+        flat = pl.tensor.reshape(x, [1, 20, 20])
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.reshape(pl.load(flat, [0, i, 0], [1, 1, 20]), [1, 20]), [i, 0], out)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.reshape(pl.load(flat, [0, 5, 0], [1, 1, 20]), [1, 20]), [5, 0], out)
+
+
+def test_a_view_that_a_loop_makes_first_is_refused() -> None:
+    x = np.zeros((20, 20), np.float32)
+    with pytest.raises(pto.NoPtoError, match="tensors of fixed extents that each turn makes anew"):
+        seen_otherwise.compile(x, x.copy()).as_pto()

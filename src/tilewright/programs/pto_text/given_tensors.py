@@ -83,3 +83,12 @@ class GivenTensors:
             shape = [self.w.constant(extent) for extent in static_shape(owner.type.shape)]
             self.rooms[owner] = room_for(self.w, owner.type.dtype, shape)
         return self.rooms[owner]
+
+
+def _fits(var: Var, value: Value) -> bool:
+    """Return whether a tensor, or one that is chosen, has the extents of a variable, as far as they are known."""
+    tensor = value.options[0] if isinstance(value, Choice) else value
+    assert isinstance(var.type, TensorType) and isinstance(tensor, Tensor)
+    pairs = zip(var.type.shape, tensor.shape, strict=False)
+    is_so = all(not isinstance(want, int) or have.known in (None, want) for want, have in pairs)
+    return is_so and len(var.type.shape) == len(tensor.shape)
