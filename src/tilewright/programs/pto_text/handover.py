@@ -90,8 +90,9 @@ class HandOver(GivenTensors, ABC):
         if not isinstance(start, Tile | Tensor):
             message = f"this export carries tiles, numbers, arrays and tensors, and `{var.name_hint}` is none"
             raise NoPtoError(message)
-        if isinstance(start, Tensor):
-            return self.tensor_of(var, self.aliases.owners(var)) or start
+        if isinstance(start, Tensor):  # which may be a view of its owner
+            wider = self.tensor_of(var, self.aliases.owners(var))
+            return wider if isinstance(wider, Choice) else start
         source, target = in_vec(self.w, start), self._place(var)
         assert isinstance(target, Tile)
         if None in (number.known for number in target.valid):
