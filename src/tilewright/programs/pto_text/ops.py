@@ -13,11 +13,12 @@ from tilewright.programs.pto_text.choices import bits_of
 from tilewright.programs.pto_text.conversions import conversion, in_type, room_of_both
 from tilewright.programs.pto_text.elements import element_of
 from tilewright.programs.pto_text.matrices import each_matrix
-from tilewright.programs.pto_text.meeting import axis_of, both, filled, meets, spread, with_room
+from tilewright.programs.pto_text.meeting import axis_of, both, filled, meets, spread
 from tilewright.programs.pto_text.scalars import converted
 from tilewright.programs.pto_text.values import LINE, Number, Tile
 from tilewright.programs.pto_text.words import (
     Given,
+    as_valid,
     by_rows,
     expanded,
     front,
@@ -29,6 +30,7 @@ from tilewright.programs.pto_text.words import (
     refuse,
     result,
     seen_as,
+    with_room,
     writes,
 )
 from tilewright.programs.pto_text.writer import NotTakenError, Writer
@@ -112,7 +114,8 @@ def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     shape, _ = matrix(call)
     refuse(call, any(not meets(each.shape, shape) for each in (a, b)), "of tiles whose axes meet otherwise")
     if b.shape == shape == a.shape:
-        return by_rows(w, f"t{word}", [a, b], result(w, call, both(w, a, b)))
+        out = result(w, call, both(w, a, b))
+        return by_rows(w, f"t{word}", [as_valid(w, each, out.valid) for each in (a, b)], out)
     valid = both(w, a, b)
     a, b = (spread(w, each, shape, valid) if each.shape == (1, 1) else each for each in (a, b))
     if shape not in (a.shape, b.shape):

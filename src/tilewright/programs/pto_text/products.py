@@ -17,8 +17,8 @@ from tilewright.programs.pto_text.values import LINE, Number, Tile
 from tilewright.programs.pto_text.words import (
     Given,
     Pair,
+    as_valid,
     by_rows,
-    front,
     in_vec,
     least,
     matrix,
@@ -122,7 +122,7 @@ def _multiplied(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
         return product
     made = in_vec(w, product)  # since nothing leads back to an accumulator
     valid = valid_of_all(w, (acc, made), shape)
-    acc, made, out = _as_valid(w, acc, valid), _as_valid(w, made, valid), w.tile(hint, type_.dtype, shape, valid)
+    acc, made, out = as_valid(w, acc, valid), as_valid(w, made, valid), w.tile(hint, type_.dtype, shape, valid)
     if first is None:
         return by_rows(w, "tadd", [acc, made], out)
     with w.branch(f"scf.if {first.name}") as otherwise:
@@ -130,13 +130,6 @@ def _multiplied(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
         otherwise()
         by_rows(w, "tadd", [acc, made], out)
     return out
-
-
-def _as_valid(w: Writer, tile: Tile, valid: Pair) -> Tile:
-    """Return a tile of which as much is valid as of what it meets."""
-    if all(own.name == other.name for own, other in zip(tile.valid, valid, strict=True)):
-        return tile
-    return front(w, tile, tile.shape, valid)
 
 
 def _filled(w: Writer, tile: Tile, memory: MemorySpace) -> Tile:
@@ -165,7 +158,7 @@ def _biased(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
     if product.is_column:
         number = element_of(w, bias, w.constant(0))
         return by_rows(w, "tadds", [product, number], result(w, call, product.valid))
-    bias = _as_valid(w, bias, (bias.valid[0], product.valid[1]))
+    bias = as_valid(w, bias, (bias.valid[0], product.valid[1]))
     return w.op("tcolexpandadd", [product, bias], result(w, call, product.valid))
 
 

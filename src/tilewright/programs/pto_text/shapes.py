@@ -15,7 +15,6 @@ from tilewright.dtypes import INDEX, INT16, INT32, DataType
 from tilewright.ops.load import padding
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
 from tilewright.programs.pto_text.matrices import each_matrix, extents_along
-from tilewright.programs.pto_text.meeting import with_room
 from tilewright.programs.pto_text.rearranged import rearranged
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile, kept, room_of
@@ -36,6 +35,7 @@ from tilewright.programs.pto_text.words import (
     seen_as,
     sizes_of,
     whole_of,
+    with_room,
     writes,
 )
 from tilewright.programs.pto_text.writer import CUBE, Writer

@@ -159,11 +159,26 @@ def lain_down(w: Writer, column: Tile) -> Tile:
     return seen_as(w, column, column.dtype, row, row)
 
 
+def with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
+    """Return a tile in a buffer of as many rows and columns."""
+    if tile.room == room:
+        return tile
+    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, room=room))
+
+
+def as_valid(w: Writer, tile: Tile, valid: Pair) -> Tile:
+    """Return a tile of which as much is valid as of what it meets."""
+    if all(own.name == other.name for own, other in zip(tile.valid, valid, strict=True)):
+        return tile
+    return front(w, tile, tile.shape, valid)
+
+
 def by_rows(w: Writer, name: str, ins: Sequence[Tile | Number], out: Tile) -> Tile:
     """Write an op that takes rows alone: where all of its tiles are columns, they lie down."""
     if not out.is_column:
         return w.op(name, ins, out)
-    w.op(name, [lain_down(w, each) if isinstance(each, Tile) else each for each in ins], lain_down(w, out))
+    columns = [with_room(w, each, out.room) if isinstance(each, Tile) else each for each in ins]
+    w.op(name, [lain_down(w, each) if isinstance(each, Tile) else each for each in columns], lain_down(w, out))
     return out
 
 
