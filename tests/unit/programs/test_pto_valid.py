@@ -135,3 +135,38 @@ def windows_put(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor]):
 @pytest.mark.parametrize("count", [0, 3, 8])
 def test_windows_put_over_tiles_as_far_as_they_are_valid(count: int, platform: str) -> None:
     check(windows_put, numbers(16, 24), np.array([count]), np.zeros((16, 24), np.float32), platform=platform)
+
+
+# tiles that meet
+
+
+@pl.jit
+def unlike(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor], line: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [16, 24])
+        some, few = pl.set_validshape(t, pl.read(ns, [0]), 9), pl.cast(pl.set_validshape(t, 12, 5), pl.INT32)
+        pl.store(pl.xor(pl.cast(some, pl.INT32), pl.cast(t, pl.INT32)), [0, 0], out)
+        pl.store(pl.cast(few, pl.INT32) // (few * few + 1) + pl.shl(few, pl.cast(t, pl.INT32) & 3), [0, 24], out)
+        column = pl.cast(pl.cast(pl.load(x, [0, 0], [8, 1]), pl.INT8), pl.INT32)
+        pl.store(pl.and_(column, 7) + pl.xor(column, column * 2), [0, 0], line)
+
+
+@BOTH
+@pytest.mark.parametrize("count", [0, 3, 16])
+def test_tiles_that_are_valid_unlike_each_other(count: int, platform: str) -> None:
+    out, line = np.zeros((16, 48), np.int32), np.zeros((8, 1), np.int32)
+    check(unlike, numbers(16, 24), np.array([count]), out, line, platform=platform)
+
+
+@pl.jit
+def line_of_nothing(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [3, 0], [1, 24])
+        pl.store(pl.set_validshape(t, 0, 24), [0, 0], out)
+        pl.store(pl.set_validshape(t, pl.read(ns, [0]), 24) + 1.0, [1, 0], out)
+
+
+@BOTH
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_row_of_which_nothing_is_valid_is_not_stored(count: int, platform: str) -> None:
+    check(line_of_nothing, numbers(16, 24), np.array([count]), np.zeros((16, 24), np.float32), platform=platform)

@@ -280,8 +280,8 @@ def _sizes(w: Writer, shape: Sequence[int], valid: tuple[Number, Number]) -> lis
     """Return how many elements along each axis a matrix is, of which only the first axis above one may be cut."""
     rows, cols = valid
     found = [w.constant(extent) for extent in shape[:-1]]
-    first = next((axis for axis, extent in enumerate(shape[:-1]) if extent > 1), None)
-    if first is not None:
+    first = next((axis for axis, extent in enumerate(shape[:-1]) if extent > 1), len(shape) - 2)
+    if first >= 0:
         inner = prod(shape[first + 1 : -1])
         found[first] = rows if inner == 1 else computed(w, "floordiv", [rows, w.constant(inner)], INDEX)
     return [*found, cols]
