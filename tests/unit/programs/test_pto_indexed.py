@@ -220,6 +220,17 @@ def at_corners(x: Matrix, i: pl.Tensor, j: pl.Tensor, out: pl.Out[pl.Tensor]):
         pl.store(x[pl.load(i, [0, 0], [6, 1]), pl.load(j, [0, 0], [1, 7])], [0, 0], out)
 
 
+@pl.jit
+def drawn_down(ns: pl.Tensor, out: pl.Out[pl.Tensor[[16, 3], pl.INT32]], floats: pl.Out[pl.Tensor]):
+    """A column of words, some of one, and numbers of which a part is valid along three axes."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        n = pl.read(ns, [0])
+        pl.store(pl.tile.random(1, 2, 3, 4, 5, 6, [16, 1], dtype=pl.INT32), [0, 0], out)
+        some = pl.tile.random(7, 2, 3, 4, 5, 6, [16, 1], dtype=pl.INT32, valid_shape=[n, 1], rounds=7)
+        pl.store(some, [0, 1], out)
+        pl.store(pl.rand(7, [3, 16, 4], valid_shape=[2, n, 3]), [0, 0, 0], floats)
+
+
 CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
     "before": (before, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)]),
     "where": (where, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)]),
@@ -249,6 +260,10 @@ CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
         lambda: [floats(16, 64), np.arange(6)[:, None] * 3, np.arange(7)[None] * 9, floats(6, 7)],
     ),
     "drawn": (drawn, lambda: [np.zeros((16, 64), np.int32)]),
+    "drawn_down": (
+        drawn_down,
+        lambda: [np.array([5]), np.zeros((16, 3), np.int32), np.zeros((3, 16, 4), np.float32)],
+    ),
     "triangles": (triangles, lambda: [np.zeros((16, 64), np.int32)]),
     "partly": (partly, lambda: [floats(16, 64), floats(16, 64)]),
     "places": (places, lambda: [floats(16, 64), np.zeros((16, 1), np.int32), np.zeros((1, 64), np.int32)]),

@@ -104,7 +104,9 @@ def seen_otherwise(x: Square, out: pl.Out[Square]):
 
 def test_a_view_that_a_loop_makes_first_is_refused() -> None:
     x = np.zeros((20, 20), np.float32)
-    with pytest.raises(pto.NoPtoError, match="tensors of fixed extents that each turn makes anew|hands on whole tensors"):
+    with pytest.raises(
+        pto.NoPtoError, match="tensors of fixed extents that each turn makes anew|hands on whole tensors"
+    ):
         seen_otherwise.compile(x, x.copy()).as_pto()
 
 

@@ -21,6 +21,7 @@ from tilewright.programs.pto_text.words import (
     Given,
     Pair,
     expanded,
+    front,
     in_vec,
     matrix,
     refuse,
@@ -182,10 +183,12 @@ def _random(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     names = ("key0", "key1", "counter0", "counter1", "counter2", "counter3")
     words = ", ".join(_word(w, given[name]).name for name in names)
-    out = result(w, call, _extents(w, call, given))
+    (rows, columns), dtype, valid = matrix(call)[0], matrix(call)[1].dtype, _extents(w, call, given)
+    is_column = columns == 1 < rows  # PTO draws along rows that lie one after the other
+    out = w.tile("drawn", dtype, (rows, LINE // dtype.get_byte()), valid) if is_column else result(w, call, valid)
     rounds = f"{{rounds = {given['rounds']} : i32}}"
     w.line(f"pto.trandom ins({words} {rounds} : {', '.join(['i32'] * 6)}) outs({out.name} : {out.type})")
-    return out
+    return front(w, out, (rows, columns), valid) if is_column else out
 
 
 def _word(w: Writer, number: Number) -> Number:

@@ -35,7 +35,13 @@ POINTWISE = ("elementwise", "mapped")
 RAGGED = {
     *("tile.load", "tile.store", "tile.slice", "tile.read", "tile.cast", "tile.transpose", "tile.flip", "tile.strided"),
     *(f"tile.{name}" for name in ("fillpad", "fillpad_expand", "fillpad_inplace")),
-    *("tile.take", "tile.put", *(f"tile.atomic_{name}" for name in "add max min and or xor xchg cas".split())),
+    *(
+        "tile.rand",
+        "tile.randint",
+        "tile.take",
+        "tile.put",
+        *(f"tile.atomic_{name}" for name in "add max min and or xor xchg cas".split()),
+    ),
     *(f"tile.{name}" for name in ("sort", "argsort", "cumsum", "cumprod", "cummax", "cummin")),
 }
 """The ops that know tiles that are ragged along many axes beside those, and beside what goes row by row."""
