@@ -57,7 +57,7 @@ class GivenTensors:
         yields = [stmt for stmt in statements(self.aliases.body) if isinstance(stmt, YieldStmt)]
         is_only_handed_on = self.uses.get(var, 0) == sum(value is var for stmt in yields for value in stmt.values)
         place = self.made_within(var, self.aliases.owners(var)) if is_only_handed_on else None
-        if place is None or not _fits(var, place):  # but a view of one
+        if place is None or not fits(var, place):  # but a view of one
             what = "tensors of fixed extents that each turn makes anew"
             message = f"this export carries {what}, and `{var.name_hint}` is none of them"
             raise NoPtoError(message, help="make it before the loop, and let the turns write to it")
@@ -84,7 +84,7 @@ class GivenTensors:
         return self.rooms[owner]
 
 
-def _fits(var: Var, value: Value) -> bool:
+def fits(var: Var, value: Value) -> bool:
     """Return whether a tensor, or one that is chosen, has the extents of a variable, as far as they are known."""
     tensor = value.options[0] if isinstance(value, Choice) else value
     assert isinstance(var.type, TensorType) and isinstance(tensor, Tensor)

@@ -18,12 +18,15 @@ from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
 from tilewright.passes.aliases import NOBODY, Owners
 from tilewright.programs.pto_text.arrays import copied, declared
-from tilewright.programs.pto_text.given_tensors import GivenTensors
+from tilewright.programs.pto_text.given_tensors import GivenTensors, fits
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import Array, Choice, NoPtoError, Number, Tensor, Tile, Value, element
 from tilewright.programs.pto_text.words import flat, in_vec, refuse_parts
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
+
+
+NO_PARTS = "this export hands on whole tensors, not parts of them, from branches and loops"
 
 
 @record
@@ -116,7 +119,7 @@ class HandOver(GivenTensors, ABC):
                 if value.name != target.name:
                     copied(self.w, value, target)
             elif value != target and not _is_passed(value, target):
-                raise NoPtoError("this export hands on whole tensors, not parts of them, from branches and loops")
+                raise NoPtoError(NO_PARTS)
         pairs = zip(numbers_of(apart, targets), numbers_of(targets, targets), strict=True)
         numbers = [converted(self.w, value, target.dtype) for value, target in pairs]
         flags = (self.w.constant(each, dt.BOOL) for each in (goes_on, returns))
@@ -147,6 +150,8 @@ class HandOver(GivenTensors, ABC):
         if isinstance(type_, TensorType):
             owners = owners or self.aliases.owners(var)
             if place := self.tensor_of(var, owners) or self.made_within(var, owners):
+                if not fits(var, place):
+                    raise NoPtoError(NO_PARTS)
                 return place
         if not isinstance(type_, TileType):
             raise NoPtoError(f"this export has no words for `{var.name_hint}`, which a branch gives and is no tile")
