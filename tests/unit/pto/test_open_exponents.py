@@ -42,3 +42,10 @@ def test_exponents_become_floats_as_far_as_the_run_says(platform: str) -> None:
         ir.compile(lower(module, func, target="a5"), platform=platform)(1, x, out, rows)
         wanted = np.where(np.arange(1024) < rows * 32, x.astype(np.float32), -1)
         np.testing.assert_array_equal(out, wanted)
+
+
+def test_exponents_that_nothing_wrote_have_a_text_that_lowers() -> None:
+    loads = [line for line in TEXT.splitlines() if "pto.tload" in line]
+    module = pto.parse(TEXT.replace(loads[0], ""))
+    verify(module)
+    assert lower(module, next(iter(module.funcs())), target="a5")

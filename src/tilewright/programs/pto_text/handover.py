@@ -25,7 +25,6 @@ from tilewright.programs.pto_text.words import flat, in_vec, refuse_parts
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
 
-
 NO_PARTS = "this export hands on whole tensors, not parts of them, from branches and loops"
 
 
