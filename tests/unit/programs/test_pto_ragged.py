@@ -66,6 +66,7 @@ FORMULAS = [
     "t - column",
     "pl.where(t > row, t, row)",
     "pl.col_sum(t)",
+    "pl.col_expand_mul(t > 0.0, pl.col_max(t))",
     "pl.col_max(t)",
     "pl.row_sum(t)",
     "pl.row_expand_sub(t, pl.row_max(t))",

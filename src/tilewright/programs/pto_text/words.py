@@ -144,7 +144,7 @@ def in_vec(w: Writer, tile: Tile) -> Tile:
             w.op("texpands", [w.constant(value, INT8)], w.tile("side", INT8, tile.shape, tile.valid))
             for value in (1, 0)
         )
-        return w.op("tsel", [tile, one, none], w.tile("bytes", INT8, tile.shape, tile.valid))
+        return w.op("tsel", [tile, one, none], w.tile("bytes", INT8, tile.shape, tile.valid)).along(tile.axes)
     return tile if tile.memory is MemorySpace.Vec else moved(w, tile, MemorySpace.Vec)
 
 
