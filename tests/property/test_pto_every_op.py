@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,3 +69,9 @@ def test_every_op_of_tiles_is_said_or_has_a_reason() -> None:
 
 def test_nothing_is_refused_that_does_not_exist() -> None:
     assert {spec.name for spec in specs()} >= {*UNSAID}
+
+
+def test_the_page_names_the_functions_that_are_refused() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pto.md").read_text()
+    listed = page.partition("the functions that PTO has no op for, which")[2]
+    assert re.findall(r"`(\w+)`", listed.partition("The export adds")[0]) == [*UNSAID]

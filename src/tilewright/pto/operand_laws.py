@@ -153,7 +153,8 @@ def chosen_bytes(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(message, help=f"write {tile.rows}x1xui8 and blayout=col_major in its type")
 
 
-_COMBINED = {"add": ("i32", "f16", "f32"), "max": ("i32", "f32"), "min": ("i32", "f32")}
+COMBINED = {"add": ("i32", "f16", "f32"), "max": ("i32", "f32"), "min": ("i32", "f32")}
+"""The elements that are combined in global memory, by how they are."""
 
 
 def of_memory(op: Op, _: Constants) -> None:
@@ -171,8 +172,8 @@ def combined(op: Op, constants: Constants) -> None:
     of_memory(op, constants)
     way = word_of(op.attributes.get("atomicType", op.attributes.get("scatterAtomicOp", ""))).lower().rpartition("_")[2]
     element = op.ins[0].of(TileBuf).element
-    if way in _COMBINED and plain(element) not in _COMBINED[way]:
-        message = f"{short(op)}: {way} combines {' '.join(_COMBINED[way])}, `%{op.ins[0].name}` holds {element}"
+    if way in COMBINED and plain(element) not in COMBINED[way]:
+        message = f"{short(op)}: {way} combines {' '.join(COMBINED[way])}, `%{op.ins[0].name}` holds {element}"
         raise PtoTypeMismatchError(message, help="convert it to f32 with `pto.tcvt`")
 
 

@@ -37,10 +37,15 @@ def refuse_text(text: str) -> None:
 
 
 def takes(op: str, read: str, written: str) -> bool:
-    """Return whether an op on tiles reads such elements first and writes such others, on A5."""
-    from tilewright.pto.elements import is_on_a5
+    """Return whether an op on tiles reads such elements first and writes such others, on A5.
 
-    return is_on_a5(op, read, written)
+    Behind the name of `mscatter` may stand how it combines them with what is there.
+    """
+    from tilewright.pto.elements import is_on_a5
+    from tilewright.pto.operand_laws import COMBINED
+
+    name, _, way = op.partition(" ")
+    return is_on_a5(name, read, written) and (not way or read.removeprefix("u") in COMBINED[way])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tilewright.named_tuples import NamedTuple
-from tilewright.programs.pto_text.unsaid import OF_RANKS, UNSAID
+from tilewright.programs.pto_text.unsaid import OF_RANKS, UNSAID, Unsaid
 from tilewright.pto.elements import LEAVING
 from tilewright.pto.elements import table as elements
 from tilewright.pto.examples.lines import example
@@ -76,7 +76,11 @@ language is exported. What stands beside them is in ops that are, and as near as
 
 def _unsaid_rows() -> list[tuple[str, str, str]]:
     said = {f"`{name}`": unsaid for name, unsaid in UNSAID.items()} | {"those of `pl.distributed`": OF_RANKS}
-    return [(name, each.why, f"`{each.instead}`" if each.instead else "") for name, each in said.items()]
+    return [(name, each.why, "; ".join(f"`{line}`" for line in _lines(each))) for name, each in said.items()]
+
+
+def _lines(unsaid: Unsaid) -> tuple[str, ...]:
+    return (*unsaid.after, unsaid.instead) if unsaid.instead else ()
 
 
 def _element_rows() -> list[tuple[str, str, str]]:

@@ -11,7 +11,6 @@ import pytest
 from property.exported import read_back
 
 import tilewright.language as pl
-from tilewright import pto
 
 Matrix = pl.Tensor[[16, 64], pl.FP32]
 Words = pl.Tensor[[16, 64], pl.INT32]
@@ -221,6 +220,17 @@ def at_corners(x: Matrix, i: pl.Tensor, j: pl.Tensor, out: pl.Out[pl.Tensor]):
         pl.store(x[pl.load(i, [0, 0], [6, 1]), pl.load(j, [0, 0], [1, 7])], [0, 0], out)
 
 
+@pl.jit
+def drawn_down(ns: pl.Tensor, out: pl.Out[pl.Tensor[[16, 3], pl.INT32]], floats: pl.Out[pl.Tensor]):
+    """A column of words, some of one, and numbers of which a part is valid along three axes."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        n = pl.read(ns, [0])
+        pl.store(pl.tile.random(1, 2, 3, 4, 5, 6, [16, 1], dtype=pl.INT32), [0, 0], out)
+        some = pl.tile.random(7, 2, 3, 4, 5, 6, [16, 1], dtype=pl.INT32, valid_shape=[n, 1], rounds=7)
+        pl.store(some, [0, 1], out)
+        pl.store(pl.rand(7, [3, 16, 4], valid_shape=[2, n, 3]), [0, 0, 0], floats)
+
+
 CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
     "before": (before, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)]),
     "where": (where, lambda: [floats(16, 64), indices(), floats(256), floats(16, 64)]),
@@ -250,6 +260,10 @@ CASES: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
         lambda: [floats(16, 64), np.arange(6)[:, None] * 3, np.arange(7)[None] * 9, floats(6, 7)],
     ),
     "drawn": (drawn, lambda: [np.zeros((16, 64), np.int32)]),
+    "drawn_down": (
+        drawn_down,
+        lambda: [np.array([5]), np.zeros((16, 3), np.int32), np.zeros((3, 16, 4), np.float32)],
+    ),
     "triangles": (triangles, lambda: [np.zeros((16, 64), np.int32)]),
     "partly": (partly, lambda: [floats(16, 64), floats(16, 64)]),
     "places": (places, lambda: [floats(16, 64), np.zeros((16, 1), np.int32), np.zeros((1, 64), np.int32)]),
@@ -263,28 +277,3 @@ def test_every_bit_is_the_same_when_it_is_read_back(name: str, platform: str) ->
     wanted, found = read_back(kernel, made, platform)
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
-
-
-@pl.jit
-def matrices_taken(x: pl.Tensor[[4, 4, 64], pl.FP32], i: Eight, out: pl.Out[pl.Tensor[[8, 4, 64], pl.FP32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        pl.store(pl.take(x, pl.load(i, [0, 0], [1, 8])), [0, 0, 0], out)
-
-
-@pl.jit
-def rows_of_ones(i: Eight, out: pl.InOut[Matrix]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        pl.put(out, pl.load(i, [0, 0], [1, 8]), 1.0)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "given", "why"),
-    [
-        (matrices_taken, lambda: [floats(4, 4, 64), few() % 4, floats(8, 4, 64)], "of rows that have rows"),
-        (rows_of_ones, lambda: [few(), floats(16, 64)], "of a number in whole rows"),
-    ],
-)
-def test_what_has_no_words_shows_its_line(kernel: Any, given: Any, why: str) -> None:
-    with pytest.raises(pto.NoPtoError, match=why) as caught:
-        kernel.compile(*given()).as_pto()
-    assert "^" in str(caught.value) and "help: " in str(caught.value)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -311,27 +312,49 @@ def test_a_number_by_a_part_is_valid_where_that_is(dtype: Any) -> None:
 # what stays unsaid
 
 
-def computing(formula: str) -> Program:
-    """Return the program that writes what a formula makes of `x`."""
+def computing(formula: str, after: Sequence[str] = ()) -> Program:
+    """Return the program that writes what a formula makes of `x`, of points and by a seed."""
     lines = [
         "@pl.program", "class P:", "    @pl.function(type=pl.FunctionType.InCore)",
         "    def main(self, v: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):",
-        "        x = pl.load(v, [0, 0], [4, 8])", f"        return pl.store({formula}, [0, 0], out)",
+        "        x = pl.load(v, [0, 0], [4, 8])", "        lhs, rhs, seed, shape = 0.5 - x, x - 0.7, 3, [4, 8]",
+        *(f"        {line}" for line in after), f"        return pl.store({formula}, [0, 0], out)",
     ]  # fmt: skip
     program = pl.parse("\n".join(lines))
     assert isinstance(program, Program)
     return program
 
 
-@pytest.mark.parametrize("name", [name for name, unsaid in UNSAID.items() if unsaid.instead])
+def test_something_is_proposed_instead_of_every_op_that_is_unsaid() -> None:
+    assert not [name for name, unsaid in UNSAID.items() if not unsaid.instead]
+
+
+@pytest.mark.parametrize("name", [name for name in UNSAID if name != "randn"])
 def test_what_is_proposed_instead_of_an_op_exports_and_is_near(name: str) -> None:
     low, high = (1.5, 3.0) if name == "acosh" else (0.1, 0.9)
     x = np.linspace(low, high, 32, dtype=np.float32).reshape(4, 8)
-    near = computing(UNSAID[name].instead)
+    near = computing(UNSAID[name].instead, UNSAID[name].after)
     wanted, found = np.zeros_like(x), np.zeros_like(x)
-    ir.compile(computing(f"pl.{name}(x)"), platform="interpret")(x, wanted)
+    own = "lhs, rhs" if name == "atan2" else "x"
+    ir.compile(computing(f"pl.{name}({own})"), platform="interpret")(x, wanted)
     run_exported(as_pto(near), "main", [x, found], {})
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "gelu", "atan", "atan2", "tanh", "sigmoid", "silu", "softplus"])
+def test_what_is_proposed_holds_far_from_zero_and_below_it(name: str) -> None:
+    x = np.linspace(-6, 6, 32, dtype=np.float32).reshape(4, 8)
+    wanted, found = np.zeros_like(x), np.zeros_like(x)
+    own = "lhs, rhs" if name == "atan2" else "x"
+    ir.compile(computing(f"pl.{name}({own})"), platform="interpret")(x, wanted)
+    run_exported(as_pto(computing(UNSAID[name].instead, UNSAID[name].after)), "main", [x, found], {})
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6)
+
+
+def test_what_is_proposed_instead_of_normal_draws_exports_and_is_normal() -> None:
+    x, found = np.zeros((4, 8), np.float32), np.zeros((4, 8), np.float32)
+    run_exported(as_pto(computing(UNSAID["randn"].instead, UNSAID["randn"].after)), "main", [x, found], {})
+    assert np.isfinite(found).all() and abs(found.mean()) < 0.7 and 0.6 < found.std() < 1.5
 
 
 def test_an_op_that_is_unsaid_says_why_and_what_to_write() -> None:

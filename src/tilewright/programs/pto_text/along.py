@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from math import prod
+from contextlib import ExitStack, contextmanager
 
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import INDEX
-from tilewright.programs.pto_text.scalars import computed
+from tilewright.programs.pto_text.matrices import extents_along
 from tilewright.programs.pto_text.values import Number, Tile
-from tilewright.programs.pto_text.words import ONE_BY_ONE, Pair, refuse
+from tilewright.programs.pto_text.words import Pair, row_of
 from tilewright.programs.pto_text.writer import Writer
 
 Where = Callable[[Number], Pair]
@@ -23,15 +21,20 @@ def along(w: Writer, call: Call, x: Tile, axis: int) -> Generator[tuple[Number, 
     """Let lines of text stand for each line of an op's first tile along an axis; give how long that is, and where."""
     type_ = call.args[0].type
     assert isinstance(type_, TileType)
-    outer, inner = type_.shape[: axis % len(type_.shape)], type_.shape[axis % len(type_.shape) + 1 :]
-    if not inner:
+    axis %= len(type_.shape)
+    if axis == len(type_.shape) - 1 and not x.axes:
         with w.counted(x.valid[0], "line") as line:
             yield x.valid[1], lambda at: (line, at)
         return
-    refuse(call, prod(outer) != 1, "along an axis in the middle", ONE_BY_ONE)
-    apart = w.constant(prod(inner[:-1]))
-    with w.counted(apart, "line") as line, w.counted(x.valid[1], "column") as column:
-        yield (
-            computed(w, "floordiv", [x.valid[0], apart], INDEX),
-            lambda at: (computed(w, "add", [computed(w, "mul", [at, apart], INDEX), line], INDEX), column),
+    extents = extents_along(w, x, type_)
+    with ExitStack() as loops:
+        before, behind = (
+            [loops.enter_context(w.counted(extent, "line")) for extent in part]
+            for part in (extents[:axis], extents[axis + 1 :])
         )
+
+        def where(at: Number) -> Pair:
+            places = [*before, at, *behind]
+            return row_of(w, places, type_.shape), places[-1]
+
+        yield extents[axis], where

@@ -44,10 +44,12 @@ from tilewright.programs.pto_text import (
     memory,
     ops,
     order,
+    parts,
     pipes,
     printing,
     products,
     ranked,
+    rearranged,
     scans,
     shapes,
     singly,
@@ -59,18 +61,18 @@ from tilewright.programs.pto_text.exits import exits
 from tilewright.programs.pto_text.handover import Frame
 from tilewright.programs.pto_text.ops import rounded
 from tilewright.programs.pto_text.pipes import KINDS, is_balanced, pipes_of, section
-from tilewright.programs.pto_text.scalars import computed
+from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import uses
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tensor, Value
-from tilewright.programs.pto_text.words import written
 from tilewright.programs.pto_text.writer import Writer
+from tilewright.programs.pto_text.writing import written
 from tilewright.source import UNKNOWN
 
 DONE = 0
 """The id of each task: those before it have ended where another one begins."""
 WRITERS = (
     arrays, cells, choices, copies, draws, elements, extremes, folds, indexed, lanes, lone_products, memory, ops, order,
-    pipes, printing, products, ranked, scans, shapes, singly, sorts, views,
+    parts, pipes, printing, products, ranked, rearranged, scans, shapes, singly, sorts, views,
 )  # fmt: skip
 """The modules whose functions say ops."""
 
@@ -116,6 +118,10 @@ class Body(ChosenTensors):
         match stmt:
             case AssignStmt() | EvalStmt() if self.sides is not None and self.sides.has(stmt):
                 self._side(stmt)
+            case AssignStmt() if stmt.var in self.rooms:
+                given = arguments(cast("Call", stmt.value))
+                value = self.value(given.get("init_value", given.get("value")))
+                self.values[stmt.var] = memory.filled_with(self.w, self.rooms[stmt.var], value)
             case AssignStmt():
                 self.w.is_wanted = self.uses.get(stmt.var, 0) > 0
                 made = self.value(stmt.value)
@@ -152,7 +158,7 @@ class Body(ChosenTensors):
             case Const():
                 return self.w.constant(expr.value, expr.dtype)
             case MakeTuple():
-                return [self.number(each) for each in expr.elements]
+                return [converted(self.w, self.number(each), dt.INDEX) for each in expr.elements]
             case Call() if isinstance(expr.type, ScalarType) and expr.op.kind is Kind.SCALAR:
                 if expr.op.spec.name == "cast":
                     mode = cast("str | int", arguments(expr)["mode"])
@@ -197,7 +203,9 @@ class Body(ChosenTensors):
         beside, self.aliases = self.aliases, self.footprints.aliases(function.name)
         self._begin_group(function)
         self.frames.append(Frame())
+        rooms, self.rooms = self.rooms, {}
         self.write(function.body)
+        self.rooms = rooms
         self.frames.pop()
         self.sides, self.aliases = around, beside
         results = self._results(function)

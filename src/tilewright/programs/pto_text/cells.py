@@ -42,5 +42,9 @@ def set_cell(w: Writer, tensor: Tensor, indices: Sequence[Number], value: Number
 
 def _place(w: Writer, tensor: Tensor, indices: Sequence[Number]) -> str:
     """Write where an element of a tensor lies; return its pointer and offset."""
-    starts = tuple(computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, indices, strict=True))
-    return f"{tensor.pointer}[{before_of(w, replace(tensor, offsets=starts)).name}]"
+    return f"{tensor.pointer}[{before_of(w, replace(tensor, offsets=place_of(w, tensor, indices))).name}]"
+
+
+def place_of(w: Writer, tensor: Tensor, indices: Sequence[Number]) -> tuple[Number, ...]:
+    """Write the place of an element in the tensor that a window is of."""
+    return tuple(computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, indices, strict=True))

@@ -16,7 +16,7 @@ from tilewright.ops.indices import chosen
 from tilewright.ops.selection import COMPARISONS
 from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, set_at
-from tilewright.programs.pto_text.meeting import both, filled, meets, spread, with_room
+from tilewright.programs.pto_text.meeting import both, filled, meets, spread
 from tilewright.programs.pto_text.readers import takes
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tile, element, kept
@@ -30,6 +30,7 @@ from tilewright.programs.pto_text.words import (
     refuse,
     result,
     seen_as,
+    with_room,
     writes,
 )
 from tilewright.programs.pto_text.writer import Writer

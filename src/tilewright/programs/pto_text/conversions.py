@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
-from tilewright.programs.pto_text.meeting import with_room
 from tilewright.programs.pto_text.values import Tile, kept, room_of
+from tilewright.programs.pto_text.words import with_room
 from tilewright.programs.pto_text.writer import Writer
 
 

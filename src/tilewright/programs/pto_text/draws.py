@@ -6,9 +6,10 @@ from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, FP32, INDEX, INT32, INT64, UINT32
 from tilewright.ops.draw import RANGE, SPAN, STREAMS
 from tilewright.programs.pto_text.elements import element_at, element_of, set_at
+from tilewright.programs.pto_text.rearranged import as_far_as
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tile
-from tilewright.programs.pto_text.words import Given, Pair, in_vec, matrix, matrix_of, result, writes
+from tilewright.programs.pto_text.words import Given, in_vec, matrix, matrix_of, refuse, result, writes
 from tilewright.programs.pto_text.writer import Writer
 
 _BLOCK = 4
@@ -18,7 +19,10 @@ _BLOCK = 4
 @writes("tile.rand", "tile.randint")
 def _draw(w: Writer, call: Call, given: Given) -> Tile:
     counters = None if given["counters"] is None else in_vec(w, given["counters"])
-    out = result(w, call, _extents(w, call, given) if counters is None else counters.valid)
+    type_ = matrix(call)[1]
+    refuse(call, counters is not None and bool(counters.axes), "by counters that are valid in part along many axes")
+    sizes = given["valid_shape"] or [w.constant(extent) for extent in type_.shape]
+    out = result(w, call, matrix_of(w, type_.shape, sizes) if counters is None else counters.valid)
     block = w.tile("block", UINT32, (1, _BLOCK), (w.constant(1), w.constant(_BLOCK)))
     with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
         if counters is None:
@@ -27,12 +31,7 @@ def _draw(w: Writer, call: Call, given: Given) -> Tile:
             number = converted(w, element_at(w, counters, row, column), INT64)
         word = _word(w, block, given["seed"], number, STREAMS[call.op.spec.name])
         set_at(w, out, row, column, _uniform(w, word) if out.dtype == FP32 else _whole(w, word, given))
-    return out
-
-
-def _extents(w: Writer, call: Call, given: Given) -> Pair:
-    shape = matrix(call)[1].shape
-    return matrix_of(w, shape, given["valid_shape"] or [w.constant(extent) for extent in shape])
+    return out if counters is not None else as_far_as(out, type_, sizes)
 
 
 def _number(w: Writer, call: Call, given: Given, row: Number, column: Number) -> Number:

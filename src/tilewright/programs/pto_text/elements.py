@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from tilewright.arrays import np
 from tilewright.core.enums import MaskPattern
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -13,13 +12,10 @@ from tilewright.dtypes import BOOL, INDEX
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile, element
 from tilewright.programs.pto_text.words import (
-    ONE_BY_ONE,
     Given,
-    flat,
     in_vec,
     matrix,
     part_of,
-    refuse,
     result,
     row_of,
     seen_as,
@@ -72,10 +68,11 @@ def _place(w: Writer, tile: Tile, indices: Sequence[Number], shape: Sequence[int
 
 
 def _before(w: Writer, tile: Tile, row: Number, column: Number) -> Number:
-    return computed(w, "add", [_times(w, row, tile.room[1]), column], INDEX)
+    return computed(w, "add", [times(w, row, tile.room[1]), column], INDEX)
 
 
-def _times(w: Writer, number: Number, factor: int) -> Number:
+def times(w: Writer, number: Number, factor: int) -> Number:
+    """Write a multiple of a number."""
     return computed(w, "mul", [number, w.constant(factor)], INDEX)
 
 
@@ -111,7 +108,7 @@ def _stretched(w: Writer, tile: Tile, number: Number) -> Number:
     if not more:
         return number
     row = computed(w, "floordiv", [number, w.constant(tile.shape[1])], INDEX)
-    return computed(w, "add", [number, _times(w, row, more)], INDEX)
+    return computed(w, "add", [number, times(w, row, more)], INDEX)
 
 
 def one_by_one(w: Writer, source: Tile, out: Tile) -> Tile:
@@ -125,7 +122,7 @@ def one_by_one(w: Writer, source: Tile, out: Tile) -> Tile:
 # lines: rows or columns, one after the other
 
 
-def _lines(w: Writer, source: Tile, out: Tile, count: Number, places: tuple[Places, Places], size: int | None) -> None:
+def lines(w: Writer, source: Tile, out: Tile, count: Number, places: tuple[Places, Places], size: int | None) -> None:
     """Write lines of a tile to lines of another, as many: blocks of `size` rows, columns where that is None."""
     with w.counted(count, "line") as turn:
         come, go = (place(turn) for place in places)
@@ -135,16 +132,18 @@ def _lines(w: Writer, source: Tile, out: Tile, count: Number, places: tuple[Plac
             ends = (zero, come), (zero, go)
         else:
             shape, valid = (size, source.shape[1]), (w.constant(size), source.valid[1])
-            ends = (_times(w, come, size), zero), (_times(w, go, size), zero)
+            ends = (times(w, come, size), zero), (times(w, go, size), zero)
         w.op("tmov", [part_of(w, source, ends[0], shape, valid)], part_of(w, out, ends[1], shape, valid))
 
 
-def _same(turn: Number) -> Number:
+def same(turn: Number) -> Number:
+    """Return the line that a turn is about: the one it counts."""
     return turn
 
 
-def _stepped(w: Writer, first: int, step: int) -> Places:
-    return lambda turn: computed(w, "add", [_times(w, turn, step), w.constant(first)], INDEX)
+def stepped(w: Writer, first: int, step: int) -> Places:
+    """Return the lines from one on, so many steps from one to the next."""
+    return lambda turn: computed(w, "add", [times(w, turn, step), w.constant(first)], INDEX)
 
 
 def _named(w: Writer, places: Tile) -> Places:
@@ -162,8 +161,8 @@ def _pick(w: Writer, call: Call, given: Given) -> Tile:
         out, size = result(w, call, (x.valid[0], count)), None
     else:
         size = prod(shape[1:-1])
-        out = result(w, call, (_times(w, count, size), x.valid[1]))
-    _lines(w, x, out, count, (_named(w, places), _same), size)
+        out = result(w, call, (times(w, count, size), x.valid[1]))
+    lines(w, x, out, count, (_named(w, places), same), size)
     return out
 
 
@@ -188,7 +187,7 @@ def _gather_columns(w: Writer, call: Call, given: Given) -> Tile:
     more = computed(w, "add", [source.valid[1], w.constant(pattern.step - 1 - pattern.first)], INDEX)
     count = computed(w, "floordiv", [more, w.constant(pattern.step)], INDEX)
     out = result(w, call, (source.valid[0], count))
-    _lines(w, source, out, count, (_stepped(w, pattern.first, pattern.step), _same), None)
+    lines(w, source, out, count, (stepped(w, pattern.first, pattern.step), same), None)
     return out
 
 
@@ -210,7 +209,7 @@ def _update(w: Writer, call: Call, given: Given) -> Tile:
     whole, source = _copy(w, call, in_vec(w, given["input"])), in_vec(w, given["src"])
     places = in_vec(w, given["index"])
     count = computed(w, "mul", [*places.valid], INDEX)
-    _lines(w, source, whole, count, (_same, _named(w, places)), 1)
+    lines(w, source, whole, count, (same, _named(w, places)), 1)
     return whole
 
 
@@ -218,45 +217,5 @@ def _update(w: Writer, call: Call, given: Given) -> Tile:
 def _scatter_columns(w: Writer, call: Call, given: Given) -> Tile:
     whole, source = _copy(w, call, in_vec(w, given["dst"])), in_vec(w, given["src"])
     pattern = MaskPattern(given["mask_pattern"])
-    _lines(w, source, whole, source.valid[1], (_same, _stepped(w, pattern.first, pattern.step)), None)
+    lines(w, source, whole, source.valid[1], (same, stepped(w, pattern.first, pattern.step)), None)
     return whole
-
-
-@writes("tile.flip")
-def _flip(w: Writer, call: Call, given: Given) -> Tile:
-    x, rank = in_vec(w, given["x"]), len(matrix(call)[1].shape)
-    axes: Sequence[int] = range(rank) if given["axis"] is None else np.atleast_1d(given["axis"]).tolist()
-    for place in {axis % rank for axis in axes}:
-        count, size = _counted(w, call, x, place)
-        last = computed(w, "sub", [count, w.constant(1)], INDEX)
-        out = result(w, call, x.valid)
-        _lines(w, x, out, count, (lambda turn, last=last: computed(w, "sub", [last, turn], INDEX), _same), size)
-        x = out
-    return x
-
-
-@writes("tile.strided")
-def _strided(w: Writer, call: Call, given: Given) -> Tile:
-    x, shape = in_vec(w, given["x"]), [*_type(call, 0).shape]
-    for place, step in enumerate(given["steps"]):
-        if step == 1:
-            continue
-        count, size = _counted(w, call, x, place)
-        shape[place] = -(-shape[place] // step)
-        more = computed(w, "add", [count, w.constant(step - 1)], INDEX)
-        count = computed(w, "floordiv", [more, w.constant(step)], INDEX)
-        valid = (x.valid[0], count) if size is None else (_times(w, count, size), x.valid[1])
-        out = w.tile("every", x.dtype, flat(shape), valid)
-        _lines(w, x, out, count, (_stepped(w, 0, step), _same), size)
-        x = out
-    return x
-
-
-def _counted(w: Writer, call: Call, x: Tile, axis: int) -> tuple[Number, int | None]:
-    """Return how many lines an axis has, and the rows of each, None of columns; NoPtoError for one in the middle."""
-    shape = _type(call, 0).shape
-    if axis == len(shape) - 1:
-        return x.valid[1], None
-    refuse(call, prod(shape[:axis]) != 1, "along an axis in the middle", ONE_BY_ONE)
-    size = prod(shape[axis + 1 : -1])
-    return computed(w, "floordiv", [x.valid[0], w.constant(size)], INDEX), size

@@ -150,6 +150,7 @@ class _Export:
             step = self.body.number(loop.step)
             first = computed(self.w, "add", [self.body.number(loop.start), self._times(block, step)], dt.INDEX)
             self.w.share = block
+            self.w.begin()
             self.body.loop(loop, first, self._times(self._block("num"), step))
             return
         with self.w.block(f"scf.if {computed(self.w, 'eq', [block, self.w.constant(0)], dt.BOOL).name}"):

@@ -52,6 +52,7 @@ class Flow(HandOver):
 
     def loop(self, stmt: ForStmt, start: Number, step: Number) -> None:
         """Write a loop: tiles are carried in a buffer, numbers and how much of a tile is valid as the text's values."""
+        self.forget(stmt.body)
         inits = [self._init(arg.var, arg.init) for arg in stmt.iter_args]
         count = self.count(stmt, start, step)
         if count.is_nothing:
@@ -136,6 +137,7 @@ class Flow(HandOver):
         `holds` writes whether there is one more round, and `first` what each begins with; what it returns is handed
         on by every round. Return what those numbers are in the end.
         """
+        self.forget(stmt.body)
         inits = [self._init(arg.var, arg.init) for arg in stmt.iter_args]
         asked = [self._carried(arg.var, init) for arg, init in zip(stmt.iter_args, inits, strict=True)]
         own = tuple(Number(self.w.name(name), start.dtype) for name, start in besides)

@@ -14,15 +14,18 @@ from typing import Any
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr, Var
-from tilewright.core.stmt import EMPTY, SeqStmts
+from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
-from tilewright.passes.aliases import NOBODY, Aliases, Owners
+from tilewright.passes.aliases import NOBODY, Owners
 from tilewright.programs.pto_text.arrays import copied, declared
+from tilewright.programs.pto_text.given_tensors import GivenTensors, fits
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import Array, Choice, NoPtoError, Number, Tensor, Tile, Value, element
 from tilewright.programs.pto_text.words import flat, in_vec, refuse_parts
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
+
+NO_PARTS = "this export hands on whole tensors, not parts of them, from branches and loops"
 
 
 @record
@@ -36,19 +39,13 @@ class Frame:
     """The turn after this one."""
 
 
-class HandOver(ABC):
+class HandOver(GivenTensors, ABC):
     """What loops and branches hand their values on with."""
 
     def __init__(self, writer: Writer, uses: Mapping[Var, int]) -> None:
-        self.w = writer
-        self.uses = uses
-        """How often the program's variables are operands."""
-        self.values: dict[Var, Value] = {}
-        """What the program's variables are in the text."""
+        super().__init__(writer, uses)
         self.frames: list[Frame] = [Frame()]
         """Where values go that are handed on, the innermost loop or branch last."""
-        self.aliases = Aliases(EMPTY)
-        """Whose memory the tensors of the function that is being written may lie in."""
 
     @abstractmethod
     def write(self, body: SeqStmts) -> None:
@@ -87,14 +84,17 @@ class HandOver(ABC):
             if None in (number.known for number in place.valid):
                 self.w.resize(place, (self.w.constant(0), self.w.constant(0)))
             return place
+        if start is None and isinstance(var.type, TensorType):
+            return self.made_first(var)
         if isinstance(start, Choice):
-            wider = self._tensor(var, self.aliases.owners(var))
+            wider = self.tensor_of(var, self.aliases.owners(var))
             return wider or replace(start, which=Number(self.w.name(var.name_hint), dt.INDEX))
         if not isinstance(start, Tile | Tensor):
             message = f"this export carries tiles, numbers, arrays and tensors, and `{var.name_hint}` is none"
             raise NoPtoError(message)
-        if isinstance(start, Tensor):
-            return self._tensor(var, self.aliases.owners(var)) or start
+        if isinstance(start, Tensor):  # which may be a view of its owner
+            wider = self.tensor_of(var, self.aliases.owners(var))
+            return wider if isinstance(wider, Choice) else start
         source, target = in_vec(self.w, start), self._place(var)
         assert isinstance(target, Tile)
         if None in (number.known for number in target.valid):
@@ -118,7 +118,7 @@ class HandOver(ABC):
                 if value.name != target.name:
                     copied(self.w, value, target)
             elif value != target and not _is_passed(value, target):
-                raise NoPtoError("this export hands on whole tensors, not parts of them, from branches and loops")
+                raise NoPtoError(NO_PARTS)
         pairs = zip(numbers_of(apart, targets), numbers_of(targets, targets), strict=True)
         numbers = [converted(self.w, value, target.dtype) for value, target in pairs]
         flags = (self.w.constant(each, dt.BOOL) for each in (goes_on, returns))
@@ -146,8 +146,12 @@ class HandOver(ABC):
             return Number(self.w.name(var.name_hint), type_.dtype)
         if isinstance(type_, ArrayType):
             return declared(self.w, var.name_hint, type_)
-        if isinstance(type_, TensorType) and (place := self._tensor(var, owners or self.aliases.owners(var))):
-            return place
+        if isinstance(type_, TensorType):
+            owners = owners or self.aliases.owners(var)
+            if place := self.tensor_of(var, owners) or self.made_within(var, owners):
+                if not fits(var, place):
+                    raise NoPtoError(NO_PARTS)
+                return place
         if not isinstance(type_, TileType):
             raise NoPtoError(f"this export has no words for `{var.name_hint}`, which a branch gives and is no tile")
         sizes = [extent if isinstance(extent, int) else None for extent in type_.valid]
@@ -158,16 +162,6 @@ class HandOver(ABC):
             return self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), valid, memory, room=room)
         open_ = self.w.open(flat(type_.shape))
         return self._named(self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), open_, memory, room=room), var)
-
-    def _tensor(self, var: Var, owners: Owners) -> Value | None:
-        """Return what stands for one of several tensors, None where those are not all there yet."""
-        found = [self.values.get(owner) for owner in owners]
-        tensors = {each.view: each for each in found if isinstance(each, Tensor)}
-        options = tuple(tensors[view] for view in sorted(tensors))
-        if len(options) < 2 or None in found:
-            return options[0] if len(options) == 1 and None not in found else None
-        numbers = tuple(self.w.constant(number) for number in range(len(options)))
-        return Choice(Number(self.w.name(f"which_{var.name_hint}"), dt.INDEX), options, numbers)
 
     def chosen_among(self, values: Sequence[Any], targets: Sequence[Value]) -> list[Any]:
         """Return values of which those that are chosen are so among all that their targets may be."""
@@ -219,7 +213,8 @@ def numbers_of(values: Sequence[Value | None], targets: Sequence[Value], nothing
         if isinstance(value, Number):
             found.append(value)
         elif isinstance(target, Choice):
-            found.append(value.which if isinstance(value, Choice) else number_of(value, target))
+            which = nothing if value is None else None
+            found.append(which or (value.which if isinstance(value, Choice) else number_of(value, target)))
         elif isinstance(target, Tile) and None in (n.known for n in target.valid):
             found += value.valid if isinstance(value, Tile) else [nothing, nothing] if nothing else []
     return found

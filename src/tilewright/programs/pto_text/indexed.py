@@ -14,12 +14,14 @@ from tilewright.programs.pto_text.accesses import changed_one_by_one, put_where,
 from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import set_at
 from tilewright.programs.pto_text.meeting import meets, met_at, valid_of_all
+from tilewright.programs.pto_text.readers import takes
 from tilewright.programs.pto_text.scalars import computed, converted
-from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile
+from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile, element
 from tilewright.programs.pto_text.words import (
     Given,
     Pair,
     expanded,
+    front,
     in_vec,
     matrix,
     refuse,
@@ -46,10 +48,20 @@ def _flat(w: Writer, call: Call, tensor: Tensor) -> Tensor:
 def _named(w: Writer, call: Call, given: Given) -> tuple[Tensor, str]:
     """Return a view of what the indices of `pl.take` and its kin name, and the words for that."""
     tensor: Tensor = given["x"]
-    if given["axis"] is None or len(tensor.shape) == 1:
-        return _flat(w, call, tensor), _ELEMENTS
-    refuse(call, len(tensor.shape) > 2, "of rows that have rows", "count elements, with `axis=None`")
-    return _rows(w, call, tensor), _ROWS
+    by_row = given["axis"] == 0 and len(tensor.shape) > 1
+    return (_rows(w, call, tensor), _ROWS) if by_row else (_flat(w, call, tensor), _ELEMENTS)
+
+
+def _is_at_once(given: Given, op: str) -> bool:
+    """Return whether an op of PTO takes all that indices name, which counts whole rows of matrices, or elements."""
+    tensor: Tensor = given["x"]
+    places: Tile = given["indices"]
+    by_row, kind = given["axis"] == 0 and len(tensor.shape) > 1, element(tensor.dtype)
+    is_plain = given["mask"] is None and tensor.is_whole and not places.axes and takes(op, kind, kind)
+    values = given.get("values")
+    if by_row:
+        return is_plain and len(tensor.shape) == 2 and not isinstance(values, Number)
+    return is_plain and places.dtype == INT32 and not (isinstance(values, Tile) and values.axes)
 
 
 def _rows(w: Writer, call: Call, tensor: Tensor) -> Tensor:
@@ -68,10 +80,9 @@ def _count(w: Writer, extents: Sequence[Number]) -> Number:
 
 @writes("tile.take")
 def _take(w: Writer, call: Call, given: Given) -> Tile:
+    if not _is_at_once(given, "mgather"):
+        return taken_where(w, call, given)
     (source, words), places = _named(w, call, given), in_vec(w, given["indices"])
-    if words is _ELEMENTS and _is_one_by_one(given):
-        return taken_where(w, call, given, source)
-    refuse(call, given["mask"] is not None, "of rows with a mask", _SELECT)
     valid = places.valid if words is _ELEMENTS else _row_by_row(w, call, places)
     return _gathered(w, source, places, result(w, call, valid), words)
 
@@ -111,41 +122,28 @@ def _in_words(w: Writer, places: Tile) -> Tile:
 
 @writes("tile.put")
 def _put(w: Writer, call: Call, given: Given) -> Tensor:
-    target, words = _named(w, call, given)
-    if words is _ELEMENTS and _is_one_by_one(given):
-        put_where(w, call, given, target)
+    if _is_at_once(given, "mscatter"):
+        _scattered(w, _named(w, call, given), given["values"], in_vec(w, given["indices"]))
     else:
-        refuse(call, given["mask"] is not None, "of rows with a mask", _SELECT)
-        _scattered(w, call, (target, words), given["values"], in_vec(w, given["indices"]))
+        put_where(w, call, given)
     return given["x"]
-
-
-def _is_one_by_one(given: Given) -> bool:
-    """Return whether elements are named so that no op of PTO takes all at once: by a mask, or by longer indices."""
-    return given["mask"] is not None or given["indices"].dtype != INT32
-
-
-_COUNT = "count elements: `axis=None`"
-_SELECT = "let indices that a mask leaves out name a row of their own"
 
 
 @writes("tile.mscatter")
 def _scatter_memory(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["output_tensor"]
-    _scattered(w, call, (_flat(w, call, tensor), _ELEMENTS), given["src"], in_vec(w, given["idx"]))
+    _scattered(w, (_flat(w, call, tensor), _ELEMENTS), given["src"], in_vec(w, given["idx"]))
     return tensor
 
 
 @writes(*(f"tile.atomic_{word}" for word in ("add", "max", "min", "and", "or", "xor", "xchg", "cas")))
 def _combine(w: Writer, call: Call, given: Given) -> Tile | None:
     word = call.op.spec.name.removeprefix("atomic_")
+    if w.is_wanted or word not in _COMBINED or not _is_at_once(given, f"mscatter {word}"):
+        return changed_one_by_one(w, call, given)
     target, words = _named(w, call, given)
-    is_alone = w.is_wanted or given["mask"] is not None or word not in _COMBINED
-    refuse(call, is_alone and words is _ROWS, "of rows, by a mask or for what was there before", _COUNT)
-    if is_alone or (words is _ELEMENTS and _is_one_by_one(given)):
-        return changed_one_by_one(w, call, given, target)
     words = f"{words}, scatterAtomicOp = #pto<scatter_atomic_op {word}>"
-    _scattered(w, call, (target, words), given["values"], in_vec(w, given["indices"]))
+    _scattered(w, (target, words), given["values"], in_vec(w, given["indices"]))
     return None
 
 
@@ -153,10 +151,9 @@ _COMBINED = ("add", "max", "min")
 """What PTO combines by `mscatter`, all elements at once."""
 
 
-def _scattered(w: Writer, call: Call, named: tuple[Tensor, str], values: Tile | Number, places: Tile) -> None:
+def _scattered(w: Writer, named: tuple[Tensor, str], values: Tile | Number, places: Tile) -> None:
     target, words = named
     if isinstance(values, Number):
-        refuse(call, words.startswith(_ROWS), "of a number in whole rows", "fill a tile with it: `pl.tile.full`")
         like = w.tile("values", target.dtype, places.shape, places.valid)
         values = expanded(w, converted(w, values, target.dtype), like)
     source, places = in_vec(w, values), _in_words(w, places)
@@ -186,10 +183,12 @@ def _random(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     names = ("key0", "key1", "counter0", "counter1", "counter2", "counter3")
     words = ", ".join(_word(w, given[name]).name for name in names)
-    out = result(w, call, _extents(w, call, given))
+    (rows, columns), dtype, valid = matrix(call)[0], matrix(call)[1].dtype, _extents(w, call, given)
+    is_column = columns == 1 < rows  # PTO draws along rows that lie one after the other
+    out = w.tile("drawn", dtype, (rows, LINE // dtype.get_byte()), valid) if is_column else result(w, call, valid)
     rounds = f"{{rounds = {given['rounds']} : i32}}"
     w.line(f"pto.trandom ins({words} {rounds} : {', '.join(['i32'] * 6)}) outs({out.name} : {out.type})")
-    return out
+    return front(w, out, (rows, columns), valid) if is_column else out
 
 
 def _word(w: Writer, number: Number) -> Number:

@@ -28,7 +28,9 @@ def _shard(w: Writer, call: Call, given: Given) -> Tile | Tensor:
     if isinstance(x, Tensor):
         extents = (*(w.constant(extent) for extent in shape),)
         offsets = (*(computed(w, "add", [a, b], INDEX) for a, b in zip(x.offsets, at, strict=True)),)
-        return replace(x, shape=extents, offsets=offsets, is_whole=False)
+        there = zip(x.part, at, extents, strict=False)
+        part = (*(within(w, computed(w, "sub", [have, first], INDEX), extent) for have, first, extent in there),)
+        return replace(x, shape=extents, offsets=offsets, is_whole=False, part=part)
     tile = in_vec(w, x)
     left = [computed(w, "sub", [have, first], INDEX) for have, first in zip(tile.valid, at, strict=True)]
     sizes = [within(w, have, w.constant(extent)) for have, extent in zip(left, shape, strict=True)]

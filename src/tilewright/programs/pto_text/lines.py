@@ -29,6 +29,8 @@ class Lines:
         self._tried: dict[str, int] = {}
         """The first number that may be free behind each name: those before it are taken, and stay so."""
         self._depth = 2
+        self._start = 0
+        """How many lines come before those that stand at the start."""
         self.loops = 0
         """How many loops are around what is being written."""
         self.ending: list[str] = []
@@ -84,6 +86,21 @@ class Lines:
             self.ending = outer
             self._depth, self.loops = self._depth - 1, self.loops - is_loop
         self.line("}")
+
+    def begin(self) -> None:
+        """Let what stands at the start come behind all lines so far."""
+        self._start = len(self.lines)
+
+    @contextmanager
+    def at_start(self) -> Generator[None]:
+        """Let lines stand at the start of the function, before all regions."""
+        behind, places = self.lines[self._start :], self._origins[self._start :]
+        self.drop(self._start)
+        depth, self._depth = self._depth, 2
+        yield
+        self._depth, self._start = depth, len(self.lines)
+        self.lines += behind
+        self._origins += places
 
     def end(self) -> None:
         """Write what a region ends with."""

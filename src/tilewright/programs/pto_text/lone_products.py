@@ -5,17 +5,19 @@ Those of floats are not among them: how their sums are rounded is for the cube t
 
 from __future__ import annotations
 
+from functools import partial
+
 from tilewright.core.expr import Call
 from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.matrices import each_matrix
-from tilewright.programs.pto_text.products import BIASED, PLAIN
+from tilewright.programs.pto_text.products import BIASED, PLAIN, reach_of
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import Number, Tile
 from tilewright.programs.pto_text.words import ALONE, OPS, Given, in_vec, least, result
 from tilewright.programs.pto_text.writer import Writer
 
 
-@each_matrix
+@partial(each_matrix, reach=reach_of)
 def _alone(w: Writer, call: Call, given: Given) -> Tile:
     a, b = (in_vec(w, given[name]) for name in ("lhs", "rhs"))
     if a.dtype.is_float():

@@ -63,10 +63,3 @@ def filled(w: Writer, side: Number | Tile, dtype: DataType, like: Tile) -> Tile:
     if isinstance(side, Number):
         return expanded(w, converted(w, side, dtype), w.tile("side", dtype, like.shape, like.valid))
     return in_vec(w, side)
-
-
-def with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
-    """Return a tile in a buffer of as many rows and columns."""
-    if tile.room == room:
-        return tile
-    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, room=room))

@@ -55,7 +55,7 @@ def _load(w: Writer, call: Call, given: Given) -> Tile:
     sizes = [
         w.constant(valid) if isinstance(valid, int) else cut(w, computed(w, "sub", [extent, at], INDEX), size)
         for extent, at, size, valid in zip(
-            source.shape, given["offsets"], given["valid_shape"] or given["shapes"], type_.valid, strict=True
+            source.valid, given["offsets"], given["valid_shape"] or given["shapes"], type_.valid, strict=True
         )
     ]
     part = matrix_of(w, type_.shape, sizes)
@@ -121,7 +121,7 @@ def _padded(w: Writer, call: Call, given: Given, source: Tensor) -> Tile:
     firsts = [at if at.is_natural else computed(w, "max", [at, zero], INDEX) for at in starts]
     ends = [
         least(w, computed(w, "add", [at, size], INDEX), extent)
-        for at, size, extent in zip(starts, wanted, source.shape, strict=True)
+        for at, size, extent in zip(starts, wanted, source.valid, strict=True)
     ]
     pairs = zip(ends, firsts, strict=True)
     sizes = [computed(w, "max", [computed(w, "sub", [end, first], INDEX), zero], INDEX) for end, first in pairs]
@@ -179,10 +179,9 @@ def _gather_row(w: Writer, call: Call, given: Given) -> Tile:
     """Write a window of a tensor over a part of a tile."""
     source: Tensor = given["src"]
     shape = [int(extent.known or 0) for extent in given["shapes"]]
-    is_plain = given["valid_shape"] is None and len(shape) == 2 == len(source.shape)
-    refuse(call, not is_plain, "with a valid shape, or of other than matrices")
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(source.offsets, given["src_offset"], strict=True)]
-    valid = w.constant(shape[0]), w.constant(shape[1])
+    rows, columns = given["valid_shape"] or given["shapes"]
+    valid = rows, columns
     window = w.tile("window", source.dtype, (shape[0], shape[1]), valid)
     _transfer(w, window, source, places, valid)
     if given["transpose"]:
@@ -246,15 +245,15 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
 
 def _copied(w: Writer, source: Tensor, target: Tensor, offset: Sequence[Number]) -> Tensor:
     """Write the copy of a window of one tensor to another, a row at a time, or an element where rows are not known."""
-    cols = source.shape[-1]
+    cols = source.valid[-1]
     window = _from(w, target, offset)
     if not isinstance(cols.known, int) or not len(source.shape) <= 2 <= len(target.shape):
         outer = [w.constant(0)] * (len(target.shape) - len(source.shape))
         with ExitStack() as loops:
-            places = [loops.enter_context(w.counted(extent, "at")) for extent in source.shape]
+            places = [loops.enter_context(w.counted(extent, "at")) for extent in source.valid]
             set_cell(w, window, [*outer, *places], cell_of(w, source, places))
         return target
-    row, rows = Number(w.name("row"), INDEX), (w.constant(1), *source.shape)[-2]
+    row, rows = Number(w.name("row"), INDEX), (w.constant(1), *source.valid)[-2]
     with w.block(f"scf.for {row.name} = {w.constant(0).name} to {rows.name} step {w.constant(1).name}"):
         tile = w.movable(w.tile("copy", source.dtype, (1, cols.known), (w.constant(1), cols)))
         come, go = (
@@ -281,8 +280,8 @@ def _sizes(w: Writer, shape: Sequence[int], valid: tuple[Number, Number]) -> lis
     """Return how many elements along each axis a matrix is, of which only the first axis above one may be cut."""
     rows, cols = valid
     found = [w.constant(extent) for extent in shape[:-1]]
-    first = next((axis for axis, extent in enumerate(shape[:-1]) if extent > 1), None)
-    if first is not None:
+    first = next((axis for axis, extent in enumerate(shape[:-1]) if extent > 1), len(shape) - 2)
+    if first >= 0:
         inner = prod(shape[first + 1 : -1])
         found[first] = rows if inner == 1 else computed(w, "floordiv", [rows, w.constant(inner)], INDEX)
     return [*found, cols]
@@ -294,6 +293,11 @@ def _create(w: Writer, call: Call, given: Given) -> Tensor:
 
 
 def created(w: Writer, dtype: DataType, shape: Sequence[Number], value: Any) -> Tensor:
+    """Write a new tensor, all of which is some value where that is given."""
+    return filled_with(w, room_for(w, dtype, shape), value)
+
+
+def room_for(w: Writer, dtype: DataType, shape: Sequence[Number]) -> Tensor:
     """Write a view of room that the caller brings: as much for each block, where blocks share the turns."""
     kind = f"!pto.ptr<{element(kept(dtype))}, gm>"
     room = w.room(kind)
@@ -303,7 +307,11 @@ def created(w: Writer, dtype: DataType, shape: Sequence[Number], value: Any) -> 
             size = computed(w, "mul", [size, extent], INDEX)
         room, whole = w.name("own"), room
         w.line(f"{room} = pto.addptr {whole}, {size.name} : {kind} -> {kind}")
-    tensor = w.view("made", dtype, room, shape)
+    return w.view("made", dtype, room, shape)
+
+
+def filled_with(w: Writer, tensor: Tensor, value: Any) -> Tensor:
+    """Write a value to all of a tensor, where one is given; return the tensor."""
     if value is not None:
         _fill(w, tensor, value)
     return tensor

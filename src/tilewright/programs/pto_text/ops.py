@@ -13,11 +13,12 @@ from tilewright.programs.pto_text.choices import bits_of
 from tilewright.programs.pto_text.conversions import conversion, in_type, room_of_both
 from tilewright.programs.pto_text.elements import element_of
 from tilewright.programs.pto_text.matrices import each_matrix
-from tilewright.programs.pto_text.meeting import axis_of, both, filled, meets, spread, with_room
+from tilewright.programs.pto_text.meeting import axis_of, both, filled, meets, spread
 from tilewright.programs.pto_text.scalars import converted
 from tilewright.programs.pto_text.values import LINE, Number, Tile
 from tilewright.programs.pto_text.words import (
     Given,
+    as_valid,
     by_rows,
     expanded,
     front,
@@ -29,6 +30,7 @@ from tilewright.programs.pto_text.words import (
     refuse,
     result,
     seen_as,
+    with_room,
     writes,
 )
 from tilewright.programs.pto_text.writer import NotTakenError, Writer
@@ -112,7 +114,8 @@ def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     shape, _ = matrix(call)
     refuse(call, any(not meets(each.shape, shape) for each in (a, b)), "of tiles whose axes meet otherwise")
     if b.shape == shape == a.shape:
-        return by_rows(w, f"t{word}", [a, b], result(w, call, both(w, a, b)))
+        out = result(w, call, both(w, a, b))
+        return by_rows(w, f"t{word}", [as_valid(w, each, out.valid) for each in (a, b)], out)
     valid = both(w, a, b)
     a, b = (spread(w, each, shape, valid) if each.shape == (1, 1) else each for each in (a, b))
     if shape not in (a.shape, b.shape):
@@ -283,10 +286,22 @@ def _refuse_sums(call: Call, dtype: DataType) -> None:
 @writes(*(f"tile.row_{word}" for word in _FOLDS))
 def _fold_rows(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["x"])
-    if x.is_column:
-        return w.op("tmov", [x], result(w, call, x.valid))  # a fold of one element is that element
+    if x.valid[1].known == 0:
+        return _of_nothing(w, call, result(w, call, (x.valid[0], w.constant(1))))
+    if x.is_column:  # a fold of one element is that element
+        out = result(w, call, (x.valid[0], w.constant(1)))
+        if x.valid[1].known == 1:
+            return w.op("tmov", [x], out)
+        return put_over(w, _of_nothing(w, call, out), x, (w.constant(0), w.constant(0)))
     _refuse_sums(call, x.dtype)
     return w.op(f"t{call.op.spec.name.replace('_', '')}", [x], result(w, call, (x.valid[0], w.constant(1))))
+
+
+def _of_nothing(w: Writer, call: Call, out: Tile) -> Tile:
+    """Write what folds of nothing give."""
+    start = call.op.spec.start
+    assert start is not None
+    return expanded(w, w.constant(start(out.dtype), out.dtype), out)
 
 
 @writes(*(f"tile.col_{word}" for word in _FOLDS))
@@ -294,6 +309,8 @@ def _fold_rows(w: Writer, call: Call, given: Given) -> Tile:
 def _fold_columns(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["x"])
     out = result(w, call, (w.constant(1), x.valid[1]))
+    if x.valid[0].known == 0:
+        return _of_nothing(w, call, out)
     _refuse_sums(call, x.dtype)
     if not x.is_column:
         return w.op(f"t{call.op.spec.name.replace('_', '')}", [x], out)

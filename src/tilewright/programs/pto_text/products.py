@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from tilewright.core.enums import MemorySpace
@@ -16,9 +17,10 @@ from tilewright.programs.pto_text.values import LINE, Number, Tile
 from tilewright.programs.pto_text.words import (
     Given,
     Pair,
+    as_valid,
     by_rows,
-    front,
     in_vec,
+    least,
     matrix,
     part_of,
     refuse,
@@ -45,8 +47,19 @@ BIASED = ("matmul_bias", "gemv_bias")
 """Those that are added to a row."""
 
 
+def reach_of(w: Writer, call: Call, given: Given) -> Pair:
+    """Return how much of a product is valid: rows of the left side, columns of the right, within what is added to."""
+    (rows, _), (_, columns) = (
+        given[name].valid[::-1] if given.get(turned) else given[name].valid
+        for name, turned in (("lhs", "a_trans"), ("rhs", "b_trans"))
+    )
+    if given.get("acc") is None:
+        return rows, columns
+    return least(w, rows, given["acc"].valid[0]), least(w, columns, given["acc"].valid[1])
+
+
 @writes(*(f"tile.{name}" for name in PLAIN))
-@each_matrix
+@partial(each_matrix, reach=reach_of)
 def _product(w: Writer, call: Call, given: Given) -> Tile:
     return _multiplied(w, call, given, _factors(w, given))
 
@@ -109,7 +122,7 @@ def _multiplied(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
         return product
     made = in_vec(w, product)  # since nothing leads back to an accumulator
     valid = valid_of_all(w, (acc, made), shape)
-    acc, made, out = _as_valid(w, acc, valid), _as_valid(w, made, valid), w.tile(hint, type_.dtype, shape, valid)
+    acc, made, out = as_valid(w, acc, valid), as_valid(w, made, valid), w.tile(hint, type_.dtype, shape, valid)
     if first is None:
         return by_rows(w, "tadd", [acc, made], out)
     with w.branch(f"scf.if {first.name}") as otherwise:
@@ -117,13 +130,6 @@ def _multiplied(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
         otherwise()
         by_rows(w, "tadd", [acc, made], out)
     return out
-
-
-def _as_valid(w: Writer, tile: Tile, valid: Pair) -> Tile:
-    """Return a tile of which as much is valid as of what it meets."""
-    if all(own.name == other.name for own, other in zip(tile.valid, valid, strict=True)):
-        return tile
-    return front(w, tile, tile.shape, valid)
 
 
 def _filled(w: Writer, tile: Tile, memory: MemorySpace) -> Tile:
@@ -140,7 +146,7 @@ def _put(w: Writer, tile: Tile, memory: MemorySpace, room: tuple[int, int] | Non
 
 
 @writes(*(f"tile.{name}" for name in BIASED))
-@each_matrix
+@partial(each_matrix, reach=reach_of)
 def _with_bias(w: Writer, call: Call, given: Given) -> Tile:
     return _biased(w, call, given, _factors(w, given))
 
@@ -152,7 +158,7 @@ def _biased(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
     if product.is_column:
         number = element_of(w, bias, w.constant(0))
         return by_rows(w, "tadds", [product, number], result(w, call, product.valid))
-    bias = _as_valid(w, bias, (bias.valid[0], product.valid[1]))
+    bias = as_valid(w, bias, (bias.valid[0], product.valid[1]))
     return w.op("tcolexpandadd", [product, bias], result(w, call, product.valid))
 
 

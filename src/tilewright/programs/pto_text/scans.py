@@ -12,7 +12,7 @@ from tilewright.programs.pto_text.along import along
 from tilewright.programs.pto_text.elements import element_at, element_of, set_at
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile
-from tilewright.programs.pto_text.words import Given, in_vec, matrix, result, writes
+from tilewright.programs.pto_text.words import Given, in_vec, last_of, matrix, result, writes
 from tilewright.programs.pto_text.writer import Writer
 
 _WORDS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
@@ -42,5 +42,4 @@ def _carried(dtype: DataType, word: str) -> DataType:
 
 
 def _from_end(w: Writer, count: Number, place: Number) -> Number:
-    last = computed(w, "sub", [count, w.constant(1)], dt.INDEX)
-    return computed(w, "sub", [last, place], dt.INDEX)
+    return computed(w, "sub", [last_of(w, count), place], dt.INDEX)

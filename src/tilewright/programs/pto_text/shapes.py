@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType, is_fully_valid
+from tilewright.core.types import TileType, is_fully_valid, swapped
 from tilewright.dtypes import INDEX, INT16, INT32, DataType
 from tilewright.ops.load import padding
-from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
-from tilewright.programs.pto_text.matrices import each_matrix
-from tilewright.programs.pto_text.meeting import with_room
+from tilewright.programs.pto_text.matrices import each_matrix, extents_along
+from tilewright.programs.pto_text.rearranged import rearranged
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile, kept, room_of
 from tilewright.programs.pto_text.words import (
     ALONE,
     Given,
     Pair,
-    each_place,
     expanded,
     filled_around,
-    flat,
     in_vec,
-    is_ragged,
-    least,
     matrix,
-    matrix_of,
     part_of,
     put_over,
     refuse,
@@ -40,7 +34,8 @@ from tilewright.programs.pto_text.words import (
     row_of,
     seen_as,
     sizes_of,
-    within,
+    whole_of,
+    with_room,
     writes,
 )
 from tilewright.programs.pto_text.writer import CUBE, Writer
@@ -70,7 +65,7 @@ def _expands(w: Writer, call: Call, given: Given) -> Tile:
 def _create(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
     memory = MemorySpace.Acc if w.core == CUBE else MemorySpace.Vec
-    tile = w.tile("create", type_.dtype, shape, _whole(w, shape), memory)
+    tile = w.tile("create", type_.dtype, shape, whole_of(w, shape), memory)
     w.zeros.add(tile.name)
     if w.core == CUBE:
         return tile  # a sum begins with it, and with nothing else
@@ -102,7 +97,12 @@ def _transpose_view(w: Writer, call: Call, given: Given) -> Tile:
     return _turned(w, call, given)
 
 
-@each_matrix
+def _turned_reach(w: Writer, call: Call, given: Given) -> Pair:
+    rows, columns = given["tile" if "tile" in given else "x"].valid
+    return columns, rows
+
+
+@partial(each_matrix, reach=_turned_reach)
 def _turned(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["tile" if "tile" in given else "x"])
     return w.op("ttrans", [x], result(w, call, (x.valid[1], x.valid[0])))
@@ -110,21 +110,14 @@ def _turned(w: Writer, call: Call, given: Given) -> Tile:
 
 def _swapped(w: Writer, call: Call, given: Given) -> Tile:
     """Write each element to where it is once two of many axes are swapped."""
-    x, (shape, type_) = in_vec(w, given["tile" if "tile" in given else "x"]), matrix(call)
-    refuse(call, not is_fully_valid(type_), "of a tile that is valid in part")
-    out, source = result(w, call, _whole(w, shape)), call.args[0].type
+    x, source = in_vec(w, given["tile" if "tile" in given else "x"]), call.args[0].type
     assert isinstance(source, TileType)
     first, second = (given.get(name, last) % len(source.shape) for name, last in (("axis1", -2), ("axis2", -1)))
-    with ExitStack() as loops:
-        come = [loops.enter_context(w.counted(w.constant(extent), "at")) for extent in source.shape]
-        go = [*come]
-        go[first], go[second] = come[second], come[first]
-        number = element_at(w, x, row_of(w, come, source.shape), come[-1])
-        set_at(w, out, row_of(w, go, type_.shape), go[-1], number)
-    return out
+    extents = swapped(extents_along(w, x, source), first, second)
+    return rearranged(w, call, x, extents, lambda places: swapped(places, first, second))
 
 
-@each_matrix
+@partial(each_matrix, reach=_turned_reach)
 def _turned_alone(w: Writer, call: Call, given: Given) -> Tile:
     """Write a matrix of elements that no machine turns, as far as it is valid."""
     x = in_vec(w, given["tile" if "tile" in given else "x"])
@@ -145,71 +138,14 @@ ALONE.update({"tile.transpose": _transposed_alone, "tile.transpose_view": _turne
 def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
     refuse_batches(call)
     x = in_vec(w, given["x"])
-    valid = given["valid_rows"], given["valid_cols"]
+    rows, columns = (converted(w, given[name], INDEX) for name in ("valid_rows", "valid_cols"))
+    valid = rows, columns
     made, start = result(w, call, valid), (w.constant(0), w.constant(0))
-    every, target = (part_of(w, each, start, x.shape, _whole(w, x.shape)) for each in (x, made))
+    every, target = (part_of(w, each, start, x.shape, whole_of(w, x.shape)) for each in (x, made))
     w.op("tmov", [every], target)  # what is not valid moves, too: more of it may be valid again
     if x.name in w.ascending:
         w.ascending.add(made.name)
     return made
-
-
-@writes("tile.slice")
-def _slice(w: Writer, call: Call, given: Given) -> Tile:
-    refuse(call, given["pad_value"] is not None or given["clamp"], "that pads or clamps")
-    x, shape = in_vec(w, given["x"]), [int(extent.known or 0) for extent in given["shape"]]
-    whole = call.args[0].type
-    assert isinstance(whole, TileType)
-    refuse(call, flat(shape) != matrix(call)[0], "that drops its columns")
-    first = next((axis for axis, extent in enumerate(shape) if extent > 1), len(shape))
-    refuse(call, len(shape) > 2 and not is_fully_valid(whole), "of more than two axes, valid in part")
-    if shape[first + 1 : -1] != [*whole.shape[first + 1 : -1]]:
-        return _sliced_matrices(w, call, given, x)
-    at = row_of(w, given["offset"], whole.shape), given["offset"][-1]
-    sizes = given["valid_shape"] or [w.constant(extent) for extent in shape]
-    wanted = matrix_of(w, shape, sizes)
-    out = result(w, call, _left(w, x, at, wanted))
-    made = w.op("tmov", [part_of(w, x, at, flat(shape), out.valid)], out)
-    return _valid_along(call, made, sizes[:-1])
-
-
-def _left(w: Writer, x: Tile, at: Sequence[Number], wanted: Sequence[Number]) -> Pair:
-    """Write how much of a part of a tile is valid: nothing where that begins behind what is valid of the tile."""
-    sizes = list[Number]()
-    for have, start, size in zip(x.valid, at, wanted, strict=True):
-        left = computed(w, "sub", [have, start], INDEX)
-        sizes.append(least(w, left, size) if start.known == 0 else within(w, left, size))
-    rows, columns = sizes
-    return rows, columns
-
-
-def _sliced_matrices(w: Writer, call: Call, given: Given, x: Tile) -> Tile:
-    """Write a slice whose rows do not follow each other, a matrix at a time."""
-    shape, source = [int(extent.known or 0) for extent in given["shape"]], call.args[0].type
-    assert isinstance(source, TileType)
-    *axes, cols = given["valid_shape"] or [w.constant(extent) for extent in shape]
-    out, valid = result(w, call, (w.constant(flat(shape)[0]), cols)), (w.constant(shape[-2]), cols)
-    with _each_place(w, shape) as places:
-        part = _matrix_at(w, x, _moved(w, given["offset"], places), source.shape, shape, valid)
-        w.op("tmov", [part], _matrix_at(w, out, places, shape, shape, valid))
-    return _valid_along(call, out, axes)
-
-
-def _valid_along(call: Call, tile: Tile, axes: Sequence[Number]) -> Tile:
-    """Return a slice of which so much is valid along each axis, where that is more than rows and columns."""
-    type_ = matrix(call)[1]
-    if not is_ragged(type_.shape, sizes_of(type_)):
-        return tile
-    refuse(call, len(type_.shape) != len(axes) + 1, "that drops axes, valid in part along more than rows and columns")
-    return replace(tile, axes=tuple(axes))
-
-
-@writes("tile.extract")
-def _extract(w: Writer, call: Call, given: Given) -> Tile:
-    """Write a part of a tile; whatever reads it moves it to where it reads."""
-    x, shape, at = in_vec(w, given["src"]), matrix(call)[0], (given["index_row"], given["index_col"])
-    out = result(w, call, _left(w, x, at, [w.constant(extent) for extent in shape]))
-    return w.op("tmov", [part_of(w, x, at, shape, out.valid)], out)
 
 
 @writes("tile.reinterpret_view")
@@ -224,50 +160,6 @@ def _reinterpret(w: Writer, call: Call, given: Given) -> Tile:
     out = result(w, call, (x.valid[0], cols))
     room = (x.room[0], x.room[1] * have // want) if is_same else shape
     return w.op("tmov", [seen_as(w, x, type_.dtype, shape, room, out.valid)], out)
-
-
-@writes("tile.assemble")
-def _assemble(w: Writer, call: Call, given: Given) -> Tile:
-    target, source = in_vec(w, given["target"]), in_vec(w, given["source"])
-    source = in_type(w, source, target.dtype)
-    whole, types = w.op("tmov", [target], result(w, call, target.valid)), [each.type for each in call.args[:2]]
-    into, put = (type_ for type_ in types if isinstance(type_, TileType))
-    if prod(put.shape[:-2]) == 1:
-        return put_over(w, whole, source, (row_of(w, given["offset"], into.shape), given["offset"][-1]))
-    refuse(call, not is_fully_valid(put), "of several matrices, valid in part")
-    with _each_place(w, put.shape) as places:
-        part = _matrix_at(w, source, places, put.shape, put.shape)
-        starts = _moved(w, given["offset"], places)
-        put_over(w, whole, part, (row_of(w, starts, into.shape), starts[-1]))
-    return whole
-
-
-@contextmanager
-def _each_place(w: Writer, shape: Sequence[int]) -> Generator[list[Number]]:
-    """Let lines stand in loops over the matrices of a tile; give the place where each begins."""
-    with ExitStack() as loops:
-        outer = [loops.enter_context(w.counted(w.constant(extent), "matrix")) for extent in shape[:-2]]
-        yield [*outer, w.constant(0), w.constant(0)]
-
-
-def _moved(w: Writer, offsets: Sequence[Number], places: Sequence[Number]) -> list[Number]:
-    """Return places counted from others, which may have more axes in front."""
-    more = len(offsets) - len(places)
-    inner = [computed(w, "add", [a, b], INDEX) for a, b in zip(offsets[more:], places, strict=True)]
-    return [*offsets[:more], *inner]
-
-
-def _matrix_at(
-    w: Writer,
-    tile: Tile,
-    places: Sequence[Number],
-    whole: Sequence[int],
-    shape: Sequence[int],
-    valid: Pair | None = None,
-) -> Tile:
-    """Write a window of a tile: a matrix from some place on."""
-    rows, cols = shape[-2:]
-    return part_of(w, tile, (row_of(w, places, whole), places[-1]), (rows, cols), valid or _whole(w, (rows, cols)))
 
 
 @writes("tile.concat")
@@ -300,12 +192,14 @@ def _reshape(w: Writer, call: Call, given: Given) -> Tile:
 def _fillpad(w: Writer, call: Call, given: Given) -> Tile:
     x = in_vec(w, given["tile" if call.op.spec.name == "fillpad_inplace" else "x"])
     shape, type_ = matrix(call)
-    pad = padding(given["pad_value"], type_.dtype)
-    if x.axes:
-        refuse(call, shape != x.shape, "of a tile that is valid in part along more than rows and columns")
-        tile = filled_around(w, "fillpad", type_.dtype, shape, pad, _whole(w, shape))
-        with each_place(w, x, type_.shape) as (_, at):
-            set_at(w, tile, *at, element_at(w, x, *at))
+    pad, source = padding(given["pad_value"], type_.dtype), call.args[0].type
+    assert isinstance(source, TileType)
+    if x.axes or source.shape[1:-1] != type_.shape[1:-1]:
+        tile = filled_around(w, "fillpad", type_.dtype, shape, pad, whole_of(w, shape))
+        with ExitStack() as loops:
+            at = [loops.enter_context(w.counted(extent, "at")) for extent in extents_along(w, x, source)]
+            come, go = (row_of(w, at, each) for each in (source.shape, type_.shape))
+            set_at(w, tile, go, at[-1], element_at(w, x, come, at[-1]))
         return tile
     tile = filled_around(w, "fillpad", type_.dtype, shape, pad, x.valid)
     if shape != x.shape:
@@ -325,7 +219,7 @@ def _count(w: Writer, call: Call, given: Given) -> Tile:
     shape, type_ = matrix(call)
     start: Number = given["start"]
     row = _row(w, type_.dtype, shape[1], start, given["descending"])
-    made = row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, _whole(w, shape)))
+    made = row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, whole_of(w, shape)))
     if not given["descending"] and isinstance(start.known, int) and 0 <= start.known < _MOST - shape[1]:
         w.ascending.add(made.name)
     return made
@@ -349,16 +243,16 @@ def _iota(w: Writer, call: Call, given: Given) -> Tile:
                 word, [row, converted(w, number, type_.dtype)], w.tile("iota", type_.dtype, row.shape, row.valid)
             )
     if along:
-        return row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, _whole(w, shape)))
+        return row if shape[0] == 1 else w.op("tcolexpand", [row], result(w, call, whole_of(w, shape)))
     column = _stood_up(w, row)
-    return column if shape[1] == 1 else w.op("trowexpand", [column], result(w, call, _whole(w, shape)))
+    return column if shape[1] == 1 else w.op("trowexpand", [column], result(w, call, whole_of(w, shape)))
 
 
 def _counted_alone(w: Writer, call: Call, given: Given) -> Tile:
     """Write numbers that count along any axis, of elements of any type, one after the other."""
     shape, type_ = matrix(call)
     axis: int = given["axis"] % len(type_.shape)
-    out, apart = result(w, call, _whole(w, shape)), w.constant(prod(type_.shape[axis + 1 : -1]))
+    out, apart = result(w, call, whole_of(w, shape)), w.constant(prod(type_.shape[axis + 1 : -1]))
     with w.counted(w.constant(shape[0]), "row") as row, w.counted(w.constant(shape[1]), "column") as column:
         above = computed(w, "floordiv", [row, apart], INDEX)
         is_last = axis == len(type_.shape) - 1
@@ -382,7 +276,7 @@ def _stood_up(w: Writer, row: Tile) -> Tile:
 def _row(w: Writer, dtype: DataType, count: int, start: Any, is_down: bool) -> Tile:
     """Write a row of numbers that count from one on."""
     counted = dtype if dtype in (INT16, INT32) else INT32
-    tile = w.tile("count", counted, (1, count), _whole(w, (1, count)))
+    tile = w.tile("count", counted, (1, count), whole_of(w, (1, count)))
     first = converted(w, start, counted)
     w.op("tci", [first], tile, "{descending = true}" if is_down else "")
     if counted == dtype:
@@ -390,7 +284,3 @@ def _row(w: Writer, dtype: DataType, count: int, start: Any, is_down: bool) -> T
     room = 1, max(tile.room[1], room_of(dtype, (1, count), MemorySpace.Vec)[1])
     words = "{rmode = #pto<round_mode RINT>, sat_mode = #pto<saturation_mode OFF>}"
     return w.op("tcvt", [with_room(w, tile, room)], w.tile("count", dtype, (1, count), tile.valid, room=room), words)
-
-
-def _whole(w: Writer, shape: tuple[int, int]) -> Pair:
-    return w.constant(shape[0]), w.constant(shape[1])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from tilewright import dtypes as dt
 from tilewright.core.enums import MemorySpace
 from tilewright.dtypes import DataType
@@ -101,6 +104,10 @@ class Tile:
     runs_down: bool | None = None
     """Of a window: whether it is one of a column, whose elements lie one below the other however many there are."""
 
+    def along(self, axes: Sequence[Number]) -> Tile:
+        """Return the tile as one of which so much is valid along each axis but the last."""
+        return replace(self, axes=(*axes,))
+
     @property
     def type(self) -> str:
         """The type of the buffer."""
@@ -157,6 +164,13 @@ class Tensor:
     """How many elements further the next one of each axis lies."""
     is_whole: bool = False
     """Whether it is all of a tensor, whose elements lie one after the other."""
+    part: tuple[Number, ...] = ()
+    """Of one that is valid in part: how much along each axis."""
+
+    @property
+    def valid(self) -> tuple[Number, ...]:
+        """How much is valid along each axis."""
+        return self.part or self.shape
 
     @property
     def view_type(self) -> str:

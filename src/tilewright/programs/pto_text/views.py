@@ -9,9 +9,10 @@ from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.dtypes import INDEX, UINT8, DataType
-from tilewright.programs.pto_text.scalars import computed
+from tilewright.ops.reshape import Part, aligned, part_of
+from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tensor, element, kept
-from tilewright.programs.pto_text.words import Given, least, refuse, writes
+from tilewright.programs.pto_text.words import Given, least, refuse, within, writes
 from tilewright.programs.pto_text.writer import Writer
 
 
@@ -19,19 +20,35 @@ from tilewright.programs.pto_text.writer import Writer
 def _dim(w: Writer, call: Call, given: Given) -> Number:
     tensor: Tensor = given["tensor"]
     axis: int = given["axis"]
-    return tensor.shape[axis]
+    return (tensor.valid if given["valid"] else tensor.shape)[axis]
 
 
 @writes("tensor.slice")
 def _slice(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["x"]
     refuse(call, len(given["offset"]) != len(tensor.shape), "of fewer axes")
-    refuse(call, given["valid_shape"] is not None, "with a valid shape of its own")
     offsets = tuple(computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, given["offset"], strict=True))
     left = [computed(w, "sub", [n, at], INDEX) for n, at in zip(tensor.shape, given["offset"], strict=True)]
     shape = tuple(least(w, rest, size) for rest, size in zip(left, given["shape"], strict=True))
-    window = replace(tensor, shape=shape, offsets=offsets, is_whole=False)
+    window = replace(tensor, shape=shape, offsets=offsets, is_whole=False, part=_left(w, tensor, given, shape))
     return _without(w, window, given["drop_dims"]) if given["drop_dims"] else window
+
+
+def _left(w: Writer, tensor: Tensor, given: Given, shape: Sequence[Number]) -> tuple[Number, ...]:
+    """Write how much of a window is valid, nothing where that is all of it."""
+    if given["valid_shape"] is None and not tensor.part:
+        return ()
+    pairs = zip(tensor.valid, given["offset"], strict=True)
+    left = [computed(w, "sub", [have, at], INDEX) for have, at in pairs]
+    wanted = [least(w, size, extent) for size, extent in zip(given["valid_shape"] or shape, shape, strict=True)]
+    return tuple(within(w, rest, size) for rest, size in zip(left, wanted, strict=True))
+
+
+@writes("tensor.set_validshape")
+def _set_valid(w: Writer, call: Call, given: Given) -> Tensor:
+    tensor: Tensor = given["x"]
+    last = (converted(w, given[name], INDEX) for name in ("valid_rows", "valid_cols"))
+    return replace(tensor, part=(*tensor.valid[:-2], *last))
 
 
 @writes("tensor.transpose")
@@ -41,28 +58,38 @@ def _transposed(w: Writer, call: Call, given: Given) -> Tensor:
     order = [*range(len(tensor.shape))]
     first, second = given["axis1"] % len(order), given["axis2"] % len(order)
     order[first], order[second] = order[second], order[first]
+    return _ordered(w, tensor, order, "turned")
+
+
+def _ordered(w: Writer, tensor: Tensor, order: Sequence[int], hint: str) -> Tensor:
+    """Write the view of a window that has some of its axes, in some order."""
     shape, strides = ([each[axis] for axis in order] for each in (tensor.shape, tensor.strides))
-    return w.view("turned", tensor.dtype, start_of(w, tensor), shape, strides)
+    part = tuple(tensor.part[axis] for axis in order if tensor.part)
+    return replace(w.view(hint, tensor.dtype, start_of(w, tensor), shape, strides), part=part)
 
 
 @writes("tensor.strided")
 def _strided(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["x"]
     steps = [w.constant(step) for step in given["steps"]]
-    last = [
-        computed(w, "add", [n, w.constant(step - 1)], INDEX)
-        for n, step in zip(tensor.shape, given["steps"], strict=True)
-    ]
-    shape = [computed(w, "floordiv", [n, step], INDEX) for n, step in zip(last, steps, strict=True)]
+    shape, part = (_counted(w, extents, given["steps"]) for extents in (tensor.shape, tensor.part))
     strides = [computed(w, "mul", [by, step], INDEX) for by, step in zip(tensor.strides, steps, strict=True)]
-    return w.view("part", tensor.dtype, start_of(w, tensor), shape, strides)
+    return replace(w.view("part", tensor.dtype, start_of(w, tensor), shape, strides), part=part)
+
+
+def _counted(w: Writer, extents: Sequence[Number], steps: Sequence[int]) -> tuple[Number, ...]:
+    """Write how many elements there are along each axis, so many steps from one to the next."""
+    pairs = [(extent, w.constant(step)) for extent, step in zip(extents, steps, strict=False)]
+    last = [
+        computed(w, "add", [extent, computed(w, "sub", [step, w.constant(1)], INDEX)], INDEX) for extent, step in pairs
+    ]
+    return tuple(computed(w, "floordiv", [n, step], INDEX) for n, (_, step) in zip(last, pairs, strict=True))
 
 
 def _without(w: Writer, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     """Write the view of a window without some of its axes."""
     kept = [axis for axis in range(len(tensor.shape)) if axis not in {each % len(tensor.shape) for each in axes}]
-    rest = ([each[axis] for axis in kept] for each in (tensor.shape, tensor.strides))
-    return w.view("part", tensor.dtype, start_of(w, tensor), *rest)
+    return _ordered(w, tensor, kept, "part")
 
 
 def start_of(w: Writer, tensor: Tensor) -> str:
@@ -83,10 +110,28 @@ def before_of(w: Writer, tensor: Tensor) -> Number:
 @writes("tensor.reshape")
 def _reshape(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["x"]
-    refuse(call, not _is_packed(tensor), "of a window whose elements do not follow each other")
+    source, type_ = call.args[0].type, call.type
+    assert isinstance(source, TensorType) and isinstance(type_, TensorType)
+    axes = None if _is_packed(tensor) else aligned(source.shape, type_.shape)
+    refuse(call, axes is None and not _is_packed(tensor), "of a window whose elements do not follow each other")
     refuse(call, any(extent.known == -1 for extent in given["shape"]), "with an extent to be found")
-    pointer = tensor.pointer if tensor.is_whole else start_of(w, tensor)
-    return w.view(tensor.view[1:], tensor.dtype, pointer, given["shape"])
+    part = live_part(w, part_of(source, type_.shape), tensor.part) if tensor.part else ()
+    refuse(call, bool(tensor.part) and not part, "of a tensor of which only the run knows how much is valid")
+    if axes is None:
+        pointer = tensor.pointer if tensor.is_whole else start_of(w, tensor)
+        return replace(w.view(tensor.view[1:], tensor.dtype, pointer, given["shape"]), part=part)
+    strides = [w.constant(1) if axis is None else tensor.strides[axis] for axis in axes]
+    return replace(w.view("part", tensor.dtype, start_of(w, tensor), given["shape"], strides), part=part)
+
+
+def live_part(w: Writer, part: Part | None, valid: Sequence[Number]) -> tuple[Number, ...]:
+    """Write how much of a reshaped value is valid, which has so much valid before; nothing where nobody knows."""
+    return tuple(
+        w.constant(extent)
+        if isinstance(extent, int)
+        else computed(w, "mul", [valid[extent.axis], w.constant(extent.times)], INDEX)
+        for extent in part or ()
+    )
 
 
 def _is_packed(tensor: Tensor) -> bool:
@@ -109,19 +154,22 @@ def _view(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["tensor"]
     source, type_ = call.args[0].type, call.type
     assert isinstance(source, TensorType) and isinstance(type_, TensorType)
-    refuse(call, given["valid_shape"] is not None, "of which a part is valid")
     if given["shape"] is None:
-        return tensor if source.layout is type_.layout else _swapped(w, tensor)
+        view = tensor if source.layout is type_.layout else _swapped(w, tensor)
+        return view if given["valid_shape"] is None else replace(view, part=(*given["valid_shape"],))
     refuse(call, not tensor.is_whole or source.layout is not TensorLayout.ND, "of a window")
     shape = [*given["shape"]]
+    part = tuple(given["valid_shape"] or ())
     if type_.layout is TensorLayout.ND:
-        return w.view(tensor.view[1:], tensor.dtype, tensor.pointer, shape)
-    return _swapped(w, w.view(tensor.view[1:], tensor.dtype, tensor.pointer, [*shape[:-2], shape[-1], shape[-2]]))
+        return replace(w.view(tensor.view[1:], tensor.dtype, tensor.pointer, shape), part=part)
+    *outer, columns, rows = shape
+    turned = _swapped(w, w.view(tensor.view[1:], tensor.dtype, tensor.pointer, [*outer, rows, columns]))
+    return replace(turned, part=part)
 
 
 def _swapped(w: Writer, tensor: Tensor) -> Tensor:
-    shape, strides = ([*each[:-2], each[-1], each[-2]] for each in (tensor.shape, tensor.strides))
-    return w.view("turned", tensor.dtype, start_of(w, tensor), shape, strides)
+    *outer, rows, columns = range(len(tensor.shape))
+    return _ordered(w, tensor, [*outer, columns, rows], "turned")
 
 
 @writes("tensor.as_strided")
@@ -141,11 +189,14 @@ def _reinterpreted(w: Writer, call: Call, given: Given) -> Tensor:
     tensor: Tensor = given["data"]
     dtype: DataType = kept(given["dtype"])
     refuse(call, not tensor.is_whole, "of a window")
-    *outer, last = tensor.shape
     have, want = tensor.dtype.get_byte(), dtype.get_byte()
     word, factor = ("mul", have // want) if have >= want else ("floordiv", want // have)
-    shape = given["shape"] or [*outer, computed(w, word, [last, w.constant(factor)], INDEX)]
-    return w.view("seen", dtype, pointer_as(w, tensor.pointer, tensor.dtype, dtype), shape)
+    shape, part = (
+        (*extents[:-1], *(computed(w, word, [last, w.constant(factor)], INDEX) for last in extents[-1:]))
+        for extents in (tensor.shape, tensor.part)
+    )
+    seen = w.view("seen", dtype, pointer_as(w, tensor.pointer, tensor.dtype, dtype), given["shape"] or shape)
+    return replace(seen, part=part)
 
 
 def pointer_as(w: Writer, pointer: str, have: DataType, dtype: DataType) -> str:

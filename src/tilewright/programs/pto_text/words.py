@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import reduce
 from math import prod
 from typing import Any, TypeVar
 
-from tilewright.core.build import arguments
 from tilewright.core.enums import MemorySpace
-from tilewright.core.expr import Call, Expr
+from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import INDEX, INT8, DataType
 from tilewright.programs.pto_text.scalars import computed
-from tilewright.programs.pto_text.unsaid import unsaid
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, Value
-from tilewright.programs.pto_text.writer import NotTakenError, Writer
+from tilewright.programs.pto_text.writer import Writer
 
 Given = dict[str, Any]
 """The arguments of an op by name: tiles, tensors and numbers as values of the text, all else as the program has it."""
@@ -41,84 +38,17 @@ def writes(*names: str) -> Callable[[W], W]:
     return signed_in
 
 
+KNOWS_PARTS = {
+    *("tile.load", "tile.store", "tile.put", "tile.take"),
+    *(f"tensor.{name}" for name in ("slice", "set_validshape", "transpose", "strided", "reshape", "view", "dim")),
+    *(f"tensor.{name}" for name in ("reinterpret_view", "aiv_shard", "assemble", "read", "write")),
+}
+"""The ops that may be about a tensor of which a part is valid."""
 ALONE: dict[str, Writes] = {}
 """What says an op one element at a time, where no machine has it for all elements of a tile at once."""
 
 
-def written(w: Writer, call: Call, value: Callable[[Any], Any]) -> Value | tuple[Value, ...] | None:
-    """Write an op, whose operands `value` gives; return what it gives."""
-    name = call.op.name
-    function, alone = OPS.get(name), ALONE.get(name)
-    given = {key: _repeated(w, call, each, value(each)) for key, each in arguments(call).items()}
-    if function is None and alone is None:
-        reason = unsaid(call.op)
-        why = f": {reason.why}" if reason else ""
-        raise NoPtoError(f"this export has no words for `pl.{name}`{why}", help=reason.help if reason else "")
-    refuse_ragged(call, [each for each in given.values() if isinstance(each, Tile)])
-    if function is None or alone is None:
-        made = (function or alone)(w, call, given)  # pyright: ignore[reportOptionalCall]
-    else:
-        made = _tried(w, call, given, function, alone)
-    return _ragged(w, call, made, given) if isinstance(made, Tile) and not made.axes else made
-
-
-def _tried(w: Writer, call: Call, given: Given, function: Writes, alone: Writes) -> Value | tuple[Value, ...] | None:
-    """Write an op for all elements at once, or for each by itself where no machine takes them."""
-    try:
-        with w.choosy():
-            return function(w, call, given)
-    except NotTakenError:
-        return alone(w, call, given)
-
-
 # tiles that are valid in part along more than rows and columns
-
-POINTWISE = ("elementwise", "mapped")
-"""The families of ops that compute each element by itself."""
-RAGGED = {"tile.load", "tile.store", "tile.slice", "tile.read", "tile.cast", "tile.fillpad"}
-"""The ops that know such tiles beside those, and beside what goes row by row."""
-
-
-def refuse_ragged(call: Call, tiles: Sequence[Tile]) -> None:
-    """Raise for an op that would take for valid what lies between the valid rows of a tile."""
-    is_made = isinstance(call.type, TileType) and is_ragged(call.type.shape, sizes_of(call.type))
-    if (is_made or any(tile.axes for tile in tiles)) and not _knows_ragged(call):
-        raise NoPtoError(MORE_PARTS, help=ONE_BY_ONE)
-
-
-def _knows_ragged(call: Call) -> bool:
-    spec = call.op.spec
-    is_by_row = spec.family in ("reduction", "expansion") and spec.name.startswith("row_")
-    return call.op.name in RAGGED or spec.family in POINTWISE or is_by_row
-
-
-def _ragged(w: Writer, call: Call, made: Tile, given: Given) -> Tile:
-    """Return what an op makes with how much of it is valid along each axis: as much as of all that it is made of."""
-    type_ = call.type
-    if not isinstance(type_, TileType) or not is_ragged(type_.shape, sizes_of(type_)):
-        return made
-    operands = {name: each for name, each in arguments(call).items() if isinstance(each, Expr)}
-    tiles = {name: tile for name in operands if isinstance(tile := given[name], Tile)}
-    axes = [_extents(w, tile, operands[name].type, type_.shape[:-1]) for name, tile in tiles.items()]
-    sizes = [w.constant(size) if size is not None else None for size in sizes_of(type_)[:-1]]
-    return replace(made, axes=tuple(size or _least(w, axes, axis) for axis, size in enumerate(sizes)))
-
-
-def _least(w: Writer, axes: Sequence[Sequence[Number | None]], axis: int) -> Number:
-    found = [each[axis] for each in axes]
-    return reduce(lambda a, b: least(w, a, b), [extent for extent in found if extent is not None])
-
-
-def _extents(w: Writer, tile: Tile, type_: object, whole: Sequence[int]) -> list[Number | None]:
-    """Return how much of an operand is valid along each axis but the last, None where it is repeated."""
-    assert isinstance(type_, TileType)
-    shape = (1,) * (len(whole) + 1 - len(type_.shape)) + type_.shape[:-1]
-    more = (w.constant(1),) * (len(whole) + 1 - len(type_.shape))
-    first = next((axis for axis, extent in enumerate(shape) if extent > 1), 0)
-    rows = computed(w, "floordiv", [tile.valid[0], w.constant(prod(shape[first + 1 :]))], INDEX)
-    plain = [rows if axis == first else w.constant(n) for axis, n in enumerate(shape)]
-    found = [*more, *tile.axes] if tile.axes else plain
-    return [extent if n == m else None for extent, n, m in zip(found, shape, whole, strict=True)]
 
 
 @contextmanager
@@ -143,33 +73,6 @@ def is_ragged(shape: Sequence[int], sizes: Sequence[int | None]) -> bool:
 
 
 MORE_PARTS = "PTO's tiles have two axes, and of this one a part is valid along more"
-
-
-def _repeated(w: Writer, call: Call, operand: object, value: Any) -> Any:
-    """Return an operand as often as it meets others along the axes before the last, where rows alone do not say it."""
-    own, type_ = operand.type if isinstance(operand, Expr) else None, call.type
-    if not (isinstance(value, Tile) and isinstance(own, TileType) and isinstance(type_, TileType)) or (
-        call.op.spec.family not in (*POINTWISE, "expansion")
-    ):
-        return value
-    shape, last = (1,) * (len(type_.shape) - len(own.shape)) + own.shape, own.shape[-1]
-    meets = all(n in (1, m) for n, m in zip(shape, type_.shape, strict=False))
-    if not meets or prod(shape[:-1]) in (1, prod(type_.shape[:-1])):
-        return value
-    refuse(call, own.valid != own.shape, "of tiles that meet along more axes, valid in part", ONE_BY_ONE)
-    source, rows = in_vec(w, value), prod(type_.shape[:-1])
-    out = w.tile("repeated", source.dtype, (rows, last), (w.constant(rows), w.constant(last)))
-    with ExitStack() as loops:
-        go = [loops.enter_context(w.counted(w.constant(extent), "at")) for extent in type_.shape[:-1]]
-        come = [w.constant(0) if n == 1 else at for n, at in zip(shape[:-1], go, strict=True)]
-        zero, one, cols = w.constant(0), w.constant(1), w.constant(last)
-        rows_of = (row_of(w, [*come, zero], shape), row_of(w, [*go, zero], type_.shape))
-        parts = [
-            part_of(w, tile, (row, zero), (1, last), (one, cols))
-            for tile, row in zip((source, out), rows_of, strict=True)
-        ]
-        w.op("tmov", parts[:1], parts[1])
-    return out
 
 
 def no_function(name: str, types: Sequence[DataType], dtype: DataType) -> NoPtoError:
@@ -241,7 +144,7 @@ def in_vec(w: Writer, tile: Tile) -> Tile:
             w.op("texpands", [w.constant(value, INT8)], w.tile("side", INT8, tile.shape, tile.valid))
             for value in (1, 0)
         )
-        return w.op("tsel", [tile, one, none], w.tile("bytes", INT8, tile.shape, tile.valid))
+        return w.op("tsel", [tile, one, none], w.tile("bytes", INT8, tile.shape, tile.valid)).along(tile.axes)
     return tile if tile.memory is MemorySpace.Vec else moved(w, tile, MemorySpace.Vec)
 
 
@@ -256,11 +159,26 @@ def lain_down(w: Writer, column: Tile) -> Tile:
     return seen_as(w, column, column.dtype, row, row)
 
 
+def with_room(w: Writer, tile: Tile, room: tuple[int, int]) -> Tile:
+    """Return a tile in a buffer of as many rows and columns."""
+    if tile.room == room:
+        return tile
+    return w.op("tmov", [tile], w.tile(tile.name[1:], tile.dtype, tile.shape, tile.valid, room=room))
+
+
+def as_valid(w: Writer, tile: Tile, valid: Pair) -> Tile:
+    """Return a tile of which as much is valid as of what it meets."""
+    if all(own.name == other.name for own, other in zip(tile.valid, valid, strict=True)):
+        return tile
+    return front(w, tile, tile.shape, valid)
+
+
 def by_rows(w: Writer, name: str, ins: Sequence[Tile | Number], out: Tile) -> Tile:
     """Write an op that takes rows alone: where all of its tiles are columns, they lie down."""
     if not out.is_column:
         return w.op(name, ins, out)
-    w.op(name, [lain_down(w, each) if isinstance(each, Tile) else each for each in ins], lain_down(w, out))
+    columns = [with_room(w, each, out.room) if isinstance(each, Tile) else each for each in ins]
+    w.op(name, [lain_down(w, each) if isinstance(each, Tile) else each for each in columns], lain_down(w, out))
     return out
 
 
@@ -273,6 +191,11 @@ def matrix_of(w: Writer, shape: Sequence[int], sizes: Sequence[Number]) -> tuple
     for size in sizes[:-1]:
         rows = computed(w, "mul", [rows, size], INDEX)
     return rows, sizes[-1]
+
+
+def whole_of(w: Writer, shape: tuple[int, int]) -> Pair:
+    """Return all rows and columns of a shape."""
+    return w.constant(shape[0]), w.constant(shape[1])
 
 
 def row_of(w: Writer, offsets: Sequence[Number], shape: Sequence[int]) -> Number:
@@ -292,6 +215,11 @@ def least(w: Writer, left: Number, size: Number) -> Number:
 def within(w: Writer, left: Number, size: Number) -> Number:
     """Write how much of an extent is left, which is nothing where it has ended."""
     return computed(w, "max", [least(w, left, size), w.constant(0)], INDEX)
+
+
+def last_of(w: Writer, count: Number) -> Number:
+    """Write the number of the last of so many, zero where there is none: readers refuse places before the first."""
+    return computed(w, "max", [computed(w, "sub", [count, w.constant(1)], INDEX), w.constant(0)], INDEX)
 
 
 def filled_around(w: Writer, hint: str, dtype: DataType, shape: tuple[int, int], value: float, part: Pair) -> Tile:

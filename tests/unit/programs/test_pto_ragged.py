@@ -1,0 +1,110 @@
+"""Tiles that are ragged along many axes, and lines along axes in the middle, as PTO text: they give every bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from property.exported import run_exported
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.core.program import Program
+from tilewright.errors import ExecutionError
+from tilewright.programs.pto_text.export import as_pto
+
+TILE = "x, [0, 0, 0], [3, 6, 8]"
+"""Of three matrices of six rows and eight columns."""
+OPEN = f"pl.load({TILE}, valid_shape=[a, b, c])"
+KNOWN = f"pl.load({TILE}, valid_shape=[2, 5, 7])"
+WHOLE = f"pl.load({TILE})"
+EXTENTS = {OPEN: [(3, 6, 8), (2, 4, 5), (1, 1, 1), (3, 0, 4)], KNOWN: [(2, 5, 7)], WHOLE: [(3, 6, 8)]}
+
+
+def computing(formula: str, tile: str) -> Program:
+    """Return the program that writes what a formula makes of a tile `t`, a row of each matrix and a column."""
+    lines = [
+        "@pl.program",
+        "class P:",
+        "    @pl.function(type=pl.FunctionType.InCore)",
+        "    def main(self, x: pl.Tensor[[3, 6, 8], pl.FP32], a: pl.Scalar[pl.INDEX], b: pl.Scalar[pl.INDEX],",
+        "             c: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[8, 12, 12], pl.FP32]]):",
+        f"        t = {tile}",
+        f"        row = {tile.replace('[3, 6, 8]', '[3, 1, 8]').replace('b, c', '1, c').replace('5, 7', '1, 7')}",
+        f"        column = {tile.replace('[3, 6, 8]', '[3, 6, 1]').replace('b, c', 'b, 1').replace('5, 7', '5, 1')}",
+        f"        return pl.store({formula}, [0, 0, 0], out)",
+    ]
+    program = pl.parse("\n".join(lines))
+    assert isinstance(program, Program)
+    return program
+
+
+def numbers() -> Any:
+    return np.random.default_rng(3).integers(-9, 10, (3, 6, 8)).astype(np.float32)
+
+
+def check(formula: str, tile: str) -> None:
+    program = computing(formula, tile)
+    text = as_pto(program)
+    for extents in EXTENTS[tile]:
+        wanted, found = (np.zeros((8, 12, 12), np.float32) for _ in range(2))
+        try:
+            ir.compile(program, platform="interpret")(numbers(), *extents, wanted)
+        except ExecutionError:
+            assert 0 in extents  # a place in what is empty, say, is an error of the program
+            continue
+        for platform in ("interpret", "cpu") if tile == OPEN else ("interpret",):
+            found[:] = 0
+            run_exported(text, "main", [numbers(), *extents, found], {}, platform)
+            np.testing.assert_array_equal(found, wanted, f"{extents} on {platform} of\n{text}")
+
+
+FORMULAS = [
+    "pl.abs(t) + t * 2.0",
+    "t + row",
+    "t - column",
+    "pl.where(t > row, t, row)",
+    "pl.col_sum(t)",
+    "pl.col_expand_mul(t > 0.0, pl.col_max(t))",
+    "pl.col_max(t)",
+    "pl.row_sum(t)",
+    "pl.row_expand_sub(t, pl.row_max(t))",
+    "pl.col_expand_div(t, pl.col_max(t) + 20.0)",
+    "pl.col_expand(t, row)",
+    "pl.cast(pl.col_argmax(t, t), pl.FP32)",
+    "pl.cast(pl.row_argmin(t, t), pl.FP32)",
+    "pl.transpose(t, 1, 2)",
+    "pl.transpose(t, 0, 1)",
+    "pl.transpose(pl.transpose(t, 0, 2), 0, 1)",
+    "t @ pl.transpose(t, 1, 2)",
+    "pl.transpose(t, 1, 2) @ t + 1.0",
+    "pl.fillpad(t, pad_value=pl.PadValue.max)",
+    "pl.fillpad_expand(t, [4, 9, 10])",
+    "pl.tile.fillpad_inplace(t) + 1.0",
+    "pl.cumsum(t, axis=2)",
+    "pl.cumsum(t, axis=1)",
+    "pl.cummax(t, axis=0)",
+    "pl.cummin(t, axis=-2, reverse=True)",
+    "pl.sort(t, axis=-1)",
+    "pl.sort(t, axis=1)",
+    "pl.cast(pl.argsort(t, axis=1, descending=True), pl.FP32)",
+    "pl.flip(t, axis=1)",
+    "pl.flip(t, axis=(0, 2))",
+    "pl.flip(t)",
+    "pl.tile.strided(t, [1, 2, 3])",
+    "pl.tile.strided(t, [2, 1, 1])",
+    "pl.slice(t, [2, 3, 8], [0, 0, 0])",
+    "pl.slice(t, [2, 3, 4], [0, 1, 2], valid_shape=[2, 2, 3])",
+    "pl.slice(t, [1, 3, 4], [0, 1, 2], drop_dims=[0])",
+    "pl.slice(t, [3, 1, 4], [0, 0, 0], drop_dims=[1])",
+    "pl.slice(t, [3, 6, 1], [0, 0, 0], drop_dims=[2])",
+    "pl.slice(pl.exp(t), [3, 6, 1], [0, 0, 0]) + column",
+    "pl.maximum(pl.col_sum(pl.abs(t) + row), row)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tile", [OPEN, KNOWN, WHOLE], ids=["open", "known", "whole"])
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_ops_on_tiles_that_are_ragged_along_many_axes(formula: str, tile: str) -> None:
+    check(formula, tile)
