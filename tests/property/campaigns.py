@@ -53,13 +53,16 @@ def _product_grid(number: int) -> None:
 def _matrix_tiles(number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_AMX", "emulated")
-        check_fold(fold(Random(number).randint, ("BF16",), widest=80), f"tiles {number}")
+        for ends in (False, True):
+            text = fold(Random(number).randint, ("BF16",), widest=80, ends_with_rows=ends)
+            check_fold(text, f"tiles {number}")
         text = grid(Random(number).randint, ("BF16", "INT8", "UINT8"), deepest=200)
         check_grid(text, f"tiles {number}", in_deep_tiles)
 
 
 def _online_fold(number: int) -> None:
     check_fold(fold(Random(number).randint), f"fold {number}")
+    check_fold(fold(Random(number).randint, ends_with_rows=True), f"fold {number} that ends with its rows")
 
 
 def _narrow(number: int) -> None:

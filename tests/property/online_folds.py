@@ -17,13 +17,16 @@ from property.programs import inputs_for
 from property.running import outcome, parsed
 
 from tilewright.core.program import Program
-from tilewright.passes import widen
+from tilewright.passes import shared_prefixes, widen
 from tilewright.passes.overwritten import overwritten_outputs
 from tilewright.passes.product_grids import Wanted
+from tilewright.passes.shared_prefixes import run as sharing
 from tilewright.passes.widen import Widened, widened
 
 SMALL = Wanted(queries=16, keys=16)
 """Tiles that leave several turns of each loop in small programs."""
+TALL = Wanted(queries=96, keys=48)
+"""The same for rows that share what comes before them: several tiles of a few rows."""
 
 
 def in_small_tiles(program: Program, wanted: Wanted) -> Widened:
@@ -31,11 +34,18 @@ def in_small_tiles(program: Program, wanted: Wanted) -> Widened:
     return widened(program, SMALL)
 
 
+def in_few_turns(program: Program, wanted: Wanted) -> tuple[Program, tuple[str, ...]]:
+    """Return a program whose folds share what comes before as many rows as a small program has."""
+    return sharing(program, TALL)
+
+
 def check_fold(text: str, origin: str) -> None:
     """Fail unless a program's native code in small tiles leaves about what the interpreter leaves."""
     program, tolerance = parsed(text), 3e-2 if "BF16" in text else 1e-4
     with pytest.MonkeyPatch.context() as patch, quietly(), guarded(guard_of(text)):
         patch.setattr(widen, "widened", in_small_tiles)
+        patch.setattr(shared_prefixes, "run", in_few_turns)
+        patch.setattr(shared_prefixes, "FEWEST", 1)
         compiled, _ = lowered(program)
         native = compiled_natively(compiled, text, origin)
         filled = overwritten_outputs(compiled, compiled["main"])
@@ -47,16 +57,25 @@ def check_fold(text: str, origin: str) -> None:
                 np.testing.assert_allclose(wanted, found, tolerance, tolerance, err_msg=text)
 
 
-def fold(draw: Draw, dtypes: Sequence[str] = ("FP32", "FP32", "BF16"), widest: int = 17) -> str:
-    """Return the text of a program that attends to elements of some types, up to so many of a row."""
+def fold(
+    draw: Draw, dtypes: Sequence[str] = ("FP32", "FP32", "BF16"), widest: int = 17, *, ends_with_rows: bool = False
+) -> str:
+    """Return the text of a program that attends to elements of some types, up to so many of a row.
+
+    Where each fold `ends_with_rows`, their number is one of which several are taken together.
+    """
 
     def choose(*options: str) -> str:
         return options[draw(0, len(options) - 1)]
 
     rows, keys, dim = draw(1, 20), draw(1, 8 if draw(0, 2) == 0 else 20), draw(2, widest)
-    length = rows * draw(1, 70 // rows)  # what is carried has as many rows as somebody said
-    others = length if length >= keys and draw(0, 1) else draw(keys, 70)
-    is_causal = draw(0, 1) == 1
+    most = 200 if ends_with_rows else 70
+    if ends_with_rows:
+        rows = (2, 12, 16, 24, 32)[draw(0, 4)]
+        keys = rows * draw(1, 2) if draw(0, 1) else rows
+    length = rows * draw(1, most // rows)  # what is carried has as many rows as somebody said
+    others = length if length >= keys and (ends_with_rows or draw(0, 1)) else draw(keys, most)
+    is_causal = ends_with_rows or draw(0, 1) == 1
     dtype = choose(*dtypes)
     stop = choose(f"pl.min(i + {rows}, {others})", str(others)) if is_causal else str(others)
     if is_causal and others >= length and (keys % rows == 0 or others >= length + rows):

@@ -18,6 +18,8 @@ from tilewright.passes.chains import tiles_on_their_side
 from tilewright.passes.few_rows import factors, most_few
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known, number
+from tilewright.passes.multiplied_casts import multiplied_casts
+from tilewright.passes.scaled_sums import scaled_sums
 
 
 def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var] = ()) -> Fusion:
@@ -29,7 +31,12 @@ def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var]
     walk = Walk(function, roots, set(turned), _rule_of)
     walk.on_their_side = tiles_on_their_side(function)
     walk.body(function.body)
-    return walk.recorder.plan
+    plan = walk.recorder.plan
+    for stmt in multiplied_casts(function):
+        plan.note(stmt, multiplied=True)
+    for stmt in scaled_sums(function):
+        plan.note(stmt, stays=True)
+    return plan
 
 
 _RULES: dict[str, Rule] = {}

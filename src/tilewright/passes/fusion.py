@@ -70,7 +70,8 @@ class Step:
     It floats beside all groups, is read in place, loads its part of a tile by itself, joins a group though it might
     work in memory, works on a tile that lies on its side, is packed for products in a loop that follows, gives a mask
     that is only chosen by, writes for the store that follows, is that store and has nothing left to do, stores each
-    element of its group where that was loaded from, or folds rows of which one element counts.
+    element of its group where that was loaded from, folds rows of which one element counts, casts for products alone,
+    or stays where a loop carries what it is made of.
     """
 
     ends: bool = False
@@ -86,6 +87,8 @@ class Step:
     is_done: bool = False
     updates: bool = False
     picks: Pick | None = None
+    multiplied: bool = False
+    stays: bool = False
 
 
 @mutable

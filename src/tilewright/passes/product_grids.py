@@ -11,6 +11,7 @@ from tilewright.core.expr import Expr, Invoke, Var, integer
 from tilewright.core.extents import as_extent
 from tilewright.core.program import Program
 from tilewright.core.stmt import ForStmt, SeqStmts
+from tilewright.core.types import TensorType
 from tilewright.core.visitor import evaluated
 from tilewright.passes.computed_operands import FEW_TURNED, is_computed_turned
 from tilewright.passes.few_rows import FEW_ROWS, factors_of, most_few
@@ -54,6 +55,10 @@ class Wanted:
     queries: int = 64
     keys: int = 64
     """Rows of products that are folded and multiplied again, and how many columns are folded at a time."""
+    many_queries: int = 64
+    """The same rows where what they are multiplied by is not near."""
+    near: int = 1 << 20
+    """Bytes that stay near while all rows are multiplied by them."""
     turns: int = 8
     """How many turns there are at least for threads to share, two for each core too, as long as tiles are not small."""
     cores: int = 1
@@ -98,7 +103,7 @@ class ProductGrid(TileGrid):
         wanted: Wanted,
         may_be_many: bool = True,
     ) -> None:
-        super().__init__(loops, calls, [split_folds(program[each.op.name], wanted.keys) for each in calls])
+        super().__init__(loops, calls, [split_folds(program[each.op.name], min(SMALL, wanted.keys)) for each in calls])
         self.folds = [online_folds(axes) for axes in self.axes]
         """The loops of each kernel, where all that carry something are online folds."""
         roles = {loop.loop_var: self._role_of(loop) for loop in loops}
@@ -111,7 +116,7 @@ class ProductGrid(TileGrid):
         rows = self._rows(roles)
         self.is_few = rows <= self._most_few
         few = wanted.for_few(in_place, rows if self._is_turned else 0) if self.is_few else None
-        wanted = few or wanted.for_rows(rows)
+        wanted = few or (wanted if self._is_folded else wanted.for_rows(rows))
         self._widen(roles, 1, wanted.columns)
         self._widen(roles, 2, AGAIN if any(map(_stores_folded, self.axes)) else FOLDED)
         for side in (3, 4):
@@ -135,9 +140,15 @@ class ProductGrid(TileGrid):
         """Whether products are folded and multiplied again."""
         return any(self.folds)
 
+    @property
+    def _folded_bytes(self) -> int:
+        """How much the tensors hold at least that each tile of rows is multiplied by."""
+        cuts = [cut for folds in self.folds for fold in folds for found in fold.keys for cut in found.cuts]
+        return sum(bytes_of(tensor) for tensor in {cut.tensor for cut in cuts})
+
     def _wanted_rows(self, wanted: Wanted) -> int:
         if self._is_folded:
-            return wanted.queries
+            return wanted.queries if self._folded_bytes <= wanted.near else max(wanted.queries, wanted.many_queries)
         return max(min(SMALL, wanted.rows), wanted.rows // max(1, *(axes.sums for axes in self.axes)))
 
     def _role_of(self, loop: ForStmt) -> int | None:
@@ -233,6 +244,14 @@ class ProductGrid(TileGrid):
         inner = [line for each in self.inner for line in each.notes]
         few = " of few rows" * (self.is_few and any(0 in found.roles for axes in self.axes for found in axes.classes()))
         return f"{self.names}{few}: {', '.join(dict.fromkeys([*self.changes, *inner]))}"
+
+
+def bytes_of(tensor: Var) -> int:
+    """Return how many bytes a tensor holds, 0 where nobody knows."""
+    type_ = tensor.type
+    assert isinstance(type_, TensorType)
+    known = [extent for extent in type_.shape if isinstance(extent, int)]
+    return prod(known) * type_.dtype.get_byte() if len(known) == len(type_.shape) else 0
 
 
 def grid_of(program: Program, stmt: ForStmt, wanted: Wanted) -> tuple[ProductGrid, SeqStmts] | None:

@@ -27,7 +27,7 @@ def wider_kernel(grid: TileGrid, number: int, numbered: int) -> Function:
     """Return one of the kernels of a grid with wider tiles."""
     function = grid.functions[number]
     params = {param: grid.stepped(param, var) for param, var in grid.params(number).items()}
-    wider = _Wider(params, grid.sizes(number), grid.loops_of(number))
+    wider = Wider(params, grid.sizes(number), grid.loops_of(number))
     body = Rewriter().body(wider.body(function.body))  # what is known of the new tiles goes round the loops
     own = tuple(params.get(param, param) for param in function.params)
     return replace(function, name=f"{function.name}_wide{numbered}", params=own, body=body)
@@ -74,7 +74,7 @@ class _Renamed(Rewriter):
         return replace(made, op=GlobalVar(self.names[made.op.name])) if isinstance(made, Invoke) else made
 
 
-class _Wider(Rewriter):
+class Wider(Rewriter):
     """A kernel with some axes of its tiles longer, and some of its loops in other steps."""
 
     def __init__(self, params: Mapping[Var, Var], sizes: Mapping[Axis, int], loops: Mapping[Var, ForStmt]) -> None:

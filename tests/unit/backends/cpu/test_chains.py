@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from unit.backends.cpu.running import Array, Native, program_of
@@ -70,6 +72,32 @@ def test_a_chain_does_what_the_interpreter_does(worked: str) -> None:
 @pytest.mark.parametrize("sizes", [{}, {"rows": 16, "keys": 16, "length": 40, "depth": 64, "width": 64}], ids=str)
 def test_a_chain_of_halves_is_multiplied_in_pairs(sizes: dict[str, int]) -> None:
     native, args = chain(WORKED["causal"], BF16, **sizes)
+    native.check(*args)
+
+
+def test_an_average_is_scaled_and_added_to_where_it_is_carried() -> None:
+    native, args = chain(WORKED["scaled"])
+    lowered = PassManager.get_strategy().run_passes(native.program)
+    copied = [line for line in CPU().compile(lowered).texts["llvm"]().splitlines() if "call void @llvm.memcpy" in line]
+    assert not [line for line in copied if f"i64 {4 * 32 * 20}" in line]
+    native.check(*args)
+
+
+def test_weights_are_rounded_where_they_are_computed() -> None:
+    native, args = chain(WORKED["scaled"], BF16, rows=16, keys=32, length=64, depth=64, width=64)
+    (together,) = [group for group in plan(native).split("rows 16") if "tile.exp(sub" in group]
+    assert "tile.cast" in together
+    native.check(*args)
+    args[1][40, 1], args[2][0, 0] = np.nan, np.inf
+    native.check(*args)
+
+
+def test_a_processor_rounds_weights_for_matrix_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_AMX", "emulated")
+    native, args = chain(WORKED["scaled"], BF16, rows=16, keys=32, length=64, depth=64, width=64)
+    lowered = PassManager.get_strategy().run_passes(native.program)
+    target = replace(CPU().target(), features="+avx512bf16,+avx512f", emulates_tiles=True)
+    assert "cvtneps2bf16" in CPU().compile(lowered, target=target).texts["llvm"]()
     native.check(*args)
 
 

@@ -27,6 +27,11 @@ from tilewright.ops.convert import round_mode
 def _cast(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_, source = tile_type(call), bound["x"]
     mode = round_mode(bound["mode"])
+    if e.step.multiplied:
+        from tilewright.backends.cpu.compute.factors import are_for_tiles, as_factors  # few kernels cast for products
+
+        if are_for_tiles(e.program.target, type_):
+            return mapped(e, type_, source.valid, as_factors, [source])
 
     def function(lane: Lanes) -> Lanes:
         return cast(lane, type_.dtype, mode)

@@ -21,6 +21,7 @@ from tilewright.backends.cpu.compute.tiles import broadcast_valid
 from tilewright.backends.cpu.compute.words import elements_of_word, tile_words
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.memory import FEW_PLACES
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
@@ -39,9 +40,6 @@ SHORT = 256
 
 NEAR = 1 << 19
 """Bytes of a matrix that a cache may still hold."""
-
-FEW_PLACES = 1024
-"""Bytes from row to row that let rows begin at four places of the cache, or fewer."""
 
 
 @lowers("tile.matmul", "tile.batch_matmul", "tile.gemv")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tilewright.backends.cpu.compute.addresses import is_read_in_place, read_of, view_of
-from tilewright.backends.cpu.compute.copies import copy_columns, known_or, packed, tile_type
+from tilewright.backends.cpu.compute.copies import copy_columns, copy_whole, known_or, packed, tile_type
 from tilewright.backends.cpu.compute.store_targets import gathered
 from tilewright.backends.cpu.compute.views import make_words, turned
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import Tensor, Tile
+from tilewright.backends.cpu.emit.memory import distance
+from tilewright.backends.cpu.emit.values import Place, Tensor, Tile
 from tilewright.core.expr import Call
 from tilewright.native.llvm import i64
 
@@ -25,7 +26,20 @@ def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     view = turned(e, call, bound["x"], bound["axis1"], bound["axis2"])
     if not e.step.packed:
         return view
-    return view if make_words(e, view) else packed(e, view)
+    return view if make_words(e, view) else _spread(e, view)
+
+
+def _spread(e: FunctionEmitter, view: Tile) -> Tile:
+    """Return a tile row by row, a line apart where its rows would all begin at a few places of the cache."""
+    size, columns = view.type.dtype.get_byte(), view.type.shape[-1]
+    apart = distance(columns, size)
+    if len(view.type.shape) != 2 or apart == columns:
+        return packed(e, view)
+    part = e.arena.take(view.type.shape[0] * apart * size)
+    result = Tile(view.type, view.valid, Place(e.address(part[0]), (apart, 1)), owners=view.owners)
+    e.own(result, part)
+    copy_whole(e, view, result)
+    return result
 
 
 def _turned_to(e: FunctionEmitter, call: Call, source: Tile) -> Tile:

@@ -38,6 +38,9 @@ from tilewright.passes.product_sums import summed_later
 class Region:
     """A loop or branch around what is being emitted."""
 
+    def lend(self, e: FunctionEmitter, value: Binding) -> None:
+        """Let a tile that waits be computed where what it is made of is carried, if it may."""
+
 
 class FunctionEmitter(Recording):
     """A function being emitted: where its variables are, and what has been recorded but not emitted yet."""
@@ -115,6 +118,8 @@ class FunctionEmitter(Recording):
             self.handlers.emit(self, stmt)
         for var in self.fusion.reads[id(stmt)]:
             self.uses[var] -= 1
+        if step.stays and isinstance(stmt, AssignStmt):
+            self.regions[-1].lend(self, self.bindings[stmt.var])
         if step.updates:
             self.flush()
 
@@ -230,8 +235,7 @@ class FunctionEmitter(Recording):
         """Return an integer scalar as a 64-bit number."""
         if scalar.value.type == I64:
             return scalar.value
-        known = scalar.value.ref
-        if known.lstrip("-").isdigit():
+        if (known := scalar.value.ref).lstrip("-").isdigit():
             return i64(int(known))
         return self.b.convert("zext" if scalar.dtype.is_unsigned_int() else "sext", scalar.value, I64)
 

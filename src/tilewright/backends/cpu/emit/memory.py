@@ -14,6 +14,9 @@ from tilewright.core.types import TileType
 from tilewright.native.llvm import Builder, Value, i64
 from tilewright.records import mutable
 
+FEW_PLACES, LINE = 1024, 64
+"""Bytes from row to row that let rows begin at four places of the cache, or fewer; and those of a line."""
+
 
 @mutable
 class Block:
@@ -79,6 +82,11 @@ class Remembering(Stopping):
                 return block.known[key]
         self.blocks[-1].known[key] = value = make()
         return value
+
+
+def distance(length: int, size: int) -> int:
+    """Return how many elements of a size rows so long lie apart: one line more where all would begin at few places."""
+    return length + LINE // size if length * size % FEW_PLACES == 0 else length
 
 
 def room_of(type_: TileType) -> int:

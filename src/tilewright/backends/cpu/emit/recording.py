@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection
 
 from tilewright.backends.cpu.emit.groups import Group, StoreSink, grouped, level_of, operands_of, sources_of
-from tilewright.backends.cpu.emit.memory import Remembering
+from tilewright.backends.cpu.emit.memory import Remembering, distance
 from tilewright.backends.cpu.emit.stops import Spanned
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import Array, LoadNode, Place, Tile, static
@@ -140,10 +140,13 @@ class Recording(Remembering):
 
     def _taken(self, tile: Tile, group: Group) -> Place:
         """Return a place of its own for a tile, on its side where a vector holds elements of several rows."""
-        place = self.take(tile)
         if group.turned and not tile.is_column and len(tile.type.shape) == 2:
-            return Place(place.pointer, (1, tile.type.shape[0]))
-        return place
+            rows, columns = tile.type.shape
+            apart = distance(rows, tile.type.dtype.get_byte())
+            part = self.arena.take(apart * columns * tile.type.dtype.get_byte())
+            self.own(tile, part)
+            return Place(self.address(part[0]), (1, apart))
+        return self.take(tile)
 
 
 def _are_known(*values: Value) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, Region
-from tilewright.backends.cpu.emit.values import Binding, Scalar, static
+from tilewright.backends.cpu.emit.values import Binding, Scalar, Tile, static
 from tilewright.backends.cpu.emit.work import SMALL, SPAN, STRIP
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts
@@ -27,6 +27,14 @@ class Branch(Region):
     """A branch being emitted: where it puts what it yields."""
 
     carriers: Sequence[Carrier]
+
+    def lend(self, e: FunctionEmitter, value: Binding) -> None:
+        """Let a tile that waits be computed where what it is made of is carried, if it may."""
+        from tilewright.backends.cpu.host.slots import TileSlot  # few loops carry tiles
+
+        for slot in (carrier.slot for carrier in self.carriers):
+            if isinstance(value, Tile) and isinstance(slot, TileSlot) and slot.is_updated(e, value):
+                e.destined[value] = slot.place
 
 
 @mutable
