@@ -16,6 +16,7 @@ import numpy as np
 from property.native import quietly
 from soon import soon
 
+from tilewright.call.thread_limit import on_threads
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError, KernelError
 from tilewright.programs.compiler import compile
@@ -102,8 +103,11 @@ def ends(text: str) -> bool:
 
 
 def _same(func: Func, program: Program, seed: int, floats: list[Any], grid: int) -> str:
-    """Return whether a function stopped or ran; elements may be bytes of other `floats`, whose last bits may differ."""
-    with quietly(), soon(seed % 2 == 0):
+    """Return whether a function stopped or ran; elements may be bytes of other `floats`, whose last bits may differ.
+
+    Blocks of a broken text may read what others write: they run one after the other, as the interpreter has them.
+    """
+    with quietly(), soon(seed % 2 == 0), on_threads(1):
         ours = _outcome(func, program, "cpu", seed, grid)
         theirs = _patiently(func, program, seed, grid)
     if theirs is None:
