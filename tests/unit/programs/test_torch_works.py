@@ -69,8 +69,8 @@ class Message:
         raise RuntimeError("the group was given up")
 
 
-class Pair:
-    """A process group of two of which the other sends nothing."""
+class Three:
+    """A process group of three of which one has ended, and another sends nothing."""
 
     def __init__(self) -> None:
         self.waited = threading.Event()
@@ -79,22 +79,26 @@ class Pair:
     def rank(self) -> int:
         return 0
 
+    def size(self) -> int:
+        return 3
+
     def recv(self, tensors: list[Any], source: int, tag: int) -> Message:
-        assert source == 1
+        if source == 1:
+            raise RuntimeError("connection closed by peer")
         return Message(self._given_up)
 
 
-def swapping(swaps: Swaps, pair: Pair, look: Callable[[], None]) -> list[BaseException]:
+def swapping(swaps: Swaps, group: Three, look: Callable[[], None]) -> list[BaseException]:
     """Have another thread wait for what never comes; return why it ends, once it has."""
     found: list[BaseException] = []
 
-    def take(group: Pair) -> None:
-        pair.waited.set()
-        group.recv([], 1, 4).wait()
+    def take(three: Three) -> None:
+        three.waited.set()
+        three.recv([], 2, 4).wait()
 
     def run() -> None:
         try:
-            swaps.until_done([0, 1], look, pair, take)
+            swaps.until_done([0, 1], look, group, take)
         except BaseException as error:
             found.append(error)
 
@@ -108,23 +112,23 @@ def swapping(swaps: Swaps, pair: Pair, look: Callable[[], None]) -> list[BaseExc
 
 def test_who_waits_within_torch_for_another_rank_is_ended_with_the_run() -> None:
     pytest.importorskip("torch")
-    pair, segment = Pair(), Segment.made(0)
+    group, segment = Three(), Segment.made(0)
 
     def look() -> None:
-        if pair.waited.is_set():
+        if group.waited.is_set():
             segment.words[Control.ABORT] = 1
         if segment.words[Control.ABORT]:
             raise Ended("it waits for rank 1")
 
-    (error,) = swapping(Swaps(segment), pair, look)
+    (error,) = swapping(Swaps(segment), group, look)
     segment.close()
     assert isinstance(error, Ended)
     assert str(error) == "it waits for rank 1"
 
 
 def test_who_comes_to_a_swap_of_a_run_that_is_over_begins_none() -> None:
-    pair, segment = Pair(), Segment.made(0)
+    group, segment = Three(), Segment.made(0)
     segment.words[Control.ABORT] = 1
     with pytest.raises(Ended, match="it waits for rank 1"):
-        Swaps(segment).until_done([0, 1], ending, pair, lambda group: pytest.fail(f"begun with {group}"))
+        Swaps(segment).until_done([0, 1], ending, group, lambda three: pytest.fail(f"begun with {three}"))
     segment.close()

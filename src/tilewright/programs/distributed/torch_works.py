@@ -75,10 +75,15 @@ class Swaps:
 
 
 def give_up(group: Any) -> None:
-    """Let all fail that a group has on its way: torch gives it up with a message that takes too long, as none comes."""
+    """Let all fail that a group has on its way: torch gives it up with a message that takes too long, as none comes.
+
+    From a process that has ended, or has given up, none takes long: another one is asked then.
+    """
     torch: Any = sys.modules["torch"]
-    with suppress(RuntimeError):  # at once where the other process has ended
-        group.recv([torch.empty(1)], int(group.rank() == 0), _NOTHING).wait(timeout=AT_ONCE)
+    for peer in range(group.size()):
+        if peer != group.rank():
+            with suppress(RuntimeError):
+                group.recv([torch.empty(1)], peer, _NOTHING).wait(timeout=AT_ONCE)
 
 
 def _has_come(work: Any) -> bool:
