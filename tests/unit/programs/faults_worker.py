@@ -19,8 +19,8 @@ from tilewright.core.expr import Call
 from tilewright.errors import ExecutionError
 from tilewright.native.domains import Record
 from tilewright.native.llvm import I64, PTR, i64
-from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.group import group_of
+from tilewright.programs.distributed.joint_waits import JointWaits
 from tilewright.programs.distributed.process_progress import ProcessProgress
 from tilewright.programs.distributed.segments import Control, Segment
 
@@ -30,7 +30,7 @@ LEFT = 15
 """The word of a segment's page that counts the waits down which a rank has left before it fails."""
 FOLDER = Path(__file__).parents[3] / "examples" / "distributed"
 wait, until, begin = ranks._wait, ProcessProgress.until, Segment.begin  # pyright: ignore[reportPrivateUsage]
-until_done = DistantMemory.until_done
+until_done, until_swapped = JointWaits.until_done, JointWaits.until_swapped
 left = [NEVER] * RANKS
 running: list[Segment] = []
 
@@ -52,11 +52,20 @@ def failing_until(self: ProcessProgress, rank: int, number: int) -> None:
     until(self, rank, number)
 
 
-def failing_until_done(self: DistantMemory, *args: Any, **named: Any) -> None:
-    self.own.words[LEFT] -= 1
-    if not self.own.words[LEFT]:
+def failing_until_done(self: JointWaits, *args: Any, **named: Any) -> None:
+    words = running[0].words
+    words[LEFT] -= 1
+    if not words[LEFT]:
         raise ExecutionError(FAULT)
     until_done(self, *args, **named)
+
+
+def failing_until_swapped(self: JointWaits, *args: Any, **named: Any) -> None:
+    words = running[0].words
+    words[LEFT] -= 1
+    if not words[LEFT]:
+        raise ExecutionError(FAULT)
+    until_swapped(self, *args, **named)
 
 
 def counting_down(self: Segment) -> None:
@@ -89,7 +98,7 @@ def faults(name: str, run: Callable[[], None]) -> None:
 lowers("distributed.wait")(failing_wait)
 ProcessProgress.until = failing_until
 Segment.begin = counting_down
-DistantMemory.until_done = failing_until_done
+JointWaits.until_done, JointWaits.until_swapped = failing_until_done, failing_until_swapped
 assert len(Control) < LEFT
 for path in sorted(FOLDER.glob("*.py")):
     module = runpy.run_path(str(path))

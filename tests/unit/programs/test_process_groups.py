@@ -21,6 +21,14 @@ def test_a_program_on_a_group_of_some_processes_leaves_all_of_them_able_to_make_
         assert said.splitlines() == [f"{[*ranks]} have {total}" for ranks, total in wanted.items() if rank in ranks]
 
 
+@pytest.mark.parametrize("transport", ["memory", "messages"])
+def test_groups_that_were_left_leave_no_descriptors_behind(tmp_path: Path, transport: str) -> None:
+    for said in launched(2, tmp_path, WORKER.with_name("descriptors_worker.py"), transport):
+        first, second, third = said.splitlines()
+        assert first.startswith("sum 32, "), said
+        assert second == third, said
+
+
 def test_processes_that_a_launcher_starts_again_meet_anew(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command += ["--max-restarts", "1", str(WORKER.with_name("restarted_worker.py"))]

@@ -1,14 +1,15 @@
-"""Collectives of ranks that share no memory: torch.distributed's own, which all ranks of a domain call together.
+"""Collectives of ranks that share no memory: torch.distributed moves what all ranks of a domain give each other.
 
 Elements are reduced in the order of ranks, as where memory is shared: torch moves them, and each rank reduces what it
-is to have, or all of it where that is little.
+is to have, or all of it where that is little. A few ranks send each other what they have one to one. More call torch's
+collectives, which it hands to threads of its own, to and from which every step of a few would be on its way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 from tilewright.arrays import np
@@ -27,12 +28,16 @@ Where they compute on all cores of their one machine, the second reduces for bot
 way at a time keep both cores busy as well, and no thread of gloo's waits for another that moves bytes the other way,
 which it does by asking again and again.
 """
+IN_TURNS = 1 << 15
+"""Bytes beyond which such ranks swap what they have one way at a time, for that."""
 FEW = 4
-"""Ranks up to which long rows are gathered by a broadcast of each, which take as many steps as a ring and copy nothing.
+"""Ranks up to which each sends the others what they are to have.
 
-Otherwise each sends all others its row, and has a copy of it for each: torch's all-gather makes new memory for the rows
-of all, too, and copies them once more from there.
+More have a copy of it for each: torch's all-gather makes new memory for the rows of all, too, and copies them once more
+from there.
 """
+_SWAPPED = 4
+"""The tag of what ranks send each other one to one."""
 
 Run = Callable[[], None]
 Begin = Callable[[], Any]
@@ -44,6 +49,7 @@ class Joint:
 
     What a run does is made ready once: behind megabytes of elements nothing of Python's is left in the caches.
     `group` gives the group of its ranks, which is not held here: its threads end with the last reference to it.
+    `swap` does what sends and takes with that group, where torch alone waits, until it is done or the run over.
     `scratch` gives so many bytes for some purpose, perhaps the same ones every time. What a gather has of this rank may
     be the memory of its row. Ranks that are `crowded` have no core to spare; those that are `apart` reach each other
     through collectives alone, so that nobody could tell whether all had come to one which they need not wait in.
@@ -51,15 +57,17 @@ class Joint:
 
     def __init__(
         self, action: Collective, rank: int, windows: Mapping[str, Array], group: Callable[[], Any],
-        wait: Callable[[Any], None], scratch: Callable[[str, int], Array], *, has_own_row: bool,
-        is_crowded: bool, are_apart: bool,
+        wait: Callable[[Any], None], swap: Callable[[Callable[[Any], None]], None],
+        scratch: Callable[[str, int], Array], *, has_own_row: bool, is_crowded: bool, are_apart: bool,
     ) -> None:  # fmt: skip
         self.domain = action.domain
         self.windows = windows
         self.options = action.options
         self.count, self.me = len(action.domain), action.domain.index(rank)
         self._group = group
+        self._others = [rank for rank in range(self.count) if rank != self.me]
         self._wait = wait
+        self._swap = swap
         self._scratch = scratch
         self._has_own_row = has_own_row
         self._is_crowded = is_crowded
@@ -72,11 +80,21 @@ class Joint:
 
     def barrier(self) -> Run:
         """Wait until all have come."""
-        return lambda: self._wait(self._group().barrier())
+        if self.count > FEW:
+            return lambda: self._wait(self._group().barrier())
+        come = np.split(self._scratch("come", self.count), self.count)
+        return self._swapped(dict.fromkeys(self._others, come[self.me]), {rank: come[rank] for rank in self._others})
 
     def broadcast(self) -> Run:
         """Take what the root has, once all have come where that could be told."""
-        taken = self._until_done([self._broadcast(self.windows["target"], self.options["root"])])
+        target, root = self.windows["target"], self.options["root"]
+        taken = (
+            self._until_done([self._broadcast(target, root)])
+            if self.count > FEW
+            else self._sent(target, self._others)
+            if root == self.me
+            else self._taken(target, root)
+        )
         return taken if self._are_apart else _one_by_one(self.barrier(), taken)
 
     def allgather(self) -> Run:
@@ -105,11 +123,10 @@ class Joint:
         """Take what the second rank makes of the elements of both."""
         first, second = range(PAIR)
         if self.me == first:
-            return _one_by_one(*(self._until_done([self._broadcast(target, root)]) for root in (first, second)))
+            return _one_by_one(self._sent(target, [second]), self._taken(target, second))
         taken = elements_of(self._scratch("taken", target.nbytes), target.shape, target.dtype)
-        come, gone = self._broadcast(taken, first), self._broadcast(target, second)
         reduce = reducing([taken, target], self.options["op"], target)
-        return _one_by_one(self._until_done([come]), reduce, self._until_done([gone]))
+        return _one_by_one(self._taken(taken, first), reduce, self._sent(target, [first]))
 
     def reduce_scatter(self) -> Run:
         """Reduce the rows of all that are this rank's."""
@@ -144,13 +161,8 @@ class Joint:
     def _gather(self, memory: Array, rows: Sequence[Array], own: Array, *, has_own: bool) -> Run:
         """Let rows, all of some memory, be what each rank has, which this one's may be already."""
         keep = [] if has_own else [partial(np.copyto, rows[self.me], own)]
-        if self.count == PAIR:
-            other, is_peer = rows[1 - self.me], [rank != self.me for rank in range(PAIR)]
-            sent, taken = ([each.nbytes * to for to in is_peer] for each in (own, other))
-            return self._until_done([self._alltoall(flat_bytes(own), sent, flat_bytes(other), taken)], *keep)
-        if self.count <= FEW and max(row.nbytes for row in rows) > SMALL:
-            begun = [self._broadcast(own if rank == self.me else row, rank) for rank, row in enumerate(rows)]
-            return self._until_done(begun, *keep)
+        if self.count <= FEW:
+            return self._swapped(dict.fromkeys(self._others, own), {rank: rows[rank] for rank in self._others}, *keep)
         given, taken = self._scratch("given", own.nbytes * self.count), [row.nbytes for row in rows]
         work = self._alltoall(given, [own.nbytes] * self.count, flat_bytes(memory), taken)
         return _one_by_one(partial(_repeat, own, given), self._until_done([work]))
@@ -158,21 +170,51 @@ class Joint:
     def _reduce(self, memory: Array, rows: Sequence[Array]) -> Run:
         """Let this rank's row, of those that some memory is, be what those of all ranks make."""
         own = rows[self.me]
-        sent, data = [row.nbytes for row in rows], flat_bytes(memory)
-        if self.me in (0, self.count - 1):  # its own row has others on one side alone, and need not be passed
-            data, sent[self.me] = data[: -own.nbytes] if self.me else data[own.nbytes :], 0
-        taken = [own.nbytes if rank != self.me else sent[rank] for rank in range(self.count)]
-        into = self._scratch("taken", sum(taken))
-        pieces = np.split(into, [*accumulate(taken)][:-1])
-        came = [own if rank == self.me else elements_of(each, own.shape, own.dtype) for rank, each in enumerate(pieces)]
-        work = self._until_done([self._alltoall(data, sent, into, taken)])
-        return _one_by_one(work, reducing(came, self.options["op"], own))
+        came = self._scratch("taken", own.nbytes * self.count)
+        into = [elements_of(each, own.shape, own.dtype) for each in np.split(came, self.count)]
+        if self.count <= FEW:
+            swapped = self._swapped({r: rows[r] for r in self._others}, {r: into[r] for r in self._others})
+            into[self.me] = own
+        else:
+            sizes = [own.nbytes] * self.count
+            work = self._alltoall(flat_bytes(memory), [row.nbytes for row in rows], came, sizes)
+            swapped = self._until_done([work])
+        return _one_by_one(swapped, reducing(into, self.options["op"], own))
 
     def _trade(self, given: Array, into: Array) -> Run:
         """Let each of as many equal parts as there are ranks be what that rank has for this one."""
-        size = given.nbytes // self.count
-        sizes = [size] * self.count
+        parts, places = (np.split(flat_bytes(each), self.count) for each in (given, into))
+        if self.count <= FEW:
+            keep = partial(np.copyto, places[self.me], parts[self.me])
+            return self._swapped({r: parts[r] for r in self._others}, {r: places[r] for r in self._others}, keep)
+        sizes = [parts[self.me].nbytes] * self.count
         return self._until_done([self._alltoall(flat_bytes(given), sizes, flat_bytes(into), sizes)])
+
+    def _sent(self, array: Array, ranks: Sequence[int]) -> Run:
+        """Send some ranks an array."""
+        return self._swapped(dict.fromkeys(ranks, array), {})
+
+    def _taken(self, array: Array, rank: int) -> Run:
+        """Let an array be what a rank sends."""
+        return self._swapped({}, {rank: array})
+
+    def _swapped(self, given: Mapping[int, Array], taken: Mapping[int, Array], *meanwhile: Run) -> Run:
+        """Send ranks arrays, and let others be what they send."""
+        sent, into = ([([tensor_of(flat_bytes(a))], r) for r, a in each.items()] for each in (given, taken))
+        is_long = max(each.nbytes for each in (*given.values(), *taken.values())) > IN_TURNS
+        takes_first = self._is_crowded and self.count == PAIR and is_long and self.me > 0
+
+        def run(group: Any) -> None:
+            coming = [group.recv(*each, _SWAPPED) for each in into]
+            for work in coming if takes_first else ():
+                work.wait()
+            gone = [group.send(*each, _SWAPPED) for each in sent]
+            for step in meanwhile:
+                step()
+            for work in gone if takes_first else (*gone, *coming):
+                work.wait()
+
+        return lambda: self._swap(run)
 
     def _broadcast(self, array: Array, root: int) -> Begin:
         """Let an array be what the root has there."""

@@ -22,13 +22,12 @@ from tilewright.programs.distributed.copies import SYNC, Copies
 from tilewright.programs.distributed.early import Early
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.joining import Joining
+from tilewright.programs.distributed.joint_waits import JointWaits
 from tilewright.programs.distributed.link import GRACE
 from tilewright.programs.distributed.overlapped import Overlapped
-from tilewright.programs.distributed.progress import Ended
 from tilewright.programs.distributed.replicated_writes import Change, Changes
 from tilewright.programs.distributed.segments import PAGE, TEXT, Control, Segment
 from tilewright.programs.distributed.steps import Joins
-from tilewright.programs.distributed.torch_works import until_done
 
 TOLD, ENDED, CHANGED, COME = range(SYNC + 1, SYNC + 5)
 """Messages: what a process says of itself, that all waits are over, what was changed of a tensor, and the last such of
@@ -67,6 +66,7 @@ class DistantMemory:
         self._beats = Beats(self._peers, lambda peer: self.link.try_to_send(peer, self.number, *self._said()))
         self._telling = threading.Lock()
         self._hearing = threading.Lock()
+        self.waits = JointWaits(self.link, self.segments)
         self._joining = Joining(self, overlap, is_crowded=not group.has_idle_cores)
         self.is_at_fault = False
         self.link.plans[self.number] = self
@@ -137,7 +137,11 @@ class DistantMemory:
                 self.link.send(peer, self.number, *self._said())
 
     def beat(self) -> None:
-        """Send it where nothing else is on its way: they learn that this process lives, and it that they do."""
+        """Send it where nothing else is on its way: they learn that this process lives, and it that they do.
+
+        What its rank swaps with others meanwhile ends where the run is over.
+        """
+        self.waits.look_on()
         if self._telling.acquire(blocking=False):
             try:
                 self._beats.beat()
@@ -157,6 +161,7 @@ class DistantMemory:
     def end(self, how: int) -> None:
         """End the waits of all, who know then what this process says of itself."""
         self._end(how)
+        self.waits.look_on()
         for peer in self._peers:
             self.link.try_to_send(peer, self.number, *self._said())
             self.link.try_to_send(peer, self.number, [ENDED, how, self._early.run], None)
@@ -219,21 +224,3 @@ class DistantMemory:
         """End the waits of this rank, which is told why."""
         self.copies.failure = self.copies.failure or error
         self._end(1)
-
-    def until_done(self, domain: Sequence[int], number: int, work: Any) -> None:
-        """Wait for what torch does; Ended where the run is over, after which nobody may use the link again."""
-
-        def look() -> None:
-            own, words = self.own.words, [self.segments[rank].words for rank in domain]
-            come = [each[Control.JOINED] >= number and each[Control.EPOCH] >= own[Control.EPOCH] for each in words]
-            missing = [rank for rank, is_here in zip(domain, come, strict=True) if not is_here]
-            self.look(number, (*missing, *domain)[0])
-
-        until_done(domain, look, work)
-
-    def look(self, number: int, rank: int) -> None:
-        """Say that this one waits for a rank, and a collective; Ended where the run is over."""
-        words = self.own.words
-        words[Control.WORD], words[Control.NUMBER], words[Control.AWAITED] = Control.JOINED, number, rank + 1
-        if words[Control.ABORT]:
-            raise Ended(f"it waits for rank {rank}")

@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 from tilewright import settings
 from tilewright.call.thread_limit import thread_count
 from tilewright.errors import ExecutionError
-from tilewright.forks import computed_once
 from tilewright.programs.distributed.config import TIMEOUT
 from tilewright.programs.distributed.launched import (
     EVERYBODY,
@@ -68,6 +67,8 @@ class Group:
         """Seconds that one of them may wait for the others at the most."""
         self.rank, self.size = _rank_and_size(handle)
         self._link: Link | None = None
+        self._watched: dict[int, int] = {}
+        """A descriptor for each other process that can be read once it has ended, with its rank."""
         self._known: list[_Place] = []
         """Where the process of each rank runs, once all have said so."""
         self.is_told = False
@@ -90,6 +91,9 @@ class Group:
         """
         if self._link is not None:
             self._link.close()
+        for descriptor in self._watched:
+            os.close(descriptor)
+        self._watched = {}
         await_end(self._held_by)
 
     def _store(self) -> Any:
@@ -219,14 +223,11 @@ class Group:
         assert self._link is not None
         return self._link
 
-    @computed_once
-    def _watched(self) -> dict[int, int]:
-        """A descriptor for each other process that can be read once it has ended, with its rank."""
-        others = {rank: process for rank, process in enumerate(self.processes) if rank != self.rank}
-        return {_watching(process): rank for rank, process in others.items()}
-
     def ended(self) -> list[int]:
-        """Return the ranks whose processes have ended."""
+        """Return the ranks whose processes have ended; none once the group was left."""
+        if not (self._watched or self.is_left):
+            others = {rank: process for rank, process in enumerate(self.processes) if rank != self.rank}
+            self._watched = {_watching(process): rank for rank, process in others.items()}
         watch = select.poll()
         for descriptor in self._watched:
             watch.register(descriptor, select.POLLIN)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from tilewright.interpret.hosts import Collective, WindowBuffer
 from tilewright.ops.collectives import MEANINGS
@@ -12,6 +12,7 @@ from tilewright.programs.distributed.arrivals import Arrivals
 from tilewright.programs.distributed.copies import Copies
 from tilewright.programs.distributed.distant_collectives import Joint
 from tilewright.programs.distributed.early import are_apart
+from tilewright.programs.distributed.joint_waits import JointWaits
 from tilewright.programs.distributed.link import Link
 from tilewright.programs.distributed.overlapped import Overlapped
 from tilewright.programs.distributed.progress import Ended
@@ -27,17 +28,10 @@ class Memory(Protocol):
     own: Segment
     copies: Copies
     parts: dict[WindowBuffer, Parts]
+    waits: JointWaits
 
     def fail(self, error: BaseException) -> None:
         """End the waits of this rank, which is told why."""
-        ...
-
-    def until_done(self, domain: Sequence[int], number: int, work: Any) -> None:
-        """Wait for what torch does; Ended where the run is over, after which nobody may use the link again."""
-        ...
-
-    def look(self, number: int, rank: int) -> None:
-        """Say that this one waits for a rank, and a collective; Ended where the run is over."""
         ...
 
 
@@ -69,10 +63,12 @@ class Joining:
             return lambda: MEANINGS[action.name]([windows], **action.options)
         group = partial(memory.link.domain, action.domain)
         group()  # which all make when they plan
-        wait, target = partial(memory.until_done, action.domain, number), action.windows.get("target")
+        waits = memory.waits
+        wait, swap = (partial(until, action.domain, number) for until in (waits.until_done, waits.until_swapped))
+        target = action.windows.get("target")
         has_own_row = target is not None and memory.copies.is_gathered(target.buffer)
         joint = Joint(
-            action, rank, windows, group, wait, self._scratch.of,
+            action, rank, windows, group, wait, swap, self._scratch.of,
             has_own_row=has_own_row, is_crowded=self._is_crowded, are_apart=self._are_apart,
         )  # fmt: skip
         run, begun = joint.made_ready(), self._overlap.begun.get(id(action))
@@ -96,7 +92,7 @@ class Joining:
 
     def _end_gather(self, gather: Collective) -> None:
         words = self._memory.own.words
-        self._arrivals.end(gather, lambda: self._memory.look(int(words[Control.JOINED]), self._memory.link.rank))
+        self._arrivals.end(gather, lambda: self._memory.waits.look(int(words[Control.JOINED]), self._memory.link.rank))
         words[Control.AWAITED] = 0
 
     def _give_up_rows(self, error: BaseException) -> None:

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from itertools import count
 from typing import Any, Protocol
@@ -23,6 +22,7 @@ from weakref import WeakValueDictionary
 from tilewright.arrays import np
 from tilewright.core.region import Array
 from tilewright.errors import ExecutionError
+from tilewright.programs.distributed.torch_works import give_up
 
 HEAD = 32
 """How many numbers a message has: its plan, how many bytes follow, under what tag an answer of how many bytes is to
@@ -41,7 +41,6 @@ _NUMBERS, _BYTES, _ANSWERS = 1, 2, 3
 _ANSWERED, _GOODBYE = 0, -1
 """What stands for the plan of a process that is about to end, and of the answer to it."""
 FOREVER = timedelta(days=300)
-AT_ONCE = timedelta(milliseconds=1)
 SOON = 0.1
 """Seconds to wait for messages that are on their way."""
 PATIENCE = 5.0
@@ -115,9 +114,8 @@ class Link:
         """
         self.is_given_up = True
         ctypes.pythonapi.Py_IncRef(ctypes.py_object((held, self._domains)))
-        for domain, group in self._domains.items():
-            with suppress(RuntimeError):  # at once where the other process has ended
-                group.recv([_torch().empty(1)], int(domain[0] == self.rank), _NUMBERS).wait(timeout=AT_ONCE)
+        for group in self._domains.values():
+            give_up(group)
         self._domains = {}
 
     def _made(self, domain: Sequence[int], name: str) -> Any:

@@ -21,6 +21,8 @@ Bodies = Callable[[str], "Callable[[list[Any]], Any] | None"]
 """Where functions are found that Python runs, None for others."""
 Joins = Callable[[Collective], Callable[[], None]]
 """What every rank of a domain does in a collective, together with the others, where the first cannot do it for all."""
+_FILLING = "allgather", "all_to_all"
+"""The collectives after which a target has rows of all ranks, and nothing of what it held."""
 
 
 @record
@@ -103,7 +105,7 @@ def _is_overwritten(buffer: WindowBuffer, plan: Plan) -> bool:
             if any(isinstance(arg, Window) and arg.buffer is buffer for arg in action.args):
                 return False
         elif any(window.buffer is buffer for window in action.windows.values()):
-            return action.name == "allgather" and _fills(action.windows["target"], buffer, action.domain)
+            return action.name in _FILLING and _fills(action.windows["target"], buffer, action.domain)
     return False
 
 
