@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy
+import pytest
 from unit.pto.cube.test_leaving import OFFSETS, SCALES, SLOPES, words
 from unit.pto.cube.writing import kernel, run
+
+from tilewright.errors import ExecutionError, UnsupportedFeatureError
 
 np = cast("Any", numpy)
 M, N, K = 32, 48, 32
@@ -186,3 +189,19 @@ def test_how_many_records_a_merge_takes(target: str) -> None:
     run(kernel(arguments, places, lines), target, x, o, p)
     assert o.tolist() == [3, 2, 4, 1]
     assert p.tolist() == [1, 2, 1, 0]  # 9, 8, 7, 6: then the second list has no more
+
+
+def turned(stride: str) -> str:
+    """Return a kernel that turns 2 x 3 fractals to where they lie three apart, or less."""
+    places = {"x1": ("f16, l1", 0), "a": ("f16, l0a", 0)}
+    line = f"load_cbuf_to_ca %x1, %a, %n0, %n0, %n2, %n3, %n2, {stride} {{transpose}}"
+    return kernel({"s": "i64"}, places, [line])
+
+
+def test_turned_fractals_do_not_lie_on_each_other(target: str) -> None:
+    run(turned("%n3"), target, 3)
+    with pytest.raises(UnsupportedFeatureError, match="lie on each other"):
+        run(turned("%n2"), target, 3)
+    run(turned("%s"), target, 3)
+    with pytest.raises(ExecutionError, match="lie on each other"):
+        run(turned("%s"), target, 2)
