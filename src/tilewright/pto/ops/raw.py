@@ -200,8 +200,7 @@ def told_product(m: Machine, op: Op, a: Pointer, *rest: Pointer | Expr) -> tuple
     added = bias[0] if bias and isinstance(bias[0], Pointer) else None
     is_fresh, is_biased = _field(op, told, 63, 63), _field(op, told, 62, 62)
     (control,) = setting(m, "set_ctrl")
-    mode = _field(op, control, 46, 47) if known(control) else 0
-    tf32 = ("", "round_even", "", "round_away")[mode] if a.element == F32 else ""
+    tf32 = ("", "round_even", "", "round_away")[_field(op, control, 46, 47)] if a.element == F32 else ""
     how = Product(False, tf32, not is_fresh and not is_biased, added if is_biased else None)
     return how, extents(op, *map(m.b.index, (rows, cols, depth)))
 

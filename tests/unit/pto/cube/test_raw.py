@@ -205,3 +205,25 @@ def test_turned_fractals_do_not_lie_on_each_other(target: str) -> None:
     run(turned("%s"), target, 3)
     with pytest.raises(ExecutionError, match="lie on each other"):
         run(turned("%s"), target, 2)
+
+
+def test_a_control_word_of_the_run_is_not_passed_over(target: str) -> None:
+    """How it rounds factors must be known; whether copies add to global memory stops those that would."""
+    places = {"a": ("f32, l0a", 0), "b": ("f32, l0b", 0), "c": ("f32, l0c", 0)}
+    lines = ["set_ctrl %word", f"mad_raw %a, %b, %c, %n{product(16, 16, 8)}"]
+    with pytest.raises(UnsupportedFeatureError, match="words of `pto.mad_raw` are constants here"):
+        run(kernel({"word": "i64"}, places, lines), target, 0)
+    lines = ["set_ctrl %word", "mte_ub_gm %u, %o, %n32 nburst(%n1, %n0, %n0)"]
+    text, o = kernel({"word": "i64", "o": "f32, gm"}, {"u": ("f32, ub", 0)}, lines), np.ones(8, np.float32)
+    run(text, target, 1 << 48, o)
+    assert not o.any()
+    with pytest.raises(ExecutionError, match="lets a copy add to global memory"):
+        run(text, target, 1 << 6, o)
+
+
+def test_turned_columns_do_not_lie_on_each_other(target: str) -> None:
+    o, places = np.zeros(512, np.float32), {"c": ("f32, l0c", 0)}
+    run(kernel({"o": "f32, gm"}, places, ["mte_l0c_gm %c, %o, %n16, %n16, %n16, %n16, %n0, %n0, nz2dn"]), target, o)
+    lines = ["mte_l0c_gm %c, %o, %n16, %n16, %n16, %n15, %n0, %n0, nz2dn"]
+    with pytest.raises(UnsupportedFeatureError, match="lie on each other"):
+        run(kernel({"o": "f32, gm"}, places, lines), target, o)
