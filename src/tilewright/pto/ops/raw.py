@@ -225,12 +225,15 @@ def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, size: Expr,
     out = Out(source, target, rows, cols, m.b.index(pitch), m.b.index(stride), how, bool(is_by_columns), combine)
     if op.name.endswith("ub"):
         _to_vector_cores(m, op, out, way)
-    elif is_by_rows:
-        (told,) = setting(m, "set_loop3_para")
-        count, come, go = bits(m, told, 0, 16), bits(m, told, 16, 16), bits(m, told, 32, 32)
-        out.repeated(m, m.b.scalar("max", count, m.b.index(1)), come, go)
     else:
-        out.emit(m)
+        _repeat(m, out)
+
+
+def _repeat(m: Machine, out: Out) -> None:
+    """Bring a matrix out as often as `set_loop3_para` says, once where nobody says it."""
+    (told,) = setting(m, "set_loop3_para")
+    count, come, go = bits(m, told, 0, 16), bits(m, told, 16, 16), bits(m, told, 32, 32)
+    out.repeated(m, m.b.scalar("max", count, m.b.index(1)), come, go)
 
 
 def _combination(m: Machine, op: Op, target: Pointer) -> str:
@@ -248,7 +251,7 @@ def _combination(m: Machine, op: Op, target: Pointer) -> str:
 def _to_vector_cores(m: Machine, op: Op, out: Out, way: Expr) -> None:
     split, which = _field(op, way, 16, 17), _field(op, way, 18, 18)
     if split == 0:
-        replace(out, target=m.memory.lane(out.target, m.b.index(which))).emit(m)
+        _repeat(m, replace(out, target=m.memory.lane(out.target, m.b.index(which))))
         return
     out.halves(m, is_by_rows=split == 1)
 

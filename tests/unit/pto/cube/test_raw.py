@@ -227,3 +227,23 @@ def test_turned_columns_do_not_lie_on_each_other(target: str) -> None:
     lines = ["mte_l0c_gm %c, %o, %n16, %n16, %n16, %n15, %n0, %n0, nz2dn"]
     with pytest.raises(UnsupportedFeatureError, match="lie on each other"):
         run(kernel({"o": "f32, gm"}, places, lines), target, o)
+
+
+@pytest.mark.parametrize("op", ["copy_matrix_cc_to_gm %c, %o", "copy_matrix_cc_to_ub %c, %u"])
+@pytest.mark.parametrize("order", [BY_ROWS, BY_COLUMNS])
+def test_matrices_leave_as_often_as_the_register_says(op: str, order: int, target: str) -> None:
+    places = {
+        "w1": ("f32, l1", 0), "bt": ("f32, bt", 0), "a": ("f16, l0a", 0), "b": ("f16, l0b", 0), "c": ("f32, l0c", 0),
+        "u": ("f32, ub", 0),
+    }  # fmt: skip
+    lines = [
+        "copy_gm_to_cbuf %w, %w1, %n1, %n128, %n0, %n0", "copy_cbuf_to_bt %w1, %bt, %no, %n1, %n4, %n0, %n0",
+        f"mad_bias_raw %a, %b, %c, %bt, %n{product(16, 32, 16, 62)}",
+        f"set_loop3_para %n{2 | 16 << 16 | 0 << 32}, %n1",  # 256 elements further
+        f"{op}, %n{size(16, 16, 16)}, %n{way(16, rest=order)}",
+        *(["mte_ub_gm %u, %o, %n2048 nburst(%n1, %n0, %n0)"] if "ub" in op else []),
+    ]  # fmt: skip
+    w, o = np.arange(1, 33, dtype=np.float32), np.zeros((2, 16, 16), np.float32)
+    run(kernel({"w": "f32, gm", "o": "f32, gm"}, places, lines), target, w, o)
+    halves = np.broadcast_to(w.reshape(2, 1, 16), (2, 16, 16))
+    np.testing.assert_array_equal(o, halves if order == BY_ROWS else halves.transpose(0, 2, 1))
