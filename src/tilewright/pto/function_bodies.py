@@ -24,6 +24,7 @@ from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer
 from tilewright.pto.module import Func, Value
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import Ptr, Scalar
 
 MOST_BLOCKS = (1 << 31) - 1
@@ -134,7 +135,9 @@ class Parameters:
         return made
 
     def _scalar(self, argument: Value) -> Number:
-        assert isinstance(argument.type, Scalar)
+        if not isinstance(argument.type, Scalar):
+            message = f"`%{argument.name}` is {brief_text(argument.type)}, which no launch can pass"
+            raise UnsupportedFeatureError(message, spans=[argument.span], help="run a function that calls this one")
         if not argument.type.is_launchable:
             message = f"`%{argument.name}` is a scalar of {argument.type}, which no launch can pass"
             raise UnsupportedFeatureError(message, spans=[argument.span], help="pass it in memory")

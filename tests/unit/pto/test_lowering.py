@@ -209,3 +209,9 @@ def test_a_gather_of_lanes_without_indices_is_a_mistake_at_its_line() -> None:
             '%m = pto.pset_b32 "PAT_ALL" : !pto.mask<b32>',
             "%r = pto.vgather2 %p, %m : !pto.ptr<f32, ub>, !pto.mask<b32> -> !pto.vreg<64xf32>",
         )
+
+
+@pytest.mark.parametrize("type_", [TILE, "!pto.tensor_view<8x64xf32>", "!pto.vreg<64xf32>", "!pto.pipe"])
+def test_what_only_kernels_pass_is_no_argument_of_a_launch(type_: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"k\.pto:2:16: `%x` is !pto\..*, which no launch can pass"):
+        program(f"%x: {type_}")

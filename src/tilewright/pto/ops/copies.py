@@ -180,10 +180,18 @@ def _store(m: Machine, op: Op, source: Pointer, target: Pointer, length: Expr) -
 
 
 def _refuse_combining(m: Machine, op: Op) -> None:
-    """Refuse bytes where the control word says that what is written to global memory is added to it."""
-    if (known(setting(m, "set_ctrl")[0]) or 0) >> ATOMIC_AT & 7:
+    """Refuse bytes where the control word says that what is written to global memory is added to it.
+
+    A word that only the running program knows stops it there.
+    """
+    (control,) = setting(m, "set_ctrl")
+    kind = bits(m, control, ATOMIC_AT, 3)
+    if known(kind):
         message = f"the control word lets `{op.name}` add to global memory, which cannot be run here"
         raise UnsupportedFeatureError(message, help="store a tile with `atomicType`, or clear bits 6 to 8 before")
+    if known(kind) is None:
+        message = "the control word lets a copy add to global memory, which cannot be run here"
+        m.b.act("system.device_assert", condition=m.b.scalar("eq", kind, m.b.index(0)), message=message)
 
 
 @declare("pto.mte_gm_l1", Form("gpi", words=_CUBES), rule=within(Space.GM, Space.MAT), is_by_bytes=True, counts=I64)

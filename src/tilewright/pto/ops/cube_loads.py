@@ -17,6 +17,7 @@ from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare, within
 from tilewright.pto.ops.open_cube import load_open
+from tilewright.pto.ops.transfers import check_apart, refuse_overlap
 from tilewright.pto.text.form import free
 from tilewright.pto.text.free import said
 from tilewright.pto.types import I64, Space
@@ -104,5 +105,8 @@ def load_fractals(m: Machine, op: Op, source: Pointer, target: Pointer, numbers:
         raise UnsupportedFeatureError(message, help="use `pto.mte_l1_l0a` or `pto.mte_l1_l0b` with extents")
     sizes, whole = extents(op, across, down), FRACTAL * FRACTAL
     shape = (*sizes, FRACTAL, FRACTAL)
+    places = (across, down), (m.b.index(1), go)
+    refuse_overlap(*places, "let dst_stride step over the fractals that lie across")
+    check_apart(m, *places)
     held = bytes_view(m, start, shape, (m.b.mul(come, whole), whole, 1, FRACTAL))
     m.b.store(bytes_view(m, target, shape, (whole, m.b.mul(go, whole), FRACTAL, 1)), m.b.load(held, shape))

@@ -21,6 +21,7 @@ from tilewright.pto.op import Constants, Rule, declare, element_type, within
 from tilewright.pto.ops.accumulator_stores import Leaving, put, row_at, words_at
 from tilewright.pto.ops.open_cube import pieces
 from tilewright.pto.ops.quantizations import QUANTIZATIONS, misfit, quantization, ways_from
+from tilewright.pto.ops.transfers import refuse_overlap
 from tilewright.pto.text.form import Form, free
 from tilewright.pto.text.free import Said, said
 from tilewright.pto.tile_laws import plain
@@ -205,6 +206,9 @@ class Out:
         if element.is_packed:
             value = encoded(m, value, element.name, self.how.saturates)
         one = m.b.index(1)
+        if self.is_turned and not self.combine:
+            extents = [m.b.index(extent) for extent in tile_type(held).shape]
+            refuse_overlap(extents, (one, self.stride), "let the stride step over a column")
         put(m, self.target, (one, self.stride) if self.is_turned else (self.stride, one), value, self.combine)
 
     def halves(self, m: Machine, *, is_by_rows: bool) -> None:

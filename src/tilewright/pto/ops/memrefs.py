@@ -13,7 +13,7 @@ from dataclasses import replace
 from tilewright.core.expr import Expr
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.ops.builder import known
-from tilewright.pto.errors import PtoOperandError, PtoTypeMismatchError, PtoUnsupportedOpError
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoUnsupportedOpError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import check_range, moved, product
 from tilewright.pto.machine.values import Lowered, Pointer, Tile, View
@@ -142,6 +142,9 @@ def _same(op: Op, value: Lowered) -> Lowered:
 def _configured(op: Op, type_: TileBuf) -> TileBuf:
     """Return a tile buffer laid out as the attribute `config` of an op says."""
     config = op.attributes.get("config")
+    if config is not None and not isinstance(config, Enumerated):
+        message = f"`config` of `{op.name}` is {config!r}"
+        raise PtoAttributeError(message, help="as in #pto.tile_buf_config<blayout=row_major, slayout=none_box>")
     words = dict(_CONFIGURED.findall(config.word if isinstance(config, Enumerated) else ""))
     words["fractal"] = words.pop("s_fractal_size", str(type_.fractal))
     settled = {key: choice(key, words[key]) for key in CHOICES if key in words}
@@ -259,7 +262,7 @@ def _numbers(m: Machine, items: Iterable[int | Value]) -> tuple[Expr, ...]:
 def _has_its_sizes(op: Op, constants: Constants) -> None:
     """Raise where what stands in brackets is not what the result's extents are."""
     groups, result = bracketed(op), op.results[0].type
-    places = 1 if op.name == "memref.reinterpret_cast" else len(groups[-1])
+    places = 1 if op.name == "memref.reinterpret_cast" or not groups else len(groups[-1])
     if len(groups) != 3 or len(groups[1]) != len(groups[2]) or len(groups[0]) != places:
         help = f"it has {'one offset' if places == 1 else 'offsets'}, sizes and strides, as many sizes as strides"
         raise PtoOperandError(f"`{op.name}` has {[len(group) for group in groups]} numbers in its brackets", help=help)

@@ -200,8 +200,7 @@ def told_product(m: Machine, op: Op, a: Pointer, *rest: Pointer | Expr) -> tuple
     added = bias[0] if bias and isinstance(bias[0], Pointer) else None
     is_fresh, is_biased = _field(op, told, 63, 63), _field(op, told, 62, 62)
     (control,) = setting(m, "set_ctrl")
-    mode = _field(op, control, 46, 47) if known(control) else 0
-    tf32 = ("", "round_even", "", "round_away")[mode] if a.element == F32 else ""
+    tf32 = ("", "round_even", "", "round_away")[_field(op, control, 46, 47)] if a.element == F32 else ""
     how = Product(False, tf32, not is_fresh and not is_biased, added if is_biased else None)
     return how, extents(op, *map(m.b.index, (rows, cols, depth)))
 
@@ -226,12 +225,15 @@ def _bring_out(m: Machine, op: Op, source: Pointer, target: Pointer, size: Expr,
     out = Out(source, target, rows, cols, m.b.index(pitch), m.b.index(stride), how, bool(is_by_columns), combine)
     if op.name.endswith("ub"):
         _to_vector_cores(m, op, out, way)
-    elif is_by_rows:
-        (told,) = setting(m, "set_loop3_para")
-        count, come, go = bits(m, told, 0, 16), bits(m, told, 16, 16), bits(m, told, 32, 32)
-        out.repeated(m, m.b.scalar("max", count, m.b.index(1)), come, go)
     else:
-        out.emit(m)
+        _repeat(m, out)
+
+
+def _repeat(m: Machine, out: Out) -> None:
+    """Bring a matrix out as often as `set_loop3_para` says, once where nobody says it."""
+    (told,) = setting(m, "set_loop3_para")
+    count, come, go = bits(m, told, 0, 16), bits(m, told, 16, 16), bits(m, told, 32, 32)
+    out.repeated(m, m.b.scalar("max", count, m.b.index(1)), come, go)
 
 
 def _combination(m: Machine, op: Op, target: Pointer) -> str:
@@ -249,7 +251,7 @@ def _combination(m: Machine, op: Op, target: Pointer) -> str:
 def _to_vector_cores(m: Machine, op: Op, out: Out, way: Expr) -> None:
     split, which = _field(op, way, 16, 17), _field(op, way, 18, 18)
     if split == 0:
-        replace(out, target=m.memory.lane(out.target, m.b.index(which))).emit(m)
+        _repeat(m, replace(out, target=m.memory.lane(out.target, m.b.index(which))))
         return
     out.halves(m, is_by_rows=split == 1)
 

@@ -10,6 +10,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, FP64, UINT8, UINT32, UINT64, UNSIGNED, DataType
 from tilewright.ops.builder import element_of
+from tilewright.pto.elements import SMALL_FLOATS
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.examples.numbers import NUMBERS
 from tilewright.pto.machine.elements import cast, where
@@ -209,11 +210,7 @@ def _convertible(op: Op, _: Constants) -> None:
     is_mixed = source.is_integer != target.is_integer
     if word_in(op, "round") not in tuple("rafczoh"):
         raise PtoAttributeError(f"`{op.name}` needs its rounding", help="as in `round(r)`: r, a, f, c, z, o or h")
-    mode = word_in(op, "round")
-    if (mode == "o" and (source.name, target.name) != ("f32", "f16")) or (mode == "h" and "hif8" not in target.name):
-        wanted = "f32 to f16" if mode == "o" else "hif8"
-        message = f"`{op.name}` from {source} to {target} has no rounding {mode}, which is for {wanted}"
-        raise PtoAttributeError(message, help="write `round(r)`")
+    _refuse_rounding(op, source, target)
     if is_mixed != any(word in words for word in _SIGNS):
         told = "needs the sign of its integer" if is_mixed else "has no integer whose sign could matter"
         raise PtoAttributeError(f"`{op.name}` from {source} to {target} {told}", help="`signed` or `unsigned`")
@@ -226,9 +223,24 @@ def _convertible(op: Op, _: Constants) -> None:
         raise PtoTypeMismatchError(message, help="convert to f32, and then on from there")
 
 
+def _refuse_rounding(op: Op, source: Scalar, target: Scalar) -> None:
+    """Refuse a rounding that nothing rounds so on its way from one type to another."""
+    mode = word_in(op, "round")
+    if target.name in CODES or target.name in _BYTES:
+        taken = "ah" if target.name == "hif8x2" else "r"
+    else:
+        taken = "rafczo" if (source.name, target.name) == ("f32", "f16") else "rafcz"
+    if mode not in taken:
+        where = {"o": ", which is for f32 to f16", "h": ", which is for hif8"}.get(mode, "")
+        message = f"`{op.name}` from {source} to {target} has no rounding {mode}{where}"
+        raise PtoAttributeError(message, help=f"write `round({taken[0]})`")
+
+
 _BY_WAY_OF_F32 = ({"i64", "f16"}, {"i64", "bf16"})
 CODES = {"hif8x2": "hif8", "f4E2M1x2": "f4E2M1", "f4E1M2x2": "f4E1M2"}
 """The formats of pairs of codes, by their type."""
+_BYTES = frozenset([*SMALL_FLOATS, *(f"vector<2x{name}>" for name in SMALL_FLOATS)])
+"""Floats of a byte, and pairs of them: what is made of wider ones is the nearest."""
 _CONVERT = free("x", "x", f"round sat nosat {SIGNS}")
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy
+import pytest
 from unit.pto.cube.test_leaving import OFFSETS, SCALES, SLOPES, words
 from unit.pto.cube.writing import kernel, run
+
+from tilewright.errors import ExecutionError, UnsupportedFeatureError
 
 np = cast("Any", numpy)
 M, N, K = 32, 48, 32
@@ -186,3 +189,61 @@ def test_how_many_records_a_merge_takes(target: str) -> None:
     run(kernel(arguments, places, lines), target, x, o, p)
     assert o.tolist() == [3, 2, 4, 1]
     assert p.tolist() == [1, 2, 1, 0]  # 9, 8, 7, 6: then the second list has no more
+
+
+def turned(stride: str) -> str:
+    """Return a kernel that turns 2 x 3 fractals to where they lie three apart, or less."""
+    places = {"x1": ("f16, l1", 0), "a": ("f16, l0a", 0)}
+    line = f"load_cbuf_to_ca %x1, %a, %n0, %n0, %n2, %n3, %n2, {stride} {{transpose}}"
+    return kernel({"s": "i64"}, places, [line])
+
+
+def test_turned_fractals_do_not_lie_on_each_other(target: str) -> None:
+    run(turned("%n3"), target, 3)
+    with pytest.raises(UnsupportedFeatureError, match="lie on each other"):
+        run(turned("%n2"), target, 3)
+    run(turned("%s"), target, 3)
+    with pytest.raises(ExecutionError, match="lie on each other"):
+        run(turned("%s"), target, 2)
+
+
+def test_a_control_word_of_the_run_is_not_passed_over(target: str) -> None:
+    """How it rounds factors must be known; whether copies add to global memory stops those that would."""
+    places = {"a": ("f32, l0a", 0), "b": ("f32, l0b", 0), "c": ("f32, l0c", 0)}
+    lines = ["set_ctrl %word", f"mad_raw %a, %b, %c, %n{product(16, 16, 8)}"]
+    with pytest.raises(UnsupportedFeatureError, match="words of `pto.mad_raw` are constants here"):
+        run(kernel({"word": "i64"}, places, lines), target, 0)
+    lines = ["set_ctrl %word", "mte_ub_gm %u, %o, %n32 nburst(%n1, %n0, %n0)"]
+    text, o = kernel({"word": "i64", "o": "f32, gm"}, {"u": ("f32, ub", 0)}, lines), np.ones(8, np.float32)
+    run(text, target, 1 << 48, o)
+    assert not o.any()
+    with pytest.raises(ExecutionError, match="lets a copy add to global memory"):
+        run(text, target, 1 << 6, o)
+
+
+def test_turned_columns_do_not_lie_on_each_other(target: str) -> None:
+    o, places = np.zeros(512, np.float32), {"c": ("f32, l0c", 0)}
+    run(kernel({"o": "f32, gm"}, places, ["mte_l0c_gm %c, %o, %n16, %n16, %n16, %n16, %n0, %n0, nz2dn"]), target, o)
+    lines = ["mte_l0c_gm %c, %o, %n16, %n16, %n16, %n15, %n0, %n0, nz2dn"]
+    with pytest.raises(UnsupportedFeatureError, match="lie on each other"):
+        run(kernel({"o": "f32, gm"}, places, lines), target, o)
+
+
+@pytest.mark.parametrize("op", ["copy_matrix_cc_to_gm %c, %o", "copy_matrix_cc_to_ub %c, %u"])
+@pytest.mark.parametrize("order", [BY_ROWS, BY_COLUMNS])
+def test_matrices_leave_as_often_as_the_register_says(op: str, order: int, target: str) -> None:
+    places = {
+        "w1": ("f32, l1", 0), "bt": ("f32, bt", 0), "a": ("f16, l0a", 0), "b": ("f16, l0b", 0), "c": ("f32, l0c", 0),
+        "u": ("f32, ub", 0),
+    }  # fmt: skip
+    lines = [
+        "copy_gm_to_cbuf %w, %w1, %n1, %n128, %n0, %n0", "copy_cbuf_to_bt %w1, %bt, %no, %n1, %n4, %n0, %n0",
+        f"mad_bias_raw %a, %b, %c, %bt, %n{product(16, 32, 16, 62)}",
+        f"set_loop3_para %n{2 | 16 << 16 | 0 << 32}, %n1",  # 256 elements further
+        f"{op}, %n{size(16, 16, 16)}, %n{way(16, rest=order)}",
+        *(["mte_ub_gm %u, %o, %n2048 nburst(%n1, %n0, %n0)"] if "ub" in op else []),
+    ]  # fmt: skip
+    w, o = np.arange(1, 33, dtype=np.float32), np.zeros((2, 16, 16), np.float32)
+    run(kernel({"w": "f32, gm", "o": "f32, gm"}, places, lines), target, w, o)
+    halves = np.broadcast_to(w.reshape(2, 1, 16), (2, 16, 16))
+    np.testing.assert_array_equal(o, halves if order == BY_ROWS else halves.transpose(0, 2, 1))

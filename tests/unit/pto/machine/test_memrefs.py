@@ -120,6 +120,16 @@ def test_a_product_of_bound_tiles(target: str) -> None:
             f"%s = memref.cast %m : memref<8x64xf32, {VEC}> to memref<8x64xi32, {VEC}>",
             "keeps the elements",
         ),
+        (
+            f"%m = memref.alloc() : memref<8x64xf32, {VEC}>\n"
+            f"%s = memref.subview %m : memref<8x64xf32, {VEC}> to memref<4x64xf32, {VEC}>",
+            "`memref.subview` has [] numbers in its brackets",
+        ),
+        (
+            f"%m = memref.alloc() : memref<8x64xf32, {VEC}>\n"
+            f'%s = pto.bind_tile %m {{config = "boxed"}} : memref<8x64xf32, {VEC}> -> memref<8x64xf32, {VEC}>',
+            "`config` of `pto.bind_tile` is 'boxed'",
+        ),
     ],
 )
 def test_what_cannot_be_says_why(lines: str, message: str) -> None:
