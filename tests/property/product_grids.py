@@ -6,6 +6,7 @@ and how tiles meet the edges of tensors. Some do something that only tiles as th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -116,6 +117,7 @@ def grid(draw: Draw, dtypes: Sequence[str] = DTYPES, deepest: int = 50, *, turne
         loops[0] = f"for i in pl.parallel({-(-int(m) // tm)}):"
         sums, after = ([line.replace("[i, ", f"[i * {tm}, ") for line in lines] for lines in (sums, after))
     nest = [*(loops if draw(0, 1) else loops[::-1]), "with pl.at(level=pl.Level.CORE_GROUP):"]
+    sums = _more_terms(sums, choose("", "", "", "", "a turn", "behind"))
     b_shape = f"{columns}, {k}" if is_turned else f"{k}, {columns}"
     body = "        bt = pl.transpose(b, 0, 1)\n" if turned == "tensor" else ""
     body += "\n".join([f"        {'    ' * at}{line}" for at, line in enumerate(nest)])
@@ -165,6 +167,14 @@ def _sum(how: str, left: str, right: str, tile: tuple[int, int, int], k: str, to
         return [start, loop, *factors, "    else:", "        acc = pl.matmul_acc(acc, x, y)"]
     begun = f"acc = pl.tile.create([{tm}, {tn}], dtype=pl.{total}, target_memory=pl.Mem.Acc)"
     return [begun, loop, "    acc = pl.matmul_acc(acc, {left}, {right}, init_cond=k == 0)".format(**at)]
+
+
+def _more_terms(sums: Sequence[str], where: str) -> Sequence[str]:
+    """Return statements that sum products with one more a turn, or of what the first multiplies behind the loop."""
+    terms = [line for line in sums if line.startswith("    acc = pl.matmul_acc(acc, ")]
+    if not where or len(terms) != 1:
+        return sums
+    return [*sums, terms[0] if where == "a turn" else re.sub(r"\bk\b", "0", terms[0].strip())]
 
 
 def _after(how: str, tile: tuple[int, int], total: str) -> tuple[Sequence[str], str, str]:

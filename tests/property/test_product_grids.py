@@ -12,6 +12,7 @@ from property.product_grids import check_grid, grid, in_deep_tiles, in_narrow_ti
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.errors import ExecutionError
+from tilewright.passes.widen import widened
 from tilewright.runtime import RunConfig
 
 
@@ -93,3 +94,55 @@ def test_a_turn_that_adds_nothing_leaves_a_sum_as_it_was_made(platform: str) -> 
     a, b, out = np.ones((20, 40), np.float32), np.ones((40, 16), np.float32), np.zeros((20, 16), np.float32)
     all_but_the_first(a, b, out, config=RunConfig(platform=platform))
     assert (out == 24).all()
+
+
+FIRST = "acc = pl.matmul(pl.load(a, [i, 0], [16, 8]), pl.load(b, [0, j], [8, 16]))"
+ZEROS = "acc = pl.tile.full([16, 16], dtype=pl.FP32, value=0.0)"
+TERM = "acc = pl.matmul_acc(acc, pl.load(a, [i, k], [16, 8]), pl.load(b, [k, j], [8, 16]){})"
+LOOP, BEGUN = "for k in pl.range({}, 40, 8):", ", init_cond=k == 0"
+SPELLINGS = {
+    "what was multiplied first once more": [FIRST, LOOP.format(8), f"    {TERM.format('')}", "k = 0", TERM.format("")],
+    "two terms a turn": [FIRST, LOOP.format(8), *[f"    {TERM.format('')}"] * 2],
+    "the first product stored as well": [FIRST, "pl.store(acc, [i, j], d)", LOOP.format(8), f"    {TERM.format('')}"],
+    "a second term that begins anew": [ZEROS, LOOP.format(0), *[f"    {TERM.format(BEGUN)}"] * 2],
+}
+"""Sums of which the first product stands for less than what a longer one would take in."""
+
+
+@pytest.mark.parametrize("lines", SPELLINGS.values(), ids=SPELLINGS)
+def test_first_products_stand_for_what_they_multiply_alone(lines: list[str]) -> None:
+    body = "\n".join(f"                    {line}" for line in [*lines, "pl.store(acc, [i, j], c)"])
+    text = f"""
+import tilewright.language as pl
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, a: pl.Tensor[[32, 40], pl.FP32], b: pl.Tensor[[40, 48], pl.FP32],
+             c: pl.InOut[pl.Tensor[[32, 48], pl.FP32]], d: pl.InOut[pl.Tensor[[32, 48], pl.FP32]]):
+        for i in pl.parallel(0, 32, 16):
+            for j in pl.parallel(0, 48, 16):
+                with pl.at(level=pl.Level.CORE_GROUP):
+{body}
+"""
+    check_grid(text, "a sum")
+    check_grid(text, "a sum", in_deep_tiles)
+
+
+def test_integers_that_few_rows_meet_begin_sums_as_they_are() -> None:
+    text = """
+import tilewright.language as pl
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, a: pl.Tensor[[5, 64], pl.FP32], b: pl.Tensor[[64, 64], pl.INT8],
+             c: pl.InOut[pl.Tensor[[5, 64], pl.FP32]]):
+        for i in pl.parallel(0, 5, 5):
+            for j in pl.parallel(0, 64, 32):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    acc = pl.tile.full([5, 32], dtype=pl.FP32, value=0.0)
+                    for k in pl.range(0, 64, 32):
+                        w = pl.cast(pl.load(b, [k, j], [32, 32]), pl.FP32)
+                        acc = pl.matmul_acc(acc, pl.load(a, [i, k], [5, 32]), w)
+                    pl.store(acc, [i, j], c)
+"""
+    check_grid(text, "few rows", widened)

@@ -68,7 +68,7 @@ class _Begun(Rewriter):
         acc = arguments(value)["acc"]
         assert isinstance(acc, Expr)
         result: Expr = value
-        if given["acc"] in self.zeros and stmt.var not in self.sums:  # several in a row are one sum
+        if given["acc"] in self.zeros and self._is_alone(stmt.var, value):
             factors = {name: given[name] for name in ("lhs", "rhs", "a_trans", "b_trans")}
             result = call(OPS["tile.matmul"].spec, {**factors, "out_dtype": None, "c_matrix_nz": False}, value.span)
         elif acc in self.begun:
@@ -78,6 +78,12 @@ class _Begun(Rewriter):
         if result is value or not _is_like(result, acc):
             return super().assign(stmt)
         return (AssignStmt(self.define(stmt.var, result.type), result, stmt.span),)
+
+    def _is_alone(self, total: Var, product: Call) -> bool:
+        """Return whether a sum has one term, and that operands that a product takes: several in a row are one sum."""
+        lhs, rhs = (arguments(product)[name] for name in ("lhs", "rhs"))
+        kinds = {each.type.dtype for each in (lhs, rhs) if isinstance(each, Expr) and isinstance(each.type, TileType)}
+        return total not in self.sums and len(kinds) == 1
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Rewrite a loop that begins sums with zeros."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.core.build import arguments
-from tilewright.core.expr import Const, Expr, Var, integer
+from tilewright.core.expr import Absent, Const, Expr, Var, integer
 from tilewright.core.stmt import AssignStmt, ForStmt, YieldStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import used, variables
@@ -84,10 +84,14 @@ class InnerSteps(Steps):
         return span.as_whole if any(c.is_whole for c in classes) else span
 
     def _before(self, loop: ForStmt) -> list[Class]:
-        """Return the axes over which the first products are summed, where they stand before the loop."""
+        """Return the axes over which the first products are summed, where they stand before the loop.
+
+        Each stands for the only term that a turn adds to a sum, and nothing else is made of what it multiplies.
+        """
         if not isinstance(loop.start, Const) or loop.start != loop.step:
             return []
-        first = [self.axes.made.get(arg.init) if isinstance(arg.init, Var) else None for arg in loop.iter_args]
+        inits = [arg.init for arg in loop.iter_args if isinstance(arg.init, Var) and self.axes.reads[arg.init] == 1]
+        first = [self.axes.made.get(init) for init in inits]
         found: list[Class] = []
         for product in first:
             if product is None or product.op.spec.name not in PRODUCTS:
@@ -96,7 +100,15 @@ class InnerSteps(Steps):
             assert isinstance(lhs, Var)
             found.append(self.axes.of(lhs, -1))
         starts = all(isinstance(cut.offset, Const) and cut.offset.value == 0 for each in found for cut in each.cuts)
-        return list({id(each): each for each in found}.values()) if starts else []
+        terms = [self._terms(classes) for classes in (found, self.axes.cut_by(loop.loop_var))]
+        is_alone = terms == [len(loop.iter_args)] * 2 == [len(inits)] * 2
+        return list({id(each): each for each in found}.values()) if starts and is_alone else []
+
+    def _terms(self, classes: Sequence[Class]) -> int:
+        """Return how many products sum over some axes."""
+        made = [arguments(call)["lhs"] for call in self.axes.made.values() if call.op.spec.name in (*PRODUCTS, *SUMS)]
+        summed = [self.axes.of(lhs, -1) for lhs in made if isinstance(lhs, Var)]
+        return sum(any(each is found for found in classes) for each in summed)
 
 
 def _bytes(axis: Axis) -> int:
@@ -120,22 +132,23 @@ def only_sums(loop: ForStmt, axes: TileAxes) -> bool:
 
 def _is_summed(held: Var, end: Expr, body: Sequence[AssignStmt], axes: TileAxes, reads: Sequence[Var]) -> bool:
     """Return whether products are added to a value, one after the other, up to what is handed on."""
+    carried = held
     while held is not end:
         adding = [stmt for stmt in body if held in variables([stmt.value])]
-        if len(adding) != 1 or reads.count(held) != 1 or not _adds(axes, adding[0].var, held):
+        if len(adding) != 1 or reads.count(held) != 1 or not _adds(axes, adding[0].var, held, held is carried):
             return False
         held = adding[0].var
     return reads.count(held) == 1
 
 
-def _adds(axes: TileAxes, made: Var, held: Var) -> bool:
-    """Return whether a tile is a sum of another and a product."""
+def _adds(axes: TileAxes, made: Var, held: Var, may_begin: bool) -> bool:
+    """Return whether a tile is a sum of another and a product, or in some turns that alone where it may begin a sum."""
     call = axes.made.get(made)
     if call is None:
         return False
     given = arguments(call)
     if call.op.spec.name in SUMS:
-        return given["acc"] is held
+        return given["acc"] is held and (may_begin or isinstance(given.get("init_cond"), (Absent, type(None))))
     others = [x for x in call.args if x is not held]
     product = axes.made.get(others[0]) if len(others) == 1 and isinstance(others[0], Var) else None
     return call.op.spec.name == "add" and product is not None and product.op.spec.name in PRODUCTS
