@@ -128,15 +128,17 @@ class P:
     check_grid(text, "a sum", in_deep_tiles)
 
 
-def test_integers_that_few_rows_meet_begin_sums_as_they_are() -> None:
-    text = """
+@pytest.mark.parametrize("rows", ["5", "M"])
+def test_integers_that_few_rows_meet_begin_sums_as_they_are(rows: str) -> None:
+    text = f"""
 import tilewright.language as pl
+M = pl.dynamic("M")
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, a: pl.Tensor[[5, 64], pl.FP32], b: pl.Tensor[[64, 64], pl.INT8],
-             c: pl.InOut[pl.Tensor[[5, 64], pl.FP32]]):
-        for i in pl.parallel(0, 5, 5):
+    def main(self, a: pl.Tensor[[{rows}, 64], pl.FP32], b: pl.Tensor[[64, 64], pl.INT8],
+             c: pl.InOut[pl.Tensor[[{rows}, 64], pl.FP32]]):
+        for i in pl.parallel(0, {rows}, 5):
             for j in pl.parallel(0, 64, 32):
                 with pl.at(level=pl.Level.CORE_GROUP):
                     acc = pl.tile.full([5, 32], dtype=pl.FP32, value=0.0)

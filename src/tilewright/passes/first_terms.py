@@ -36,11 +36,14 @@ def _begun(function: Function) -> Function:
 
 
 def _product(stmt: Stmt) -> Call | None:
-    """Return the product of a statement that adds one to an accumulator, whatever that holds."""
+    """Return the product of a statement that adds one, of two tiles alike, to an accumulator, whatever that holds."""
     value = stmt.value if isinstance(stmt, AssignStmt) else None
     if not isinstance(value, Call) or value.op.name != "tile.matmul_acc":
         return None
-    return value if isinstance(arguments(value)["init_cond"], Absent) else None
+    given = arguments(value)
+    factors = given["lhs"], given["rhs"]
+    kinds = {each.type.dtype for each in factors if isinstance(each, Expr) and isinstance(each.type, TileType)}
+    return value if isinstance(given["init_cond"], Absent) and len(kinds) == 1 else None
 
 
 class _Begun(Rewriter):
@@ -68,7 +71,7 @@ class _Begun(Rewriter):
         acc = arguments(value)["acc"]
         assert isinstance(acc, Expr)
         result: Expr = value
-        if given["acc"] in self.zeros and self._is_alone(stmt.var, value):
+        if given["acc"] in self.zeros and stmt.var not in self.sums:  # several in a row are one sum
             factors = {name: given[name] for name in ("lhs", "rhs", "a_trans", "b_trans")}
             result = call(OPS["tile.matmul"].spec, {**factors, "out_dtype": None, "c_matrix_nz": False}, value.span)
         elif acc in self.begun:
@@ -78,12 +81,6 @@ class _Begun(Rewriter):
         if result is value or not _is_like(result, acc):
             return super().assign(stmt)
         return (AssignStmt(self.define(stmt.var, result.type), result, stmt.span),)
-
-    def _is_alone(self, total: Var, product: Call) -> bool:
-        """Return whether a sum has one term, and that operands that a product takes: several in a row are one sum."""
-        lhs, rhs = (arguments(product)[name] for name in ("lhs", "rhs"))
-        kinds = {each.type.dtype for each in (lhs, rhs) if isinstance(each, Expr) and isinstance(each.type, TileType)}
-        return total not in self.sums and len(kinds) == 1
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Rewrite a loop that begins sums with zeros."""
