@@ -18,6 +18,7 @@ from tilewright.core.rewrite import Rewriter, exits
 from tilewright.core.stmt import AssignStmt, ForStmt, IterArg, Stmt, YieldStmt
 from tilewright.core.types import ScalarType, TileType, is_fully_valid
 from tilewright.core.visitor import statements
+from tilewright.dtypes import DataType
 from tilewright.passes import dce
 from tilewright.passes.blocks import Blocks
 from tilewright.passes.last_use import reads
@@ -31,19 +32,26 @@ def run(program: Program) -> Program:
 
 
 def _begun(function: Function) -> Function:
-    sums = [arguments(value)["acc"] for stmt in statements(function.body) if (value := _product(stmt))]
-    return function.with_body(_Begun(reads(function.body), sums).body(function.body)) if sums else function
+    """Return a function with such sums; one that multiplies tiles unlike each other stays as it is."""
+    products = [value for stmt in statements(function.body) if (value := _product(stmt))]
+    if len({len(_kinds(product)) for product in products}) != 1 or len(_kinds(products[0])) != 1:
+        return function
+    sums = [arguments(product)["acc"] for product in products]
+    return function.with_body(_Begun(reads(function.body), sums).body(function.body))
 
 
 def _product(stmt: Stmt) -> Call | None:
-    """Return the product of a statement that adds one, of two tiles alike, to an accumulator, whatever that holds."""
+    """Return the product of a statement that adds one to an accumulator, whatever that holds."""
     value = stmt.value if isinstance(stmt, AssignStmt) else None
     if not isinstance(value, Call) or value.op.name != "tile.matmul_acc":
         return None
-    given = arguments(value)
-    factors = given["lhs"], given["rhs"]
-    kinds = {each.type.dtype for each in factors if isinstance(each, Expr) and isinstance(each.type, TileType)}
-    return value if isinstance(given["init_cond"], Absent) and len(kinds) == 1 else None
+    return value if isinstance(arguments(value)["init_cond"], Absent) else None
+
+
+def _kinds(product: Call) -> set[DataType]:
+    """Return the types of what a product multiplies."""
+    factors = (arguments(product)[name] for name in ("lhs", "rhs"))
+    return {each.type.dtype for each in factors if isinstance(each, Expr) and isinstance(each.type, TileType)}
 
 
 class _Begun(Rewriter):

@@ -20,7 +20,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter, loop_bounds
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, ReturnStmt, SeqStmts, Stmt
 from tilewright.core.types import TileType
-from tilewright.core.visitor import defined, evaluated, statements, used, variables
+from tilewright.core.visitor import defined, evaluated, invocations, statements, used, variables
 from tilewright.errors import KernelError
 from tilewright.passes.hidden_keys import HiddenKeys
 from tilewright.passes.launches import runs_side_by_side
@@ -42,7 +42,10 @@ FEWEST = 8
 def run(program: Program, wanted: Wanted) -> tuple[Program, tuple[str, ...]]:
     """Return a lowered program whose folds that end with their rows share what they can, and what was changed."""
     walk = _Walk(program, wanted)
-    functions = [function.with_body(walk.body(function.body)) for function in program.function_list]
+    calling = {
+        f.name for f in program.function_list if any(True for _ in invocations(f.body))
+    }  # kernels stay as they are
+    functions = [f.with_body(walk.body(f.body)) if f.name in calling else f for f in program.function_list]
     return (with_kernels(program, walk.made, functions), tuple(walk.notes)) if walk.made else (program, ())
 
 
