@@ -95,7 +95,8 @@ class _Begun(Rewriter):
         inits = [self.expr(arg.init) for arg in stmt.iter_args]
         sums = [at for at, init in enumerate(inits) if init in self.zeros and self._begins(stmt, stmt.iter_args[at])]
         turns = turns_of(stmt)
-        if not (sums and turns) or stmt.kind is not ForKind.Sequential or len([*exits(stmt.body)]) != 1:
+        is_plain = stmt.kind is ForKind.Sequential and len([*exits(stmt.body)]) == 1
+        if not (sums and turns and is_plain and isinstance(stmt.body.stmts[-1], YieldStmt)):
             return super().for_loop(stmt)
         return self._single(stmt, inits, turns) if len(turns) == 1 else self._several(stmt, inits, sums)
 

@@ -86,6 +86,8 @@ KEPT = {
     "turns that only calls know": [ZEROS, *loop("0, n, 32", SUM), STORE],
     "a branch": [ZEROS, *loop("0, 64, 32", "if n > k:", f"    {SUM}"), STORE],
     "another reader": [ZEROS, *loop("0, 64, 32", "pl.store(acc, [0, 0], c)", SUM), STORE],
+    "turns that end early": [ZEROS, *loop("0, 64, 32", SUM, "if n > 32:", "    break"), STORE],
+    "one turn that ends the loop": [ZEROS, *loop("0, 64, 32", SUM, "if k >= 0:", "    break"), STORE],
     "ones": [ZEROS.replace("0.0", "1.0"), *loop("0, 64, 32", SUM), STORE],
     "several in a row": [ZEROS, "k = 0", SUM, "k = 32", SUM, STORE],
 }
