@@ -104,6 +104,19 @@ SPELLINGS = {
     "what was multiplied first once more": [FIRST, LOOP.format(8), f"    {TERM.format('')}", "k = 0", TERM.format("")],
     "two terms a turn": [FIRST, LOOP.format(8), *[f"    {TERM.format('')}"] * 2],
     "the first product stored as well": [FIRST, "pl.store(acc, [i, j], d)", LOOP.format(8), f"    {TERM.format('')}"],
+    "the first product added in each turn": [
+        FIRST,
+        "first = acc",
+        LOOP.format(8),
+        f"    {TERM.format('')}",
+        "    acc = acc + first",
+    ],
+    "a product that stays, added in each turn": [
+        ZEROS,
+        LOOP.format(0),
+        f"    {TERM.format('')}",
+        "    acc = acc + pl.matmul(pl.load(a, [i, 8], [16, 8]), pl.load(b, [8, j], [8, 16]))",
+    ],
     "a second term that begins anew": [ZEROS, LOOP.format(0), *[f"    {TERM.format(BEGUN)}"] * 2],
 }
 """Sums of which the first product stands for less than what a longer one would take in."""

@@ -6,11 +6,11 @@ over, and does nothing else with either. The first product may stand before the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.core.build import arguments
-from tilewright.core.expr import Absent, Const, Expr, Var, integer
+from tilewright.core.expr import Absent, Call, Const, Expr, Var, integer
 from tilewright.core.stmt import AssignStmt, ForStmt, YieldStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import used, variables
@@ -47,19 +47,25 @@ class Steps:
 
 
 class InnerSteps(Steps):
-    """The inner loops of a kernel that sum products, in other steps of about a wanted size."""
+    """The inner loops of a kernel that sum products, in other steps of about a wanted size.
 
-    def __init__(self, axes: TileAxes, wanted: int, may_shrink: bool = False) -> None:
+    `reads` says how often the kernel reads each variable.
+    """
+
+    def __init__(self, axes: TileAxes, reads: Mapping[Var, int], wanted: int, may_shrink: bool = False) -> None:
         super().__init__(axes)
-        self.may_shrink = may_shrink
+        self.reads, self.may_shrink = reads, may_shrink
         carrying = [loop for loop in axes.loops.values() if loop.iter_args]
         self.is_all = all(only_sums(loop, axes) for loop in carrying)
         for loop in carrying if self.is_all else ():
             self._widen(loop, wanted)
 
     def _widen(self, loop: ForStmt, wanted: int) -> None:
+        cut = self.axes.cut_by(loop.loop_var)
+        if not all(any(each is found for found in cut) for each in self._added(loop)):
+            return  # a turn adds something else as well, as often as there are turns
         before = self._before(loop)
-        classes = [*self.axes.cut_by(loop.loop_var), *before]
+        classes = [*cut, *before]
         span = self._span(loop, classes, bool(before))
         if span is None:
             return
@@ -90,7 +96,7 @@ class InnerSteps(Steps):
         """
         if not isinstance(loop.start, Const) or loop.start != loop.step:
             return []
-        inits = [arg.init for arg in loop.iter_args if isinstance(arg.init, Var) and self.axes.reads[arg.init] == 1]
+        inits = [arg.init for arg in loop.iter_args if isinstance(arg.init, Var) and self.reads[arg.init] == 1]
         first = [self.axes.made.get(init) for init in inits]
         found: list[Class] = []
         for product in first:
@@ -103,6 +109,15 @@ class InnerSteps(Steps):
         terms = [self._terms(classes) for classes in (found, self.axes.cut_by(loop.loop_var))]
         is_alone = terms == [len(loop.iter_args)] * 2 == [len(inits)] * 2
         return list({id(each): each for each in found}.values()) if starts and is_alone else []
+
+    def _added(self, loop: ForStmt) -> list[Class]:
+        """Return over what the products are summed that a turn adds."""
+        calls = [stmt.value for stmt in loop.body if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call)]
+        sums = [call for call in calls if call.op.spec.name in SUMS]
+        operands = [x for call in calls if call.op.spec.name == "add" for x in call.args if isinstance(x, Var)]
+        made = [self.axes.made[x] for x in operands if x in self.axes.made]
+        products = [*sums, *(call for call in made if call.op.spec.name in PRODUCTS)]
+        return [self.axes.of(lhs, -1) for call in products if isinstance(lhs := arguments(call)["lhs"], Var)]
 
     def _terms(self, classes: Sequence[Class]) -> int:
         """Return how many products sum over some axes."""

@@ -17,6 +17,7 @@ from tilewright.passes.computed_operands import FEW_TURNED, is_computed_turned
 from tilewright.passes.few_rows import FEW_ROWS, factors_of, most_few
 from tilewright.passes.fold_steps import FoldSteps, online_folds
 from tilewright.passes.inner_steps import InnerSteps, Steps
+from tilewright.passes.last_use import reads
 from tilewright.passes.launches import runs_side_by_side
 from tilewright.passes.products import PRODUCTS, SUMS
 from tilewright.passes.spans import Span
@@ -124,8 +125,8 @@ class ProductGrid(TileGrid):
         self._leave_enough(*wanted.shared(self.is_few))
         depth, may_shrink = wanted.depth, self.is_few and not (in_place or self._is_turned)
         self.inner: list[Steps] = [
-            FoldSteps(axes, folds, wanted.keys) if folds else InnerSteps(axes, depth, may_shrink)
-            for axes, folds in zip(self.axes, self.folds, strict=True)
+            FoldSteps(axes, folds, wanted.keys) if folds else InnerSteps(axes, reads(kernel.body), depth, may_shrink)
+            for axes, folds, kernel in zip(self.axes, self.folds, self.functions, strict=True)
         ]
 
     @property

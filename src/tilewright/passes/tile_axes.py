@@ -7,7 +7,6 @@ tells the elements of an axis apart, says that its tiles mean what they are and 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeGuard
@@ -99,8 +98,6 @@ class TileAxes:
         """The loops among the statements, by their variables."""
         self.made: dict[Var, Call] = {}
         """What makes each tile."""
-        self.reads: Counter[Var] = Counter()
-        """How often the statements read each variable."""
         self.stores: list[tuple[Cut, ...]] = []
         self.reads_in_place = True
         """Whether the right operands of products are tiles as they were loaded, or casts of such."""
@@ -145,7 +142,6 @@ class TileAxes:
 
     def _stmt(self, stmt: Stmt) -> None:
         value = evaluated(stmt)
-        self.reads.update(variables(used(stmt)))
         if isinstance(value, Call) and value.op.kind is Kind.TILE:
             self._op(stmt.var if isinstance(stmt, AssignStmt) else None, value)
         elif isinstance(stmt, ForStmt):
@@ -163,7 +159,6 @@ class TileAxes:
         self._made.enter(loop)
         *stmts, last = loop.body.stmts or (YieldStmt(()),)
         handed = last.values if isinstance(last, YieldStmt) else ()
-        self.reads.update(variables(handed))
         self._body(SeqStmts((*stmts,) if isinstance(last, YieldStmt) else loop.body.stmts))
         for arg, value, result in zip(loop.iter_args, handed, loop.return_vars, strict=True) if handed else ():
             self._fix({arg.init, value} & self._unplaced.keys())
