@@ -75,6 +75,18 @@ def begun_again_elsewhere(a: A, b: B, c: pl.Out[C]):
             pl.store(acc, [i, 0], c)
 
 
+@pl.jit
+def gone_on(
+    a: pl.Tensor[[32, 192], pl.FP32], b: pl.Tensor[[192, 32], pl.FP32], c: pl.Out[pl.Tensor[[32, 32], pl.FP32]]
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        acc = pl.zeros([32, 32], pl.FP32)
+        for k in pl.range(0, 192, 64):
+            acc = pl.matmul_acc(acc, pl.load(a, [0, k], [32, 64]), pl.load(b, [k, 0], [64, 32]))
+        more = pl.matmul_acc(acc, pl.load(a, [0, 64], [32, 64]), pl.load(b, [64, 0], [64, 32]))
+        pl.store(more - acc, [0, 0], c)
+
+
 def both(kernel: Any, a: Any, b: Any, platform: str = "interpret") -> tuple[Any, Any, str]:
     """Return what a kernel and its PTO text compute, and the text."""
     wanted, found = (np.full((len(a), b.shape[1]), 7, np.float32) for _ in range(2))
@@ -96,6 +108,14 @@ def test_sums_of_products_are_rounded_once_a_turn(kernel: Any, k: int) -> None:
     found, wanted, text = both(kernel, *factors(k))
     np.testing.assert_array_equal(found, wanted)
     assert "pto.tmatmul.acc" in text and "pto.tadd" not in text
+
+
+def test_what_is_added_behind_a_loop_leaves_its_sum_alone() -> None:
+    a, b = factors(192, 32, 32)
+    found, wanted, text = both(gone_on, a, b)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_allclose(found, a[:, 64:128] @ b[64:128], atol=1e-4)
+    assert text.count("pto.tmatmul.acc") == 2
 
 
 def test_a_sum_without_turns_is_the_zeros_it_begins_with() -> None:

@@ -109,9 +109,10 @@ class Flow(HandOver):
         return self._named(start, var) if known == [None, None] else None
 
     def _summed(self, value: Value, ends: tuple[Number, Number]) -> Value:
-        """Return what a loop gives, zeros where no turn has begun a sum."""
+        """Return what a loop gives, zeros where no turn has begun a sum; what is added to that behind it goes on."""
         if not isinstance(value, Tile) or self.w.sums.get(value.name) is None:
             return value
+        del self.w.sums[value.name]
         if None not in (ends[0].known, ends[1].known) and (ends[0].known or 0) < (ends[1].known or 0):
             return value
         out = self.w.tile("sum", value.dtype, value.shape, value.valid)
