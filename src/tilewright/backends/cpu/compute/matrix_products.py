@@ -148,8 +148,8 @@ def ends_early(e: FunctionEmitter, work: int) -> bool:
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
     polled = ends_early(e, work)
-    along, across = (static(args[at]) for at in (Operands._fields.index("a_k"), Operands._fields.index("ldb")))
-    apart = across if spec.may_unroll and along == 1 else None
+    given = Operands(*args[: len(Operands._fields)])
+    apart = static(given.ldb) if spec.may_unroll and static(given.a_k) == 1 else None
     name = emit_gemm(e.b.module, replace(spec, polled=polled, apart=apart))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:
