@@ -96,17 +96,17 @@ class _Stretched(Rewriter):
         """See or load a longer window."""
         if stmt.var not in self.axes or not isinstance(stmt.value, Call):
             return super().assign(stmt)
-        made = resized(self, stmt.value, self.axes[stmt.var], self.length)
+        made = resized(self, stmt.value, {self.axes[stmt.var]: self.length})
         return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)
 
 
-def resized(rewriter: Rewriter, window: Call, axis: int, extent: int) -> Expr:
-    """Return a window, or what is made or loaded, rewritten with another extent along an axis."""
+def resized(rewriter: Rewriter, window: Call, changed: Mapping[int, int]) -> Expr:
+    """Return a window, or what is made or loaded, rewritten with other extents along some axes."""
     given = arguments(window)
     name = "shape" if "shape" in given else "shapes"
     shape = given[name]
     assert isinstance(shape, MakeTuple)
-    extents = (*shape.elements[:axis], integer(extent), *shape.elements[axis + 1 :])
+    extents = tuple(integer(changed[at]) if at in changed else extent for at, extent in enumerate(shape.elements))
     bound = {each: rewriter.expr(value) if isinstance(value, Expr) else value for each, value in given.items()}
     return call(window.op.spec, {**bound, name: MakeTuple(extents)}, window.span)
 

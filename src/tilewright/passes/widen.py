@@ -27,7 +27,7 @@ from tilewright.passes.joined_products import joined_products
 from tilewright.passes.merged_parts import merged_parts
 from tilewright.passes.product_grids import ProductGrid, Wanted, grid_of
 from tilewright.passes.products import read_casts
-from tilewright.passes.strided_rows import taller_blocks
+from tilewright.passes.strided_blocks import larger_blocks
 from tilewright.passes.strided_steps import longer_steps
 from tilewright.passes.summed_turns import surely_running
 from tilewright.passes.whole_sums import whole_sums
@@ -53,9 +53,9 @@ def _longest(function: Function, depth: int) -> Function:
 
 
 def _stretched(program: Program, begun: Program, wanted: Wanted) -> Widened:
-    """Return a program whose products of windows of memory have more rows and longer steps, where it has some."""
-    tall, lines = taller_blocks(begun, wanted.rows)
-    found = [longer_steps(function, wanted.depth) for function in tall.function_list]
+    """Return a program whose products of windows of memory are larger and have longer steps, where it has some."""
+    large, lines = larger_blocks(begun, wanted.rows, wanted.columns)
+    found = [longer_steps(function, wanted.depth) for function in large.function_list]
     notes = [*lines, *(note for _, stretched in found for note in stretched)]
     if not notes:
         return Widened(program)

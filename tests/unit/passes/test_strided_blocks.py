@@ -1,6 +1,8 @@
-"""Strided rows: blocks of products below each other run as one, unless what they read or write lies otherwise."""
+"""Strided blocks: neighbouring blocks of products run as one, unless what they read or write lies otherwise."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ from tilewright.passes.manager import PassManager
 from tilewright.passes.product_grids import Wanted
 from tilewright.passes.widen import widened
 
-WANTED = Wanted(rows=64, depth=32)
+WANTED = Wanted(rows=64, columns=32, depth=32)
+WIDE = replace(WANTED, columns=96)
 DEPTH = 64
 PLACES = {
     "left": "(row * 1024 + k) * 4",
@@ -51,13 +54,25 @@ class P:
     return PassManager.get_strategy().run_passes(as_program(pl.parse(text)))
 
 
-def notes(places: dict[str, str] = PLACES, row: str = "block // 3", after: str = "") -> list[str]:
-    return str(widened(lowered(places, row, after), WANTED)).strip().splitlines()
+def notes(
+    places: dict[str, str] = PLACES, row: str = "block // 3", after: str = "", wanted: Wanted = WANTED
+) -> list[str]:
+    return str(widened(lowered(places, row, after), wanted)).strip().splitlines()
 
 
+@pytest.mark.parametrize("wanted", [WANTED, WIDE, replace(WIDE, rows=16)])
 @pytest.mark.parametrize("rows", [1, 4, 7, 11, 64])
-@pytest.mark.parametrize("native", [False, True])
-def test_blocks_below_each_other_are_one_and_compute_the_same(rows: int, native: bool) -> None:
+def test_blocks_beside_and_below_each_other_are_one_and_compute_the_same(rows: int, wanted: Wanted) -> None:
+    check(rows, wanted, native=False)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+def test_native_blocks_are_larger_and_compute_the_same(rows: int) -> None:
+    check(rows, WANTED, native=True)
+
+
+def check(rows: int, wanted: Wanted, native: bool) -> None:
+    """Compute all but the last block of so many rows of them."""
     program = lowered(PLACES)
     rng = np.random.default_rng(rows)
     a = rng.normal(size=(16 * rows, DEPTH)).astype(np.float32)
@@ -66,7 +81,7 @@ def test_blocks_below_each_other_are_one_and_compute_the_same(rows: int, native:
     if native:
         ir.compile(program)(blocks, a.ravel(), b.ravel(), c)
     else:
-        run(widened(program, WANTED).program, "main", [blocks, whole(a.ravel()), whole(b.ravel()), whole(c)])
+        run(widened(program, wanted).program, "main", [blocks, whole(a.ravel()), whole(b.ravel()), whole(c)])
     expected = a @ b
     expected[-16:, 64:] = 0
     np.testing.assert_allclose(c, expected.ravel(), rtol=1e-4, atol=1e-4)
@@ -77,7 +92,7 @@ def test_fewer_blocks_than_the_tallest_takes_run_in_half_as_tall_ones_and_then_t
     most: int, expected: list[int]
 ) -> None:
     program = lowered(PLACES)
-    found = str(widened(program, Wanted(rows=16 * most, depth=32))).strip().splitlines()[: len(expected)]
+    found = str(widened(program, replace(WANTED, rows=16 * most))).strip().splitlines()[: len(expected)]
     assert [note.rpartition(": ")[2] for note in found] == [f"{16 * times} rows instead of 16" for times in expected]
 
 
@@ -100,28 +115,44 @@ def test_blocks_that_follow_each_other_down_a_column_are_one_too(down: int, heig
     np.testing.assert_allclose(c, expected.ravel(), rtol=1e-4, atol=1e-4)
 
 
+def test_blocks_are_as_wide_as_divides_a_row_of_them() -> None:
+    told = [note.rpartition(": ")[2] for note in notes(wanted=WIDE) if "instead" in note and " by " not in note]
+    wide = "96 columns instead of 32"
+    assert told == [f"64 rows instead of 16, {wide}", f"32 rows instead of 16, {wide}", wide]
+    assert not any("columns" in note for note in notes(wanted=replace(WIDE, columns=64)))
+
+
+def test_blocks_whose_right_matrix_does_not_go_on_beside_them_stay_as_wide_as_they_are() -> None:
+    apart = notes({**PLACES, "right": "(k * 96 + column * 31) * 4"}, wanted=WIDE)
+    assert any("rows instead" in note for note in apart) and not any("columns" in note for note in apart)
+
+
 def test_notes_say_how_many_rows_there_are() -> None:
     assert [note.rpartition(": ")[2] for note in notes()[:2]] == ["64 rows instead of 16", "32 rows instead of 16"]
 
 
 @pytest.mark.parametrize(
-    ("threads", "blocks", "turns"),
+    ("threads", "blocks", "turns", "wanted"),
     [
-        (1, 5, [0, 0, 5]),
-        (1, 20, [3, 3, 2]),
-        (4, 20, [0, 9, 2]),
-        (8, 20, [0, 9, 2]),
-        (16, 20, [0, 0, 20]),
-        (8, 35, [0, 15, 5]),
-        (8, 36, [9, 0, 0]),
-        (64, 126, [0, 0, 126]),
-        (64, 768, [192, 0, 0]),
+        (1, 5, [0, 0, 5], WANTED),
+        (1, 20, [3, 3, 2], WANTED),
+        (4, 20, [0, 9, 2], WANTED),
+        (8, 20, [0, 9, 2], WANTED),
+        (16, 20, [0, 0, 20], WANTED),
+        (8, 35, [0, 15, 5], WANTED),
+        (8, 36, [9, 0, 0], WANTED),
+        (64, 126, [0, 0, 126], WANTED),
+        (64, 768, [192, 0, 0], WANTED),
+        (1, 5, [0, 0, 1, 2], WIDE),
+        (1, 20, [1, 1, 0, 2], WIDE),
+        (4, 20, [0, 0, 6, 2], WIDE),
+        (8, 20, [0, 0, 0, 20], WIDE),
     ],
 )
-def test_blocks_that_fill_no_tall_one_run_two_by_two_unless_threads_could_use_them(
-    threads: int, blocks: int, turns: list[int]
+def test_blocks_that_fill_no_large_one_run_in_smaller_ones_unless_threads_could_use_them(
+    threads: int, blocks: int, turns: list[int], wanted: Wanted
 ) -> None:
-    main = str(widened(lowered(PLACES), WANTED).program).partition("def main")[2]
+    main = str(widened(lowered(PLACES), wanted).program).partition("def main")[2]
     scope: dict[str, int] = {"n": blocks}
     found: list[int] = []
     main = main.replace("pl.min", "min").replace("pl.system.available_thread_count()", str(threads))

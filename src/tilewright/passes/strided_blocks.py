@@ -1,11 +1,12 @@
-"""Strided rows: launches whose blocks multiply windows of memory, several blocks below each other at once.
+"""Strided blocks: launches whose blocks multiply windows of memory, several neighbours at once.
 
 A block is a tile of a product. Where the one below it reads the same right matrix, and its left one and its result lie
 behind this block's, both are one block of twice the rows: what is made of the right matrix is made once for them.
-Blocks are counted along rows of them, or down columns, where as many are one as divide a column. How many blocks a
-launch has is known when it runs: those that fill none of the tallest blocks run in blocks of half their
-rows, then two by two, and those that fill none of these as they were written, as do all of a launch that has too few
-for its threads.
+Blocks are counted along rows of them, or down columns, where as many are one as divide a column. Of blocks counted
+along rows those beside each other are one, too, as many as divide a row: what is read of the left matrix is read once
+for them. How many blocks a launch has is known when it runs: those that fill none of the tallest blocks run in blocks
+of half their rows, then two by two, then beside each other alone, and those that fill none of these as they were
+written, as do all of a launch that has too few for its threads.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ PARTS = ("scalar.div", "scalar.floordiv", "scalar.mod")
 """What gives the row and the column of a block from its number."""
 
 
-def taller_blocks(program: Program, rows: int) -> tuple[Program, list[str]]:
-    """Return a program whose blocks have about so many rows where they may, and a line for each kernel that changed."""
-    walk = _Walk(program, rows)
+def larger_blocks(program: Program, rows: int, columns: int) -> tuple[Program, list[str]]:
+    """Return a program whose blocks are about so large where they may be, and a line for each kernel that changed."""
+    walk = _Walk(program, rows, columns)
     functions = [function.with_body(walk.body(function.body)) for function in program.function_list]
     return program.with_functions([*walk.made, *functions]) if walk.made else program, walk.notes
 
@@ -44,51 +45,69 @@ class _Block:
 
     param: Var
     width: int
-    rows: int
+    shape: tuple[int, int]
     column: int
     """How many blocks in a column follow each other, 0 where rows of blocks do."""
+    row: int
+    """How many blocks beside each other may be one, or divisors of that."""
     taller: frozenset[Var]
     """The windows and tiles that have as many rows."""
+    wider: frozenset[Var]
+    """Those that have as many columns."""
     carried: Var
     """The sum, as its loop carries it."""
 
+    def sizes(self, rows: int, columns: int) -> list[tuple[int, int]]:
+        """Return how many blocks below and beside each other are one, up to so many rows and columns of elements."""
+        beside = max((n for n in range(1, columns // self.shape[1] + 1) if self.row % n == 0), default=1)
+        found = [(times, beside) for times in _heights(rows // self.shape[0], self.column)]
+        return [*found, (1, beside)] if beside > 1 else found
+
+    def told(self, times: tuple[int, int]) -> str:
+        """Return what becomes of its rows and columns where so many are one."""
+        kinds = zip(("rows", "columns"), times, self.shape, strict=True)
+        return ", ".join(f"{n * size} {kind} instead of {size}" for kind, n, size in kinds if n > 1)
+
 
 class _Walk(Rewriter):
-    def __init__(self, program: Program, rows: int) -> None:
+    def __init__(self, program: Program, rows: int, columns: int) -> None:
         super().__init__()
-        self.program, self.rows = program, rows
+        self.program, self.rows, self.columns = program, rows, columns
         self.made: list[Function] = []
         self.notes: list[str] = []
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
-        """Let a launch of blocks run taller ones."""
+        """Let a launch of blocks run larger ones."""
         made = _sole_call(stmt)
         block = _block(self.program[made.op.name], made.args.index(stmt.loop_var)) if made is not None else None
-        if made is None or block is None or not _heights(self.rows // block.rows, block.column):
+        sizes = [] if block is None else block.sizes(self.rows, self.columns)
+        if made is None or block is None or not sizes:
             return super().for_loop(stmt)
-        loops: list[Stmt] = []
-        done: Expr = stmt.start
         threads = Var("threads", ScalarType(INDEX))
-        loops.append(AssignStmt(threads, call(OPS["system.available_thread_count"].spec, {}, stmt.span), stmt.span))
-        for times in _heights(self.rows // block.rows, block.column):
-            tall = self._taller(self.program[made.op.name], block, times)
+        loops: list[Stmt] = [
+            AssignStmt(threads, call(OPS["system.available_thread_count"].spec, {}, stmt.span), stmt.span)
+        ]
+        done: Expr = stmt.start
+        for times in sizes:
+            larger = self._larger(self.program[made.op.name], block, times)
             rows, below = (Var(hint, ScalarType(INDEX)) for hint in ("rows", "below"))
-            count = _tall_rows(scalar("sub", stmt.stop, done), threads, block.width, times)
-            called = replace(made, op=GlobalVar(tall.name))
+            called = replace(made, op=GlobalVar(larger.name))
             loops += [
-                AssignStmt(rows, count, stmt.span),
-                _tall_loop(stmt, called, (done, rows), (block.width, times)),
-                AssignStmt(below, scalar("add", done, scalar("mul", rows, integer(block.width * times))), stmt.span),
+                AssignStmt(rows, _rows(scalar("sub", stmt.stop, done), threads, block.width, times), stmt.span),
+                _loop(stmt, called, (done, rows), block.width, times),
+                AssignStmt(below, _sum(done, rows, block.width * times[0]), stmt.span),
             ]
             done = below
         return *loops, replace(stmt, start=done)
 
-    def _taller(self, kernel: Function, block: _Block, times: int) -> Function:
-        """Return a kernel with so many times the rows."""
-        tall = replace(kernel, name=f"{kernel.name}_tall{times}", body=_Taller(block, times).body(kernel.body))
-        self.made.append(tall)
-        self.notes.append(f"{kernel.name}: {times * block.rows} rows instead of {block.rows}")
-        return tall
+    def _larger(self, kernel: Function, block: _Block, times: tuple[int, int]) -> Function:
+        """Return a kernel with so many times the rows and columns."""
+        kinds = zip(("tall", "wide"), times, strict=True)
+        name = "".join([f"{kernel.name}_", *(f"{kind}{n}" for kind, n in kinds if n > 1)])
+        larger = replace(kernel, name=name, body=_Larger(block, times).body(kernel.body))
+        self.made.append(larger)
+        self.notes.append(f"{kernel.name}: {block.told(times)}")
+        return larger
 
 
 def _heights(most: int, column: int = 0) -> list[int]:
@@ -104,11 +123,17 @@ def _heights(most: int, column: int = 0) -> list[int]:
     return [n for n in (tallest, tallest // 2) if n > 1 and tallest % n == 0]
 
 
-def _tall_rows(blocks: Expr, threads: Expr, width: int, times: int) -> Expr:
-    """Return how many rows of taller blocks there are, none where some thread would be left without a block."""
-    rows = scalar("floordiv", blocks, integer(width * times))
-    enough = scalar("min", scalar("floordiv", scalar("mul", rows, integer(width)), threads), integer(1))
-    return scalar("mul", rows, enough)
+def _sum(first: Expr, number: Expr, times: int) -> Expr:
+    """Return a number and another one so many times."""
+    return scalar("add", first, scalar("mul", number, integer(times)))
+
+
+def _rows(blocks: Expr, threads: Expr, width: int, times: tuple[int, int]) -> Expr:
+    """Return how many rows of larger blocks there are, none where some thread would be left without a block."""
+    below, beside = times
+    rows = scalar("floordiv", blocks, integer(width * below))
+    turns = scalar("mul", rows, integer(width // beside))
+    return scalar("mul", rows, scalar("min", scalar("floordiv", turns, threads), integer(1)))
 
 
 def _sole_call(loop: ForStmt) -> Invoke | None:
@@ -122,20 +147,20 @@ def _sole_call(loop: ForStmt) -> Invoke | None:
     return made if loop.loop_var in made.args else None
 
 
-def _tall_loop(stmt: ForStmt, made: Invoke, below: tuple[Expr, Expr], sizes: tuple[int, int]) -> ForStmt:
-    """Return the loop over so many rows of taller blocks below others, called by the number of the uppermost in each.
+def _loop(stmt: ForStmt, made: Invoke, below: tuple[Expr, Expr], width: int, times: tuple[int, int]) -> ForStmt:
+    """Return the loop over so many rows of larger blocks below others, called by the number of the first in each.
 
     Others are told by how many blocks as they were written they are.
     """
-    turn, block = Var("tall", ScalarType(INDEX)), Var(stmt.loop_var.name_hint, ScalarType(INDEX))
+    turn, block = Var("turn", ScalarType(INDEX)), Var(stmt.loop_var.name_hint, ScalarType(INDEX))
     turn.bounds = block.bounds = stmt.loop_var.bounds
-    (done, rows), (width, times) = below, sizes
+    done, rows = below
     row, column = scalar("mod", turn, rows), scalar("floordiv", turn, rows)
-    number = scalar("add", scalar("add", done, scalar("mul", row, integer(width * times))), column)
+    number = _sum(_sum(done, row, width * times[0]), column, times[1])
     args = tuple(block if arg is stmt.loop_var else arg for arg in made.args)
     called = EvalStmt(replace(made, args=args), stmt.span)
     body = SeqStmts((AssignStmt(block, number, stmt.span), called))
-    return replace(stmt, loop_var=turn, stop=scalar("mul", rows, integer(width)), body=body)
+    return replace(stmt, loop_var=turn, stop=scalar("mul", rows, integer(width // times[1])), body=body)
 
 
 def _block(kernel: Function, at: int) -> _Block | None:
@@ -166,22 +191,24 @@ def _block(kernel: Function, at: int) -> _Block | None:
 def _placed(moves: Moves, loop: ForStmt, own: tuple[Var, Var], view: Call, width: int) -> _Block | None:
     """Return a block whose left matrix and result go on in the one below it, and whose right matrix is the same."""
     product = moves.made[_total(loop)]
-    lhs, rhs = (window_of(moves.made, arguments(product)[name], 0) for name in ("lhs", "rhs"))
+    lhs, rhs = (window_of(moves.made, arguments(product)[name], at) for at, name in enumerate(("lhs", "rhs")))
     shape, strides = (numbers_of(arguments(view)[name]) for name in ("shape", "strides"))
     type_ = loop.return_vars[0].type
     if lhs is None or rhs is None or shape is None or strides is None or not isinstance(type_, TileType):
         return None
-    size = type_.dtype.get_byte()
+    steps = [extent * stride * type_.dtype.get_byte() for extent, stride in zip(shape, strides, strict=True)]
     offset = arguments(view)["offset"]
-    below = moves.of(offset) if isinstance(offset, Expr) else None
-    is_whole = shape == type_.shape == type_.valid and shape[0] == lhs.length
-    if not is_whole or below != shape[0] * strides[0] * size:
+    is_whole = shape == type_.shape == type_.valid and shape == (lhs.length, rhs.length)
+    if not is_whole or not isinstance(offset, Expr):
         return None
-    if moves.of(lhs.offset) != lhs.nbytes or moves.of(rhs.offset) != 0:
+    offsets = (lhs.offset, rhs.offset, offset)
+    if [moves.of(each) for each in offsets] != [lhs.nbytes, 0, steps[0]]:
         return None
-    taller = frozenset({*own, lhs.view, lhs.tile})
-    column = width if moves.below else 0
-    return _Block(moves.var, moves.step, shape[0], column, taller, loop.iter_args[0].var)
+    beside = Moves(moves.var, moves.made, below=True)
+    goes_on = not moves.below and [beside.of(each) for each in offsets] == [0, rhs.nbytes, steps[1]]
+    taller, wider = (frozenset({*own, window.view, window.tile}) for window in (lhs, rhs))
+    column, row = width if moves.below else 0, width if goes_on else 1
+    return _Block(moves.var, moves.step, (shape[0], shape[1]), column, row, taller, wider, loop.iter_args[0].var)
 
 
 def _total(loop: ForStmt) -> Var:
@@ -208,24 +235,26 @@ def _width(body: SeqStmts) -> int:
     return divisors.pop() if len(divisors) == 1 else 0 if divisors else 1
 
 
-class _Taller(Rewriter):
-    """A kernel whose tile has more rows."""
+class _Larger(Rewriter):
+    """A kernel whose tile has so many times the rows and columns."""
 
-    def __init__(self, block: _Block, times: int) -> None:
+    def __init__(self, block: _Block, times: tuple[int, int]) -> None:
         super().__init__(fresh=True)
-        self.block, self.times = block, times
+        self.block = block
+        rows, columns = (n * size for n, size in zip(times, block.shape, strict=True))
+        self.shape = rows, columns
 
     def define(self, var: Var, type_: Type | None = None) -> Var:
-        """Let the sum that is carried have more rows."""
+        """Let the sum that is carried be larger."""
         if type_ is None and var is self.block.carried and isinstance(var.type, TileType):
-            rows, columns = var.type.shape
-            shape = rows * self.times, columns
-            type_ = TileType(shape, var.type.dtype, shape, var.type.memory)
+            type_ = TileType(self.shape, var.type.dtype, self.shape, var.type.memory)
         return super().define(var, type_)
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
-        """See, load or make more rows."""
-        if stmt.var not in self.block.taller or not isinstance(stmt.value, Call):
+        """See, load or make more rows and columns."""
+        grown = zip((self.block.taller, self.block.wider), self.shape, strict=True)
+        extents = {axis: extent for axis, (own, extent) in enumerate(grown) if stmt.var in own}
+        if not extents or not isinstance(stmt.value, Call):
             return super().assign(stmt)
-        made = resized(self, stmt.value, 0, self.block.rows * self.times)
+        made = resized(self, stmt.value, extents)
         return (AssignStmt(self.define(stmt.var, made.type), made, stmt.span),)
