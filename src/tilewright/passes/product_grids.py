@@ -77,8 +77,8 @@ class Wanted:
         """Return the tile for few rows: long rows of the right matrix, as many at a time as fit where they are made.
 
         Rows of one that lies on its side are as long as the few that they meet, so many, stay in the nearest cache.
-        The sums of 8 rows do in rows of 1024 floats: by 4096 x 4096 they take a Zen 5 1.76 ms, 1.96 in rows of 2048, and
-        an Emerald Rapids 3.7 and 4.2.
+        The sums of 8 rows do in rows of 1024 floats: by 4096 x 4096 they take a Zen 5 1.76 ms, and 1.96 in rows of
+        2048, an Emerald Rapids 3.7 and 4.2.
         """
         base = replace(self.few or self, cores=self.cores)
         if turned_rows:

@@ -13,6 +13,9 @@ from tilewright.pto.types import Space
 ALIGNMENT = 32
 """Bytes that the start of a tile is a multiple of."""
 
+NBYTES = 256
+"""The bytes of a vector register, and the bits of a mask."""
+
 
 @dataclass(eq=False)
 class Slot:
@@ -97,5 +100,6 @@ class Arena:
 
     @property
     def size(self) -> int:
-        """The bytes it needs."""
-        return (self.used + 63) // 64 * 64
+        """The bytes it needs: what begins in the last tile of a vector core and is as long as a register lies in it."""
+        behind = NBYTES if self.space is Space.VEC and self.used else 0
+        return min((self.used + behind + 63) // 64 * 64, self.limit)

@@ -17,14 +17,13 @@ from tilewright.dtypes import UINT8, UNSIGNED, DataType
 from tilewright.ops.builder import element_of, known
 from tilewright.pto.machine.elements import cast, columns
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.places import NBYTES
 from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
 from tilewright.pto.machine.values import Pointer, Predicate
 from tilewright.pto.module import Op
 from tilewright.pto.types import Scalar, VReg
 from tilewright.records import record
 
-NBYTES = 256
-"""The bytes of a vector register, and the bits of a mask."""
 BLOCK = 32
 """The bytes that block-wise loads, stores and reductions take together."""
 

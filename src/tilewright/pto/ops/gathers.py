@@ -12,9 +12,9 @@ from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.asked_words import COMPARISON
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.places import NBYTES
 from tilewright.pto.machine.registers import (
     BLOCK,
-    NBYTES,
     blank_lanes,
     elements_of,
     lane_view,

@@ -17,8 +17,8 @@ from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of, known
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.places import NBYTES
 from tilewright.pto.machine.registers import (
-    NBYTES,
     active,
     chosen,
     compared,

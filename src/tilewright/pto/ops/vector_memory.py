@@ -21,9 +21,9 @@ from tilewright.ops.builder import known
 from tilewright.pto.laws import keeps_pointer
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.places import NBYTES
 from tilewright.pto.machine.registers import (
     BLOCK,
-    NBYTES,
     bitcast,
     chosen,
     compared,

@@ -41,6 +41,12 @@ def test_widths_that_differ_from_their_lanes(target: str) -> None:
     np.testing.assert_array_equal(w.reshape(3, 32), [total, np.where(x < y, x, y), np.maximum(x, y)])
 
 
+def test_a_load_may_begin_in_the_last_lanes_of_a_tile(target: str) -> None:
+    x, out = numbers(31, 1000), np.zeros(1000, np.float32)
+    run("last_lanes", target, x, out)
+    np.testing.assert_array_equal(out, abs(x))
+
+
 def test_stores_leave_what_a_mask_leaves_out(target: str) -> None:
     a, h = integers(4, 64, np.uint32), numbers(5, 128).astype(bf16)
     norm, one = np.full(64, 7, np.uint32), np.full(64, 7, np.uint32)
