@@ -1,7 +1,8 @@
 """Attention as models call it: [batch, heads, length, dim], causal or not, several query heads for each key head.
 
-Any length will do: what lies beyond the last key is not there, so it takes no part in maxima and sums. Keys after a
-causal query are hidden by a mask, and blocks that hold nothing else are not visited at all.
+Any length will do, of queries too: what lies beyond the last row or key is not there, so it takes no part in maxima and
+sums, and is not stored. Keys after a causal query are hidden by a mask, and blocks that hold nothing else are not
+visited at all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def attend(
     length, dim = k.shape[-2:]
     group = head // (q.shape[1] // k.shape[1])
     place = pl.iota([BQ, 1], axis=0) + row
-    queries = pl.load(q[batch, head], [row, 0], [BQ, dim], pad=0.0) * (1 / math.sqrt(dim))
+    queries = pl.load(q[batch, head], [row, 0], [BQ, dim]) * (1 / math.sqrt(dim))
     best = pl.tile.full([BQ, 1], dtype=pl.FP32, value=-1e30)
     total = pl.tile.full([BQ, 1], dtype=pl.FP32, value=0.0)
     average = pl.tile.full([BQ, dim], dtype=pl.FP32, value=0.0)
@@ -37,7 +38,7 @@ def attend(
         total = total * kept + pl.sum(weights, axis=-1, keepdims=True)
         average = average * kept + weights @ pl.load(v[batch, group], [first, 0], [BK, dim])
         best = highest
-    return pl.store(average / total, [batch, head, row, 0], out, mask=place < q.shape[2])
+    return pl.store(average / total, [batch, head, row, 0], out)
 
 
 @pl.jit
