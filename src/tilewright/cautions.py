@@ -8,7 +8,7 @@ class KernelWarning(UserWarning):
 
 
 class DroppedWriteWarning(KernelWarning):
-    """A rebound Out parameter: the caller's buffer stays as it was."""
+    """An Out parameter that is rebound or never written: the caller's buffer stays as it was."""
 
 
 class WholeQuotientWarning(KernelWarning):

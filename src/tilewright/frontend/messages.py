@@ -6,16 +6,29 @@ warn of waits until then, so that each is told once, and with the types it has i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import warnings
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import TypeAlias
 
-from tilewright.errors import KernelWarning
+from tilewright.errors import KernelError, KernelWarning
 from tilewright.records import mutable
+from tilewright.source import Span
 
 Message: TypeAlias = Callable[[], None]
 """Prints or warns when it is called."""
+
+_TOLD: dict[str | tuple[str, type[Warning], int], int] = {}
+"""What has been warned of, which a kernel that is read again does not repeat."""
+
+
+def caution(kind: type[KernelWarning], function: str, message: str, spans: Sequence[Span], help: str) -> Message:
+    """Return what warns of something at its place in a function, once for each text."""
+    mistake = KernelError(message, spans=spans, help=help)
+    mistake.function = function
+    text, place = str(mistake), spans[0]
+    return lambda: warnings.warn_explicit(text, kind, place.filename, place.line, registry=_TOLD)
 
 
 @mutable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -15,8 +14,9 @@ from tilewright.core.stmt import AssignStmt, SeqStmts
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, is_static, join, show_shape
 from tilewright.core.visitor import variables
 from tilewright.dtypes import INDEX, objection
-from tilewright.errors import DroppedWriteWarning, KernelError, KernelWarning, ReassignmentError, SSAViolationError
+from tilewright.errors import DroppedWriteWarning, KernelWarning, ReassignmentError, SSAViolationError
 from tilewright.frontend.frames import BecomesDynamic
+from tilewright.frontend.messages import caution
 from tilewright.frontend.scope import UNKNOWN, ScopedBinding
 from tilewright.frontend.state import Translation, Widened, alike, is_action
 from tilewright.frontend.walk.known import sequence
@@ -130,17 +130,16 @@ class Translator(Translation):
         known = self.scope.find(name)
         if known is None or id(known.value) not in self.outputs or isinstance(value, (Invoke, Submit, TupleGetItem)):
             return
-        if isinstance(value, Var) or (isinstance(value, Call) and value.op.spec.alias):
+        if isinstance(value, Var) and not isinstance(value.type, TileType):
+            return
+        if isinstance(value, Call) and value.op.spec.alias:
             return
         message = f"'{name}' is an output, and this only rebinds the name: the caller's buffer stays as it was"
         self.warn(DroppedWriteWarning, message, [span], f"write it with pl.store(..., {name}) or `{name}[:] = ...`")
 
     def warn(self, kind: type[KernelWarning], message: str, spans: Sequence[Span], help: str) -> None:
         """Warn of something at its place, once it is known that the kernel is read to its end."""
-        mistake = KernelError(message, spans=spans, help=help)
-        mistake.function = self.captured.node.name
-        text, place = str(mistake), spans[0]
-        self.tell(lambda: warnings.warn_explicit(text, kind, place.filename, place.line, registry=_TOLD))
+        self.tell(caution(kind, self.captured.node.name, message, spans, help))
 
     def _assign_shared(self, name: str, value: Value, node: ast.AST) -> None:
         """Assign a name that several blocks share; each element of a tuple is a variable of its own."""
@@ -235,10 +234,6 @@ def _literal_as(value: Expr, type_: Type) -> Expr:
 
 def _are_numbers(*types: Type) -> bool:
     return all(isinstance(type_, ScalarType) and (type_.dtype.is_int() or type_.dtype.is_float()) for type_ in types)
-
-
-_TOLD: dict[str | tuple[str, type[Warning], int], int] = {}
-"""What has been warned of, which a kernel that is read again does not repeat."""
 
 
 def _begun(first: Type, later: Type) -> str:
