@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from tilewright.arrays import np
 from tilewright.core.enums import Level, ParamDirection
 from tilewright.core.expr import Call, Const, Invoke, Var
 from tilewright.core.program import Function, Program
@@ -19,6 +18,7 @@ from tilewright.core.visitor import invocations
 from tilewright.core.world import WORLD, Membership
 from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
+from tilewright.interpret.dependences import By, Dependences
 from tilewright.interpret.evaluator import Frame, Value
 from tilewright.interpret.machine import Machine
 from tilewright.interpret.rows import Given, check_row, check_rows
@@ -106,8 +106,9 @@ class Turn:
 class Plan:
     """What a host function has the ranks do, in order.
 
-    The turns of a rank follow each other. Those of others come first where they write what one reads of the caller's
-    memory; a collective is done by the first of its domain, once all have come, and the others go on after it.
+    The turns of a rank follow each other. Those of others come first where they touch what one writes of the caller's
+    memory, or write what it reads (`dependences.py`); a collective is done by the first of its domain, once all have
+    come, and the others go on after it.
     """
 
     size: int
@@ -121,15 +122,16 @@ class Plan:
             if not buffer.ranks:
                 buffer.ranks.update(range(self.size))
         self.turns = [[] for _ in range(self.size)]
-        written = _Written()
+        order = Dependences()
         for action in self.actions:
             if isinstance(action, Collective):
                 self._meet(action)
                 continue
             found, own = footprints[action.function], self.turns[action.rank]
-            needs = written.before(action.rank, _touched(action, found.reads))
-            own.append(Turn(action, tuple(needs.items())))
-            written.note(action.rank, len(own), _touched(action, found.writes))
+            read, written = (_touched(action, positions) for positions in (found.reads, found.writes))
+            has_windows = any(isinstance(arg, Window) for arg in action.args)
+            by = By(action.rank, len(own) + 1, (action.function, action.span), has_windows=has_windows)
+            own.append(Turn(action, order.needs(by, read, written)))
 
     def _meet(self, action: Collective) -> None:
         try:
@@ -144,33 +146,9 @@ class Plan:
             self.turns[rank].append(Turn(action, ((leader, len(self.turns[leader])),)))
 
 
-class _Written:
-    """The memory of the caller's that turns have written so far."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, int, int, int]] = []
-        self._known: Array = np.zeros((0, 4), np.int64)
-
-    def note(self, rank: int, number: int, arrays: Iterable[Array]) -> None:
-        """Take note of what the turn of a rank writes."""
-        self._rows += [(*reach(array), rank, number) for array in arrays]
-
-    def before(self, rank: int, arrays: Iterable[Array]) -> dict[int, int]:
-        """Return the last turn of each other rank that may have written what is read."""
-        found: dict[int, int] = {}
-        if len(self._known) + 64 < len(self._rows):  # those that came since are few enough to look at one by one
-            self._known = np.array(self._rows, np.int64)
-        for low, high in map(reach, arrays):
-            hits = self._known[(self._known[:, 0] < high) & (self._known[:, 1] > low) & (self._known[:, 2] != rank)]
-            late = (row for row in self._rows[len(self._known) :] if row[0] < high and row[1] > low and row[2] != rank)
-            for *_, other, number in (*hits.tolist(), *late):
-                found[other] = max(number, found.get(other, 0))
-        return found
-
-
-def _touched(action: Dispatch, positions: Iterable[int]) -> list[Array]:
-    """Return the caller's memory among some arguments of a dispatch."""
-    return [arg.data for k in positions if isinstance(arg := action.args[k], Region)]
+def _touched(action: Dispatch, positions: Iterable[int]) -> list[tuple[int, int]]:
+    """Return where the caller's memory begins and ends among some arguments of a dispatch."""
+    return [reach(arg.data) for k in positions if isinstance(arg := action.args[k], Region)]
 
 
 @mutable

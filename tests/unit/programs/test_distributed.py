@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from processes import LATE
+from unit.programs import hazards_worker
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
@@ -241,6 +242,15 @@ def test_what_a_rank_reads_of_another_is_there_and_a_mistake_is_the_last_turn(pl
     with pytest.raises(ExecutionError, match="there is nothing left"):
         handed_around(np.array([[1], [5]], np.int32), y, config=config)
     assert y[:, 0].ravel().tolist()[:2] == [0, -7] and y[2, 1] == -7
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_ranks_touch_a_tensor_in_the_order_of_their_dispatches(
+    platform: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hazards_worker.main(platform)
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["overwritten: right"] * 2 + ["written_twice: right"] * 2 + ["own: [2.0, 3.0, 1.0]"]
 
 
 @pl.jit

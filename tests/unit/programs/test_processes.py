@@ -59,6 +59,14 @@ def test_what_an_output_holds_beforehand_does_not_matter(tmp_path: Path, transpo
         assert len(said.splitlines()) == 8 and all(line.endswith(": right") for line in said.splitlines()), said
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_ranks_touch_a_tensor_of_the_callers_in_the_order_of_their_dispatches(tmp_path: Path, transport: str) -> None:
+    for said in launched(3, tmp_path, WORKER.with_name("hazards_worker.py"), transport):
+        assert said.splitlines()[:4] == ["overwritten: right"] * 2 + ["written_twice: right"] * 2, said
+        assert "rank 0 reads what rank 1 has written to a tensor that the host function makes" in said
+        assert "make it a parameter" in said
+
+
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="processes share memory where Linux does")
 def test_host_functions_take_dtensors_and_have_gradients_beside_ddp(tmp_path: Path) -> None:
     for said in launched(2, tmp_path, WORKER.with_name("shards_worker.py")):

@@ -33,6 +33,7 @@ from tilewright.programs.distributed.distant_memory import DistantMemory
 from tilewright.programs.distributed.early import are_apart
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.overlapped import PIECES, WHOLE
+from tilewright.programs.distributed.own_tensors import check_own_tensors
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
 from tilewright.programs.distributed.rows import ROWS, SHARDS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
@@ -216,6 +217,7 @@ class Ranked:
         if None in returned:
             raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
         if group is not None:
+            check_own_tensors(machine.plan, Footprints(self.program), given)
             run = self._over_processes(group, machine.plan, given, written, gpu, may_repeat)
         elif gpu is not None and self.devices is not None:
             run = device_run(self.devices, machine.plan, self.program, self.chips, given, self.config.device_ids, gpu)
