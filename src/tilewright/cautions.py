@@ -11,6 +11,10 @@ class DroppedWriteWarning(KernelWarning):
     """An Out parameter that is rebound or never written: the caller's buffer stays as it was."""
 
 
+class WrittenInputWarning(KernelWarning):
+    """A parameter that is no output, and is written: the caller's tensor changes all the same."""
+
+
 class WholeQuotientWarning(KernelWarning):
     """A quotient of integers that only the running program knows, which is an integer, too."""
 

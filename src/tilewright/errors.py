@@ -14,6 +14,7 @@ from tilewright.cautions import DependentTurnsWarning as DependentTurnsWarning
 from tilewright.cautions import DroppedWriteWarning as DroppedWriteWarning
 from tilewright.cautions import KernelWarning as KernelWarning
 from tilewright.cautions import WholeQuotientWarning as WholeQuotientWarning
+from tilewright.cautions import WrittenInputWarning as WrittenInputWarning
 from tilewright.notebook import Shown
 from tilewright.source import UNKNOWN, Place, Span, shown, span_at
 

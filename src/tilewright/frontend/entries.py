@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Program
 from tilewright.core.types import ScalarType, TensorType
-from tilewright.errors import DroppedWriteWarning
 from tilewright.frontend.kernels import Kernel
-from tilewright.frontend.messages import caution
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.outputs import is_written
 from tilewright.frontend.parameters import Site, Spec
 from tilewright.frontend.programs import Builder
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, RuntimeScalar, TensorMeta, metas_of
@@ -49,22 +45,7 @@ def specialize(kernel: Kernel, given: Mapping[str, Given]) -> Specialization:
     taken = tuple(names[position] for position in entry.taken)
     for resolver in store.resolvers:
         resolver.close()
-    _warn_unwritten(kernel, program, taken, given)
     return Specialization(program, taken, metas_of(entry.function, taken, given), tuple(store.resolvers))
-
-
-def _warn_unwritten(kernel: Kernel, program: Program, taken: Sequence[str], given: Mapping[str, Given]) -> None:
-    """Warn of outputs that callers know the shapes of and that nothing writes, unless their names were given away."""
-    function, node = program[kernel.name], kernel.captured.node
-    rebound = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    sides = zip(taken, function.params, function.param_directions, strict=True)
-    for position, (name, param, way) in enumerate(sides):
-        is_output = way is ParamDirection.Out and isinstance(param.type, TensorType)
-        if is_output and isinstance(given[name], TensorMeta) and not {name} & rebound:
-            if not is_written(program, function, position):
-                message = f"`{name}` is an output, and nothing writes it: the caller's buffer stays as it was"
-                help = f"write it with pl.store(..., {name}) or `{name}[:] = ...`"
-                caution(DroppedWriteWarning, kernel.name, message, [param.span], help)()
 
 
 def _entry_spec(given: Given) -> Spec:

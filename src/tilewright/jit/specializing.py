@@ -11,6 +11,7 @@ from tilewright.frontend.names import Changed
 from tilewright.frontend.signature import Alike, TensorMeta, metas_of
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.parameters import UntoldOutputError
+from tilewright.jit.writes import warn_of_writes
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
@@ -32,6 +33,7 @@ def specialized(kernel: Kernel, call: Call) -> Specialization:
     for name, given in call.given.items():
         if isinstance(given, Alike):
             _check_guess(kernel, made, name, is_passed=name in call.values)
+    warn_of_writes(kernel, made)
     tensors = {name: given for name, given in call.given.items() if isinstance(given, TensorMeta)}
     lying = {name: given for name, given in tensors.items() if not given.has_rows and name in made.parameters}
     return _lying(kernel, made, lying, call) if lying else made
