@@ -555,6 +555,7 @@ def _partial(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
     second = cut_short(w, second) if op.kind is Kind.TILE else second
+    first = cut_short(w, first) if op.kind is Kind.TILE and w.chance(40) else first
     return called(w, op, first.name, second.name)
 
 

@@ -215,17 +215,6 @@ def _extents(w: Writer, call: Call, given: Given) -> tuple[Number, Number]:
     return (w.constant(rows), w.constant(cols)) if valid is None else (valid[0], valid[1])
 
 
-# parts
-
-
-@writes(*(f"tile.part_{word}" for word in ("add", "mul", "max", "min")))
-def _partly(w: Writer, call: Call, given: Given) -> Tile:
-    a, b = in_vec(w, given["lhs"]), in_vec(w, given["rhs"])
-    is_whole = tuple(number.known for number in a.valid) == a.shape and a.shape == b.shape
-    refuse(call, not is_whole, "of a first tile that is valid in part")
-    return w.op(f"tpart{call.op.spec.name.removeprefix('part_')}", [a, b], result(w, call, a.valid))
-
-
 @writes("tile.ravel_index")
 def _ravelled(w: Writer, call: Call, given: Given) -> Tile:
     """Write the number of each element, counted along rows of some extent."""

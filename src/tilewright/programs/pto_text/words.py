@@ -6,7 +6,7 @@ A tile of more than two axes is a matrix of its last one; only the first of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 from typing import Any, TypeVar
@@ -54,9 +54,19 @@ ALONE: dict[str, Writes] = {}
 @contextmanager
 def each_place(w: Writer, tile: Tile, shape: Sequence[int]) -> Generator[tuple[list[Number], Pair]]:
     """Let lines stand in loops over what is valid of a tile; give the place of each element, and its row and column."""
-    with ExitStack() as loops:
-        places = [loops.enter_context(w.counted(extent, "at")) for extent in (*tile.axes, tile.valid[1])]
+    with w.all_counted((*tile.axes, tile.valid[1]), "at") as places:
         yield places, (row_of(w, places, shape), places[-1])
+
+
+@contextmanager
+def each_element(w: Writer, tile: Tile, shape: Sequence[int]) -> Generator[Pair]:
+    """Let lines stand in loops over what is valid of a tile, whatever its axes; give each element's row and column."""
+    if tile.axes:
+        with each_place(w, tile, shape) as (_, at):
+            yield at
+        return
+    with w.all_counted(tile.valid, "at") as (row, column):
+        yield row, column
 
 
 def sizes_of(type_: TileType) -> list[int | None]:
@@ -70,6 +80,11 @@ def is_ragged(shape: Sequence[int], sizes: Sequence[int | None]) -> bool:
     while rows and rows[0][0] == 1:
         rows.pop(0)
     return any(size != extent for extent, size in rows[1:])
+
+
+def as_far_as(tile: Tile, type_: TileType, extents: Sequence[Number]) -> Tile:
+    """Return a tile with how much of it is valid along each axis, where rows and columns do not say that."""
+    return tile.along(extents[:-1]) if is_ragged(type_.shape, sizes_of(type_)) else tile
 
 
 MORE_PARTS = "PTO's tiles have two axes, and of this one a part is valid along more"
@@ -234,6 +249,16 @@ def put_over(w: Writer, whole: Tile, source: Tile, at: Pair) -> Tile:
     """Write a tile over another, from some row and column on."""
     w.op("tmov", [source], part_of(w, whole, at, source.shape, source.valid))
     return whole
+
+
+def all_moved(w: Writer, source: Tile, out: Tile) -> Tile:
+    """Write a tile to another one, with what is not valid of it: more of it may be valid again."""
+    if tuple(number.known for number in source.valid) == source.shape:
+        return w.op("tmov", [source], out)
+    start = w.constant(0), w.constant(0)
+    every, target = (part_of(w, each, start, source.shape, whole_of(w, source.shape)) for each in (source, out))
+    w.op("tmov", [every], target)
+    return out
 
 
 def part_of(w: Writer, tile: Tile, at: Pair, shape: tuple[int, int], valid: Pair) -> Tile:

@@ -33,17 +33,15 @@ from tilewright.programs.pto_text.writer import NotTakenError, Writer
 POINTWISE = ("elementwise", "mapped")
 """The families of ops that compute each element by itself."""
 RAGGED = {
-    *("tile.load", "tile.store", "tile.slice", "tile.read", "tile.cast", "tile.transpose", "tile.flip", "tile.strided"),
-    *(f"tile.{name}" for name in ("fillpad", "fillpad_expand", "fillpad_inplace")),
-    *(
-        "tile.rand",
-        "tile.randint",
-        "tile.take",
-        "tile.put",
-        *(f"tile.atomic_{name}" for name in "add max min and or xor xchg cas".split()),
-    ),
-    *(f"tile.{name}" for name in ("sort", "argsort", "cumsum", "cumprod", "cummax", "cummin")),
-}
+    f"tile.{name}"
+    for name in (
+        "load", "store", "slice", "read", "write", "cast", "transpose", "transpose_view", "flip", "strided",
+        "fillpad", "fillpad_expand", "fillpad_inplace", "expands", "concat", "set_validshape", "reinterpret_view",
+        "rand", "randint", "take", "put", *(f"atomic_{name}" for name in "add max min and or xor xchg cas".split()),
+        "gather", "pick", "scatter", *(f"part_{name}" for name in ("add", "mul", "max", "min")),
+        "sort", "argsort", "cumsum", "cumprod", "cummax", "cummin", "cmp", "sel", "sels", "assemble",
+    )
+}  # fmt: skip
 """The ops that know tiles that are ragged along many axes beside those, and beside what goes row by row."""
 
 
@@ -116,7 +114,7 @@ def _ragged(w: Writer, call: Call, made: Tile, given: Given) -> Tile:
     type_ = call.type
     if not isinstance(type_, TileType) or not is_ragged(type_.shape, sizes_of(type_)):
         return made
-    return made.along(least_along(w, call, given)[:-1])
+    return made.along(least_along(w, call, given, -1))
 
 
 def _meets_more(own: Sequence[int], whole: Sequence[int]) -> bool:
