@@ -141,6 +141,8 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     dtype = matrix(call)[1].dtype
     first, second = (in_type(w, in_vec(w, given[name]), dtype) for name in ("x", "vec"))
     axis, _, word = call.op.spec.name.partition("_expand_")
+    if word == "expdif" and dtype not in (FP32, FP16):
+        raise no_function(call.op.spec.name, (FP32, FP16), dtype)
     out = result(w, call, first.valid)
     if axis == "row" and second.shape[1] > 1:
         return _packed(w, call, (first, second), out)

@@ -253,7 +253,7 @@ def put_over(w: Writer, whole: Tile, source: Tile, at: Pair) -> Tile:
 
 def all_moved(w: Writer, source: Tile, out: Tile) -> Tile:
     """Write a tile to another one, with what is not valid of it: more of it may be valid again."""
-    if tuple(number.known for number in source.valid) == source.shape:
+    if all(tuple(number.known for number in each.valid) == source.shape for each in (source, out)):
         return w.op("tmov", [source], out)
     start = w.constant(0), w.constant(0)
     every, target = (part_of(w, each, start, source.shape, whole_of(w, source.shape)) for each in (source, out))
