@@ -106,8 +106,8 @@ def _expands(w: Writer, op: Op) -> Value | None:
 @way("tile.cmp", "tensor.cmp")
 def _cmp(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
-    lhs = operand(w, op.kind, shape, dtype)
-    rhs = operand(w, op.kind, shape, dtype).name if w.chance(60) else w.scalar(dtype)
+    lhs, other = operand(w, op.kind, shape, dtype), some_dtype(w, op.spec.accepts) if w.chance(40) else dtype
+    rhs = operand(w, op.kind, shape, other).name if w.chance(60) else w.scalar(dtype)
     return called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
 
 

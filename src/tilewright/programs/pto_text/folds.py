@@ -1,7 +1,7 @@
 """Folds: rows and columns of elements that no machine folds, one element after the other.
 
 Sums and products of bf16 are doubles on the way, and rounded once, as folds are: by way of the fp32 that machines fold
-they would be rounded twice, which makes 1 of 1 + 2**-8 + 2**-40. How other floats are rounded is for a whole tile to say.
+they would be rounded twice, which makes 1 of 1 + 2**-8 + 2**-40. How other floats are rounded is for a machine to say.
 """
 
 from __future__ import annotations
