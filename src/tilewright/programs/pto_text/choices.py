@@ -142,7 +142,10 @@ def _is_nan(w: Writer, call: Call, given: Given) -> Tile:
 
 @writes("tile.isfinite")
 def _is_finite(w: Writer, call: Call, given: Given) -> Tile:
-    x, zero = in_vec(w, given["x"]), w.constant(0.0, in_vec(w, given["x"]).dtype)
+    x = in_vec(w, given["x"])
+    if not x.dtype.is_float():
+        return _compared(w, "eq", x, x, x.shape)
+    zero = w.constant(0.0, x.dtype)
     products = w.op("tmuls", [x, zero], w.tile("nothing", x.dtype, x.shape, x.valid))  # NaN where it is not finite
     return _compared(w, "eq", products, filled(w, zero, x.dtype, x), x.shape)
 
@@ -246,6 +249,14 @@ def _bytes(w: Writer, call: Call, mask: Tile) -> Tile:
     words = in_vec(w, mask)
     room = words.room[0], words.room[1] * words.dtype.get_byte()
     return replace(seen_as(w, words, UINT8, room, room), is_mask=True)
+
+
+def conditions_of(w: Writer, call: Call, mask: Tile, like: Tile) -> Tile:
+    """Write the bits of a mask as bytes, zero or one, for each element of a tile."""
+    if like.is_column and not mask.is_mask and not _is_of_conditions(call):
+        return _column_of_bits(w, in_vec(w, mask), like)
+    bits = _bytes(w, call, mask)
+    return in_vec(w, replace(bits, shape=like.shape, valid=like.valid) if bits.is_mask else bits)
 
 
 # places of what compares so

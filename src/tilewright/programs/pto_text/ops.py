@@ -54,6 +54,8 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
         assert isinstance(rhs, Tile)
         return _with_number_first(w, call, word, lhs, in_vec(w, rhs))
     a = in_vec(w, lhs)
+    if isinstance(rhs, Number) and word in ("shl", "shr") and isinstance(rhs.known, int):
+        rhs = w.constant(rhs.known % (8 * a.dtype.get_byte()), a.dtype)
     if isinstance(rhs, Number) and word != "rem":  # `trems` of floats has the dividend's sign, `trem` the divisor's
         return by_rows(w, f"t{word}s", [a, converted(w, rhs, a.dtype)], result(w, call, a.valid))
     if isinstance(rhs, Number):
@@ -239,7 +241,7 @@ def _whole_numbers(w: Writer, call: Call, given: Given) -> Tile:
     """Floats rounded to whole numbers are floats that are converted to their own type."""
     x = in_vec(w, given["x"])
     words = f"{{rmode = #pto<round_mode {_WHOLE[call.op.spec.name]}>}}"
-    return w.op("tcvt", [x], result(w, call, x.valid), words)
+    return w.op("tcvt", [x], result(w, call, x.valid, room=x.room), words)
 
 
 @writes("tile.lrelu")

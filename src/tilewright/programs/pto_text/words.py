@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import INDEX, INT8, DataType
+from tilewright.dtypes import FP32, INDEX, INT8, DataType
 from tilewright.programs.pto_text.scalars import computed
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, Value
 from tilewright.programs.pto_text.writer import Writer
@@ -139,7 +139,14 @@ def result(w: Writer, call: Call, like: Pair, is_mask: bool = False, room: tuple
 
 
 def expanded(w: Writer, number: Number, tile: Tile) -> Tile:
-    """Write a number to all elements of a tile, one by one where they are longer than those PTO fills."""
+    """Write a number to all elements of a tile, one by one where they are longer than those PTO fills.
+
+    Floats of one byte are filled with as those of four, and converted.
+    """
+    if tile.dtype.is_float() and tile.dtype.get_byte() == 1:
+        wide = w.tile("wide", FP32, tile.shape, tile.valid, room=tile.room)
+        expanded(w, number if number.known is None else w.constant(number.known, FP32), wide)
+        return w.op("tcvt", [wide], tile, "{rmode = #pto<round_mode RINT>, sat_mode = #pto<saturation_mode OFF>}")
     if tile.dtype.get_byte() <= _FILLED:
         return w.op("texpands", [number], tile)
     with w.counted(tile.valid[0], "row") as row, w.counted(tile.valid[1], "column") as column:
