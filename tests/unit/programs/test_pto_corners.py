@@ -38,6 +38,7 @@ CASES = [
         ("FP32", f"pl.cast(pl.tile.full([8, 12], dtype=pl.{small}, value=2.0), pl.FP32)")
         for small in ("FP8E4M3FN", "FP8E8M0")
     ],
+    ("FP32", "pl.reshape(pl.cast(pl.reshape(pl.cast(x + 1.0, pl.FP8E8M0), [12, 8]), pl.FP32), [8, 12])"),
     ("FP32", "pl.cast(pl.fillpad(pl.set_validshape(pl.cast(x + 1.0, pl.FP8E4M3FN), 3, 5)), pl.FP32)"),
 ]
 
@@ -110,3 +111,23 @@ def test_places_of_what_compares_in_a_tensor() -> None:
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
     assert wanted[2].max() > 4 > wanted[2].min()
+
+
+@pl.jit
+def places_in_columns(x: pl.Tensor, down: pl.Out[pl.Tensor], along: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        column = pl.load(x, [0, 0], [9, 1])
+        pl.store(pl.col_argmin(column, column), [0, 0], down)
+        pl.store(pl.row_argmax(column, column), [0, 0], along)
+
+
+def test_places_of_extremes_in_a_column() -> None:
+    x = np.array([[4, 3, 9, 1, 5, 1, 9, 2, 7]], np.float32).T
+
+    def made() -> list[Any]:
+        return [x, np.zeros((1, 1), np.int32), np.ones((9, 1), np.int32)]
+
+    wanted, found = read_back(places_in_columns, made, "interpret")
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert wanted[1][0, 0] == 3

@@ -32,12 +32,12 @@ def computing(formula: str, tile: str) -> Program:
         "    @pl.function(type=pl.FunctionType.InCore)",
         "    def main(self, x: pl.Tensor[[3, 6, 8], pl.FP32], a: pl.Scalar[pl.INDEX], b: pl.Scalar[pl.INDEX],",
         "             c: pl.Scalar[pl.INDEX], i: pl.Tensor[[3, 6, 8], pl.INT32], j: pl.Tensor[[1, 4], pl.INT32],",
-        "             out: pl.Out[pl.Tensor[[8, 12, 12], pl.FP32]]):",
+        "             out: pl.InOut[pl.Tensor[[8, 12, 12], pl.FP32]]):",
         f"        t, whole, near = {tile}, {WHOLE}, {tile.replace('(x', '(i')}",
         "        some = pl.load(j, [0, 0], [1, 4])",
         f"        row = {tile.replace('[3, 6, 8]', '[3, 1, 8]').replace('b, c', '1, c').replace('5, 7', '1, 7')}",
         f"        column = {tile.replace('[3, 6, 8]', '[3, 6, 1]').replace('b, c', 'b, 1').replace('5, 7', '5, 1')}",
-        f"        return pl.store({formula}, [0, 0, 0], out)",
+        f"        return {formula if formula.startswith('pl.store') else f'pl.store({formula}, [0, 0, 0], out)'}",
     ]
     program = pl.parse("\n".join(lines))
     assert isinstance(program, Program)
@@ -139,6 +139,20 @@ FORMULAS = [
     "pl.sels(pl.cmp(t, 0.0, cmp_type=2), t, scalar=7.0)",
     "pl.mean(t, axis=1)",
 ]  # fmt: skip
+
+
+STORED = [
+    "pl.store(t, [0, 0, 0], out, atomic=pl.AtomicType.Add)",
+    "pl.store(column, [1, 2, 3], out, atomic=pl.AtomicType.Add)",
+    "pl.store(t, [0, 1, 0], out, mask=whole > 0.0)",
+    "pl.store(column, [5, 0, 1], out)",
+]
+
+
+@pytest.mark.parametrize("tile", [OPEN, KNOWN, WHOLE], ids=["open", "known", "whole"])
+@pytest.mark.parametrize("stored", STORED)
+def test_what_is_ragged_along_many_axes_is_stored(stored: str, tile: str) -> None:
+    check(stored, tile)
 
 
 @pytest.mark.parametrize("tile", [OPEN, KNOWN, WHOLE], ids=["open", "known", "whole"])
