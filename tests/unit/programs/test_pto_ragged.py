@@ -22,7 +22,7 @@ WHOLE = f"pl.load({TILE})"
 EXTENTS = {OPEN: [(3, 6, 8), (2, 4, 5), (1, 1, 1), (3, 0, 4)], KNOWN: [(2, 5, 7)], WHOLE: [(3, 6, 8)]}
 
 
-def computing(formula: str, tile: str) -> Program:
+def computing(formula: str, tile: str, before: str = "") -> Program:
     """Return the program that writes what a formula makes of a tile `t`, of all that it is cut out of, a row of each
     matrix, a column, and places in the tile and along its first axis.
     """
@@ -37,6 +37,7 @@ def computing(formula: str, tile: str) -> Program:
         "        some = pl.load(j, [0, 0], [1, 4])",
         f"        row = {tile.replace('[3, 6, 8]', '[3, 1, 8]').replace('b, c', '1, c').replace('5, 7', '1, 7')}",
         f"        column = {tile.replace('[3, 6, 8]', '[3, 6, 1]').replace('b, c', 'b, 1').replace('5, 7', '5, 1')}",
+        *(f"        {line}" for line in before.splitlines()),
         f"        return {formula if formula.startswith('pl.store') else f'pl.store({formula}, [0, 0, 0], out)'}",
     ]
     program = pl.parse("\n".join(lines))
@@ -55,8 +56,8 @@ def places(a: int, b: int, c: int) -> list[Any]:
     return [np.ravel_multi_index(tuple(at), (3, 6, 8)).astype(np.int32), at[0][0, :1, :4].astype(np.int32)]
 
 
-def check(formula: str, tile: str) -> None:
-    program = computing(formula, tile)
+def check(formula: str, tile: str, before: str = "") -> None:
+    program = computing(formula, tile, before)
     text = as_pto(program)
     for extents in EXTENTS[tile]:
         wanted, found = (np.zeros((8, 12, 12), np.float32) for _ in range(2))
@@ -159,3 +160,19 @@ def test_what_is_ragged_along_many_axes_is_stored(stored: str, tile: str) -> Non
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_ops_on_tiles_that_are_ragged_along_many_axes(formula: str, tile: str) -> None:
     check(formula, tile)
+
+
+HANDED = {
+    "a loop": "for n in pl.range(a):\n    t = t + row",
+    "a loop that may make no turn": "for n in pl.range(a - 1):\n    t = t + t",
+    "rounds": "n = a\nwhile n > 0:\n    t = t * 2.0\n    n = n - 1",
+    "a branch": "if a > 1:\n    t = t + 1.0\nelse:\n    t = pl.abs(t)",
+    "one side whole": "if a > 1:\n    t = whole\nelse:\n    t = t * 3.0",
+    "a loop and a branch": "for n in pl.range(3):\n    if n < a:\n        t = t - 1.0",
+}
+
+
+@pytest.mark.parametrize("tile", [OPEN, KNOWN, WHOLE], ids=["open", "known", "whole"])
+@pytest.mark.parametrize("before", HANDED.values(), ids=HANDED)
+def test_loops_and_branches_hand_on_what_is_ragged(before: str, tile: str) -> None:
+    check("pl.row_sum(t) + t", tile, before)

@@ -121,10 +121,12 @@ def refuse_batches(call: Call) -> None:
         raise NoPtoError(f"PTO's tiles have two axes, and `pl.{call.op.name}` is told more", help=ONE_BY_ONE)
 
 
-def refuse_parts(shape: Sequence[int], sizes: Sequence[int | None]) -> None:
-    """Raise unless the part of a tile that is valid is one of whole rows' beginnings, one below the other."""
-    if is_ragged(shape, sizes):
-        raise NoPtoError(MORE_PARTS, help=ONE_BY_ONE)
+def axes_of(w: Writer, tile: Tile, shape: Sequence[int]) -> list[Number]:
+    """Write how much of a tile is valid along each axis but the last: all, but for the first that is more than one."""
+    found = [w.constant(extent) for extent in shape[:-1]]
+    first = next((axis for axis, extent in enumerate(shape[:-1]) if extent > 1), 0)
+    found[first] = computed(w, "floordiv", [tile.valid[0], w.constant(prod(shape[first + 1 : -1]))], INDEX)
+    return found
 
 
 def result(w: Writer, call: Call, like: Pair, is_mask: bool = False, room: tuple[int, int] | None = None) -> Tile:
