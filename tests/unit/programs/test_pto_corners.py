@@ -14,6 +14,7 @@ import tilewright.language as pl
 from tilewright import ir
 from tilewright.core.program import Program
 from tilewright.programs.pto_text.export import as_pto
+from tilewright.programs.pto_text.values import NoPtoError
 
 DTYPES: dict[str, Any] = {
     "FP16": np.float16, "BF16": ml_dtypes.bfloat16, "FP32": np.float32, "FP64": np.float64, "INT8": np.int8,
@@ -131,3 +132,22 @@ def test_places_of_extremes_in_a_column() -> None:
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
     assert wanted[1][0, 0] == 3
+
+
+@pl.jit
+def wide(x: pl.Tensor[[512, 256], pl.FP32], out: pl.Out[pl.Tensor[[512, 256], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.exp(pl.load(x, [0, 0], [512, 256])), [0, 0], out)
+
+
+def test_a_tile_that_is_too_large_is_to_be_several() -> None:
+    with pytest.raises(NoPtoError, match="a tile of 524288 bytes is more than") as caught:
+        wide.compile().as_pto()
+    assert caught.value.help == "take smaller tiles, several of them, in a loop"
+
+
+def test_what_meets_along_many_axes_is_to_be_taken_apart() -> None:
+    formula = "pl.cast(pl.cmp(pl.reshape(x, [2, 4, 12]), pl.reshape(x[:2], [2, 1, 12]), cmp_type=1)[0], pl.FP32)"
+    with pytest.raises(NoPtoError, match=r"`pl.tile.cmp` of tiles that meet along more axes") as caught:
+        as_pto(program_of("FP32", formula))
+    assert "one matrix at a time" in caught.value.help

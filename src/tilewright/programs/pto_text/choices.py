@@ -16,7 +16,7 @@ from tilewright.ops.indices import chosen
 from tilewright.ops.selection import COMPARISONS
 from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, set_at
-from tilewright.programs.pto_text.meeting import both, filled, meets, spread
+from tilewright.programs.pto_text.meeting import both, filled, refuse_meeting, spread
 from tilewright.programs.pto_text.readers import takes
 from tilewright.programs.pto_text.scalars import chosen as picked
 from tilewright.programs.pto_text.scalars import computed, converted
@@ -44,7 +44,7 @@ def _compare(w: Writer, call: Call, given: Given) -> Tile:
         lhs, rhs, word = rhs, lhs, _MIRRORED.get(word, word)
     shape, a = matrix(call)[0], in_vec(w, lhs)
     b = filled(w, rhs, a.dtype, a)  # `tcmps` packs its bits as no selection reads them
-    refuse(call, not (meets(a.shape, shape) and meets(b.shape, shape)), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, (a, b), shape)
     return _compared(w, word, a, b, shape)
 
 
@@ -113,10 +113,10 @@ def _where(w: Writer, call: Call, given: Given) -> Tile:
     mask = mask if mask.is_mask else bits_of(w, mask)
     shape, type_ = matrix(call)
     if mask.shape != shape:
-        refuse(call, not meets(mask.shape, shape), "of tiles whose axes meet otherwise")
+        refuse_meeting(call, (mask,), shape)
         mask = bits_of(w, spread(w, in_vec(w, mask), shape, (w.constant(shape[0]), w.constant(shape[1]))))
     given_sides = [in_type(w, filled(w, side, kept(type_.dtype), mask), type_.dtype) for side in sides]
-    refuse(call, not all(meets(side.shape, shape) for side in given_sides), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, given_sides, shape)
     valid = mask.valid
     for tile in given_sides:
         valid = both(w, replace(mask, valid=valid), tile)
@@ -186,7 +186,7 @@ def _packed(w: Writer, call: Call, given: Given) -> Tile:
     lhs, rhs, word = in_vec(w, given["lhs"]), given["rhs"], CmpType(given["cmp_type"]).name.lower()
     other = filled(w, rhs, lhs.dtype, lhs)
     shape = max(lhs.shape[0], other.shape[0]), max(lhs.shape[1], other.shape[1])
-    refuse(call, not (meets(lhs.shape, shape) and meets(other.shape, shape)), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, (lhs, other), shape)
     bits = _compared(w, word, lhs, other, shape)
     rows, cols = matrix(call)[0]
     if not bits.is_mask:
@@ -230,7 +230,7 @@ def _selected(w: Writer, call: Call, mask: Tile, taken: Tile, other: Tile | Numb
     shape, type_ = matrix(call)
     first = in_type(w, in_vec(w, taken), type_.dtype)
     second = in_type(w, filled(w, other, type_.dtype, first), type_.dtype)
-    refuse(call, not (meets(first.shape, shape) and meets(second.shape, shape)), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, (first, second), shape)
     valid = both(w, first, second)
     sides = [spread(w, side, shape, valid) for side in (first, second)]
     out = result(w, call, valid)

@@ -26,6 +26,7 @@ from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
 
 NO_PARTS = "this export hands on whole tensors, not parts of them, from branches and loops"
+COPY_IT = "copy the part to a tensor of its own, `pl.create_tensor`, and hand that on"
 
 
 @record
@@ -120,7 +121,7 @@ class HandOver(GivenTensors, ABC):
                 if value.name != target.name:
                     copied(self.w, value, target)
             elif value != target and not _is_passed(value, target):
-                raise NoPtoError(NO_PARTS)
+                raise NoPtoError(NO_PARTS, help=COPY_IT)
         pairs = zip(numbers_of(apart, targets), numbers_of(targets, targets), strict=True)
         numbers = [converted(self.w, value, target.dtype) for value, target in pairs]
         flags = (self.w.constant(each, dt.BOOL) for each in (goes_on, returns))
@@ -152,7 +153,7 @@ class HandOver(GivenTensors, ABC):
             owners = owners or self.aliases.owners(var)
             if place := self.tensor_of(var, owners) or self.made_within(var, owners):
                 if not fits(var, place):
-                    raise NoPtoError(NO_PARTS)
+                    raise NoPtoError(NO_PARTS, help=COPY_IT)
                 return place
         if not isinstance(type_, TileType):
             raise NoPtoError(f"this export has no words for `{var.name_hint}`, which a branch gives and is no tile")

@@ -13,7 +13,7 @@ from tilewright.programs.pto_text.choices import bits_of
 from tilewright.programs.pto_text.conversions import conversion, in_type, room_of_both
 from tilewright.programs.pto_text.elements import element_of
 from tilewright.programs.pto_text.matrices import each_matrix
-from tilewright.programs.pto_text.meeting import axis_of, both, filled, meets, spread
+from tilewright.programs.pto_text.meeting import axis_of, both, filled, refuse_meeting, spread
 from tilewright.programs.pto_text.scalars import converted
 from tilewright.programs.pto_text.values import LINE, Number, Tile
 from tilewright.programs.pto_text.words import (
@@ -114,7 +114,7 @@ def _with_number_first(w: Writer, call: Call, word: str, number: Number, tile: T
 def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     """Write an op on two tiles, one of which may be a row or a column."""
     shape, _ = matrix(call)
-    refuse(call, any(not meets(each.shape, shape) for each in (a, b)), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, (a, b), shape)
     if b.shape == shape == a.shape:
         out = result(w, call, both(w, a, b))
         return by_rows(w, f"t{word}", [as_valid(w, each, out.valid) for each in (a, b)], out)

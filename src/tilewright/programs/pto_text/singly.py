@@ -14,10 +14,10 @@ from tilewright.core.op import SCRATCH
 from tilewright.dtypes import DataType
 from tilewright.programs.pto_text.choices import bits_of, conditions_of
 from tilewright.programs.pto_text.elements import set_at
-from tilewright.programs.pto_text.meeting import meets, met_at, valid_of_all
+from tilewright.programs.pto_text.meeting import met_at, refuse_meeting, valid_of_all
 from tilewright.programs.pto_text.scalars import chosen, computed, converted, remainder
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, element, kept
-from tilewright.programs.pto_text.words import ALONE, Given, in_vec, matrix, no_function, refuse, result
+from tilewright.programs.pto_text.words import ALONE, Given, in_vec, matrix, no_function, result
 from tilewright.programs.pto_text.writer import Writer
 
 Formula = Callable[[Writer, list[Number], DataType], Number]
@@ -198,7 +198,7 @@ def _by_element(w: Writer, call: Call, given: Given, formula: Formula) -> Tile:
         if isinstance(each, Tile | Number) and name not in SCRATCH
     ]
     tiles = [each for each in operands if isinstance(each, Tile)]
-    refuse(call, not all(meets(tile.shape, shape) for tile in tiles), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, tiles, shape)
     out = result(w, call, valid_of_all(w, tiles, shape))
     with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
         numbers = [met_at(w, each, row, column) for each in operands]

@@ -87,9 +87,6 @@ def as_far_as(tile: Tile, type_: TileType, extents: Sequence[Number]) -> Tile:
     return tile.along(extents[:-1]) if is_ragged(type_.shape, sizes_of(type_)) else tile
 
 
-MORE_PARTS = "PTO's tiles have two axes, and of this one a part is valid along more"
-
-
 def no_function(name: str, types: Sequence[DataType], dtype: DataType) -> NoPtoError:
     """Return what to raise for a function that PTO has for other floats."""
     help = f"convert to {types[0]} first: pl.cast(x, pl.{types[0].symbol})"

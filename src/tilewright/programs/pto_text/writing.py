@@ -17,7 +17,6 @@ from tilewright.programs.pto_text.values import NoPtoError, Tensor, Tile, Value
 from tilewright.programs.pto_text.words import (
     ALONE,
     KNOWS_PARTS,
-    MORE_PARTS,
     ONE_BY_ONE,
     OPS,
     Given,
@@ -100,7 +99,8 @@ def _refuse_ragged(call: Call, tiles: Sequence[Tile]) -> None:
     """Raise for an op that would take for valid what lies between the valid rows of a tile."""
     is_made = isinstance(call.type, TileType) and is_ragged(call.type.shape, sizes_of(call.type))
     if (is_made or any(tile.axes for tile in tiles)) and not _knows_ragged(call):
-        raise NoPtoError(MORE_PARTS, help=ONE_BY_ONE)
+        message = f"PTO's tiles have two axes, and `pl.{call.op.name}` is given one of which a part is valid along more"
+        raise NoPtoError(message, help=ONE_BY_ONE)
 
 
 def _knows_ragged(call: Call) -> bool:
