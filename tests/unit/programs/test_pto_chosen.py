@@ -1,6 +1,7 @@
 """Tensors that the running program chooses as PTO text: read back, they are the same ones."""
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportPossiblyUnboundVariable=false, reportUnknownParameterType=false, reportUnnecessaryComparison=false
+# pyright: reportCallIssue=false
 
 from __future__ import annotations
 
@@ -120,6 +121,8 @@ class Both:
 
 
 def test_of_several_tensors_that_a_call_is_given_each_result_is_one_like_it() -> None:
+    wanted: list[Any]
+    found: list[Any]
     wanted, found = ([np.ones(40, np.float32), np.ones((4, 16), np.int32), 3] for _ in range(2))
     program = as_program(Both)
     ir.compile(program, platform="interpret")(*wanted)
