@@ -18,7 +18,7 @@ from tilewright.pto.types import Ptr
 from tilewright.pto.verify import verify
 from tilewright.runtime import RunConfig
 
-ROOM = 1 << 18
+ROOM = 1 << 20
 """How many elements are brought for each tensor that a program makes."""
 
 

@@ -303,10 +303,16 @@ def _given(w: Writer, shape: Shape, dtype: DataType) -> str:
 
 @way("tile.pick")
 def _pick(w: Writer, op: Op) -> Value | None:
-    """Take rows of a matrix that indices in a line name."""
-    (rows, columns), count = matrix(w), w.pick(w.extents)
-    index = indices(w, w.pick([(1, count), (count, 1)]), rows)
-    return called(w, op, tile_of(w, (rows, columns), some_dtype(w, op.spec.accepts)).name, index.name)
+    """Take rows or columns that indices in a line name, of a tile that may be cut short along its other axes."""
+    shape, count, axis = some_shape(w, (2, 2, 3)), w.pick(w.extents), w.pick([0, 0, -1])
+    index = indices(w, w.pick([(1, count), (count, 1)]), shape[axis])
+    source = tile_of(w, shape, some_dtype(w, op.spec.accepts))
+    if w.chance(40):
+        sizes = [w.index(extent)[0] for extent in shape]
+        sizes[axis] = str(shape[axis])
+        cut = f"pl.slice({source.name}, {list(shape)}, {[0] * len(shape)}, valid_shape=[{', '.join(sizes)}])"
+        source = w.make(cut, keep=True) or source
+    return called(w, op, source.name, index.name, *[f"axis={axis}"] * (axis < 0))
 
 
 @way("tile.ravel_index")

@@ -106,8 +106,8 @@ def _expands(w: Writer, op: Op) -> Value | None:
 @way("tile.cmp", "tensor.cmp")
 def _cmp(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
-    lhs = operand(w, op.kind, shape, dtype)
-    rhs = operand(w, op.kind, shape, dtype).name if w.chance(60) else w.scalar(dtype)
+    lhs, other = operand(w, op.kind, shape, dtype), some_dtype(w, op.spec.accepts) if w.chance(40) else dtype
+    rhs = operand(w, op.kind, shape, other).name if w.chance(60) else w.scalar(dtype)
     return called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
 
 
@@ -222,12 +222,21 @@ def _scaled_product(w: Writer, op: Op) -> Value | None:
         assert made is not None
         return made.name
 
-    factors = [some("FP8E4M3FN", m, k), some("FP8E8M0", m, k // 32)]
-    factors += [some("FP8E4M3FN", k, n), some("FP8E8M0", k // 32, n)]
+    lhs, rhs = some("FP8E4M3FN", m, k), some("FP8E4M3FN", k, n)
+    if w.chance(40):
+        rows, short, columns = (w.index(high)[0] for high in (m, 31, n))
+        lhs, rhs = _as_far_as(w, lhs, rows, f"{k} - {short}"), _as_far_as(w, rhs, f"{k} - {short}", columns)
+    factors = [lhs, some("FP8E8M0", m, k // 32), rhs, some("FP8E8M0", k // 32, n)]
     if op.spec.name == "matmul_mx":
         return called(w, op, *factors)
     other = tile_of(w, (m if op.spec.name.endswith("acc") else 1, n), dt.FP32).name
     return called(w, op, *([other, *factors] if op.spec.name.endswith("acc") else [*factors, other]))
+
+
+def _as_far_as(w: Writer, tile: str, rows: str, columns: str) -> str:
+    """Return a tile of which only so many rows and columns hold data."""
+    made = w.make(f"pl.set_validshape({tile}, {rows}, {columns})", "t", keep=True)
+    return made.name if made is not None else tile
 
 
 # Memory
@@ -546,6 +555,7 @@ def _partial(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
     second = cut_short(w, second) if op.kind is Kind.TILE else second
+    first = cut_short(w, first) if op.kind is Kind.TILE and w.chance(40) else first
     return called(w, op, first.name, second.name)
 
 

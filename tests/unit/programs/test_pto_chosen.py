@@ -1,6 +1,7 @@
 """Tensors that the running program chooses as PTO text: read back, they are the same ones."""
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportPossiblyUnboundVariable=false, reportUnknownParameterType=false, reportUnnecessaryComparison=false
+# pyright: reportCallIssue=false
 
 from __future__ import annotations
 
@@ -8,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from property.exported import read_back
+from property.exported import read_back, run_exported
 
 import tilewright.language as pl
-from tilewright import pto
+from tilewright import ir, pto
+from tilewright.frontend.programs import as_program
+from tilewright.programs.pto_text.export import as_pto
 
 
 def matrix(*shape: int, seed: int = 0) -> Any:
@@ -89,3 +92,41 @@ def test_parts_are_refused_where_they_are_chosen() -> None:
     with pytest.raises(pto.NoPtoError, match="not parts of them") as caught:
         of_a_part.compile(matrix(20, 20), matrix(20, 20), np.array([2], np.int32)).as_pto()
     assert "== 3:" in str(caught.value) and "^" in str(caught.value)
+
+
+@pl.program
+class Both:
+    """What a call gives of several tensors, and a round that ends there."""
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def both(self, a: pl.InOut[pl.Tensor[[40], pl.FP32]], b: pl.InOut[pl.Tensor[[4, 16], pl.INT32]]):
+        pl.store(pl.load(a, [0], [8]) + 1.0, [0], a)
+        pl.store(pl.load(b, [0, 0], [4, 16]) + 1, [0, 0], b)
+        return a, b
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self,
+        a: pl.InOut[pl.Tensor[[40], pl.FP32]],
+        b: pl.InOut[pl.Tensor[[4, 16], pl.INT32]],
+        n: pl.Scalar[pl.INDEX],
+    ):
+        for i in pl.range(n):
+            if i == 1:
+                a, b = self.both(a, b)
+                continue
+            with pl.at(level=pl.Level.CORE_GROUP):
+                a = pl.store(pl.load(a, [0], [8]) * 2.0, [0], a)
+        return a, b
+
+
+def test_of_several_tensors_that_a_call_is_given_each_result_is_one_like_it() -> None:
+    wanted: list[Any]
+    found: list[Any]
+    wanted, found = ([np.ones(40, np.float32), np.ones((4, 16), np.int32), 3] for _ in range(2))
+    program = as_program(Both)
+    ir.compile(program, platform="interpret")(*wanted)
+    run_exported(as_pto(program), "main", found, {})
+    for got, want in zip(found[:2], wanted[:2], strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert wanted[1][0, 0] == 2

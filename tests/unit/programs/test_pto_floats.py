@@ -28,9 +28,18 @@ SHORT = ["pl.exp(a)", "pl.log(a)", "pl.sqrt(pl.abs(b))", "pl.rsqrt(a)", "pl.sin(
 """What is said of bf16, by way of fp32."""
 UNSAID_OF = {
     "FP64": ["pl.exp(a)", "pl.log(a)", "pl.sqrt(a)", "pl.rsqrt(a)", "pl.sin(a)", "pl.fma(a, b, a)", "pl.pow(a, b)"],
-    "BF16": ["pl.pow(a, b)"],
+    "BF16": ["pl.pow(a, b)", "pl.row_expand_expdif(b, pl.row_max(b))", "pl.col_expand_expdif(b, pl.col_max(b))"],
     "FP16": ["pl.sin(a)", "pl.cos(a)"],
 }
+SUMS = [
+    "a - pl.row_sum(b)",
+    "b * pl.row_prod(a)",
+    "a - pl.col_sum(b)",
+    "a * pl.col_prod(a)",
+    "a - pl.sum(b)",
+    "a - pl.mean(b, axis=1)",
+]
+"""What is said of floats of which the machines fold some, and of bf16 one element after the other."""
 UNSAID_OF["FP64"] += ["a - pl.row_sum(b)", "a - pl.col_sum(b)", "a - pl.sum(b)"]
 DTYPES: dict[str, Any] = {"FP64": np.float64, "FP32": np.float32, "FP16": np.float16, "BF16": ml_dtypes.bfloat16}
 
@@ -76,6 +85,31 @@ def test_a_formula_of_floats_of_any_type(dtype: str, formula: str) -> None:
 @pytest.mark.parametrize("formula", SHORT)
 def test_a_function_of_short_floats_goes_through_longer_ones(formula: str) -> None:
     assert_same_bits("BF16", formula)
+
+
+@pytest.mark.parametrize("formula", SUMS)
+@pytest.mark.parametrize("dtype", ["FP32", "FP16", "BF16"])
+def test_sums_and_products_of_floats(dtype: str, formula: str) -> None:
+    assert_same_bits(dtype, formula)
+
+
+@pl.jit
+def folded(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [8, 16])
+        pl.store(pl.row_sum(t), [0, 0], out)
+        pl.store(pl.row_prod(t), [0, 1], out)
+        pl.store(pl.row_sum(pl.load(x, [0, 0], [8, 16], valid_shape=[8, 2])), [0, 2], out)
+
+
+def test_sums_of_short_floats_are_rounded_once() -> None:
+    x = np.ones((8, 16))
+    x[:, 1:3], x[:, 3:] = [2.0**-8, 2.0**-40], 0
+    x[4:, 1], x[5, 2], x[6:, 3] = -(2.0**-9), -(2.0**-40), 2.0**-100
+    made = [x.astype(ml_dtypes.bfloat16), np.zeros((8, 3), ml_dtypes.bfloat16)]
+    wanted, found = read_back(folded, lambda: [each.copy() for each in made], "interpret")
+    np.testing.assert_array_equal(found[1].view(np.uint16), wanted[1].view(np.uint16))
+    assert wanted[1][0, 0] == 1 + 2.0**-7
 
 
 @pytest.mark.parametrize(("dtype", "formula"), [(d, f) for d, formulas in UNSAID_OF.items() for f in formulas])

@@ -180,3 +180,26 @@ def test_narrow_elements_add_up_in_wide_accumulators(kernel: Any, dtype: Any, su
     run_exported(program.as_pto(), program.source.entries[-1].name, [a, b, found], {})
     np.testing.assert_array_equal(found, wanted)
     assert "pto.tmatmul.acc" in program.as_pto()
+
+
+@pl.jit
+def with_bias(a: A, b: B, bias: pl.Tensor[[1, N], pl.FP32], c: pl.Out[C]):
+    for i in pl.parallel(0, M, 32):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            row = pl.load(bias, [0, 0], [1, 32])
+            found = pl.matmul_bias(pl.load(a, [i, 0], [32, 64]), pl.load(b, [0, 0], [64, 32]), row)
+            pl.store(pl.gemv_bias(pl.load(a, [i, 0], [1, 64]), pl.load(b, [0, 0], [64, 32]), found[:1]), [i, 0], c)
+            pl.store(found[1:], [i + 1, 0], c)
+
+
+@pytest.mark.parametrize("cols", [32, 24, 1])
+def test_what_a_product_begins_with_is_rounded_with_it(cols: int) -> None:
+    a, b = factors(64, 40, cols)
+    bias, (wanted, found) = factors(1, 1, cols)[1], (np.zeros((40, cols), np.float32) for _ in range(2))
+    with_bias(a, b, bias, wanted, config=INTERPRETED)
+    program = with_bias.compile(a, b, bias, found)
+    given = [a, b, bias, found]
+    run_exported(
+        program.as_pto(), program.source.entries[-1].name, given, extents_of(program.source.entries[-1], given)
+    )
+    np.testing.assert_array_equal(found, wanted)

@@ -359,16 +359,18 @@ def test_a_parameter_that_cannot_be_said_is_shown() -> None:
 
 
 @pl.jit
-def sums(x: pl.Tensor[[16, 64], pl.BF16], out: pl.Out[pl.Tensor[[16, 1], pl.BF16]]):
+def shown(x: pl.Tensor[[16, 64], pl.BF16], out: pl.Out[pl.Tensor[[16, 64], pl.BF16]]):
     with pl.at(level=pl.Level.CORE_GROUP):
-        pl.store(pl.row_sum(pl.load(x, [0, 0], [16, 64])), [0, 0], out)
+        t = pl.load(x, [0, 0], [16, 64])
+        pl.print(t)
+        pl.store(t, [0, 0], out)
 
 
 def test_what_no_machine_takes_is_named_at_its_line() -> None:
     with pytest.raises(
-        pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:18: PTO text cannot say this: A5 trowsum takes"
+        pto.NoPtoError, match=rf"^{re.escape(__file__)}:\d+:9: PTO text cannot say this: A5 tprint takes"
     ):
-        sums.compile().as_pto()
+        shown.compile().as_pto()
 
 
 ALONE = """
@@ -382,11 +384,12 @@ def squares(x: pl.Tensor[[16, 64], pl.INT64], out: pl.Out[pl.Tensor[[16, 64], pl
         pl.store(t * t, [0, 0], out)
 
 @pl.jit
-def sums(x: pl.Tensor[[16, 64], pl.BF16], out: pl.Out[pl.Tensor[[16, 1], pl.BF16]]):
+def shown(x: pl.Tensor[[16, 64], pl.BF16], out: pl.Out[pl.Tensor[[16, 64], pl.BF16]]):
     with pl.at(level=pl.Level.CORE_GROUP):
-        pl.store(pl.row_sum(pl.load(x, [0, 0], [16, 64])), [0, 0], out)
+        pl.print(pl.load(x, [0, 0], [16, 64]))
+        pl.store(pl.load(x, [0, 0], [16, 64]), [0, 0], out)
 
-compiled, other = squares.compile(), sums.compile()
+compiled, other = squares.compile(), shown.compile()
 assert "tilewright.pto" not in sys.modules
 print("arith.muli" in compiled.as_pto())
 try:
@@ -400,7 +403,7 @@ def test_text_is_verified_where_nobody_has_loaded_the_dialect(tmp_path: Path) ->
     (tmp_path / "alone.py").write_text(ALONE, encoding="utf-8")
     done = subprocess.run([sys.executable, str(tmp_path / "alone.py")], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("True\n")
-    assert "alone.py:14:18: PTO text cannot say this: A5 trowsum takes" in done.stdout
+    assert "alone.py:14:9: PTO text cannot say this: A5 tprint takes" in done.stdout
 
 
 def test_show_prints_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,3 +170,18 @@ def line_of_nothing(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor]):
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_row_of_which_nothing_is_valid_is_not_stored(count: int, platform: str) -> None:
     check(line_of_nothing, numbers(16, 24), np.array([count]), np.zeros((16, 24), np.float32), platform=platform)
+
+
+@pl.jit
+def grown(x: pl.Tensor, ns: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        n, m = pl.read(ns, [0]), pl.read(ns, [1])
+        t, more = pl.load(x, [0, 0], [16, 24], valid_shape=[n, 6]), pl.load(x, [0, 0], [3, 6], valid_shape=[m, 6])
+        pl.store(pl.tile.assemble(t, more, [2, 0]), [0, 0], out)
+        pl.store(pl.tile.assemble(pl.set_validshape(t, n, 4), pl.load(x, [5, 0], [2, 6]), [1, 0]) + 1.0, [0, 8], out)
+
+
+@BOTH
+@pytest.mark.parametrize(("rows", "more"), [(2, 3), (2, 0), (3, 1), (9, 2)])
+def test_a_tile_grows_by_what_is_put_behind_it(rows: int, more: int, platform: str) -> None:
+    check(grown, numbers(16, 24), np.array([rows, more]), np.zeros((16, 24), np.float32), platform=platform)

@@ -18,13 +18,13 @@ from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, INDEX, INT32, INT64,
 from tilewright.programs.pto_text.cells import cell_of, place_of, set_cell
 from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.matrices import extents_along
-from tilewright.programs.pto_text.rearranged import as_far_as
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import Number, Tensor, Tile, element
 from tilewright.programs.pto_text.views import start_of
 from tilewright.programs.pto_text.words import (
     Given,
     Pair,
+    as_far_as,
     expanded,
     in_vec,
     matrix_of,

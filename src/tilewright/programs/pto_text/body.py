@@ -44,6 +44,7 @@ from tilewright.programs.pto_text import (
     memory,
     ops,
     order,
+    partial,
     parts,
     pipes,
     printing,
@@ -72,7 +73,7 @@ DONE = 0
 """The id of each task: those before it have ended where another one begins."""
 WRITERS = (
     arrays, cells, choices, copies, draws, elements, extremes, folds, indexed, lanes, lone_products, memory, ops, order,
-    parts, pipes, printing, products, ranked, rearranged, scans, shapes, singly, sorts, views,
+    partial, parts, pipes, printing, products, ranked, rearranged, scans, shapes, singly, sorts, views,
 )  # fmt: skip
 """The modules whose functions say ops."""
 

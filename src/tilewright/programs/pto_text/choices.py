@@ -11,13 +11,14 @@ from dataclasses import replace
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType, Type
-from tilewright.dtypes import BOOL, INDEX, INT8, INT32, UINT8, common
+from tilewright.dtypes import BOOL, INDEX, INT8, INT32, INT64, UINT8, UINT64, common
 from tilewright.ops.indices import chosen
 from tilewright.ops.selection import COMPARISONS
 from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, set_at
-from tilewright.programs.pto_text.meeting import both, filled, meets, spread
+from tilewright.programs.pto_text.meeting import both, filled, refuse_meeting, spread
 from tilewright.programs.pto_text.readers import takes
+from tilewright.programs.pto_text.scalars import chosen as picked
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tile, element, kept
 from tilewright.programs.pto_text.words import (
@@ -43,19 +44,20 @@ def _compare(w: Writer, call: Call, given: Given) -> Tile:
         lhs, rhs, word = rhs, lhs, _MIRRORED.get(word, word)
     shape, a = matrix(call)[0], in_vec(w, lhs)
     b = filled(w, rhs, a.dtype, a)  # `tcmps` packs its bits as no selection reads them
-    if a.dtype != b.dtype and not (a.is_mask or b.is_mask):
-        dtype = common(a.dtype, b.dtype)
-        refuse(call, dtype is None, "of tiles whose numbers no type holds")
-        a, b = (in_type(w, each, dtype or a.dtype) for each in (a, b))
-    refuse(call, not (meets(a.shape, shape) and meets(b.shape, shape)), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, (a, b), shape)
     return _compared(w, word, a, b, shape)
 
 
 def _compared(w: Writer, word: str, a: Tile, b: Tile, shape: tuple[int, int]) -> Tile:
-    """Write how two tiles compare, of which one may be a row or a column: bits, or bytes that stand in a column."""
+    """Write how two tiles compare, of which one may be a row or a column: bits, or bytes that stand in a column.
+
+    They meet in a type that has the numbers of both, or are compared by themselves where there is none.
+    """
+    if a.dtype != b.dtype and (dtype := common(a.dtype, b.dtype)) is not None:
+        a, b = (in_type(w, each, dtype) for each in (a, b))
     if shape[1] == 1 < shape[0]:
         return _compared_column(w, word, a, b, shape)
-    if not takes("tcmp", element(a.dtype), element(UINT8)):
+    if a.dtype != b.dtype or not takes("tcmp", element(a.dtype), element(UINT8)):
         return bits_of(w, _compared_singly(w, word, a, b, shape))
     valid, room = both(w, a, b), (shape[0], -(-shape[1] // LINE) * LINE)
     first, second = (with_room(w, spread(w, each, shape, valid), room) for each in (a, b))
@@ -66,9 +68,10 @@ def _compared(w: Writer, word: str, a: Tile, b: Tile, shape: tuple[int, int]) ->
 def _compared_column(w: Writer, word: str, a: Tile, b: Tile, shape: tuple[int, int]) -> Tile:
     """Write how two columns compare, lain down: their bits lie in one row, and each takes a byte of a column."""
     valid = both(w, a, b)
-    first, second = (lain_down(w, spread(w, each, shape, valid)) for each in (a, b))
-    count = min(first.shape[1], second.shape[1])
-    row = in_vec(w, _compared(w, word, first, second, (1, count)))
+    a, b = (spread(w, each, shape, valid) for each in (a, b))
+    room = max(a.room[0], b.room[0]), 1
+    first, second = (lain_down(w, with_room(w, each, room)) for each in (a, b))
+    row = in_vec(w, _compared(w, word, first, second, first.shape))
     return seen_as(w, row, row.dtype, shape, (row.room[1], 1), valid)
 
 
@@ -80,8 +83,19 @@ def _compared_singly(w: Writer, word: str, a: Tile, b: Tile, shape: tuple[int, i
             element_at(w, each, row if each.shape[0] > 1 else zero, column if each.shape[1] > 1 else zero)
             for each in (a, b)
         ]
-        set_at(w, out, row, column, converted(w, computed(w, word, pair, BOOL), INT8))
+        is_so = computed(w, word, pair, BOOL) if a.dtype == b.dtype else _compared_exactly(w, word, *pair)
+        set_at(w, out, row, column, converted(w, is_so, INT8))
     return out
+
+
+def _compared_exactly(w: Writer, word: str, a: Number, b: Number) -> Number:
+    """Write how two integers compare that no type holds: one of 64 bits without a sign, and one with a sign."""
+    if a.dtype != UINT64:
+        return _compared_exactly(w, _MIRRORED.get(word, word), b, a)
+    zero = w.constant(0, b.dtype)
+    is_below = computed(w, "lt", [b, zero], BOOL)
+    other = converted(w, converted(w, computed(w, "max", [b, zero], b.dtype), INT64), UINT64)
+    return picked(w, is_below, w.constant(word in ("gt", "ge", "ne"), BOOL), computed(w, word, [a, other], BOOL))
 
 
 def bits_of(w: Writer, tile: Tile) -> Tile:
@@ -99,10 +113,10 @@ def _where(w: Writer, call: Call, given: Given) -> Tile:
     mask = mask if mask.is_mask else bits_of(w, mask)
     shape, type_ = matrix(call)
     if mask.shape != shape:
-        refuse(call, not meets(mask.shape, shape), "of tiles whose axes meet otherwise")
+        refuse_meeting(call, (mask,), shape)
         mask = bits_of(w, spread(w, in_vec(w, mask), shape, (w.constant(shape[0]), w.constant(shape[1]))))
     given_sides = [in_type(w, filled(w, side, kept(type_.dtype), mask), type_.dtype) for side in sides]
-    refuse(call, not all(meets(side.shape, shape) for side in given_sides), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, given_sides, shape)
     valid = mask.valid
     for tile in given_sides:
         valid = both(w, replace(mask, valid=valid), tile)
@@ -128,7 +142,10 @@ def _is_nan(w: Writer, call: Call, given: Given) -> Tile:
 
 @writes("tile.isfinite")
 def _is_finite(w: Writer, call: Call, given: Given) -> Tile:
-    x, zero = in_vec(w, given["x"]), w.constant(0.0, in_vec(w, given["x"]).dtype)
+    x = in_vec(w, given["x"])
+    if not x.dtype.is_float():
+        return _compared(w, "eq", x, x, x.shape)
+    zero = w.constant(0.0, x.dtype)
     products = w.op("tmuls", [x, zero], w.tile("nothing", x.dtype, x.shape, x.valid))  # NaN where it is not finite
     return _compared(w, "eq", products, filled(w, zero, x.dtype, x), x.shape)
 
@@ -169,7 +186,7 @@ def _packed(w: Writer, call: Call, given: Given) -> Tile:
     lhs, rhs, word = in_vec(w, given["lhs"]), given["rhs"], CmpType(given["cmp_type"]).name.lower()
     other = filled(w, rhs, lhs.dtype, lhs)
     shape = max(lhs.shape[0], other.shape[0]), max(lhs.shape[1], other.shape[1])
-    refuse(call, not (meets(lhs.shape, shape) and meets(other.shape, shape)), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, (lhs, other), shape)
     bits = _compared(w, word, lhs, other, shape)
     rows, cols = matrix(call)[0]
     if not bits.is_mask:
@@ -213,7 +230,7 @@ def _selected(w: Writer, call: Call, mask: Tile, taken: Tile, other: Tile | Numb
     shape, type_ = matrix(call)
     first = in_type(w, in_vec(w, taken), type_.dtype)
     second = in_type(w, filled(w, other, type_.dtype, first), type_.dtype)
-    refuse(call, not (meets(first.shape, shape) and meets(second.shape, shape)), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, (first, second), shape)
     valid = both(w, first, second)
     sides = [spread(w, side, shape, valid) for side in (first, second)]
     out = result(w, call, valid)
@@ -232,6 +249,14 @@ def _bytes(w: Writer, call: Call, mask: Tile) -> Tile:
     words = in_vec(w, mask)
     room = words.room[0], words.room[1] * words.dtype.get_byte()
     return replace(seen_as(w, words, UINT8, room, room), is_mask=True)
+
+
+def conditions_of(w: Writer, call: Call, mask: Tile, like: Tile) -> Tile:
+    """Write the bits of a mask as bytes, zero or one, for each element of a tile."""
+    if like.is_column and not mask.is_mask and not _is_of_conditions(call):
+        return _column_of_bits(w, in_vec(w, mask), like)
+    bits = _bytes(w, call, mask)
+    return in_vec(w, replace(bits, shape=like.shape, valid=like.valid) if bits.is_mask else bits)
 
 
 # places of what compares so

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from tilewright.core.enums import MaskPattern
 from tilewright.core.expr import Call
-from tilewright.core.types import TensorType
-from tilewright.dtypes import INDEX
+from tilewright.core.types import TensorType, TupleType
+from tilewright.dtypes import BOOL, INDEX
+from tilewright.ops.indices import chosen
+from tilewright.ops.selection import COMPARISONS
 from tilewright.programs.pto_text.cells import cell_of, set_cell
 from tilewright.programs.pto_text.memory import created
 from tilewright.programs.pto_text.scalars import computed, converted
@@ -21,8 +23,8 @@ from tilewright.programs.pto_text.writer import Writer
 @contextmanager
 def _each(w: Writer, shape: Sequence[Number]) -> Generator[list[Number]]:
     """Let lines stand in loops over the elements of a tensor; give the place of each."""
-    with ExitStack() as loops:
-        yield [loops.enter_context(w.counted(extent, "at")) for extent in shape]
+    with w.all_counted(shape, "at") as places:
+        yield places
 
 
 def _copied(w: Writer, source: Tensor) -> Tensor:
@@ -51,9 +53,10 @@ def _repeated(w: Writer, at: Number, extent: Number) -> Number:
 
 
 @writes("tensor.gather")
-def _gathered(w: Writer, call: Call, given: Given) -> Tensor:
+def _gathered(w: Writer, call: Call, given: Given) -> Tensor | tuple[Tensor, Tensor]:
     source: Tensor = given["input"]
-    refuse(call, given["kvalue"] is not None, "of places of what compares", "load it, and gather from the tile")
+    if given["kvalue"] is not None:
+        return _places(w, call, given)
     assert isinstance(call.type, TensorType)
     if given["mask_pattern"] is not None:
         return _taken_columns(w, call, source, MaskPattern(given["mask_pattern"]))
@@ -64,6 +67,28 @@ def _gathered(w: Writer, call: Call, given: Given) -> Tensor:
         come[axis] = converted(w, cell_of(w, index, places), INDEX)
         set_cell(w, made, places, cell_of(w, source, come))
     return made
+
+
+def _places(w: Writer, call: Call, given: Given) -> tuple[Tensor, Tensor]:
+    """Write where the elements of each row compare so, as many as there is room for, and how many do."""
+    assert isinstance(call.type, TupleType)
+    source: Tensor = given["input"]
+    kinds = [each.dtype for each in call.type.elements if isinstance(each, TensorType)]
+    word, most, zero = chosen(given["cmp_mode"], COMPARISONS, "cmp_mode"), w.constant(given["out_cols"]), w.constant(0)
+    found, total = (
+        created(w, dtype, shape, 0)
+        for dtype, shape in zip(kinds, ([source.shape[0], most], [w.constant(1), source.shape[0]]), strict=True)
+    )
+    number = converted(w, given["kvalue"], source.dtype)
+    with _each(w, source.shape) as (row, column):
+        is_so = computed(w, word, [cell_of(w, source, [row, column]), number], BOOL)
+        with w.block(f"scf.if {is_so.name}"):
+            count = converted(w, cell_of(w, total, [zero, row]), INDEX)
+            with w.block(f"scf.if {computed(w, 'lt', [count, most], BOOL).name}"):
+                place = computed(w, "add", [column, w.constant(given["offset"])], INDEX)
+                set_cell(w, found, [row, count], place)
+            set_cell(w, total, [zero, row], computed(w, "add", [count, w.constant(1)], INDEX))
+    return found, total
 
 
 def _taken_columns(w: Writer, call: Call, source: Tensor, pattern: MaskPattern) -> Tensor:
@@ -97,6 +122,23 @@ def _scattered(w: Writer, call: Call, given: Given) -> Tensor:
         place = converted(w, cell_of(w, index, [row, column]), INDEX)
         set_cell(w, made, [row, place], cell_of(w, given["src"], [row, column]))
     return made
+
+
+@writes("tensor.scatter_update")
+def _updated(w: Writer, call: Call, given: Given) -> Tensor:
+    """Write rows over those that indices name, one after the other: of several for one the last stays."""
+    target: Tensor = given["input"]
+    index: Tensor = given["index"]
+    source: Tensor = given["src"]
+    with _each(w, index.shape) as (block, at):
+        place = converted(w, cell_of(w, index, [block, at]), INDEX)
+        number = computed(w, "add", [computed(w, "mul", [block, index.shape[1]], INDEX), at], INDEX)
+        come, go = [number], [place]
+        if len(target.shape) > 2:
+            come, go = [block, at], [computed(w, word, [place, target.shape[1]], INDEX) for word in ("floordiv", "mod")]
+        with _each(w, target.shape[len(go) :]) as inner:
+            set_cell(w, target, [*go, *inner], cell_of(w, source, [*come, *inner]))
+    return target
 
 
 @writes("tensor.paged_gather")

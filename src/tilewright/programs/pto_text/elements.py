@@ -9,10 +9,13 @@ from tilewright.core.enums import MaskPattern
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import BOOL, INDEX
+from tilewright.programs.pto_text.matrices import extents_along
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import Number, Tile, element
 from tilewright.programs.pto_text.words import (
     Given,
+    as_far_as,
+    each_element,
     in_vec,
     matrix,
     part_of,
@@ -39,9 +42,10 @@ def _read(w: Writer, call: Call, given: Given) -> Number:
 
 @writes("tile.write")
 def _write(w: Writer, call: Call, given: Given) -> Tile:
-    whole = _copy(w, call, in_vec(w, given["x"]))
+    x = in_vec(w, given["x"])
+    whole = _copy(w, call, x)
     _set(w, whole, _place(w, whole, given["indices"], _type(call, 0).shape), given["value"])
-    return whole
+    return whole.along(x.axes)
 
 
 def _type(call: Call, position: int) -> TileType:
@@ -94,12 +98,12 @@ def set_at(w: Writer, tile: Tile, row: Number, column: Number, value: Number) ->
 @writes("tile.scatter")
 def _scatter(w: Writer, call: Call, given: Given) -> Tile:
     """Write elements one after the other, since PTO's `tscatter` knows rows alone."""
-    whole = _copy(w, call, in_vec(w, given["dst"]))
-    source, places = in_vec(w, given["src"]), in_vec(w, given["indexes"])
-    with w.counted(source.valid[0], "row") as row, w.counted(source.valid[1], "column") as column:
-        number = converted(w, element_at(w, places, row, column), INDEX)
-        _set(w, whole, _stretched(w, whole, number), element_at(w, source, row, column))
-    return whole
+    target, source, places = (in_vec(w, given[name]) for name in ("dst", "src", "indexes"))
+    whole = _copy(w, call, target)
+    with each_element(w, source, _type(call, 1).shape) as at:
+        number = converted(w, element_at(w, places, *at), INDEX)
+        _set(w, whole, _stretched(w, whole, number), element_at(w, source, *at))
+    return whole.along(target.axes)
 
 
 def _stretched(w: Writer, tile: Tile, number: Number) -> Number:
@@ -155,24 +159,23 @@ def _named(w: Writer, places: Tile) -> Places:
 def _pick(w: Writer, call: Call, given: Given) -> Tile:
     x, places, shape = in_vec(w, given["x"]), in_vec(w, given["indices"]), _type(call, 0).shape
     if len(shape) == 1:
-        return _picked(w, x, places, result(w, call, places.valid))
-    count = computed(w, "mul", [*places.valid], INDEX)
+        return _picked(w, call, x, places)
+    count, extents = computed(w, "mul", [*places.valid], INDEX), extents_along(w, x, _type(call, 0))
     if given["axis"] % len(shape):
         out, size = result(w, call, (x.valid[0], count)), None
     else:
-        size = prod(shape[1:-1])
+        size, extents[0] = prod(shape[1:-1]), count
         out = result(w, call, (times(w, count, size), x.valid[1]))
     lines(w, x, out, count, (_named(w, places), same), size)
-    return out
+    return as_far_as(out, matrix(call)[1], extents)
 
 
 @writes("tile.gather")
 def _gather(w: Writer, call: Call, given: Given) -> Tile:
     source, places = in_vec(w, given["src"]), in_vec(w, given["indices"])
-    out = result(w, call, places.valid)
-    if source.room == source.shape:
-        return w.op("tgather", [source, places], out)
-    return _picked(w, source, places, out)  # since `tgather` counts what lies between rows, too
+    if source.room == source.shape and not places.axes:
+        return w.op("tgather", [source, places], result(w, call, places.valid))
+    return _picked(w, call, source, places)  # since `tgather` counts what lies between rows, too
 
 
 @writes("tile.gather_mask")
@@ -195,12 +198,13 @@ _GATHERED = 4
 """The most bytes of an element that PTO gathers by a pattern."""
 
 
-def _picked(w: Writer, x: Tile, places: Tile, out: Tile) -> Tile:
+def _picked(w: Writer, call: Call, x: Tile, places: Tile) -> Tile:
     """Write the element that each index names, counted along rows."""
-    with w.counted(places.valid[0], "row") as row, w.counted(places.valid[1], "column") as column:
-        number = converted(w, element_at(w, places, row, column), INDEX)
-        set_at(w, out, row, column, element_of(w, x, _stretched(w, x, number)))
-    return out
+    out = result(w, call, places.valid)
+    with each_element(w, places, _type(call, 1).shape) as at:
+        number = converted(w, element_at(w, places, *at), INDEX)
+        set_at(w, out, *at, element_of(w, x, _stretched(w, x, number)))
+    return out.along(places.axes)
 
 
 @writes("tile.scatter_update")

@@ -50,6 +50,8 @@ def as_pto(program: Program) -> str:
     return text
 
 
+SMALLER = "make it smaller, and take several"
+"""What the reader says of a tile that no memory has room for."""
 _CONVERTED = re.compile(r"convert (\S.*?) to (\w+) with `pto\.tcvt`")
 
 
@@ -58,6 +60,8 @@ def _in_pl(help: str) -> str:
 
     That is nothing where it is about the text, which nobody wrote.
     """
+    if help == SMALLER:
+        return "take smaller tiles, several of them, in a loop"
     found = _CONVERTED.fullmatch(help)
     if found is None or (dtype := dtype_of(found[2])) is None:
         return ""

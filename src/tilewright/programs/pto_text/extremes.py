@@ -11,7 +11,7 @@ from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import Number, Tile
 from tilewright.programs.pto_text.words import ALONE, Given, in_vec, matrix, refuse, result, writes
-from tilewright.programs.pto_text.writer import Writer
+from tilewright.programs.pto_text.writer import NotTakenError, Writer
 
 _PLACES = tuple(f"tile.{axis}_arg{word}" for axis in ("row", "col") for word in ("max", "min"))
 
@@ -22,6 +22,8 @@ def _place(w: Writer, call: Call, given: Given) -> Tile:
     x, one = in_vec(w, given["x"]), w.constant(1)
     axis, _, word = call.op.spec.name.partition("_")
     refuse(call, matrix(call)[1].dtype != INT32, "in other than 32 bits")
+    if x.is_column:
+        raise NotTakenError("no machine finds places in columns")
     if axis == "row" and x.dtype in _LOOKED_THROUGH_AS:
         x = in_type(w, x, _LOOKED_THROUGH_AS[x.dtype])
     valid = (x.valid[0], one) if axis == "row" else (one, x.valid[1])

@@ -11,7 +11,15 @@ from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import ForStmt, IfStmt, LoopStmt, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import TileType
-from tilewright.programs.pto_text.handover import Frame, HandOver, numbers_of, types_of
+from tilewright.programs.pto_text.handover import (
+    Frame,
+    HandOver,
+    extents_of,
+    is_open,
+    numbers_of,
+    types_of,
+    with_extents,
+)
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import is_used_up, sum_of
 from tilewright.programs.pto_text.values import Choice, Number, Tile, Value, element, room_of
@@ -232,8 +240,8 @@ def with_numbers(values: Sequence[Value], numbers: Sequence[Number]) -> list[Val
             found.append(next(left))
         elif isinstance(value, Choice):
             found.append(replace(value, which=next(left)))
-        elif isinstance(value, Tile) and None in (number.known for number in value.valid):
-            found.append(replace(value, valid=(next(left), next(left))))
+        elif isinstance(value, Tile) and is_open(value):
+            found.append(with_extents(value, [next(left) for _ in extents_of(value)]))
         else:
             found.append(value)
     return found

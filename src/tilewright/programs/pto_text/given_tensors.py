@@ -11,7 +11,7 @@ from tilewright.core.types import TensorType, is_static, static_shape
 from tilewright.core.visitor import statements
 from tilewright.passes.aliases import Aliases, Owners
 from tilewright.programs.pto_text.memory import room_for
-from tilewright.programs.pto_text.values import Choice, NoPtoError, Number, Tensor, Value
+from tilewright.programs.pto_text.values import Choice, NoPtoError, Number, Tensor, Value, kept
 from tilewright.programs.pto_text.writer import Writer
 
 
@@ -36,6 +36,7 @@ class GivenTensors:
 
     def _one_of(self, var: Var, found: Sequence[Value | None]) -> Value | None:
         tensors = {each.view: each for each in found if isinstance(each, Tensor)}
+        tensors = {view: each for view, each in tensors.items() if _may_be(var, each)} or tensors
         options = tuple(tensors[view] for view in sorted(tensors))
         if len(options) < 2:
             return options[0] if options else None
@@ -82,6 +83,12 @@ class GivenTensors:
             shape = [self.w.constant(extent) for extent in static_shape(owner.type.shape)]
             self.rooms[owner] = room_for(self.w, owner.type.dtype, shape)
         return self.rooms[owner]
+
+
+def _may_be(var: Var, tensor: Tensor) -> bool:
+    """Return whether a variable may be a whole tensor: what a call gives may lie in any that it is given."""
+    assert isinstance(var.type, TensorType)
+    return tensor.dtype == kept(var.type.dtype) and fits(var, tensor)
 
 
 def fits(var: Var, value: Value) -> bool:

@@ -21,11 +21,12 @@ from tilewright.programs.pto_text.arrays import copied, declared
 from tilewright.programs.pto_text.given_tensors import GivenTensors, fits
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import Array, Choice, NoPtoError, Number, Tensor, Tile, Value, element
-from tilewright.programs.pto_text.words import flat, in_vec, refuse_parts
+from tilewright.programs.pto_text.words import Pair, axes_of, flat, in_vec, is_ragged, sizes_of
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
 
 NO_PARTS = "this export hands on whole tensors, not parts of them, from branches and loops"
+COPY_IT = "copy the part to a tensor of its own, `pl.create_tensor`, and hand that on"
 
 
 @record
@@ -46,6 +47,8 @@ class HandOver(GivenTensors, ABC):
         super().__init__(writer, uses)
         self.frames: list[Frame] = [Frame()]
         """Where values go that are handed on, the innermost loop or branch last."""
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        """The extents of buffers for tiles that are ragged along many axes."""
 
     @abstractmethod
     def write(self, body: SeqStmts) -> None:
@@ -81,7 +84,7 @@ class HandOver(GivenTensors, ABC):
         if start is None and isinstance(var.type, TileType):
             place = self._place(var)
             assert isinstance(place, Tile)
-            if None in (number.known for number in place.valid):
+            if is_open(place):
                 self.w.resize(place, (self.w.constant(0), self.w.constant(0)))
             return place
         if start is None and isinstance(var.type, TensorType):
@@ -97,8 +100,8 @@ class HandOver(GivenTensors, ABC):
             return wider if isinstance(wider, Choice) else start
         source, target = in_vec(self.w, start), self._place(var)
         assert isinstance(target, Tile)
-        if None in (number.known for number in target.valid):
-            self.w.resize(target, start.valid)
+        if is_open(target):
+            self.w.resize(target, _reach(start, target))
         self.w.op("tmov", [source], target)
         return target
 
@@ -111,14 +114,14 @@ class HandOver(GivenTensors, ABC):
             if isinstance(target, Tile) and isinstance(value, Tile):
                 if value.name != target.name:
                     source = in_vec(self.w, value)
-                    if None in (number.known for number in target.valid):
-                        self.w.resize(target, value.valid)
+                    if is_open(target):
+                        self.w.resize(target, _reach(value, target))
                     self.w.op("tmov", [source], target)
             elif isinstance(target, Array) and isinstance(value, Array):
                 if value.name != target.name:
                     copied(self.w, value, target)
             elif value != target and not _is_passed(value, target):
-                raise NoPtoError(NO_PARTS)
+                raise NoPtoError(NO_PARTS, help=COPY_IT)
         pairs = zip(numbers_of(apart, targets), numbers_of(targets, targets), strict=True)
         numbers = [converted(self.w, value, target.dtype) for value, target in pairs]
         flags = (self.w.constant(each, dt.BOOL) for each in (goes_on, returns))
@@ -150,24 +153,35 @@ class HandOver(GivenTensors, ABC):
             owners = owners or self.aliases.owners(var)
             if place := self.tensor_of(var, owners) or self.made_within(var, owners):
                 if not fits(var, place):
-                    raise NoPtoError(NO_PARTS)
+                    raise NoPtoError(NO_PARTS, help=COPY_IT)
                 return place
         if not isinstance(type_, TileType):
             raise NoPtoError(f"this export has no words for `{var.name_hint}`, which a branch gives and is no tile")
-        sizes = [extent if isinstance(extent, int) else None for extent in type_.valid]
-        refuse_parts(type_.shape, sizes)
+        sizes, hint, dtype, shape = sizes_of(type_), var.name_hint, type_.dtype, flat(type_.shape)
+        if is_ragged(type_.shape, sizes):
+            return self._ragged(var, type_)
         if None not in sizes:
             rows, cols = flat([size or 0 for size in sizes])
             valid = self.w.constant(rows), self.w.constant(cols)
-            return self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), valid, memory, room=room)
-        open_ = self.w.open(flat(type_.shape))
-        return self._named(self.w.tile(var.name_hint, type_.dtype, flat(type_.shape), open_, memory, room=room), var)
+            return self.w.tile(hint, dtype, shape, valid, memory, room=room)
+        return self._named(self.w.tile(hint, dtype, shape, self.w.open(shape), memory, room=room), var)
+
+    def _ragged(self, var: Var, type_: TileType) -> Tile:
+        """Return a buffer for a tile that is ragged along many axes, with how much of it is valid along each."""
+        sizes, shape = sizes_of(type_), flat(type_.shape)
+        valid = self.w.open(shape) if None in sizes else (self.w.constant(shape[0]), self.w.constant(sizes[-1] or 0))
+        made = self.w.tile(var.name_hint, type_.dtype, shape, valid)
+        self.shapes[made.name] = type_.shape
+        made = made.along([self.w.constant(size or 0) for size in sizes[:-1]])
+        return self._named(made, var) if None in sizes else made
 
     def chosen_among(self, values: Sequence[Any], targets: Sequence[Value]) -> list[Any]:
         """Return values of which those that are chosen are so among all that their targets may be."""
         return [self._among(value, target) for value, target in zip(values, targets, strict=True)]
 
     def _among(self, value: Any, target: Value) -> Any:
+        if isinstance(value, Tile) and isinstance(target, Tile) and target.axes and not value.axes:
+            return value.along(axes_of(self.w, value, self.shapes[target.name]))
         if not (isinstance(value, Choice) and isinstance(target, Choice)) or value.options == target.options:
             return value
         *others, which = (number_of(option, target) for option in value.options)
@@ -178,8 +192,31 @@ class HandOver(GivenTensors, ABC):
 
     def _named(self, tile: Tile, var: Var) -> Tile:
         """Return a tile with names of its own for how much of it is valid."""
-        names = (Number(self.w.name(f"{var.name_hint}_{word}"), dt.INDEX) for word in ("rows", "cols"))
-        return replace(tile, valid=(next(names), next(names)))
+        words = ["axis"] * len(tile.axes) + ["cols"] if tile.axes else ["rows", "cols"]
+        return with_extents(tile, [Number(self.w.name(f"{var.name_hint}_{word}"), dt.INDEX) for word in words])
+
+
+def extents_of(tile: Tile) -> tuple[Number, ...]:
+    """Return the numbers that say how much of a tile is valid."""
+    return (*tile.axes, tile.valid[1]) if tile.axes else tile.valid
+
+
+def with_extents(tile: Tile, numbers: Sequence[Number]) -> Tile:
+    """Return a tile of which as much is valid as numbers say."""
+    *axes, last = numbers
+    return (
+        replace(tile, axes=(*axes,), valid=(tile.valid[0], last)) if tile.axes else replace(tile, valid=(axes[0], last))
+    )
+
+
+def is_open(tile: Tile) -> bool:
+    """Return whether only the run knows how much of a tile is valid."""
+    return None in (number.known for number in extents_of(tile))
+
+
+def _reach(value: Tile, target: Tile) -> Pair:
+    """Return the rows and columns of a buffer that a value fills: all rows, where those alone do not say it."""
+    return (target.valid[0], value.valid[1]) if target.axes else value.valid
 
 
 def _apart(w: Writer, values: Sequence[Value], targets: Sequence[Value]) -> list[Value]:
@@ -215,8 +252,10 @@ def numbers_of(values: Sequence[Value | None], targets: Sequence[Value], nothing
         elif isinstance(target, Choice):
             which = nothing if value is None else None
             found.append(which or (value.which if isinstance(value, Choice) else number_of(value, target)))
-        elif isinstance(target, Tile) and None in (n.known for n in target.valid):
-            found += value.valid if isinstance(value, Tile) else [nothing, nothing] if nothing else []
+        elif isinstance(target, Tile) and is_open(target):
+            found += (
+                extents_of(value) if isinstance(value, Tile) else [nothing] * len(extents_of(target)) if nothing else []
+            )
     return found
 
 

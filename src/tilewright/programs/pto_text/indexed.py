@@ -13,7 +13,7 @@ from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
 from tilewright.programs.pto_text.accesses import changed_one_by_one, put_where, taken_where
 from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import set_at
-from tilewright.programs.pto_text.meeting import meets, met_at, valid_of_all
+from tilewright.programs.pto_text.meeting import met_at, refuse_meeting, valid_of_all
 from tilewright.programs.pto_text.readers import takes
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tensor, Tile, element
@@ -215,17 +215,6 @@ def _extents(w: Writer, call: Call, given: Given) -> tuple[Number, Number]:
     return (w.constant(rows), w.constant(cols)) if valid is None else (valid[0], valid[1])
 
 
-# parts
-
-
-@writes(*(f"tile.part_{word}" for word in ("add", "mul", "max", "min")))
-def _partly(w: Writer, call: Call, given: Given) -> Tile:
-    a, b = in_vec(w, given["lhs"]), in_vec(w, given["rhs"])
-    is_whole = tuple(number.known for number in a.valid) == a.shape and a.shape == b.shape
-    refuse(call, not is_whole, "of a first tile that is valid in part")
-    return w.op(f"tpart{call.op.spec.name.removeprefix('part_')}", [a, b], result(w, call, a.valid))
-
-
 @writes("tile.ravel_index")
 def _ravelled(w: Writer, call: Call, given: Given) -> Tile:
     """Write the number of each element, counted along rows of some extent."""
@@ -234,7 +223,7 @@ def _ravelled(w: Writer, call: Call, given: Given) -> Tile:
         in_vec(w, each) if isinstance(each := given[name], Tile) else each for name in ("outer", "inner", "mask")
     )
     tiles = [each for each in (outer, inner, mask) if isinstance(each, Tile)]
-    refuse(call, not all(meets(tile.shape, shape) for tile in tiles), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, tiles, shape)
     out = result(w, call, valid_of_all(w, tiles, shape))
     if mask is not None:
         expanded(w, w.constant(0, INT64), out)

@@ -48,7 +48,9 @@ def _gather(w: Writer, call: Call, given: Given) -> Tile | Tensor:
     if split == 0:
         return given["x"]
     refuse(call, isinstance(given["x"], Tensor), "of tensors", "load both parts, and join the tiles")
-    refuse(call, None in _known(call), "of parts of which only the run knows how much is valid")
+    refuse(
+        call, None in _known(call), "of parts of which only the run knows how much is valid", "fill both up: pl.fillpad"
+    )
     first, other, zero = in_vec(w, given["x"]), given["other"], w.constant(0)
     whole = put_over(w, result(w, call, first.valid), first, (zero, zero))
     if other is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from tilewright import dtypes as dt
 from tilewright.dtypes import DataType
@@ -117,6 +117,12 @@ class Lines:
             yield turn
         if count.known == 0:
             self.drop(before)
+
+    @contextmanager
+    def all_counted(self, counts: Sequence[Number], hint: str) -> Generator[list[Number]]:
+        """Let lines stand in loops inside each other, each of which counts up to a number."""
+        with ExitStack() as loops:
+            yield [loops.enter_context(self.counted(count, hint)) for count in counts]
 
     @contextmanager
     def branch(self, head: str) -> Generator[Callable[..., None]]:

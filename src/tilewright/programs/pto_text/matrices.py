@@ -48,14 +48,14 @@ def extents_along(w: Writer, tile: Tile, type_: TileType) -> list[Number]:
     return [size or extent for size, extent in zip(sizes, found, strict=True)]
 
 
-def least_along(w: Writer, call: Call, given: Given) -> list[Number]:
-    """Return how much of what an op makes is valid along each axis: as much as of all that meets in it."""
+def least_along(w: Writer, call: Call, given: Given, count: int | None = None) -> list[Number]:
+    """Return how much of what an op makes is valid along its first axes, or all: as much as of all that meets in it."""
     type_ = call.type
     assert isinstance(type_, TileType)
     whole = type_.shape
     found = [_aligned(w, given[name], own, len(whole)) for name, own in _types(call, given).items()]
     sizes = [w.constant(size) if size is not None else None for size in sizes_of(type_)]
-    return [size or _least(w, found, axis, whole[axis]) for axis, size in enumerate(sizes)]
+    return [size or _least(w, found, axis, whole[axis]) for axis, size in enumerate(sizes[:count])]
 
 
 def _least(w: Writer, found: Sequence[Sequence[tuple[int, Number]]], axis: int, whole: int) -> Number:

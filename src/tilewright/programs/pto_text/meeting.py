@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tilewright.core.expr import Call
 from tilewright.dtypes import INT8, DataType
 from tilewright.programs.pto_text.elements import element_at, element_of
 from tilewright.programs.pto_text.scalars import converted
 from tilewright.programs.pto_text.values import Number, Tile
-from tilewright.programs.pto_text.words import Pair, expanded, in_vec, least
+from tilewright.programs.pto_text.words import ONE_BY_ONE, Pair, expanded, in_vec, least, refuse
 from tilewright.programs.pto_text.writer import Writer
 
 
 def meets(own: tuple[int, int], shape: tuple[int, int]) -> bool:
     """Return whether a tile is as large as a result, or a row or a column of it."""
     return all(extent in (1, whole) for extent, whole in zip(own, shape, strict=True))
+
+
+def refuse_meeting(call: Call, tiles: Iterable[Tile], shape: tuple[int, int]) -> None:
+    """Raise for tiles that rows and columns alone do not lay over each other."""
+    is_so = not all(meets(tile.shape, shape) for tile in tiles)
+    refuse(call, is_so, "of tiles that meet along more axes than rows and columns", ONE_BY_ONE)
 
 
 def spread(w: Writer, tile: Tile, shape: tuple[int, int], valid: Pair) -> Tile:

@@ -31,6 +31,7 @@ from tilewright.programs.pto_text.words import (
     least,
     matrix,
     matrix_of,
+    part_of,
     put_over,
     refuse,
     result,
@@ -216,31 +217,49 @@ def _store(w: Writer, call: Call, given: Given) -> Value | None:
     offsets = given["offsets" if is_store else "offset"]
     places = [computed(w, "add", [a, b], INDEX) for a, b in zip(tensor.offsets, offsets, strict=True)]
     extents = (1,) * (len(tensor.shape) - len(shape)) + shape
-    if tile_of.axes:
-        refuse(
-            call,
-            atomic is AtomicType.Add or given.get("mask") is not None,
-            "of a tile that is valid in part along more",
-        )
-        window, outer = _from(w, tensor, offsets), [w.constant(0)] * (len(tensor.shape) - len(shape))
-        with each_place(w, tile_of, shape) as (inner, at):
-            set_cell(w, window, [*outer, *inner], element_at(w, tile, *at))
-        return tensor
+    refuse(call, atomic is AtomicType.Add and tile.dtype == FP64, "that adds doubles", "let the turns add to fp32")
+    inner = [*tile_of.axes, tile.valid[1]] if tile_of.axes else _sizes(w, shape, tile.valid)
     if given.get("mask") is not None:
-        window, outer = _from(w, tensor, offsets), [w.constant(0)] * (len(tensor.shape) - len(shape))
-        mask = given["mask"], arguments(call)["mask"]
-        with admitted(w, mask, shape, _sizes(w, shape, tile.valid)) as (places, at):
-            set_cell(w, window, [*outer, *places], element_at(w, tile, *at))
+        outer = [w.constant(0)] * (len(tensor.shape) - len(shape))
+        window, mask = _from(w, tensor, offsets), (given["mask"], arguments(call)["mask"])
+        with admitted(w, mask, shape, inner) as (cell, at):
+            set_cell(w, window, [*outer, *cell], element_at(w, tile, *at))
         return tensor
-    sizes = _sizes(w, extents, tile.valid)
-    if any(size.known == 0 for size in sizes):
-        return tensor
-    name, kind = w.window(tensor, places, sizes)
-    refuse(call, atomic is AtomicType.Add and tile.dtype == FP64, "that adds doubles")
+    if tile_of.axes:
+        _put_rows(w, (tile, shape, inner), tensor, places, atomic)
+    else:
+        _put(w, tile, tensor, (places, _sizes(w, extents, tile.valid)), atomic)
+    return tensor
+
+
+def _put_rows(
+    w: Writer,
+    part: tuple[Tile, Sequence[int], Sequence[Number]],
+    tensor: Tensor,
+    places: Sequence[Number],
+    atomic: AtomicType,
+) -> None:
+    """Write the rows of a tile that is ragged along many axes to a tensor, one after the other."""
+    (tile, shape, sizes), zero, one = part, w.constant(0), w.constant(1)
+    valid, last = (one, sizes[-1]), shape[-1]
+    with w.all_counted(sizes[:-1], "at") as rows:
+        row = part_of(w, tile, (row_of(w, [*rows, zero], shape), zero), (1, last), valid)
+        alone = w.op("tmov", [row], w.tile("row", tile.dtype, (1, last), valid))
+        more = [zero] * (len(places) - len(shape))
+        at = [computed(w, "add", [a, b], INDEX) for a, b in zip(places, [*more, *rows, zero], strict=True)]
+        _put(w, alone, tensor, (at, [one] * (len(places) - 1) + [sizes[-1]]), atomic)
+
+
+def _put(
+    w: Writer, tile: Tile, tensor: Tensor, window: tuple[Sequence[Number], Sequence[Number]], atomic: AtomicType
+) -> None:
+    """Write a tile to a window of a tensor, from some place on and of some sizes, if there is any of it."""
+    if any(size.known == 0 for size in window[1]):
+        return
+    name, kind = w.window(tensor, *window)
     tile = w.movable(tile)
     adds = " {atomicType = #pto<atomic_type atomic_add>}" if atomic is AtomicType.Add else ""
     w.line(f"pto.tstore ins({tile.name} : {tile.type}) outs({name} : {kind}){adds}")
-    return tensor
 
 
 def _copied(w: Writer, source: Tensor, target: Tensor, offset: Sequence[Number]) -> Tensor:

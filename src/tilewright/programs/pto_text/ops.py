@@ -13,7 +13,7 @@ from tilewright.programs.pto_text.choices import bits_of
 from tilewright.programs.pto_text.conversions import conversion, in_type, room_of_both
 from tilewright.programs.pto_text.elements import element_of
 from tilewright.programs.pto_text.matrices import each_matrix
-from tilewright.programs.pto_text.meeting import axis_of, both, filled, meets, spread
+from tilewright.programs.pto_text.meeting import axis_of, both, filled, refuse_meeting, spread
 from tilewright.programs.pto_text.scalars import converted
 from tilewright.programs.pto_text.values import LINE, Number, Tile
 from tilewright.programs.pto_text.words import (
@@ -54,6 +54,8 @@ def _binary(w: Writer, call: Call, given: Given) -> Tile:
         assert isinstance(rhs, Tile)
         return _with_number_first(w, call, word, lhs, in_vec(w, rhs))
     a = in_vec(w, lhs)
+    if isinstance(rhs, Number) and word in ("shl", "shr") and isinstance(rhs.known, int):
+        rhs = w.constant(rhs.known % (8 * a.dtype.get_byte()), a.dtype)
     if isinstance(rhs, Number) and word != "rem":  # `trems` of floats has the dividend's sign, `trem` the divisor's
         return by_rows(w, f"t{word}s", [a, converted(w, rhs, a.dtype)], result(w, call, a.valid))
     if isinstance(rhs, Number):
@@ -112,7 +114,7 @@ def _with_number_first(w: Writer, call: Call, word: str, number: Number, tile: T
 def _met(w: Writer, call: Call, word: str, a: Tile, b: Tile) -> Tile:
     """Write an op on two tiles, one of which may be a row or a column."""
     shape, _ = matrix(call)
-    refuse(call, any(not meets(each.shape, shape) for each in (a, b)), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, (a, b), shape)
     if b.shape == shape == a.shape:
         out = result(w, call, both(w, a, b))
         return by_rows(w, f"t{word}", [as_valid(w, each, out.valid) for each in (a, b)], out)
@@ -141,6 +143,8 @@ def _expanded(w: Writer, call: Call, given: Given) -> Tile:
     dtype = matrix(call)[1].dtype
     first, second = (in_type(w, in_vec(w, given[name]), dtype) for name in ("x", "vec"))
     axis, _, word = call.op.spec.name.partition("_expand_")
+    if word == "expdif" and dtype not in (FP32, FP16):
+        raise no_function(call.op.spec.name, (FP32, FP16), dtype)
     out = result(w, call, first.valid)
     if axis == "row" and second.shape[1] > 1:
         return _packed(w, call, (first, second), out)
@@ -237,7 +241,7 @@ def _whole_numbers(w: Writer, call: Call, given: Given) -> Tile:
     """Floats rounded to whole numbers are floats that are converted to their own type."""
     x = in_vec(w, given["x"])
     words = f"{{rmode = #pto<round_mode {_WHOLE[call.op.spec.name]}>}}"
-    return w.op("tcvt", [x], result(w, call, x.valid), words)
+    return w.op("tcvt", [x], result(w, call, x.valid, room=x.room), words)
 
 
 @writes("tile.lrelu")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import reduce
 from math import prod
 
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, is_fully_valid
 from tilewright.dtypes import INDEX
 from tilewright.programs.pto_text.conversions import in_type
+from tilewright.programs.pto_text.elements import element_at, set_at
 from tilewright.programs.pto_text.matrices import extents_along
 from tilewright.programs.pto_text.rearranged import rearranged
 from tilewright.programs.pto_text.scalars import computed
@@ -17,6 +19,8 @@ from tilewright.programs.pto_text.values import Number, Tile
 from tilewright.programs.pto_text.words import (
     Given,
     Pair,
+    all_moved,
+    as_far_as,
     flat,
     in_vec,
     is_ragged,
@@ -25,7 +29,6 @@ from tilewright.programs.pto_text.words import (
     matrix_of,
     part_of,
     put_over,
-    refuse,
     result,
     row_of,
     sizes_of,
@@ -106,23 +109,44 @@ def _extract(w: Writer, call: Call, given: Given) -> Tile:
 def _assemble(w: Writer, call: Call, given: Given) -> Tile:
     target, source = in_vec(w, given["target"]), in_vec(w, given["source"])
     source = in_type(w, source, target.dtype)
-    whole, types = w.op("tmov", [target], result(w, call, target.valid)), [each.type for each in call.args[:2]]
-    into, put = (type_ for type_ in types if isinstance(type_, TileType))
-    if prod(put.shape[:-2]) == 1:
-        return put_over(w, whole, source, (row_of(w, given["offset"], into.shape), given["offset"][-1]))
-    refuse(call, not is_fully_valid(put), "of several matrices, valid in part")
-    with _each_place(w, put.shape) as places:
-        part = _matrix_at(w, source, places, put.shape, put.shape)
-        starts = _moved(w, given["offset"], places)
-        put_over(w, whole, part, (row_of(w, starts, into.shape), starts[-1]))
-    return whole
+    into, put = (arg.type for arg in call.args[:2])
+    assert isinstance(into, TileType) and isinstance(put, TileType)
+    extents = _reached(w, call, given, (target, source))
+    whole = all_moved(w, target, result(w, call, matrix_of(w, into.shape, extents)))
+    if prod(put.shape[:-2]) == 1 and not source.axes:
+        put_over(w, whole, source, (row_of(w, given["offset"], into.shape), given["offset"][-1]))
+    elif is_fully_valid(put):
+        with _each_place(w, put.shape) as places:
+            part = _matrix_at(w, source, places, put.shape, put.shape)
+            starts = _moved(w, given["offset"], places)
+            put_over(w, whole, part, (row_of(w, starts, into.shape), starts[-1]))
+    else:
+        with w.all_counted(extents_along(w, source, put), "at") as places:
+            goes = _moved(w, given["offset"], places)
+            number = element_at(w, source, row_of(w, places, put.shape), places[-1])
+            set_at(w, whole, row_of(w, goes, into.shape), goes[-1], number)
+    return as_far_as(whole, matrix(call)[1], extents)
+
+
+def _reached(w: Writer, call: Call, given: Given, tiles: tuple[Tile, Tile]) -> list[Number]:
+    """Return how far a tile is valid along each axis once another one, if that is any, has been put over it."""
+    into, put = (arg.type for arg in call.args[:2])
+    assert isinstance(into, TileType) and isinstance(put, TileType)
+    held = extents_along(w, tiles[0], into)
+    if is_fully_valid(into):
+        return held
+    one = w.constant(1)
+    sizes = [one] * (len(into.shape) - len(put.shape)) + extents_along(w, tiles[1], put)
+    some = reduce(lambda a, b: computed(w, "mul", [a, b], INDEX), [least(w, size, one) for size in sizes])
+    ends = [computed(w, "add", [at, size], INDEX) for at, size in zip(given["offset"], sizes, strict=True)]
+    there = [computed(w, "mul", [end, some], INDEX) for end in ends]
+    return [computed(w, "max", [a, b], INDEX) for a, b in zip(held, there, strict=True)]
 
 
 @contextmanager
 def _each_place(w: Writer, shape: Sequence[int]) -> Generator[list[Number]]:
     """Let lines stand in loops over the matrices of a tile; give the place where each begins."""
-    with ExitStack() as loops:
-        outer = [loops.enter_context(w.counted(w.constant(extent), "matrix")) for extent in shape[:-2]]
+    with w.all_counted([w.constant(extent) for extent in shape[:-2]], "matrix") as outer:
         yield [*outer, w.constant(0), w.constant(0)]
 
 

@@ -8,8 +8,7 @@ from typing import cast
 
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, FP8E4M3FN
-from tilewright.programs.pto_text.elements import element_of
+from tilewright.dtypes import BOOL, FP8E4M3FN, UINT8
 from tilewright.programs.pto_text.matrices import each_matrix
 from tilewright.programs.pto_text.meeting import valid_of_all
 from tilewright.programs.pto_text.scalars import computed
@@ -19,12 +18,13 @@ from tilewright.programs.pto_text.words import (
     Pair,
     as_valid,
     by_rows,
+    filled_around,
     in_vec,
     least,
     matrix,
     part_of,
-    refuse,
-    result,
+    seen_as,
+    whole_of,
     writes,
 )
 from tilewright.programs.pto_text.writer import CUBE, Writer
@@ -92,13 +92,28 @@ def _scaled_with_bias(w: Writer, call: Call, given: Given) -> Tile:
 
 def _scaled_factors(w: Writer, call: Call, given: Given) -> Factors:
     """Write both sides of a scaled product, and a power of two for every 32 of their elements along the inner axis."""
-    plain = _factors(w, given)
+    sides = {"lhs": _filled_up(w, given["lhs"], 1), "rhs": _filled_up(w, given["rhs"], 0)}
+    plain = _factors(w, sides)
     a, b = plain.tiles
-    known = [extent.known for extent in (*a.valid, *b.valid)]
-    refuse(call, None in known, "of matrices of which only the run knows how much is valid")
-    refuse(call, a.valid[1].known != a.shape[1], "over a group of less than 32 elements", "fill it up: `pl.fillpad`")
     left, right = (_exponents(w, given[name]) for name in ("lhs_scale", "rhs_scale"))
-    return replace(plain, op="tmatmul.mx", tiles=(a, left, b, right))
+    return replace(plain, op="tmatmul.mx", tiles=(a, left, b, right), valid=reach_of(w, call, {**given, "acc": None}))
+
+
+def _filled_up(w: Writer, tile: Tile, depth: int) -> Tile:
+    """Return a side of a scaled product as far as PTO multiplies it, which sums over groups of 32 and knows how many.
+
+    There are zeros behind its depth, and what only the run knows of the other axis is all of that.
+    """
+    is_deep, other = tile.valid[depth].known == tile.shape[depth], tile.valid[1 - depth].known
+    if is_deep and other:
+        return tile
+    whole = whole_of(w, tile.shape)
+    if is_deep:
+        return part_of(w, tile, (w.constant(0), w.constant(0)), tile.shape, whole)
+    bytes_ = filled_around(w, "deep", UINT8, tile.shape, 0, tile.valid)
+    w.op("tmov", [in_vec(w, tile)], replace(bytes_, valid=w.unknown(tile.valid)))
+    w.resize(bytes_, whole)
+    return seen_as(w, bytes_, tile.dtype, tile.shape, bytes_.room)
 
 
 def _exponents(w: Writer, tile: Tile) -> Tile:
@@ -152,14 +167,12 @@ def _with_bias(w: Writer, call: Call, given: Given) -> Tile:
 
 
 def _biased(w: Writer, call: Call, given: Given, factors: Factors) -> Tile:
-    """Write a product, and a row that is added to each of its rows where vectors are."""
-    product = in_vec(w, _multiplied(w, call, given, factors))
-    bias = in_vec(w, given["bias"])
-    if product.is_column:
-        number = element_of(w, bias, w.constant(0))
-        return by_rows(w, "tadds", [product, number], result(w, call, product.valid))
-    bias = as_valid(w, bias, (bias.valid[0], product.valid[1]))
-    return w.op("tcolexpandadd", [product, bias], result(w, call, product.valid))
+    """Write a product that begins with a row for each of its rows."""
+    (shape, type_), row = matrix(call), in_vec(w, given["bias"])
+    for memory in (MemorySpace.Mat, MemorySpace.Bias):
+        row = w.op("tmov", [row], w.tile("bias", type_.dtype, row.shape, row.valid, memory, room=(1, factors.room[1])))
+    out = w.tile(call.op.spec.name, type_.dtype, shape, factors.valid, MemorySpace.Acc, room=factors.room)
+    return w.op(f"{factors.op}.bias", [*factors.tiles, row], out)
 
 
 def _summed(w: Writer, acc: Tile, factors: Factors, first: Number | None) -> Tile:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 _NAME = re.compile(r"%[\w.]+")
@@ -42,18 +41,15 @@ def _used(lines: Sequence[str], kept: list[int]) -> tuple[list[int], set[str]]:
 
 
 def _read(lines: Sequence[str], kept: list[int]) -> list[int]:
-    """Drop what only writes tiles that nothing reads."""
+    """Drop what only writes tiles that nothing reads but what writes them."""
     roots = _roots([lines[number] for number in kept])
-    matches = {number: _WRITTEN.match(lines[number]) for number in kept}
-    written = {
-        number: {roots.get(name, name) for name in names_in(found[1])} if found is not None else set[str]()
-        for number, found in matches.items()
-    }
-    counts = Counter(roots.get(name, name) for number in kept for name in names_in(lines[number]))
-    writes = Counter(name for names in written.values() for name in names)
-    seen = Counter(root for name, root in roots.items() if name != root)
-    own = {name for name, root in roots.items() if name == root}
-    unread = {name for name in own if counts[name] == writes[name] + 2 * seen[name] + 1}
+    own, read, written = {name for name, root in roots.items() if name == root}, set[str](), dict[int, set[str]]()
+    for number in kept:
+        found = _WRITTEN.match(lines[number])
+        written[number] = {roots.get(name, name) for name in names_in(found[1])} if found is not None else set[str]()
+        if _VIEWED.match(lines[number]) is None:
+            read |= {roots.get(name, name) for name in names_in(lines[number])} - written[number]
+    unread = own - read
     return [number for number in kept if not written[number] & unread or written[number] & own - unread]
 
 

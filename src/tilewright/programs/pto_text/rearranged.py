@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
 from math import prod
 
 from tilewright.arrays import np
@@ -16,15 +15,14 @@ from tilewright.programs.pto_text.scalars import computed
 from tilewright.programs.pto_text.values import Number, Tile
 from tilewright.programs.pto_text.words import (
     Given,
+    as_far_as,
     flat,
     in_vec,
-    is_ragged,
     last_of,
     matrix,
     matrix_of,
     result,
     row_of,
-    sizes_of,
     writes,
 )
 from tilewright.programs.pto_text.writer import Writer
@@ -37,16 +35,10 @@ def rearranged(w: Writer, call: Call, x: Tile, extents: Sequence[Number], comes:
     """Write what an op takes from its first tile, one element after the other, as far as `extents` along each axis."""
     type_, source = matrix(call)[1], _source(call)
     out = result(w, call, matrix_of(w, type_.shape, extents))
-    with ExitStack() as loops:
-        go = [loops.enter_context(w.counted(extent, "at")) for extent in extents]
+    with w.all_counted(extents, "at") as go:
         come = comes(go)
         set_at(w, out, row_of(w, go, type_.shape), go[-1], element_at(w, x, row_of(w, come, source.shape), come[-1]))
     return as_far_as(out, type_, extents)
-
-
-def as_far_as(tile: Tile, type_: TileType, extents: Sequence[Number]) -> Tile:
-    """Return a tile with how much of it is valid along each axis, where rows and columns do not say that."""
-    return tile.along(extents[:-1]) if is_ragged(type_.shape, sizes_of(type_)) else tile
 
 
 @writes("tile.flip")

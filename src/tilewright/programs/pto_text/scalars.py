@@ -164,6 +164,11 @@ def converted(w: Writer, value: Number, dtype: DataType, mode: str = "round") ->
         return w.constant(float(value.known) if dtype.is_float() else dt.round_scalar(value.known, dtype), dtype)
     if dt.INDEX in (have, dtype) and (have.is_float() or dtype.is_float()):
         return converted(w, converted(w, value, dt.INT64, mode), dtype, mode)
+    if {have, dtype} == {
+        dt.FP16,
+        dt.BF16,
+    }:  # nothing goes from one to the other, and every number of both is one of fp32
+        return converted(w, converted(w, value, dt.FP32), dtype)
     typing = f"{element(have)} to {element(dtype)}"
     return w.number(f"arith.{_conversion(have, dtype)}", [value], dtype, typing)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -22,14 +21,15 @@ from tilewright.programs.pto_text.words import (
     ALONE,
     Given,
     Pair,
+    all_moved,
+    as_far_as,
     expanded,
     filled_around,
     in_vec,
     matrix,
-    part_of,
+    matrix_of,
     put_over,
     refuse,
-    refuse_batches,
     result,
     row_of,
     seen_as,
@@ -136,16 +136,14 @@ ALONE.update({"tile.transpose": _transposed_alone, "tile.transpose_view": _turne
 
 @writes("tile.set_validshape")
 def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
-    refuse_batches(call)
-    x = in_vec(w, given["x"])
+    x, type_ = in_vec(w, given["x"]), call.args[0].type
+    assert isinstance(type_, TileType)
     rows, columns = (converted(w, given[name], INDEX) for name in ("valid_rows", "valid_cols"))
-    valid = rows, columns
-    made, start = result(w, call, valid), (w.constant(0), w.constant(0))
-    every, target = (part_of(w, each, start, x.shape, whole_of(w, x.shape)) for each in (x, made))
-    w.op("tmov", [every], target)  # what is not valid moves, too: more of it may be valid again
+    extents = [*extents_along(w, x, type_)[:-2], rows, columns]
+    made = all_moved(w, x, result(w, call, matrix_of(w, type_.shape, extents)))
     if x.name in w.ascending:
         w.ascending.add(made.name)
-    return made
+    return as_far_as(made, matrix(call)[1], extents)
 
 
 @writes("tile.reinterpret_view")
@@ -154,7 +152,7 @@ def _reinterpret(w: Writer, call: Call, given: Given) -> Tile:
     x, (shape, type_) = in_vec(w, given["data"]), matrix(call)
     have, want = x.dtype.get_byte(), type_.dtype.get_byte()
     is_same = x.shape[0] == shape[0] and not (x.is_column and have != want)
-    is_packed = x.room == x.shape and room_of(type_.dtype, shape, MemorySpace.Vec) == shape
+    is_packed = not x.axes and x.room == x.shape and room_of(type_.dtype, shape, MemorySpace.Vec) == shape
     refuse(call, not (is_same or is_packed), "of rows that fill no whole lines of memory")
     cols = computed(w, "floordiv", [w.product(x.valid[1], w.constant(have)), w.constant(want)], INDEX)
     out = result(w, call, (x.valid[0], cols))
@@ -196,8 +194,7 @@ def _fillpad(w: Writer, call: Call, given: Given) -> Tile:
     assert isinstance(source, TileType)
     if x.axes or source.shape[1:-1] != type_.shape[1:-1]:
         tile = filled_around(w, "fillpad", type_.dtype, shape, pad, whole_of(w, shape))
-        with ExitStack() as loops:
-            at = [loops.enter_context(w.counted(extent, "at")) for extent in extents_along(w, x, source)]
+        with w.all_counted(extents_along(w, x, source), "at") as at:
             come, go = (row_of(w, at, each) for each in (source.shape, type_.shape))
             set_at(w, tile, go, at[-1], element_at(w, x, come, at[-1]))
         return tile

@@ -11,14 +11,13 @@ from functools import reduce
 from tilewright import dtypes as dt
 from tilewright.core.expr import Call
 from tilewright.core.op import SCRATCH
-from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
-from tilewright.programs.pto_text.choices import bits_of
+from tilewright.programs.pto_text.choices import bits_of, conditions_of
 from tilewright.programs.pto_text.elements import set_at
-from tilewright.programs.pto_text.meeting import meets, met_at, valid_of_all
+from tilewright.programs.pto_text.meeting import met_at, refuse_meeting, valid_of_all
 from tilewright.programs.pto_text.scalars import chosen, computed, converted, remainder
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, element, kept
-from tilewright.programs.pto_text.words import ALONE, Given, in_vec, matrix, no_function, refuse, result
+from tilewright.programs.pto_text.words import ALONE, Given, in_vec, matrix, no_function, result
 from tilewright.programs.pto_text.writer import Writer
 
 Formula = Callable[[Writer, list[Number], DataType], Number]
@@ -164,9 +163,19 @@ _POINTWISE: dict[str, Formula] = {
     "pow": _function("pow", dt.FP32, dt.FP16), "recip": _over, "lrelu": _leaky,
     **{name: _function(name, dt.FP32, widened=dt.BF16) for name in ("sin", "cos")},
 }  # fmt: skip
+
+
+def _finite(w: Writer, numbers: list[Number], dtype: DataType) -> Number:
+    """Write whether zero times a float is zero, which is none of what is not finite."""
+    (x,) = numbers
+    zero = w.constant(0.0, x.dtype)
+    return computed(w, "eq", [computed(w, "mul", [x, zero], x.dtype), zero], dt.BOOL)
+
+
 _EXPANDED = {"max": "maximum", "min": "minimum"}
 _FORMULAS = (
     _POINTWISE
+    | {"isfinite": _finite}
     | {
         f"{axis}_expand_{word}": _POINTWISE[_EXPANDED.get(word, word)]
         for axis in ("row", "col")
@@ -189,7 +198,7 @@ def _by_element(w: Writer, call: Call, given: Given, formula: Formula) -> Tile:
         if isinstance(each, Tile | Number) and name not in SCRATCH
     ]
     tiles = [each for each in operands if isinstance(each, Tile)]
-    refuse(call, not all(meets(tile.shape, shape) for tile in tiles), "of tiles whose axes meet otherwise")
+    refuse_meeting(call, tiles, shape)
     out = result(w, call, valid_of_all(w, tiles, shape))
     with w.counted(out.valid[0], "row") as row, w.counted(out.valid[1], "column") as column:
         numbers = [met_at(w, each, row, column) for each in operands]
@@ -211,11 +220,11 @@ def _clamped(w: Writer, call: Call, given: Given) -> Tile:
 
 
 def _selected(w: Writer, call: Call, given: Given) -> Tile:
-    """Write a selection by conditions; where they are bits of integers, those lie otherwise."""
-    mask = call.args[0].type
-    is_so = isinstance(mask, TileType) and mask.dtype == dt.BOOL
-    refuse(call, not is_so, "of such elements by the bits of integers", "compare: pl.where(a < b, a, b)")
-    return _alone(w, call, given)
+    """Write a selection by conditions, or by the bits of integers."""
+    sides = [each for name, each in given.items() if isinstance(each, Tile) and name not in (*SCRATCH, "mask")]
+    shape = matrix(call)[0]
+    like = Tile("", dt.INT8, shape, valid_of_all(w, sides, shape))
+    return _alone(w, call, {**given, "mask": conditions_of(w, call, given["mask"], like)})
 
 
 ALONE.update({f"tile.{name}": _alone for name in _FORMULAS})

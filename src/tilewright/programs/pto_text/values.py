@@ -30,8 +30,9 @@ _BOXED = {
     MemorySpace.Right: ("right", ", slayout=col_major"),
     MemorySpace.LeftScale: ("scaling", ", slayout=row_major, fractal=32"),
     MemorySpace.Acc: ("acc", ", blayout=col_major, slayout=row_major, fractal=1024"),
+    MemorySpace.Bias: ("bias", ""),
 }
-"""The memories of the cube, and how tiles lie in them."""
+"""The memories of the cube, and how tiles lie in them; a single row lies in no boxes."""
 
 
 def element(dtype: DataType) -> str:
@@ -115,6 +116,7 @@ class Tile:
         if self.dtype == dt.FP8E8M0 and layout:
             layout = _BOXED[MemorySpace.LeftScale][1]
         rows, cols = self.room
+        layout = layout if rows > 1 else ""
         if self.is_mask:
             return f"!pto.tile_buf<vec, {rows}x{cols}xui8>"
         if not layout and self.is_column:

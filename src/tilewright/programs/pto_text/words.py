@@ -6,7 +6,7 @@ A tile of more than two axes is a matrix of its last one; only the first of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import INDEX, INT8, DataType
+from tilewright.dtypes import FP32, INDEX, INT8, DataType
 from tilewright.programs.pto_text.scalars import computed
 from tilewright.programs.pto_text.values import NoPtoError, Number, Tile, Value
 from tilewright.programs.pto_text.writer import Writer
@@ -54,9 +54,19 @@ ALONE: dict[str, Writes] = {}
 @contextmanager
 def each_place(w: Writer, tile: Tile, shape: Sequence[int]) -> Generator[tuple[list[Number], Pair]]:
     """Let lines stand in loops over what is valid of a tile; give the place of each element, and its row and column."""
-    with ExitStack() as loops:
-        places = [loops.enter_context(w.counted(extent, "at")) for extent in (*tile.axes, tile.valid[1])]
+    with w.all_counted((*tile.axes, tile.valid[1]), "at") as places:
         yield places, (row_of(w, places, shape), places[-1])
+
+
+@contextmanager
+def each_element(w: Writer, tile: Tile, shape: Sequence[int]) -> Generator[Pair]:
+    """Let lines stand in loops over what is valid of a tile, whatever its axes; give each element's row and column."""
+    if tile.axes:
+        with each_place(w, tile, shape) as (_, at):
+            yield at
+        return
+    with w.all_counted(tile.valid, "at") as (row, column):
+        yield row, column
 
 
 def sizes_of(type_: TileType) -> list[int | None]:
@@ -72,7 +82,9 @@ def is_ragged(shape: Sequence[int], sizes: Sequence[int | None]) -> bool:
     return any(size != extent for extent, size in rows[1:])
 
 
-MORE_PARTS = "PTO's tiles have two axes, and of this one a part is valid along more"
+def as_far_as(tile: Tile, type_: TileType, extents: Sequence[Number]) -> Tile:
+    """Return a tile with how much of it is valid along each axis, where rows and columns do not say that."""
+    return tile.along(extents[:-1]) if is_ragged(type_.shape, sizes_of(type_)) else tile
 
 
 def no_function(name: str, types: Sequence[DataType], dtype: DataType) -> NoPtoError:
@@ -106,10 +118,12 @@ def refuse_batches(call: Call) -> None:
         raise NoPtoError(f"PTO's tiles have two axes, and `pl.{call.op.name}` is told more", help=ONE_BY_ONE)
 
 
-def refuse_parts(shape: Sequence[int], sizes: Sequence[int | None]) -> None:
-    """Raise unless the part of a tile that is valid is one of whole rows' beginnings, one below the other."""
-    if is_ragged(shape, sizes):
-        raise NoPtoError(MORE_PARTS, help=ONE_BY_ONE)
+def axes_of(w: Writer, tile: Tile, shape: Sequence[int]) -> list[Number]:
+    """Write how much of a tile is valid along each axis but the last: all, but for the first that is more than one."""
+    found = [w.constant(extent) for extent in shape[:-1]]
+    first = next((axis for axis, extent in enumerate(shape[:-1]) if extent > 1), 0)
+    found[first] = computed(w, "floordiv", [tile.valid[0], w.constant(prod(shape[first + 1 : -1]))], INDEX)
+    return found
 
 
 def result(w: Writer, call: Call, like: Pair, is_mask: bool = False, room: tuple[int, int] | None = None) -> Tile:
@@ -124,7 +138,14 @@ def result(w: Writer, call: Call, like: Pair, is_mask: bool = False, room: tuple
 
 
 def expanded(w: Writer, number: Number, tile: Tile) -> Tile:
-    """Write a number to all elements of a tile, one by one where they are longer than those PTO fills."""
+    """Write a number to all elements of a tile, one by one where they are longer than those PTO fills.
+
+    Floats of one byte are filled with as those of four, and converted.
+    """
+    if tile.dtype.is_float() and tile.dtype.get_byte() == 1:
+        wide = w.tile("wide", FP32, tile.shape, tile.valid, room=tile.room)
+        expanded(w, number if number.known is None else w.constant(number.known, FP32), wide)
+        return w.op("tcvt", [wide], tile, "{rmode = #pto<round_mode RINT>, sat_mode = #pto<saturation_mode OFF>}")
     if tile.dtype.get_byte() <= _FILLED:
         return w.op("texpands", [number], tile)
     with w.counted(tile.valid[0], "row") as row, w.counted(tile.valid[1], "column") as column:
@@ -234,6 +255,16 @@ def put_over(w: Writer, whole: Tile, source: Tile, at: Pair) -> Tile:
     """Write a tile over another, from some row and column on."""
     w.op("tmov", [source], part_of(w, whole, at, source.shape, source.valid))
     return whole
+
+
+def all_moved(w: Writer, source: Tile, out: Tile) -> Tile:
+    """Write a tile to another one, with what is not valid of it: more of it may be valid again."""
+    if all(tuple(number.known for number in each.valid) == source.shape for each in (source, out)):
+        return w.op("tmov", [source], out)
+    start = w.constant(0), w.constant(0)
+    every, target = (part_of(w, each, start, source.shape, whole_of(w, source.shape)) for each in (source, out))
+    w.op("tmov", [every], target)
+    return out
 
 
 def part_of(w: Writer, tile: Tile, at: Pair, shape: tuple[int, int], valid: Pair) -> Tile:

@@ -17,7 +17,6 @@ from tilewright.programs.pto_text.values import NoPtoError, Tensor, Tile, Value
 from tilewright.programs.pto_text.words import (
     ALONE,
     KNOWS_PARTS,
-    MORE_PARTS,
     ONE_BY_ONE,
     OPS,
     Given,
@@ -33,17 +32,15 @@ from tilewright.programs.pto_text.writer import NotTakenError, Writer
 POINTWISE = ("elementwise", "mapped")
 """The families of ops that compute each element by itself."""
 RAGGED = {
-    *("tile.load", "tile.store", "tile.slice", "tile.read", "tile.cast", "tile.transpose", "tile.flip", "tile.strided"),
-    *(f"tile.{name}" for name in ("fillpad", "fillpad_expand", "fillpad_inplace")),
-    *(
-        "tile.rand",
-        "tile.randint",
-        "tile.take",
-        "tile.put",
-        *(f"tile.atomic_{name}" for name in "add max min and or xor xchg cas".split()),
-    ),
-    *(f"tile.{name}" for name in ("sort", "argsort", "cumsum", "cumprod", "cummax", "cummin")),
-}
+    f"tile.{name}"
+    for name in (
+        "load", "store", "slice", "read", "write", "cast", "transpose", "transpose_view", "flip", "strided",
+        "fillpad", "fillpad_expand", "fillpad_inplace", "expands", "concat", "set_validshape", "reinterpret_view",
+        "rand", "randint", "take", "put", *(f"atomic_{name}" for name in "add max min and or xor xchg cas".split()),
+        "gather", "pick", "scatter", *(f"part_{name}" for name in ("add", "mul", "max", "min")),
+        "sort", "argsort", "cumsum", "cumprod", "cummax", "cummin", "cmp", "sel", "sels", "assemble",
+    )
+}  # fmt: skip
 """The ops that know tiles that are ragged along many axes beside those, and beside what goes row by row."""
 
 
@@ -102,7 +99,8 @@ def _refuse_ragged(call: Call, tiles: Sequence[Tile]) -> None:
     """Raise for an op that would take for valid what lies between the valid rows of a tile."""
     is_made = isinstance(call.type, TileType) and is_ragged(call.type.shape, sizes_of(call.type))
     if (is_made or any(tile.axes for tile in tiles)) and not _knows_ragged(call):
-        raise NoPtoError(MORE_PARTS, help=ONE_BY_ONE)
+        message = f"PTO's tiles have two axes, and `pl.{call.op.name}` is given one of which a part is valid along more"
+        raise NoPtoError(message, help=ONE_BY_ONE)
 
 
 def _knows_ragged(call: Call) -> bool:
@@ -116,7 +114,7 @@ def _ragged(w: Writer, call: Call, made: Tile, given: Given) -> Tile:
     type_ = call.type
     if not isinstance(type_, TileType) or not is_ragged(type_.shape, sizes_of(type_)):
         return made
-    return made.along(least_along(w, call, given)[:-1])
+    return made.along(least_along(w, call, given, -1))
 
 
 def _meets_more(own: Sequence[int], whole: Sequence[int]) -> bool:

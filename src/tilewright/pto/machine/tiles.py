@@ -294,7 +294,7 @@ def _is_inside(source: Tile, slot: Slot, shape: tuple[int, int], at: Extents | N
     )
 
 
-def _blank(tile: Tile) -> Expr:
+def blank_of(tile: Tile) -> Expr:
     """Return the number that stands where nobody looks: zero, or one of elements that have no zero."""
     dtype = tile.type.element.dtype
     return constant(1 if dtype == FP8E8M0 else 0, dtype)
@@ -302,7 +302,7 @@ def _blank(tile: Tile) -> Expr:
 
 def _stand_in(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]) -> Expr:
     """Return a value as valid as the one that will be read once the tile has bytes."""
-    blank = m.b.tile("full", shape, source.type.element.dtype, _blank(source))
+    blank = m.b.tile("full", shape, source.type.element.dtype, blank_of(source))
     if _asked(region) is None:
         return blank
     return m.b.tile("set_validshape", blank, region[0], region[1])
@@ -372,7 +372,7 @@ def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int
         return whole
     if _asked(region) is not None and (at is not None or shape[0] > have[0] or shape[1] > have[1]):
         room = have[0] + shape[0], have[1] + shape[1]
-        blank = m.b.tile("full", room, source.type.element.dtype, _blank(source))
+        blank = m.b.tile("full", room, source.type.element.dtype, blank_of(source))
         whole = m.b.tile("assemble", blank, whole, (0, 0))
     return m.b.tile("slice", whole, shape, at or (0, 0), _asked(region))
 

@@ -13,7 +13,7 @@ from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.laws import filled
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, read_all, write
+from tilewright.pto.machine.tiles import blank_of, bytes_view, check_reach, common, read, read_all, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import Constants, declare, element_type, gives
@@ -258,7 +258,7 @@ _READS = {"ins": Word(Layout.TYPED, "ti", required=True)}
 def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:
     """One element of a tile."""
     at = m.b.index(index)
-    return m.b.get(flat(m, tile), at) if m.placed(tile) else constant(0, tile.type.element.dtype)
+    return m.b.get(flat(m, tile), at) if m.placed(tile) else blank_of(tile)
 
 
 @declare(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import tile_type
+from tilewright.ops.product_types import accumulator
 from tilewright.pto.errors import PtoValidShapeError
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
@@ -100,8 +101,8 @@ def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> N
     """The product of two matrices, and a row added to each of its rows."""
     lhs, rhs = _factors(m, a, b)
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
-    product = m.b.tile("matmul", lhs, rhs)
-    write_product(m, target, a, b, m.b.tile("col_expand_add", product, cast(m, row, tile_type(product).dtype)))
+    sums = cast(m, row, accumulator(tile_type(lhs).dtype))
+    write_product(m, target, a, b, m.b.tile("matmul_bias", lhs, rhs, sums))
 
 
 def write_product(m: Machine, target: Tile, a: Tile, b: Tile, product: Expr) -> None:

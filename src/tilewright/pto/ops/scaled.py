@@ -85,8 +85,8 @@ def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Til
 def _biased(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, right: Tile, bias: Tile) -> None:
     """The product of two matrices with scales, and a row added to each of its rows."""
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
-    product = m.b.tile("matmul", *_numbers(m, op, a, left, b, right))
-    write_product(m, target, a, b, m.b.tile("col_expand_add", product, cast(m, row, FP32)))
+    factors = _numbers(m, op, a, left, b, right)
+    write_product(m, target, a, b, m.b.tile("matmul_bias", *factors, cast(m, row, FP32)))
 
 
 @declare(
