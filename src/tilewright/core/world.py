@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tilewright.core.region import Array
 
 OUTSIDE = "windows, ranks and signals are for functions that a host function dispatches"
+UNHEARD = "every wait needs a notify of a peer that reaches its cell, with the value it expects"
+"""What to do where ranks wait in vain."""
 
 
 @record

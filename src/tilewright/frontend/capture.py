@@ -1,4 +1,8 @@
-"""Capture: a Python function as syntax, with its own file and lines."""
+"""Capture: a Python function as syntax, with its own file and lines.
+
+A function at the left margin is read by itself, from the line that Python says it begins at, where what is found there
+compiles to its code: a file may hold a hundred others. The file is read for all that is no such function.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from functools import cache
 from inspect import isasyncgenfunction, iscoroutinefunction
 from types import CodeType
 from types import FunctionType as PythonFunction
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilewright.errors import NotPythonError, SourceUnavailableError, UnsupportedFeatureError
 from tilewright.forks import computed_once
@@ -55,16 +59,27 @@ def span_of(source: Source, node: Any) -> Span:
     return Span(source, line, node.col_offset, node.end_lineno, node.end_col_offset)
 
 
+_Place: TypeAlias = tuple[int, str]
+"""Where a function begins, and its name."""
+
+
 @entity
 class _File:
     lines: list[str]
     source: Source
-    functions: dict[tuple[int, str], tuple[ast.FunctionDef, tuple[ast.FunctionDef, ...]]]
+    tree: ast.Module | None = None
+    """All of it, where that was read before."""
 
     @computed_once
-    def codes(self) -> dict[tuple[int, str], list[CodeType]]:
+    def functions(self) -> dict[_Place, tuple[ast.FunctionDef, tuple[ast.FunctionDef, ...]]]:
+        """Every function in it, with those beside it; NotPythonError where it is not Python."""
+        tree = self.tree or parse_text("".join(self.lines), self.source)
+        return {(_first_line(node), node.name): (node, beside) for node, beside in _functions(tree.body)}
+
+    @computed_once
+    def codes(self) -> dict[_Place, list[CodeType]]:
         """What the text compiles to: the code of every function, by first line and name."""
-        found: dict[tuple[int, str], list[CodeType]] = {}
+        found: dict[_Place, list[CodeType]] = {}
         whole = compile("".join(self.lines), self.source.filename, "exec", dont_inherit=True)
         for code in codes(whole):
             found.setdefault((code.co_firstlineno, code.co_name), []).append(code)
@@ -72,6 +87,8 @@ class _File:
 
 
 _FILES: dict[str, _File] = {}
+_INSIDE = " \t\r\n#)]}"
+"""What a line of a function at the left margin begins with, behind its `def`."""
 _CHANGED = "import the module again, or restart Python"
 _COMMAND = "<string>"
 """What Python calls the text of `python -c`, and any other that has no file."""
@@ -91,6 +108,8 @@ def capture(function: Any, as_compiled: bool = False) -> Captured:
         if not _is_code_of(file, code):
             raise _unavailable(function, f"there is no text for {_COMMAND}")
         linecache.cache[_COMMAND] = (0, None, file.lines, _COMMAND)  # for tracebacks, as Python 3.13 has it by itself
+    if as_compiled and file.tree is None and (alone := _alone(file, code)) is not None:
+        return Captured(alone, file.source, function)
     found = file.functions.get((code.co_firstlineno, code.co_name))
     if found is None:
         reason = f"line {code.co_firstlineno} of {code.co_filename} does not define it, as Python says it did"
@@ -103,11 +122,45 @@ def capture(function: Any, as_compiled: bool = False) -> Captured:
 def _is_code_of(file: _File, code: CodeType) -> bool:
     """Return whether a file's text, compiled as it is now, gives a function's own code."""
     found = file.codes.get((code.co_firstlineno, code.co_name))
-    return found is not None and any(
-        (other.co_code, other.co_names, other.co_varnames, _plain(other))
-        == (code.co_code, code.co_names, code.co_varnames, _plain(code))
-        for other in found
-    )
+    return found is not None and any(_is_same(other, code) for other in found)
+
+
+def _is_same(a: CodeType, b: CodeType) -> bool:
+    return (a.co_code, a.co_names, a.co_varnames, _plain(a)) == (b.co_code, b.co_names, b.co_varnames, _plain(b))
+
+
+def _alone(file: _File, code: CodeType) -> ast.FunctionDef | None:
+    """Return a function at the left margin, from its own lines alone; None where they do not compile to its code."""
+    text = _at_margin(file.lines, code.co_firstlineno)
+    try:
+        whole = compile(text, file.source.filename, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    place, inner = (code.co_firstlineno, code.co_name), (each for each in codes(whole) if each is not whole)
+    if not any((each.co_firstlineno, each.co_name) == place and _is_same(each, code) for each in inner):
+        return None
+    nodes = (node for node in parse_text(text, file.source).body if isinstance(node, ast.FunctionDef))
+    return next((node for node in nodes if (_first_line(node), node.name) == place), None)
+
+
+def _at_margin(lines: Sequence[str], first: int) -> str:
+    """Return what may be the text of a function that begins in a line, at the left margin, in its line.
+
+    Of what stands above it imports stay: Python calls what belongs to a module in its own way.
+    """
+    starts = (k for k in range(first - 1, len(lines)) if lines[k].startswith("def "))
+    start = next(starts, len(lines)) + 1
+    ends = (k for k in range(start, len(lines)) if lines[k][0] not in _INSIDE)
+    return "".join([*_imports(lines[: first - 1]), *lines[first - 1 : next(ends, len(lines))]])
+
+
+def _imports(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that import something, and an empty one for each of the others."""
+    is_inside = False
+    for line in lines:
+        is_import = is_inside or line.startswith(("import ", "from "))
+        is_inside = is_import and ")" not in line and (is_inside or "(" in line)
+        yield line if is_import else "\n"
 
 
 def _plain(code: CodeType) -> list[object]:
@@ -137,7 +190,7 @@ def _file(filename: str, function: PythonFunction) -> _File:
     known = _FILES.get(filename)
     if known is None or known.lines is not lines:
         source = Source(filename, tuple(lines))
-        known = _FILES[filename] = _read(lines, source, parse_text("".join(lines), source))
+        known = _FILES[filename] = _File(lines, source)
     return known
 
 
@@ -149,15 +202,10 @@ def _command_lines() -> list[str]:
     return io.StringIO(sys.orig_argv[-len(sys.argv)], newline=None).readlines()
 
 
-def _read(lines: list[str], source: Source, tree: ast.Module) -> _File:
-    functions = {(_first_line(node), node.name): (node, beside) for node, beside in _functions(tree.body)}
-    return _File(lines, source, functions)
-
-
 @contextmanager
 def remembered(lines: list[str], source: Source, tree: ast.Module) -> Generator[None]:
     """Keep the syntax of a text while it runs: there is no end to texts, and a tree is a hundred times its text."""
-    _FILES[source.filename] = _read(lines, source, tree)
+    _FILES[source.filename] = _File(lines, source, tree)
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from tilewright.core.coroutines import Coroutine
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
 from tilewright.core.region import Array, Region, whole
-from tilewright.core.world import WORLD, Membership, elements_of
+from tilewright.core.world import UNHEARD, WORLD, Membership, elements_of
 from tilewright.errors import ExecutionError
 from tilewright.interpret.checked import read_whole
 from tilewright.interpret.evaluator import Value
@@ -28,7 +28,6 @@ from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN, Span
 
 SubWorkers = Callable[[str], "Callable[[list[Any]], Any]"]
-HELP = "every wait needs a notify of a peer that reaches its cell, with the value it expects"
 
 
 class RankMachine(Machine):
@@ -100,7 +99,7 @@ class _Rank:
         while not holds():
             self.coroutine.pause()
             if self.verdict:
-                raise ExecutionError(self.verdict, notes=self.ranks.others(self), help=HELP)
+                raise ExecutionError(self.verdict, notes=self.ranks.others(self), help=UNHEARD)
         self.blocked = None
 
     def run(self, coroutine: Coroutine[None]) -> None:

@@ -49,13 +49,14 @@ def beside_others(config: RunConfig | None) -> AbstractContextManager[None]:
 
 def host_program(made: Specialization, config: RunConfig | None, reads: ReadSet) -> CompiledProgram:
     """Return the program of a host function, what it dispatches being compiled or found."""
-    from tilewright.programs.compiler import compile, on_ranks
     from tilewright.programs.distributed.program import compile_distributed
 
     kwargs = {} if config is None else config.compile_kwargs()
     ranks, platform = kwargs.pop("distributed_config", None), kwargs.get("platform", DEFAULT)
 
     def compiled(program: Program) -> CompiledProgram:
+        from tilewright.programs.compiler import compile, on_ranks
+
         with on_ranks():
             return compile(program, **kwargs)
 

@@ -135,6 +135,18 @@ def test_a_comment_below_changes_nothing(module: ModuleType) -> None:
     assert torch.equal(module.kernel(X), 2 * X)
 
 
+def test_a_mistake_below_changes_nothing(module: ModuleType) -> None:
+    edit(module, MODULE + "def unfinished(:\n")
+    assert torch.equal(module.kernel(X), 2 * X)
+
+
+def test_text_at_the_margin_inside_a_kernel_is_part_of_it(module: ModuleType) -> None:
+    name, *body = MODULE.partition("):\n")
+    edit(module, "".join([name, "):\n", '    """Twice the rows.\n\nThe margin is no end.\n    """\n', *body[1:]]))
+    importlib.reload(module)
+    assert torch.equal(module.kernel(X), 2 * X)
+
+
 def test_a_module_imported_again_is_read_again(module: ModuleType) -> None:
     old = module.kernel
     assert torch.equal(old(X), 2 * X)

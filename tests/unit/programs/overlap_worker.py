@@ -12,7 +12,7 @@ import torch
 import tilewright.language as pl
 import tilewright.language.distributed as pld
 from tilewright.errors import ExecutionError
-from tilewright.programs.distributed import ranked
+from tilewright.programs.distributed import overlapped
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.program import DistributedCompiledProgram
 from tilewright.runtime import RunConfig
@@ -20,7 +20,7 @@ from tilewright.runtime import RunConfig
 dist: Any = torch.distributed
 dist.init_process_group("gloo")
 RANKS, RANK = dist.get_world_size(), dist.get_rank()
-ranked.WHOLE = int(sys.argv[-1])
+overlapped.WHOLE = int(sys.argv[-1])
 Group.has_idle_cores = True  # pyright: ignore[reportAttributeAccessIssue]
 ROWS, K, COLUMNS, BLOCK = 256, 272, 16, 32
 """Of each rank: more than a quarter of a megabyte, in steps of so many rows."""

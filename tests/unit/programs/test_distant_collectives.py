@@ -15,7 +15,7 @@ from processes import launched
 from tilewright.dtypes import FP32, INT32
 from tilewright.interpret.hosts import Collective, Window, WindowBuffer
 from tilewright.ops.collectives import MEANINGS
-from tilewright.programs.distributed.distant_collectives import FEW, IN_TURNS, Joint
+from tilewright.programs.distributed.distant_collectives import FEW, HANDED, IN_TURNS, Joint
 from tilewright.programs.distributed.torch_works import Scratch
 
 WORKER = Path(__file__).with_name("gathers_worker.py")
@@ -118,3 +118,31 @@ def test_few_ranks_send_each_other_what_a_collective_gives_them(name: str, ranks
 
 def _with(group: Any, swap: Any) -> None:
     swap(group)
+
+
+class Broadcasts:
+    """A group that has broadcasts alone, each of which goes through a list."""
+
+    def __init__(self, rank: int, sent: list[Any]) -> None:
+        self._rank = rank
+        self._sent = sent
+
+    def broadcast(self, tensor: Any, root: int) -> Work:
+        if self._rank == root:
+            self._sent.append(tensor.clone())
+            return Work(lambda: None)
+        return Work(lambda: tensor.copy_(self._sent.pop()))
+
+
+def test_torch_broadcasts_what_is_long_to_few_ranks_as_well() -> None:
+    pytest.importorskip("torch")
+    action, held = parts("broadcast", 2, HANDED // FP32.get_byte() + 1)
+    wanted, sent = held[1]["target"].copy(), list[Any]()
+    for rank in (1, 0):
+        group = Broadcasts(rank, sent)
+        joint = Joint(
+            action, rank, held[rank], partial(Broadcasts, rank, sent), Work.wait, partial(_with, group), Scratch().of,
+            has_own_row=False, is_crowded=True, are_apart=True,
+        )  # fmt: skip
+        joint.made_ready()()
+        assert (held[rank]["target"] == wanted).all()

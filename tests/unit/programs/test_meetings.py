@@ -45,6 +45,15 @@ def test_one_that_fails_is_told_those_that_wait_and_those_that_come_later_and_al
         assert [*threads.map(met, group, 3 * [b"again"])] == 3 * [3 * [b"again"]]
 
 
+def test_who_looks_before_a_meeting_is_told_who_has_failed() -> None:
+    group = members(2)
+    group[0].check()
+    group[1].fail("no")
+    with pytest.raises(Failed, match="no"):
+        group[0].check()
+    group[0].check()
+
+
 def test_who_has_not_come_in_time_is_named() -> None:
     assert met(members(3)[1], b"", 0.01) == "absent: [0, 2]"
 

@@ -9,10 +9,10 @@ from tilewright.backends.host import HostProgram
 from tilewright.core.program import Function, Program
 from tilewright.interpret.hosts import Plan
 from tilewright.programs.distributed.in_place import InPlace, in_place
-from tilewright.programs.distributed.overlapped import Overlapped, overlapped
 from tilewright.programs.distributed.spread import spread
 
 if TYPE_CHECKING:
+    from tilewright.programs.distributed.overlapped import Overlapped
     from tilewright.programs.program import CompiledProgram
 
 Compile = Callable[[Program, str, bool], "CompiledProgram"]
@@ -62,6 +62,8 @@ class Chips:
 
     def apart(self, plan: Plan, pieces: int) -> tuple[Overlapped, InPlace]:
         """Return a plan for ranks that share no memory, and which gathers could be read where a rank has its row."""
+        from tilewright.programs.distributed.overlapped import overlapped
+
         made = overlapped(plan, self._program, pieces)
         self._note(made.program)
         return made, in_place(plan, self._program)

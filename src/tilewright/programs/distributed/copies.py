@@ -21,6 +21,7 @@ from tilewright.dtypes import ALL
 from tilewright.interpret.hosts import Plan, WindowBuffer
 from tilewright.native.added import add
 from tilewright.native.domains import HEAD, Touch
+from tilewright.programs.distributed.held_puts import HeldPuts
 from tilewright.programs.distributed.link import Link, flat_bytes
 from tilewright.programs.distributed.mapped import Piece, made_file, mapped
 from tilewright.programs.distributed.windows import Parts, part_of
@@ -43,7 +44,7 @@ class Box:
 
     @property
     def numbers(self) -> list[int]:
-        """The box as a message has it."""
+        """The box as a message has it; a signal may follow."""
         return [self.buffer, self.offset, self.code, len(self.shape), *self.shape, *self.strides]
 
     @staticmethod
@@ -81,6 +82,7 @@ class Copies:
         self.sent = self.heard = 0
         """How many messages that change something have left this process, and come to it."""
         self._lock = threading.Lock()
+        self._puts = HeldPuts(self.change)
         self._dirty: set[int] = set()
         """Who was sent something since it was last known that all has arrived."""
         self._touched = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2, ctypes.POINTER(ctypes.c_int64))(
@@ -136,12 +138,16 @@ class Copies:
             box.put(copy, self._fetched(rank, box))
         elif rank == self.link.rank:
             self._take(what, box, flat_bytes(box.of(copy)))
+        elif what is Touch.SEND:
+            self._puts.put(rank, [what, *box.numbers], flat_bytes(box.of(copy)))
         else:
+            self._puts.leave()
             self.change(rank, [what, *box.numbers], flat_bytes(box.of(copy)))
 
     def _fetched(self, rank: int, box: Box) -> Array:
         if rank == self.link.rank:
             return flat_bytes(box.of(self._own[box.buffer]))
+        self._puts.leave()
         return self.link.ask(rank, self.number, [Touch.FETCH, *box.numbers], box.nbytes)
 
     def _signal(self, rank: int, what: int, buffer: int, offset: int, value: int) -> None:
@@ -149,7 +155,7 @@ class Copies:
         if rank == self.link.rank:
             self._set(what, buffer, offset, value)
         else:
-            self.change(rank, [what, buffer, offset, value], None)
+            self._puts.signal(rank, [what, buffer, offset, value])
 
     def change(self, rank: int, numbers: Sequence[int], data: Array | None) -> None:
         """Send a message that changes what the parts of a rank, or its tensors, hold."""
@@ -170,11 +176,17 @@ class Copies:
 
     def meet(self) -> None:
         """Take note that all ranks tell each other that they have come, behind all that they have sent."""
+        self._puts.leave()
         with self._lock:
             self._dirty.clear()
 
+    def look_on(self) -> None:
+        """Let nothing that was written stay here for long."""
+        self._puts.look_on()
+
     def arrive(self, but: frozenset[int] = frozenset()) -> None:
         """Wait until all that was sent, but to some ranks, has arrived."""
+        self._puts.leave(but)
         with self._lock:
             left = self._dirty - but
             self._dirty -= left
@@ -192,7 +204,11 @@ class Copies:
         if what in (Touch.SET, Touch.RAISE):
             self._set(what, *rest[:3])
         else:
-            self._take(Touch(what), Box.read(rest), data)
+            box = Box.read(rest)
+            self._take(Touch(what), box, data)
+            told = rest[len(box.numbers) :]
+            if told and told[0] in (Touch.SET, Touch.RAISE):
+                self._set(*told[:4])
         self.heard += 1
         return None
 

@@ -30,6 +30,11 @@ which it does by asking again and again.
 """
 IN_TURNS = 1 << 15
 """Bytes beyond which such ranks swap what they have one way at a time, for that."""
+HANDED = 1 << 17
+"""Bytes beyond which torch broadcasts to a few ranks as well: it hands that to a thread, which is soon made good.
+
+Where a root sends the next row before it is asked for, its thread and one of gloo's wait for one lock, again and again.
+"""
 FEW = 4
 """Ranks up to which each sends the others what they are to have.
 
@@ -90,7 +95,7 @@ class Joint:
         target, root = self.windows["target"], self.options["root"]
         taken = (
             self._until_done([self._broadcast(target, root)])
-            if self.count > FEW
+            if self.count > FEW or target.nbytes > HANDED
             else self._sent(target, self._others)
             if root == self.me
             else self._taken(target, root)

@@ -142,6 +142,7 @@ class DistantMemory:
         What its rank swaps with others meanwhile ends where the run is over.
         """
         self.waits.look_on()
+        self.copies.look_on()
         if self._telling.acquire(blocking=False):
             try:
                 self._beats.beat()

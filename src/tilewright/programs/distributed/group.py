@@ -144,13 +144,24 @@ class Group:
         try:
             return self._meetings.exchanged(data, self.limit, self._look)
         except Failed as error:
-            self.is_told = True
-            raise ExecutionError(f"rank {error.rank} failed: {error.text}") from None
+            raise self._failed(error) from None
         except Absent as error:
             raise absence(error, self.rank, min(self.limit, time.monotonic() - since)) from None
         except RuntimeError as error:
             self.is_told = True
             raise self._broken(error) from error
+
+    def check(self) -> None:
+        """Raise ExecutionError where another process does not come to the next exchange, or has ended."""
+        try:
+            self._meetings.check()
+        except Failed as error:
+            raise self._failed(error) from None
+        self._look()
+
+    def _failed(self, error: Failed) -> ExecutionError:
+        self.is_told = True
+        return ExecutionError(f"rank {error.rank} failed: {error.text}")
 
     def _look(self) -> None:
         for run in [*self.runs]:

@@ -77,6 +77,12 @@ class Meetings:
         self._number += 1
         return brought
 
+    def check(self) -> None:
+        """Raise Failed where another process has left why it does not come to the next meeting."""
+        store = self._store()
+        if store.check([self._key("over")]) and not store.check([self._key(rank) for rank in range(self._size)]):
+            raise self._failed(store)
+
     def fail(self, text: str) -> None:
         """Leave why this process does not come to the next meeting, or to the one that it waits at."""
         store = self._store()

@@ -16,7 +16,6 @@ from tilewright.arrays import np
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
 from tilewright.dtypes import INT32
-from tilewright.frontend.reductions import awaiting
 from tilewright.interpret.hosts import Collective, Dispatch, Plan, Window, WindowBuffer, chip_program
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.awaited_rows import AwaitedRows, awaited_rows
@@ -103,6 +102,8 @@ class _Overlapping:
         pieces: list[int] = []
 
         def wait(steps: int) -> Function | None:
+            from tilewright.frontend.reductions import awaiting  # which is read, line by line, when it is loaded
+
             pieces.append(gcd(steps // ranks, self._pieces))
             return None if steps % ranks else awaiting(steps // ranks, pieces[-1])
 

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 from tilewright.arrays import np
 from tilewright.core.region import Region, whole
+from tilewright.core.world import UNHEARD
 from tilewright.errors import ExecutionError
 from tilewright.interpret.hosts import Plan
-from tilewright.interpret.ranks import HELP
 from tilewright.native.domains import NAPS, SLEEPS
 from tilewright.programs.distributed.group import Group, Leaves
 from tilewright.programs.distributed.launched import absence
@@ -202,7 +202,7 @@ class ProcessRun:
         ended = self.memory.ended()
         if ended:
             return ExecutionError(f"the process of rank {ended[0]} has ended while rank {rank} was running")
-        help = HELP if why == STUCK else ""
+        help = UNHEARD if why == STUCK else ""
         notes = [f"rank {peer}: {each.said()}" for peer, each in told.items() if peer != rank]
         notes += [f"rank {peer} does not answer: {self._place(peer)}" for peer in silent]
         if isinstance(error, ExecutionError):

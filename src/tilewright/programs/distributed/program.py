@@ -20,16 +20,13 @@ from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
 from tilewright.forks import computed_once
 from tilewright.interpret.hosts import chip_program, dispatched
-from tilewright.passes import chips, control_plane, distant
-from tilewright.passes.stages import walked
+from tilewright.passes import chips, control_plane
 from tilewright.programs.distributed.agreement import told_to_others
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
-from tilewright.programs.distributed.plan_text import shown
 from tilewright.programs.distributed.ranked import Ranked
 from tilewright.programs.distributed.shards import along_axis, mesh_of, on_whole
-from tilewright.programs.distributed.worker import DistributedWorker
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load
 from tilewright.programs.platforms import DEFAULT, INTERPRETER, Unsaid, checked_platform, target_of
@@ -38,6 +35,8 @@ from tilewright.programs.stages import Makers
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tilewright.programs.distributed.worker import DistributedWorker
 
 META, SOURCE = "distributed_meta.json", "program.twir"
 """What a folder holds of a program of many ranks: its devices, and the program itself."""
@@ -71,6 +70,8 @@ class DistributedCompiledProgram(CompiledProgram):
     def anatomy(self, lowered: Program) -> Anatomy:
         """Return what is made of all that it dispatches, one behind the other."""
         chips = self.loaded.chips.own().items()
+        from tilewright.passes.stages import walked
+
         found = [chip.anatomy(walked(chip_program(self.source, name)).stages[-1].after) for name, chip in chips]
         stages = found[0].texts if found else ()
         texts = {stage: [line for each in found for line in each.texts[stage]] for stage in stages}
@@ -123,6 +124,8 @@ class DistributedCompiledProgram(CompiledProgram):
 
     def prepare(self, config: Any = None, *, extra_compiled: Sequence[Any] = (), **options: Any) -> DistributedWorker:
         """Return a worker that keeps this program's ranks ready, and those of others beside it."""
+        from tilewright.programs.distributed.worker import DistributedWorker
+
         return DistributedWorker([self, *extra_compiled], config, **options)
 
     @classmethod
@@ -164,7 +167,13 @@ class DistributedCompiledProgram(CompiledProgram):
 
 
 def _stages(ranked: Ranked) -> Makers:
-    return {"ir": lambda: str(ranked.program), "plan": lambda: shown(ranked.program, ranked.size)}
+    return {"ir": lambda: str(ranked.program), "plan": partial(_planned, ranked)}
+
+
+def _planned(ranked: Ranked) -> str:
+    from tilewright.programs.distributed.plan_text import shown
+
+    return shown(ranked.program, ranked.size)
 
 
 def _file(chip: str, is_distant: bool) -> str:
@@ -225,7 +234,11 @@ def compile_distributed(
 def _chip(source: Program, name: str, is_distant: bool) -> Program:
     """Return the program of a function that is dispatched."""
     program = chip_program(source, name)
-    return distant.run(program) if is_distant else program
+    if not is_distant:
+        return program
+    from tilewright.passes import distant
+
+    return distant.run(program)
 
 
 def _placed(config: DistributedConfig | None) -> DistributedConfig:

@@ -14,7 +14,7 @@ from tilewright.call.thread_limit import thread_count
 from tilewright.core.enums import ForKind, ParamDirection
 from tilewright.core.equality import structural_hash
 from tilewright.core.expr import Submit
-from tilewright.core.program import Function, Program
+from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
 from tilewright.core.stmt import SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
@@ -22,19 +22,14 @@ from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.frontend.sub_workers import as_tensors, body_of, told
 from tilewright.interpret.hosts import HostMachine, Plan
-from tilewright.interpret.ranks import run_host
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.agreement import agreed, known_to_all
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
-from tilewright.programs.distributed.device_memory import packed_args
-from tilewright.programs.distributed.device_team import device_run, mapped_run
-from tilewright.programs.distributed.distant_memory import DistantMemory
-from tilewright.programs.distributed.early import are_apart
 from tilewright.programs.distributed.group import Group, group_of, group_size
-from tilewright.programs.distributed.overlapped import PIECES, WHOLE
+from tilewright.programs.distributed.others import check_on_devices, distant, given_args, gpus, interpreted
 from tilewright.programs.distributed.own_tensors import check_own_tensors
-from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run, shared_args
+from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run
 from tilewright.programs.distributed.rows import ROWS, SHARDS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
 from tilewright.programs.distributed.steps import steps_of
@@ -118,11 +113,10 @@ class Ranked:
         """Return what a host function returns; tensors are written in place."""
         known_to_all()  # what goes wrong from here on
         rows = ROWS.get()
-        names = [param.name_hint for param in self.program[name].params]
         if rows is not None and not self._takes_rows:
-            rows.take(names, args, ())
+            rows.take([param.name_hint for param in self.program[name].params], args, ())
         if self.platform == INTERPRETER:
-            return run_host(self.program, self.size, name, args, self._told)
+            return interpreted(self.program, self.size, name, args, self._told)
         given = [_packed(arg) for arg in args] if self.devices is None else args
         with turn() if _are_several(self.config) else nullcontext():  # of a worker's thread, too
             returned = self._run(name, given, rows)
@@ -202,11 +196,11 @@ class Ranked:
     def _laid_out(self, group: Group | None, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         gpu = self._gpu(args)
         if gpu is not None:
-            _check_on_devices(self.program[name], group, self._can_be_kept)
+            check_on_devices(self.program[name], group, self._can_be_kept)
         together = group is not None
         directions = self.program[name].param_directions
         written = {k: directions[k] for k in sorted(Footprints(self.program)[name].writes)} if together else {}
-        given = (shared_args if gpu is None else packed_args)(args, [*written]) if together else args
+        given = given_args(args, [*written], gpu) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
@@ -220,7 +214,8 @@ class Ranked:
             check_own_tensors(machine.plan, Footprints(self.program), given)
             run = self._over_processes(group, machine.plan, given, written, gpu, may_repeat)
         elif gpu is not None and self.devices is not None:
-            run = device_run(self.devices, machine.plan, self.program, self.chips, given, self.config.device_ids, gpu)
+            place = self.config.device_ids, gpu
+            run = gpus().device_run(self.devices, machine.plan, self.program, self.chips, given, *place)
         else:
             plan, chosen = self.chips.shared(machine.plan)
             run = team_run(plan, self.chips.native, self._body, given, chosen)
@@ -243,13 +238,13 @@ class Ranked:
         threads = max(1, thread_count() // group.beside)
         sizes = {position: args[position].data.nbytes for position in written}
         if self.devices is not None and gpu is not None:
-            return mapped_run(group, self.devices, plan, self.chips, args, sizes, self.config.device_ids, gpu)
+            return gpus().mapped_run(group, self.devices, plan, self.chips, args, sizes, self.config.device_ids, gpu)
         if group.shares_memory:
             plan, chosen = self.chips.shared(plan)
             memory: ProcessMemory = SharedMemory(group, plan, sizes, chosen)
             natives = self.chips.native
         else:
-            plan, memory = _distant(self.chips, group, plan, args, written, may_repeat)
+            plan, memory = distant(self.chips, group, plan, args, written, may_repeat)
             natives, threads = partial(self.chips.native, is_distant=True), 1 if _adds(self.program) else threads
         here = [group.rank]
         make = partial(steps_of, plan, natives, self._body, args, memory.parts, here, threads, memory.joins)
@@ -295,22 +290,6 @@ def _process_runs(plans: Iterable[_Planned]) -> list[ProcessRun]:
     return [p.run for p in plans if isinstance(p.run, ProcessRun) and not p.is_over]
 
 
-def _distant(
-    chips: Chips, group: Group, plan: Plan, args: Sequence[Any], written: Mapping[int, ParamDirection], may_repeat: bool
-) -> tuple[Plan, ProcessMemory]:
-    """Return a plan for processes that share no memory, and what they have instead.
-
-    A run that `may_repeat` leaves nothing behind that a second one in its place would not.
-    """
-    pieces = 0 if not group.has_idle_cores else WHOLE if group.beside == group.size else PIECES
-    made, chosen = chips.apart(plan, pieces)
-    is_met_first = not (may_repeat and are_apart(made.plan, made.program))
-    memory = DistantMemory(
-        group, made, args, written, Footprints(made.program), chosen.gathered, is_met_first=is_met_first
-    )
-    return made.plan, memory
-
-
 def _looks_at_elements(program: Program) -> bool:
     calls = [e for host in program.hosts for s in statements(host.body) for e in expressions(s)]
     return any(getattr(getattr(call, "op", None), "name", "") == "tensor.read" for call in calls)
@@ -333,17 +312,6 @@ def _adds(program: Program) -> bool:
     """Return whether ranks add to memory, which threads do one after the other where it is a copy of a peer's."""
     footprints = Footprints(program)
     return any(footprints[function.name].adds for function in program.function_list)
-
-
-def _check_on_devices(host: Function, group: Group | None, can_be_kept: bool) -> None:
-    """Raise for what is done on the processor alone."""
-    if not can_be_kept:
-        message = "this host function looks at elements of its arguments, which are on a GPU"
-        raise ExecutionError(message, spans=[host.span], help="pass numbers, or tensors on the CPU")
-    if group is not None and not group.shares_memory:
-        message = "ranks on GPUs reach into each other's memory, and these processes share none"
-        help = "run them on one machine, with TILEWRIGHT_TRANSPORT=memory, or pass tensors on the CPU"
-        raise ExecutionError(message, spans=[host.span], help=help)
 
 
 def _packed(arg: Any) -> Any:

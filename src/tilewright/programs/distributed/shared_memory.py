@@ -113,12 +113,14 @@ class NearMemory:
         own = Segment.made(size)
         told = self.group.exchanged((own.descriptor, own.size), "memory")
         processes = self.group.processes
-        segments = [
-            own if peer == self.group.rank else Segment.opened(processes[peer], descriptor, size)
-            for peer, (descriptor, size) in enumerate(told)
-        ]
-        self.group.exchanged(None, "memory")  # who fails from here on closes a descriptor that all have opened
-        return segments
+        try:
+            return [
+                own if peer == self.group.rank else Segment.opened(processes[peer], descriptor, size)
+                for peer, (descriptor, size) in enumerate(told)
+            ]
+        except OSError:
+            self.group.check()  # who fails while others open descriptors says so, and closes its own
+            raise
 
     def opened(self) -> None:
         """Give up all descriptors."""

@@ -14,7 +14,6 @@ from math import prod
 from tilewright.core.enums import ReduceOp
 from tilewright.core.program import Function, Program
 from tilewright.dtypes import INT32
-from tilewright.frontend.reductions import reduced_blocks, summed_rows, telling
 from tilewright.interpret.hosts import Collective, Dispatch, Plan, Window, WindowBuffer, chip_program
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.distant import reaches_peers
@@ -105,6 +104,8 @@ class _Makers:
             return None
         ((name, position),) = functions
         if (name, position) not in self._told:
+            from tilewright.frontend.reductions import telling  # which is read, line by line, when it is loaded
+
             self._told[name, position] = told_rows(chip_program(self._program, name), name, position, telling())
         told, shapes = self._told[name, position], {maker.args[position].shape for maker, _ in makers}
         if told is None or len(shapes) != 1 or any(id(maker) in self._telling for maker, _ in makers):
@@ -146,6 +147,8 @@ class _Spreading:
 
     def _summing(self, action: Collective, rows: _Rows | None) -> list[Dispatch]:
         """Return what each rank does of a `reduce_scatter`."""
+        from tilewright.frontend.reductions import summed_rows
+
         target, (made, steps) = action.windows["target"], (1, 0) if rows is None else (rows.made, rows.told.steps)
         name = self._named(f"sum_rows_{target.dtype}", summed_rows(target.dtype))
         args = target, self._told(target.buffer), made, steps
@@ -153,6 +156,8 @@ class _Spreading:
 
     def _reducing(self, action: Collective) -> list[Dispatch]:
         """Return what each rank does of an `allreduce`."""
+        from tilewright.frontend.reductions import reduced_blocks
+
         target, op = action.windows["target"], ReduceOp(action.options["op"])
         name = self._named(f"reduce_blocks_{target.dtype}_{op.name}", reduced_blocks(target.dtype, op))
         flat = Window(target.buffer, (prod(target.shape),), target.dtype)

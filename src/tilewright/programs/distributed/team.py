@@ -9,10 +9,10 @@ from queue import SimpleQueue
 from typing import Any
 
 from tilewright.call.thread_limit import thread_count
+from tilewright.core.world import UNHEARD
 from tilewright.errors import ExecutionError
 from tilewright.forks import Lock, after_fork
 from tilewright.interpret.hosts import Plan
-from tilewright.interpret.ranks import HELP
 from tilewright.programs.distributed.in_place import InPlace
 from tilewright.programs.distributed.mapped import Pieces, made_file
 from tilewright.programs.distributed.progress import Ended, ThreadProgress
@@ -83,7 +83,7 @@ class TeamRun:
                 if not self.waits.is_over and (late or self.is_stuck()):
                     why = f"ranks have waited for each other for more than {timeout:g} s" if late else STUCK
                     ended = [f"rank {rank} has ended" for rank in sorted(self.over)]
-                    self.end(-1, ExecutionError(why, notes=ended, help=HELP))
+                    self.end(-1, ExecutionError(why, notes=ended, help=UNHEARD))
         except BaseException as interrupt:
             self.end(-1, interrupt)
             self.steps.stop()
