@@ -6,7 +6,7 @@ is a wait for what nobody sends; `window_races` finds elements that two ranks to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -28,6 +28,8 @@ from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN, Span
 
 SubWorkers = Callable[[str], "Callable[[list[Any]], Any]"]
+Kept = dict[Hashable, dict[int, Array]]
+"""The parts of windows by rank, where a run is to find them as another one has left them."""
 
 
 class RankMachine(Machine):
@@ -147,6 +149,7 @@ class Ranks:
     """What Python's own functions do, by name, given the memory of their arguments."""
     machine: Callable[[Program], RankMachine] = RankMachine
     """What runs a rank."""
+    kept: Kept = field(default_factory=dict[Hashable, "dict[int, Array]"])
     memory: dict[WindowBuffer, dict[int, Array]] = field(default_factory=dict[WindowBuffer, "dict[int, Array]"])
     memberships: dict[int, Membership] = field(default_factory=dict[int, Membership])
     done: list[int] = field(default_factory=list[int])
@@ -155,11 +158,12 @@ class Ranks:
     running: list[_Rank] = field(default_factory=list["_Rank"])
 
     def __post_init__(self) -> None:
-        """Lay the buffers out, all of them zero."""
+        """Lay the buffers out, all of them zero but those that were kept."""
         self.done = [0] * self.plan.size
-        for buffer in self.plan.buffers:
-            parts = {rank: _zeros(buffer.size) for rank in buffer.domain}
-            self.memory[buffer] = parts
+        for place, buffer in enumerate(self.plan.buffers):
+            key = place, buffer.size, buffer.domain
+            parts = self.kept.get(key) or {rank: _zeros(buffer.size) for rank in buffer.domain}
+            self.memory[buffer] = self.kept[key] = parts
             for number, part in enumerate(parts.values()):
                 self.memberships[part.ctypes.data] = Membership(number, tuple(parts.values()))
         self.races = WindowRaces(self.plan.size, [p for parts in self.memory.values() for p in parts.values()])
@@ -236,12 +240,13 @@ def _zeros(size: int) -> Array:
 
 
 def run_host(
-    program: Program, size: int, name: str, args: Sequence[Value], sub_worker: SubWorkers | None = None
-) -> tuple[Value, ...]:
-    """Run a host function on so many ranks; tensors among `args` are written in place."""
+    program: Program, size: int, name: str, args: Sequence[Value], sub_worker: SubWorkers | None = None,
+    kept: Kept | None = None,
+) -> tuple[Value, ...]:  # fmt: skip
+    """Run a host function on so many ranks; tensors among `args` are written in place, windows lie where they did."""
     machine = HostMachine(program, size)
     results = machine.planned(name, args)
-    Ranks(program, machine.plan, sub_worker or _unknown).run()
+    Ranks(program, machine.plan, sub_worker or _unknown, kept={} if kept is None else kept).run()
     return results
 
 

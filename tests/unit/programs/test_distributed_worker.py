@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import tilewright.language as pl
+import tilewright.language.distributed as pld
 from tilewright import ir
 from tilewright.errors import ExecutionError
 from tilewright.runtime import (
@@ -117,6 +118,33 @@ def test_persistent_windows_keep_what_they_hold_unless_they_are_reset() -> None:
         for _ in range(2):
             worker.run(program, x, y)
         assert torch.equal(y, torch.full_like(y, 2.0))
+
+
+@pl.jit
+def counts(y: pl.Out[pl.Tensor[[1, 8], pl.FP32]], window: pl.InOut[pld.DistributedTensor[[1, 8], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(window, [0, 0], [1, 8]) + 1.0, [0, 0], window)
+        pl.store(pl.load(window, [0, 0], [1, 8]), [0, 0], y)
+
+
+@pl.jit.host
+def counted(y: pl.Out[pl.Tensor[[2, 1, 8], pl.FP32]]):
+    held = pld.alloc_window_buffer([1, 8], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        counts(y[r], pld.window(held, [1, 8], dtype=pl.FP32), device=r)
+    return y
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+@pytest.mark.parametrize(("resets", "expected"), [(False, [1, 2, 3]), (True, [1, 1, 1])])
+def test_windows_are_kept_on_every_platform(platform: str, resets: bool, expected: list[int]) -> None:
+    y, seen = shared(0.0), list[int]()
+    program: Any = counted.compile(y, config=RunConfig(platform=platform, device_ids=[0, 1]))
+    with program.prepare(persistent=True, reset_persistent_windows=resets) as worker:
+        for _ in range(3):
+            worker(y)
+            seen.append(int(y[1, 0, 3]))
+    assert seen == expected
 
 
 def test_a_worker_refuses_what_it_cannot_take() -> None:

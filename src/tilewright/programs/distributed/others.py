@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -18,12 +18,13 @@ from tilewright.programs.distributed.shared_memory import ProcessMemory
 
 
 def interpreted(
-    program: Program, size: int, name: str, args: Sequence[Any], told: Callable[[str], Callable[[list[Any]], Any]]
-) -> tuple[Any, ...]:
-    """Return what a host function returns on the interpreter."""
+    program: Program, size: int, name: str, args: Sequence[Any], told: Callable[[str], Callable[[list[Any]], Any]],
+    kept: dict[Hashable, Any] | None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Return what a host function returns on the interpreter, whose windows may be `kept` from one run to the next."""
     from tilewright.interpret.ranks import run_host
 
-    return run_host(program, size, name, args, told)
+    return run_host(program, size, name, args, told, kept)
 
 
 def gpus() -> ModuleType:

@@ -76,6 +76,8 @@ class Ranked:
         self.chips = chips
         self.keeps_windows = False
         """Whether windows keep what they hold from one run to the next."""
+        self._windows: dict[Hashable, Any] = {}
+        """Those of the interpreter, which has them besides plans."""
         self.bound: Mapping[str, Callable[[list[Any]], Any]] = {}
         """What sub-workers do, where that was said at run time."""
         self.plans: dict[Hashable, _Planned] = {}
@@ -116,7 +118,8 @@ class Ranked:
         if rows is not None and not self._takes_rows:
             rows.take([param.name_hint for param in self.program[name].params], args, ())
         if self.platform == INTERPRETER:
-            return interpreted(self.program, self.size, name, args, self._told)
+            kept = self._windows if self.keeps_windows else None
+            return interpreted(self.program, self.size, name, args, self._told, kept)
         given = [_packed(arg) for arg in args] if self.devices is None else args
         with turn() if _are_several(self.config) else nullcontext():  # of a worker's thread, too
             returned = self._run(name, given, rows)
