@@ -31,6 +31,12 @@ def _near(name: str, names: Sequence[str]) -> list[str]:
     return get_close_matches(name, names, 1, cutoff=0.85) or begin or get_close_matches(name, names, 1)
 
 
+def check_least(option: str, number: int, least: int) -> None:
+    """Raise CommandError for an option that is less than it may be."""
+    if number < least:
+        raise CommandError(f"{option} must be {least} or more, got {number}")
+
+
 def checked_output(path: str, source: str) -> str:
     """Return where to write something; CommandError where that is the file it was made from."""
     if os.path.exists(path) and os.path.samefile(path, source):
