@@ -98,6 +98,8 @@ class Evaluator(ABC):
             result = self.evaluate(call, bound)
             return _traced(result, call.span) if isinstance(result, Region) else result
         except KernelError as error:
+            if isinstance(error, ExecutionError) and error.about:
+                error.name(arguments(call)[error.about])
             error.locate([call.span])
             error.function = error.function or self.author(frame)
             raise
