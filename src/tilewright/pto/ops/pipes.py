@@ -23,6 +23,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.signals import pop, push, signal, wait
 from tilewright.pto.machine.tiles import cover, get_cell, moved, read_all, set_cell, static
 from tilewright.pto.machine.values import Tile, Token, View
+from tilewright.pto.memrefs import is_region
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, number_of
 from tilewright.pto.ops.buffers import fresh
@@ -78,7 +79,7 @@ def _has_its_peer(op: Op, constants: Constants) -> None:
 
 
 def _refuse_no_entry(op: Op, type_: Type) -> None:
-    if not isinstance(type_, TileBuf | TensorView):
+    if not is_region(type_):
         message = f"`{op.name}` takes a tile, or a slot in global memory, got {brief_text(type_)}"
         raise PtoTypeMismatchError(message, help="both sides of a pipe have a tile, or a view of a slot")
 

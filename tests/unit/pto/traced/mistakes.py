@@ -472,3 +472,8 @@ def root_of_a_view(p: pto.ptr(pto.f32, "gm")) -> Any:
 @raises(errors.OperandError)
 def view_kept(p: pto.ptr(pto.f32, "gm")) -> Any:
     pto.keep(pto.make_tensor_view(p, shape=[8], strides=[1]), 0)
+
+
+@raises(errors.ArgumentCountError)
+def slot_of_no_type(n: pto.i32) -> Any:
+    pto.talloc_to_aic(None)
