@@ -36,6 +36,21 @@ def test_explain_shows_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("tad", "did you mean pto.tadd?"),
+        ("taddd", "did you mean pto.tadd?"),
+        ("nosuch", "docs/pto-reference.md lists them"),
+    ],
+)
+def test_explain_suggests_what_is_near_and_nothing_else(
+    name: str, help: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pto", "explain", name]) == 1
+    assert capsys.readouterr().err == f"no op of PTO is called pto.{name}\n    help: {help}\n"
+
+
+@pytest.mark.parametrize(
     ("name", "op"),
     [
         ("pto.TADD", "pto.tadd"),

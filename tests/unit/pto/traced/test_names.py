@@ -14,6 +14,7 @@ import pytest
 from tilewright import pto
 from tilewright.errors import KernelError
 from tilewright.pto import scalar
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.parser import parse
 
 Gm, Ints, Halves = pto.gm_ptr(pto.f32), pto.gm_ptr(pto.i32), pto.gm_ptr(pto.f16)
@@ -190,5 +191,8 @@ def test_names_without_a_meaning_are_refused(name: str) -> None:
     def kernel(a: Gm) -> None:
         operation(a)
 
-    with pytest.raises(KernelError, match="there is no `operation` here"):
+    with pytest.raises(KernelError, match="there is no `operation` here") as told:
         kernel.compile()
+    listed = f"pto.{name}" in OPS
+    assert (f"`pto.{name}` is an op that text alone can have" in str(told.value)) == listed
+    assert ("help: Read, printed and verified, and refused" in str(told.value)) == listed
