@@ -160,8 +160,9 @@ def _is_open(op: Op, constants: Constants) -> None:
     rule=_is_open,
     law=bound_here,
     is_by_bytes=True,
-    example="(%x: t8x64xf32, %n: index = 5)"
+    example="(%x: w8x64xf32, %n: index = 5)"
     "; %t = pto.alloc_tile valid_row = %c8 valid_col = %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
+    "; pto.tload ins(%x) outs(%t)"
     "; {op} %t, %n, %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
     "; %r = pto.tile_valid_rows %t : !pto.tile_buf<vec, 8x64xf32, valid=?x?> -> index",
     means="r = n",
