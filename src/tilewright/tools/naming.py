@@ -32,7 +32,7 @@ def check_known(
 
 
 def _near(name: str, names: Sequence[str]) -> list[str]:
-    """Return names that one lacks a letter of, or the one it is nearly, those that begin so, or one a little like it."""
+    """Return names that one lacks a letter of, or one it is nearly, or some that begin so, or one a little like it."""
     begin = sorted((each for each in names if name and each.startswith(name)), key=len)[:3]
     lacks = [each for each in begin if len(each) == len(name) + 1]
     return lacks or get_close_matches(name, names, 1, cutoff=0.85) or begin or get_close_matches(name, names, 1)
