@@ -364,21 +364,9 @@ class ExecutionError(KernelError, RuntimeError):
     Native code keeps one text for each of its errors: what to try is the second line of that.
     """
 
-    about = ""
-    """The operand that it is about, which a message has by the name that its op has for it."""
-
-    def __init__(
-        self, text: str, *, spans: Sequence[Span] = (), notes: Iterable[str] = (), help: str = "", about: str = ""
-    ) -> None:
+    def __init__(self, text: str, *, spans: Sequence[Span] = (), notes: Iterable[str] = (), help: str = "") -> None:
         message, _, advice = text.partition("\n")
         super().__init__(message, spans=spans, notes=notes, help=help or advice)
-        self.about = about
-
-    def name(self, operand: object) -> None:
-        """Call what this is about as the kernel does."""
-        if self.about:
-            own, theirs = f"`{self.about}`", f"`{operand}`"
-            self.message, self.hint = self.message.replace(own, theirs), self.hint.replace(own, theirs)
 
 
 class RaceError(ExecutionError):

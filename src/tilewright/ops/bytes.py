@@ -85,7 +85,9 @@ def _view(
     end = offset + (sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1) * size if all(shape) else offset
     if offset < 0 or end > buffer.data.nbytes:
         message = f"{_OUTSIDE}, `buffer`: bytes {offset} to {end} of {buffer.data.nbytes}"
-        raise ExecutionError(message, help=_TO_MEND.format("`buffer`"), about="buffer")
+        error = ExecutionError(message, help=_TO_MEND.format("`buffer`"))
+        error.blame = ("buffer",)
+        raise error
     if not all(shape):
         return whole(np.empty(shape, dtype.numpy))
     buffer.brighten(buffer.window)  # which bytes were written is not followed through other types
