@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from random import Random
 
@@ -14,6 +15,7 @@ from property.surviving import GRID, Fate, ends, fate, fate_as_text, lowered
 from tilewright.errors import KernelError
 from tilewright.pto.examples.lines import example
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.types import SPACES
 
 MUTATIONS, RUNS = 20, 2
 """How many mutations of each file are lowered, and how many of them run."""
@@ -21,6 +23,8 @@ SECONDS = 120.0
 """What a text may take to be refused, or compiled and run: a hundred times what most take on a machine at rest."""
 
 SLICES = 8
+MEMORY = re.compile(rf"(?<=tile_buf<)\w+|(?<=loc=)\w+|(?<=, )(?:{'|'.join(SPACES)})(?=>)")
+"""The memory of a tile or of a pointer."""
 
 Survivor = Elsewhere[[str, int, bool, int], Fate]
 Reader = Elsewhere[[str], Fate]
@@ -67,6 +71,16 @@ def test_the_mutated_example_of_an_op_is_refused_where_it_is_wrong_or_runs(first
     for number, name in enumerate(names):
         text = mutated(example(name), Random(name))
         _survive(survivor, text, f"the mutation of {name}", number, runs=number % 4 == 0, grid=1)
+
+
+def test_an_example_whose_memories_are_others_is_refused_where_it_is_wrong_or_lowered(survivor: Survivor) -> None:
+    for number, name in enumerate(sorted(OPS)):
+        found = sorted({*MEMORY.findall(example(name))})
+        rng = Random(name)
+        memories = {word: rng.choice([*SPACES]) for word in found}
+        text = MEMORY.sub(lambda word, memories=memories: memories[word[0]], example(name))
+        if text and not OPS[name].family:
+            _survive(survivor, text, f"other memories of {name}", number, runs=False)
 
 
 @pytest.mark.parametrize("first", range(SLICES))

@@ -98,6 +98,7 @@ class Evaluator(ABC):
             result = self.evaluate(call, bound)
             return _traced(result, call.span) if isinstance(result, Region) else result
         except KernelError as error:
+            _name_blamed(error, call)
             error.locate([call.span])
             error.function = error.function or self.author(frame)
             raise
@@ -193,6 +194,14 @@ def _traced(result: Region, span: Span) -> Region:
     if result.shadow is None or result.origin.is_known or result.is_defined:
         return result
     return replace(result, origin=span)
+
+
+def _name_blamed(error: KernelError, call: Call) -> None:
+    """Let a message call the operands that it blames as the kernel does, no more by the parameters of their op."""
+    given = arguments(call) if error.blame and isinstance(error, ExecutionError) else {}
+    for name in error.blame if given else ():
+        own, theirs = f"`{name}`", f"`{given[name]}`"
+        error.message, error.hint = error.message.replace(own, theirs), error.hint.replace(own, theirs)
 
 
 def _failed(text: str, author: str, call: Call) -> ExecutionError:

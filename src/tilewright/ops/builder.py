@@ -61,6 +61,8 @@ class Builder(Statements):
     def __init__(self) -> None:
         super().__init__()
         self.blocks = [self.stmts]
+        self.made: dict[Expr, Call] = {}
+        """What names stand for that never stand for anything else."""
 
     def emit(self, stmt: Stmt) -> None:
         """Write a statement into the innermost block."""
@@ -72,6 +74,7 @@ class Builder(Statements):
             return value
         var = Var(self.hint, value.type, self.span, bounds(value) if isinstance(value.type, ScalarType) else None)
         self.emit(AssignStmt(var, value, self.span))
+        self.made[var] = value
         return var
 
     def do(self, name: str, /, **given: Any) -> Expr:

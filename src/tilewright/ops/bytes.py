@@ -24,9 +24,19 @@ from tilewright.ops.windows import check_rank
 __all__ = ["as_strided"]
 
 
+_OUTSIDE = "a view does not lie inside its buffer"
+_TO_MEND = "begin elsewhere in it, or take less of it; where {} is an argument, a larger one does too"
+
+
 def outside_said(view: Call) -> str:
     """Return what is said of a view that does not lie inside its buffer when the program runs."""
-    return f"a view does not lie inside its buffer, `{view.args[0]}`"
+    name = f"`{view.args[0]}`"
+    return f"{_OUTSIDE}, {name}\n{_TO_MEND.format(name)}"
+
+
+def outside_exactly(view: Call) -> str:
+    """Return the same with places for its first byte, for the one behind its last and for how many there are."""
+    return f"{_OUTSIDE}, `{view.args[0]}`: bytes {{0}} to {{1}} of {{2}}"
 
 
 def _viewed(
@@ -70,11 +80,14 @@ def _view(
     result: TensorType, buffer: Region, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: DataType
 ) -> Region:
     size = dtype.get_byte()
-    if offset < 0 or any(n < 0 for n in (*shape, *strides)):
+    if any(n < 0 for n in (*shape, *strides)):
         raise ExecutionError(f"a view of {list(shape)} with strides {list(strides)} at byte {offset} cannot be")
     end = offset + (sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1) * size if all(shape) else offset
-    if end > buffer.data.nbytes:
-        raise ExecutionError(f"bytes {offset} to {end} lie outside a buffer of {buffer.data.nbytes} bytes")
+    if offset < 0 or end > buffer.data.nbytes:
+        message = f"{_OUTSIDE}, `buffer`: bytes {offset} to {end} of {buffer.data.nbytes}"
+        error = ExecutionError(message, help=_TO_MEND.format("`buffer`"))
+        error.blame = ("buffer",)
+        raise error
     if not all(shape):
         return whole(np.empty(shape, dtype.numpy))
     buffer.brighten(buffer.window)  # which bytes were written is not followed through other types

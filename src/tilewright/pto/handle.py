@@ -147,6 +147,7 @@ class KernelHandle(Inspected, Referred):
     ) -> CompiledKernelHandle:
         """Return a new specialization, once it can be lowered."""
         about = self.declared, self.options, self.signature
+        module.text = module.text or text.text
         made = CompiledKernelHandle(
             Specialization(*about, key, module, func, text.text, label or text.label), self._store
         )

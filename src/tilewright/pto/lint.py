@@ -157,7 +157,7 @@ def _event(op: Op) -> tuple[object, ...]:
 # values, tiles, loops and branches
 
 
-_DOING = ("func.call", "pto.atomic_", "pto.tpop", "pto.talloc", "pto.comm.")
+_DOING = ("func.call", "pto.atomic_", "pto.tpop", "pto.talloc", "pto.comm.", "pto.pst")
 """What the names of ops begin with that do something beside what they give."""
 
 
@@ -233,7 +233,9 @@ def _idle_tile(subject: Subject) -> Iterator[tuple[Span, str, str]]:
 
 
 def _scratch(op: Op) -> tuple[Value, ...]:
-    """Return the tile that an op takes to work in: the last of its inputs, which may be left out."""
+    """Return the tiles that an op takes to work in: of communication any, else its last input, if it is there."""
+    if op.name.startswith("pto.comm."):
+        return tuple(value for value in op.uses if isinstance(value.type, TileBuf))
     if op.name == "pto.tmrgsort":
         return op.ins[-1:] if len(op.outs) > 1 else ()  # where it says how far lists got
     if op.name == "pto.tgather":

@@ -80,6 +80,11 @@ def is_memref(type: Type) -> bool:
     return isinstance(type, TileMemRef | OpenMemRef | PointerMemRef | WindowMemRef)
 
 
+def is_region(type: Type) -> bool:
+    """Return whether a value of a type has rows of elements: a tile, or a window of memory."""
+    return isinstance(type, TileBuf | TensorView) or is_memref(type)
+
+
 def as_passed(type: Type) -> Type:
     """Return the type of what a launch passes for a parameter."""
     return Ptr(type.element, type.space) if isinstance(type, PointerMemRef) else type

@@ -11,7 +11,7 @@ from tilewright.pto.errors import PtoAttributeError, PtoOperandError
 from tilewright.pto.machine.cores import CUBE, PIPED, POPS, PUSHES, SECTIONS, VECTOR, number, refuse_larger
 from tilewright.pto.module import Func, Op, Region, SymbolRef, word_of
 from tilewright.pto.text.free import words_of
-from tilewright.pto.types import Dims, Space, TensorView, TileBuf
+from tilewright.pto.types import SPACES, Dims, Space, TensorView, TileBuf
 
 RESERVE, IMPORT = "pto.reserve_buffer", "pto.import_reserved_buffer"
 MET = frozenset((*PIPED, RESERVE, IMPORT))
@@ -166,7 +166,7 @@ def _refuse_buffers(ops: Sequence[Op], functions: Mapping[str, Func]) -> None:
 
 def _refuse_reserved(op: Op, name: str) -> None:
     location = word_of(op.attributes.get("location", ""))
-    if location not in ("vec", "mat"):
+    if SPACES.get(str(location)) not in (Space.VEC, Space.MAT):
         message = f"buffer `{name}` lies in {location or 'no memory'}"
         raise PtoAttributeError(message, spans=(op.span,), help="location is vec or mat")
     is_placed, is_auto = "base" in op.attributes, op.attributes.get("auto", True) is not False

@@ -31,7 +31,7 @@ _PARAMETER = re.compile(rf"%(\w+): ((?:[^,()<]|{_ANGLES})+)")
 _TYPE = re.compile(rf"(?:[^\s,<>]|{_ANGLES})+")
 _FLAGS = {"yes": "i1", "no": "i1"}
 _USED = re.compile(r"%([\w.]+)")
-_SPARE = re.compile(r"%(\w+) = (?:pto\.castptr|pto\.get_laneid|arith\.)")
+_SPARE = re.compile(r"%(\w+) = (?:pto\.castptr|pto\.addptr|pto\.make_tensor_view|pto\.get_laneid|arith\.)")
 _CLAUSE = re.compile(r"\b(ins|outs)\(([^:()]*)\)")
 """Operands under a word that has their types with it."""
 _INDEX = re.compile(r"\[.*?\]")
@@ -44,7 +44,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def needed(lines: Sequence[str]) -> list[str]:
-    """Return lines without what makes pointers and numbers that none of the others uses."""
+    """Return lines without what makes pointers, views and numbers that none of the others uses."""
     used: set[str] = set()
     kept: list[str] = []
     for line in reversed(lines):
@@ -79,7 +79,7 @@ def written(lines: Sequence[str]) -> list[str]:
     depth, indented = 1, list[str]()
     for line in done:
         depth -= line.startswith("}")
-        indented.append("  " * depth + line)
+        indented.append("  " * (depth - line.startswith("^")) + line)
         depth += line.endswith("{")
     return indented
 

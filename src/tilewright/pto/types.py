@@ -37,6 +37,9 @@ class Space(Enum):
 SPACES = {word: space for space in Space for word in (space.value, space.loc)}
 """Every word that names a memory space."""
 
+TILES_LIVE = f"tiles live in {', '.join(space.loc for space in (*Space,)[1:-1])} or {Space.SCALING.loc}"
+"""The memories that have tiles, as help says it: all but global memory."""
+
 
 @record
 class Scalar:

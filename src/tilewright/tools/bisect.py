@@ -11,7 +11,7 @@ from tilewright.tools import arguments, screen
 from tilewright.tools.calls import asked, refuse_hosts
 from tilewright.tools.command import Command, option, switch
 from tilewright.tools.files import named, program_in
-from tilewright.tools.naming import CommandError, checked_output
+from tilewright.tools.naming import CommandError, check_least, checked_output
 
 ABOUT = """Run a kernel on random arguments after every pass, and as native code, and say which stage first changes the
 answer. The kernel and its arguments are then cut down to what shows it, and written as a file that can be run; the same
@@ -35,6 +35,7 @@ def _bisect(options: argparse.Namespace) -> None:
     with screen.working(f"reading {about.file}"):
         program = program_in(*about)
     refuse_hosts(program, "bisect", "runs one kernel after every pass")
+    check_least("--seed", options.seed, 0)
     (entry,) = program.entries
     if not entry.return_types and all(direction is ParamDirection.In for direction in entry.param_directions):
         raise NothingToCompareError(f"{program.name} has no outputs, so no stage can change them")

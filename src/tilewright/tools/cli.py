@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from tilewright.errors import InternalError, KernelError, TilewrightError
-from tilewright.source import UNKNOWN
+from tilewright.errors import InternalError
 from tilewright.tools import (
     bisect,
     cache,
@@ -23,6 +22,7 @@ from tilewright.tools import (
 )
 from tilewright.tools.command import add_all
 from tilewright.tools.naming import CommandError
+from tilewright.tools.telling import MISTAKES, facts_of, tell
 
 SHOWN = 2
 """How many examples of each command the first help has."""
@@ -55,22 +55,13 @@ def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone, as `| head` does
-    except (OSError, TilewrightError, UnicodeError) as error:
-        _tell(error, is_json=getattr(options, "json", False) and not screen.IS_TOLD.get())
+    except MISTAKES as error:
+        if getattr(options, "json", False) and not screen.IS_TOLD.get():
+            screen.as_json(facts_of(error))
+        else:
+            tell(error)
         return error.status if isinstance(error, CommandError) else 1
     return 0
-
-
-def _tell(error: Exception, *, is_json: bool) -> None:
-    """Print what was wrong: for people beside the output, for scripts in its place, if there is none."""
-    text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-    if not is_json:
-        print(text, file=sys.stderr)
-        return
-    span, message = (error.place, error.message) if isinstance(error, KernelError) else (UNKNOWN, text)
-    file = span.filename if span.is_known else getattr(error, "filename", None)
-    told = {"error": type(error).__name__, "message": message, "file": file, "line": span.line or None, "text": text}
-    screen.as_json(told)
 
 
 def _options(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:

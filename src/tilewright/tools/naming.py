@@ -16,19 +16,32 @@ class CommandError(TilewrightError):
     """What the command ends with."""
 
 
-def check_known(name: str, names: Iterable[str], noun: str, otherwise: str, is_better: bool = False) -> None:
-    """Raise CommandError unless `name` is one of `names`, with the nearest of them or else another help."""
+def check_known(
+    name: str, names: Iterable[str], noun: str, otherwise: str, is_better: bool = False, prefix: str = ""
+) -> None:
+    """Raise CommandError unless `name` is one of `names`, with the nearest of them or else another help.
+
+    A prefix that most names have makes none of them nearer.
+    """
     found = list(names)
     if name not in found:
-        near = [] if is_better else _near(name, found)
+        short = {each.removeprefix(prefix): each for each in found}
+        near = [] if is_better else [short[each] for each in _near(name.removeprefix(prefix), list(short))]
         help = f"did you mean {' or '.join(near)}?" if near else otherwise
         raise CommandError(f"no {noun} is called {name}\n    help: {help}")
 
 
 def _near(name: str, names: Sequence[str]) -> list[str]:
-    """Return the name that one is nearly, or else some that begin so, or else one that is a little like it."""
-    begin = [each for each in names if name and each.startswith(name)][:3]
-    return get_close_matches(name, names, 1, cutoff=0.85) or begin or get_close_matches(name, names, 1)
+    """Return names that one lacks a letter of, or one it is nearly, or some that begin so, or one a little like it."""
+    begin = sorted((each for each in names if name and each.startswith(name)), key=len)[:3]
+    lacks = [each for each in begin if len(each) == len(name) + 1]
+    return lacks or get_close_matches(name, names, 1, cutoff=0.85) or begin or get_close_matches(name, names, 1)
+
+
+def check_least(option: str, number: int, least: int) -> None:
+    """Raise CommandError for an option that is less than it may be."""
+    if number < least:
+        raise CommandError(f"{option} must be {least} or more, got {number}")
 
 
 def checked_output(path: str, source: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, prod
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from tilewright.arrays import np
 from tilewright.core.program import Program
 from tilewright.dtypes import round_scalar
+from tilewright.errors import InternalError
 from tilewright.pto.module import Func, Module, Value
 from tilewright.pto.types import I1, Ptr, Scalar
 from tilewright.tools import pto_texts, screen
 from tilewright.tools.arguments import shape_of
 from tilewright.tools.command import Command, option, switch
-from tilewright.tools.naming import CommandError, check_known
+from tilewright.tools.naming import CommandError, check_known, check_least
 from tilewright.tools.pto_texts import files, module_in
+from tilewright.tools.telling import MISTAKES, facts_of, tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,13 +60,40 @@ INTEGER_RANGE = 100
 
 
 def _check(options: argparse.Namespace) -> None:
-    found = {str(path): _checked(path, options) for path in options.files}
+    if len(options.files) == 1:
+        (path,) = options.files
+        found: dict[str, list[str] | Exception] = {str(path): _checked(path, options)}
+    else:
+        found = {str(path): _checked_beside_others(path, options) for path in options.files}
     if options.json:
-        screen.as_json([{"file": path, "launchable": names} for path, names in found.items()])
+        screen.as_json([_facts(path, answer) for path, answer in found.items()])
+    else:
+        for path, answer in found.items():
+            _tell(path, answer)
+    if any(isinstance(answer, Exception) for answer in found.values()):
+        sys.exit(1)
+
+
+def _facts(path: str, answer: list[str] | Exception) -> dict[str, object]:
+    return {"file": path, "launchable": answer} if isinstance(answer, list) else {**facts_of(answer), "file": path}
+
+
+def _tell(path: str, answer: list[str] | Exception) -> None:
+    if isinstance(answer, Exception):
+        tell(answer)
         return
-    for path, names in found.items():
-        listed = ", ".join(f"@{name}" for name in names)
-        print(f"{path}: {f'{listed} can be launched' if names else 'nothing to launch'}")
+    listed = ", ".join(f"@{name}" for name in answer)
+    print(f"{path}: {f'{listed} can be launched' if answer else 'nothing to launch'}")
+
+
+def _checked_beside_others(path: Path, options: argparse.Namespace) -> list[str] | Exception:
+    """Return what can be launched, or what is wrong with a file, which keeps no other from being checked."""
+    try:
+        return _checked(path, options)
+    except InternalError:
+        raise
+    except MISTAKES as error:
+        return error
 
 
 def _checked(path: Path, options: argparse.Namespace) -> list[str]:
@@ -109,8 +139,8 @@ def lowered(module: Module, func: Func, target: str, functions: Functions | None
 def _run(options: argparse.Namespace) -> None:
     module = module_in(options.file, options.target)
     func = entry_of(module, options.entry)
-    if options.grid < 1:
-        raise CommandError(f"--grid must be 1 or more, got {options.grid}")
+    check_least("--grid", options.grid, 1)
+    check_least("--seed", options.seed, 0)
     values = given_values(func, options.arguments, options.seed)
     with screen.working(f"running {options.file}"):
         program = lowered(module, func, options.target)

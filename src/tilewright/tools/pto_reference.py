@@ -168,7 +168,7 @@ class Entry(NamedTuple):
 def entry(name: str) -> Entry:
     """Return what there is to say about one op; CommandError, with the nearest name, where there is none."""
     full = _full(name)
-    check_known(full, OPS, "op of PTO", "docs/pto-reference.md lists them")
+    check_known(full, OPS, "op of PTO", "docs/pto-reference.md lists them", prefix="pto.")
     declared, taken = OPS[full], elements().get(full)
     rule, law = (inspect.getdoc(each) or "" if each else "" for each in (declared.rule, declared.law))
     by_arch = {"A2/A3": taken.a3, "A5": taken.a5} if taken else {}

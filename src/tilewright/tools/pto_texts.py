@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tilewright.source import shown
 from tilewright.tools import screen
 from tilewright.tools.command import Command, Takes, option, switch
-from tilewright.tools.naming import CommandError
+from tilewright.tools.naming import CommandError, check_least
 
 if TYPE_CHECKING:
     from tilewright.pto.module import Module
@@ -86,7 +86,8 @@ def _lint(options: argparse.Namespace) -> None:
 def _diff(options: argparse.Namespace) -> None:
     from tilewright.pto.difference import difference
 
-    lines = difference(*map(module_in, options.files), context=max(0, options.context))
+    check_least("--context", options.context, 0)
+    lines = difference(*map(module_in, options.files), context=options.context)
     if options.json:
         _end_with_json(list(lines))
     elif lines:

@@ -319,6 +319,7 @@ def race(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]])
     ("arguments", "said"),
     [
         (["bench", "{}", "--rounds", "0"], "--rounds takes 1 or more, got 0"),
+        (["bisect", "{}", "--seed", "-1"], "--seed must be 0 or more, got -1"),
         (["access", "{}", "y=3x3"], "no parameter or axis is called y\n    help: there are x, out"),
         (["show", "{}", "N=3"], "no parameter or axis is called N\n    help: there are x, out"),
         (["bench", "{}", "x=3x3"], "x"),

@@ -119,6 +119,25 @@ def test_check_shows_what_is_wrong_at_its_line(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().err.startswith(f"{path}:13:5: ")
 
 
+def test_check_says_what_is_wrong_with_each_of_several_files(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken, missing = tmp_path / "broken.pto", tmp_path / "missing.pto"
+    broken.write_text(SCALE.replace("pto.tmuls", "pto.tmulls"))
+    files = [str(broken), str(missing), file]
+    with pytest.raises(SystemExit, match="1"):
+        main(["pto", "check", *files])
+    out, err = capsys.readouterr()
+    assert out == f"{file}: @scale can be launched\n"
+    assert f"{broken}:13:5: " in err and f"{missing}: No such file" in err
+    with pytest.raises(SystemExit, match="1"):
+        main(["pto", "check", *files, "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert [each["file"] for each in said] == files
+    assert [each.get("error") for each in said] == ["PtoUnknownOpError", "FileNotFoundError", None]
+    assert said[0]["line"] == 13 and said[2]["launchable"] == ["scale"]
+
+
 def test_run_reads_and_writes_arrays(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     x = np.reshape(np.arange(64, dtype=np.float32), (4, 16))
     np.save(tmp_path / "x.npy", x)
@@ -201,6 +220,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureF
         (["x=random:64", "y=zeros:32", "by=2"], "a view does not lie inside its buffer, `y`"),
         (["x=random:64", "y=zeros:64", "by=2", "--entry", "scales"], "did you mean scale?"),
         (["x=random:64", "y=zeros:64", "by=2", "--grid", "0"], "--grid must be 1 or more"),
+        (["x=random:64", "y=zeros:64", "by=2", "--seed", "-1"], "--seed must be 0 or more, got -1"),
         (["x=missing.npy", "y=zeros:64", "by=2"], "missing.npy"),
         (["x=zeros:99999999999999", "y=zeros:64", "by=2"], "x=zeros:99999999999999: "),
         (["x=random:64", "y=zeros:64", "by=1e39"], "by is f32, which cannot hold 1e39"),
@@ -249,6 +269,11 @@ def test_diff_is_by_structure(file: str, tmp_path: Path, capsys: pytest.CaptureF
         main(["pto", "diff", "--context", "0", file, str(other)])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[2:]] == [["-", "pto.tmuls"], ["+", "pto.tadds"]]
+
+
+def test_diff_shows_no_fewer_lines_than_none(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pto", "diff", "--context", "-3", file, file]) == 1
+    assert capsys.readouterr().err == "--context must be 0 or more, got -3\n"
 
 
 def test_every_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

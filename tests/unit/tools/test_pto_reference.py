@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tilewright.pto.examples.lines import example
+from tilewright.pto.lint import lint
 from tilewright.pto.ops.registry import OPS
+from tilewright.pto.text.layout import formatted
+from tilewright.pto.text.parser import parse
 from tilewright.pto.text.usage import usage
+from tilewright.pto.verify import verify
 from tilewright.tools.cli import main
 from tilewright.tools.pto_reference import meaning
 
@@ -36,6 +41,21 @@ def test_explain_shows_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("tad", "did you mean pto.tadd?"),
+        ("taddd", "did you mean pto.tadd?"),
+        ("nosuch", "docs/pto-reference.md lists them"),
+    ],
+)
+def test_explain_suggests_what_is_near_and_nothing_else(
+    name: str, help: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pto", "explain", name]) == 1
+    assert capsys.readouterr().err == f"no op of PTO is called pto.{name}\n    help: {help}\n"
+
+
+@pytest.mark.parametrize(
     ("name", "op"),
     [
         ("pto.TADD", "pto.tadd"),
@@ -48,3 +68,12 @@ def test_explain_shows_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
 def test_explain_knows_ops_by_what_people_call_them(name: str, op: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pto", "explain", name]) == 0
     assert f"`{op}`" in capsys.readouterr().out.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", sorted(name for name, declared in OPS.items() if not declared.family))
+def test_an_example_that_explain_shows_is_laid_out_and_nothing_in_it_is_odd(name: str) -> None:
+    text = example(name)
+    module = parse(text)
+    verify(module)
+    assert formatted(text) == text
+    assert lint(module) == []

@@ -43,7 +43,7 @@ def example(name: str) -> str:
         return ""
     if isinstance(declared.example, str):
         said = declared.example.replace("{op}", name).replace("{width}", name.rpartition("_b")[2]).strip()
-        return said if "func.func" in said else kernel(said)
+        return f"{said}\n" if "func.func" in said else kernel(said)
     if (shown := own(name)) is None:
         derived = next((text for lines in _derived(name, declared) if (text := _tried(lines))), "")
         if derived or (shown := shown_for(name)) is None:

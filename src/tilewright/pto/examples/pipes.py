@@ -28,7 +28,7 @@ def _buffers(name: str) -> str:
 def _cores(cube: str, vector: str, more: str = "", arch: str = "a5") -> Example:
     """Return a kernel of a section for the cube and one for the vector cores."""
     lines = f"{_VIEWS}{more}\npto.section.cube {{\n{cube}\n}}\npto.section.vector {{\n{vector}\n}}"
-    slots = "slots: f32 8x16x16, " if arch == "a3" else ""
+    slots = "slots: f32 8x16x16, " if more else ""
     return Example(f"x: f32 16x16, {slots}out: f32 16x16", lines, _same, arch=arch)
 
 

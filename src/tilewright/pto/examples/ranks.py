@@ -16,22 +16,29 @@ def _view(name: str, pointer: str, rows: int = 4, cols: int = 16, element: str =
 
 
 _VIEWS = "\n".join([
-    "%half = pto.addptr %out, %c64 : !pto.ptr<f32, gm> -> !pto.ptr<f32, gm>", _view("vx", "x"), _view("vy", "y"),
+    "%half = pto.addptr %out, %c64 : !pto.ptr<f32, gm> -> !pto.ptr<f32, gm>", _view("vx", "x"),
     _view("low", "out"), _view("high", "half"), _view("both", "out", 8), f"%t = pto.alloc_tile : {_T}",
 ])  # fmt: skip
 
 
+def _copied(op: str, x: Any, out: Any) -> Any:
+    """Return what two windows of global memory hold, one below the other, when one or both are a third."""
+    return np.concatenate([x, x if op.endswith("tbroadcast") else out[4:]])
+
+
+def _from_one(line: str) -> Example:
+    """Return a kernel in which a window is copied."""
+    return Example("x: f32 4x16, out: f32 8x16", f"{_VIEWS}\n{line}", _copied)
+
+
 def _meant(op: str, x: Any, y: Any, out: Any) -> Any:
     """Return what two windows of global memory hold, one below the other."""
-    name = op.rpartition(".")[2]
-    if name in ("tput", "tget", "treduce"):
-        return np.concatenate([x + y if name == "treduce" else x, out[4:]])
-    return np.concatenate([x, x if name == "tbroadcast" else y])
+    return np.concatenate([x + y, out[4:]] if op.endswith("treduce") else [x, y])
 
 
 def _between(line: str) -> Example:
     """Return a kernel in which two windows are copied, or meet."""
-    return Example("x: f32 4x16, y: f32 4x16, out: f32 8x16", f"{_VIEWS}\n{line}", _meant)
+    return Example("x: f32 4x16, y: f32 4x16, out: f32 8x16", f"{_view('vy', 'y')}\n{_VIEWS}\n{line}", _meant)
 
 
 _GATHERED = f"pto.comm.tgather(%both, recv(%t), group(%vx, %vy) : {_WIDE}, {_T}, {_W}, {_W}) {{root = 0 : i32}}"
@@ -64,8 +71,8 @@ _SIGNALS = Example(
     _noticed,
 )
 EXAMPLES = {
-    **dict.fromkeys(("comm.tput", "comm.tget"), _between(f"{{op}}(%low, %vx, buf(%t) : {_W}, {_W}, {_T})")),
-    "comm.tbroadcast": _between(
+    **dict.fromkeys(("comm.tput", "comm.tget"), _from_one(f"{{op}}(%low, %vx, buf(%t) : {_W}, {_W}, {_T})")),
+    "comm.tbroadcast": _from_one(
         f"{{op}}(%vx, recv(%t), group(%low, %high) : {_W}, {_T}, {_W}, {_W}) {{root = 0 : i32}}"
     ),
     "comm.tgather": _between(_GATHERED),

@@ -8,10 +8,8 @@ from typing import TypeAlias
 
 from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
+from tilewright.pto.machine.lines import LINE
 from tilewright.pto.types import Space
-
-ALIGNMENT = 32
-"""Bytes that the start of a tile is a multiple of."""
 
 NBYTES = 256
 """The bytes of a vector register, and the bits of a mask."""
@@ -95,7 +93,7 @@ class Arena:
     def take(self, nbytes: int) -> int:
         """Return where so many bytes lie that nobody else has."""
         start = self.used
-        self.used += (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+        self.used += (nbytes + LINE - 1) // LINE * LINE
         return start
 
     @property

@@ -41,7 +41,9 @@ def predicate(known: Sequence[str]) -> Rule:
     def rule(op: Op, _: Constants) -> None:
         word = op.attributes["predicate"]
         if word not in known:
-            raise PtoAttributeError(f"`{word}` is no comparison", help=nearest(str(word), known))
+            signed = next((each for each in (f"s{word}", f"o{word}") if each in known), None)
+            help = f"did you mean `{signed}`?" if signed else nearest(str(word), known)
+            raise PtoAttributeError(f"`{word}` is no comparison", help=help)
 
     return rule
 

@@ -10,6 +10,7 @@ from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.laws import laid_out
+from tilewright.pto.machine.lines import check_begins, refuse_between
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
 from tilewright.pto.machine.tiles import (
@@ -76,24 +77,10 @@ def refuse_large(tile: TileBuf, arch: str) -> None:
         raise OutOfBoundsError(message, help="make it smaller, and take several")
 
 
-LINE = 32
-"""Bytes that tiles begin at multiples of."""
-
-
-def _begins_a_line(op: Op, constants: Constants) -> None:
-    """Refuse a tile at an address between two lines."""
-    for address in op.clause("addr") or ():
-        number = constants.get(address)
-        if number is not None and number % LINE:
-            message = f"a tile begins at a multiple of {LINE} bytes, got {number}"
-            raise PtoTypeMismatchError(
-                message, help=f"{number // LINE * LINE} and {(number // LINE + 1) * LINE} are such"
-            )
-
-
 def _fits(op: Op, constants: Constants) -> None:
     laid_out(op, constants)
-    _begins_a_line(op, constants)
+    for address in op.clause("addr") or ():
+        refuse_between(constants.get(address))
     refuse_large(op.results[0].of(TileBuf), constants.arch)
 
 
@@ -117,6 +104,8 @@ def _alloc(m: Machine, op: Op) -> Tile:
     addresses = m.clause(op, "addr")
     address = addresses[0] if addresses else None
     refuse_large(type_, m.arch)
+    if address is not None and known(address) is None:
+        check_begins(m.b, address)
     valid = valid_of(m, op, type_)
     return fresh(m, m.here(op), type_, valid, address)
 
@@ -171,8 +160,9 @@ def _is_open(op: Op, constants: Constants) -> None:
     rule=_is_open,
     law=bound_here,
     is_by_bytes=True,
-    example="(%x: t8x64xf32, %n: index = 5)"
+    example="(%x: w8x64xf32, %n: index = 5)"
     "; %t = pto.alloc_tile valid_row = %c8 valid_col = %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
+    "; pto.tload ins(%x) outs(%t)"
     "; {op} %t, %n, %c64 : !pto.tile_buf<vec, 8x64xf32, valid=?x?>"
     "; %r = pto.tile_valid_rows %t : !pto.tile_buf<vec, 8x64xf32, valid=?x?> -> index",
     means="r = n",

@@ -15,7 +15,7 @@ from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import known, tile_type
 from tilewright.pto.elements import A3
-from tilewright.pto.errors import PtoAttributeError, PtoOperandError
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.examples.pipes import SLOTS, SLOTS_BACK, TILES, VALUES, VALUES_FAR
 from tilewright.pto.machine.cores import CUBE, MADE, OTHER, OWN, PIPED, Entry, number, refuse_larger
 from tilewright.pto.machine.elements import cast
@@ -23,11 +23,13 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.signals import pop, push, signal, wait
 from tilewright.pto.machine.tiles import cover, get_cell, moved, read_all, set_cell, static
 from tilewright.pto.machine.values import Tile, Token, View
+from tilewright.pto.memrefs import is_region
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare, number_of
 from tilewright.pto.ops.buffers import fresh
 from tilewright.pto.text.form import free
-from tilewright.pto.types import TensorView, TileBuf
+from tilewright.pto.text.typetext import brief_text
+from tilewright.pto.types import TensorView, TileBuf, Type
 from tilewright.records import record
 
 _RANGES = {
@@ -76,10 +78,23 @@ def _has_its_peer(op: Op, constants: Constants) -> None:
         raise PtoOperandError(message, help=help)
 
 
+def _refuse_no_entry(op: Op, type_: Type) -> None:
+    if not is_region(type_):
+        message = f"`{op.name}` takes a tile, or a slot in global memory, got {brief_text(type_)}"
+        raise PtoTypeMismatchError(message, help="both sides of a pipe have a tile, or a view of a slot")
+
+
+def _handed(op: Op, constants: Constants) -> None:
+    """Refuse a number that no pipe has, and an entry that is neither a tile nor a slot."""
+    _in_range(op, constants)
+    _refuse_no_entry(op, op.operands[0].type)
+
+
 def _popped(op: Op, constants: Constants) -> None:
-    """Refuse a number that no pipe has, and extents of a tile whose type says them."""
+    """Refuse a number that no pipe has, an entry that is none, and extents of a tile whose type says them."""
     _in_range(op, constants)
     type_ = op.results[0].type
+    _refuse_no_entry(op, type_)
     if op.operands and not (isinstance(type_, TileBuf) and type_.valid_rows is None and type_.valid_cols is None):
         message = f"`{op.name}` is told how much is valid, and its tile says it"
         raise PtoOperandError(message, help="write v_row=? and v_col=? in its type, or leave the numbers out")
@@ -175,8 +190,8 @@ def _await_slot(m: Machine, towards: str, id: Hashable, slots: Slots) -> None:
 _HANDED = free("xo", phrase="(%entry, %pipe : #) {split}")
 
 
-@declare("pto.tpush_to_aiv tpush_to_aic", free("x", phrase="(%entry : #) {id, split}"), rule=_in_range, example=TILES)
-@declare("pto.tpush", _HANDED, rule=_in_range, example=VALUES)
+@declare("pto.tpush_to_aiv tpush_to_aic", free("x", phrase="(%entry : #) {id, split}"), rule=_handed, example=TILES)
+@declare("pto.tpush", _HANDED, rule=_handed, example=VALUES)
 def _push(m: Machine, op: Op, entry: Tile | View) -> None:
     """A tile, or a slot that has been written, for the other side."""
     towards, id = _about(m, op)
@@ -348,7 +363,7 @@ def _declare_slot(m: Machine, op: Op) -> Token:
     return Token()
 
 
-@declare("pto.tpop", _HANDED, rule=_in_range)
+@declare("pto.tpop", _HANDED, rule=_handed)
 def _take_into(m: Machine, op: Op, entry: Tile | View | Token) -> None:
     """Let a declared tile or slot be the oldest that the other side has pushed."""
     if isinstance(entry, Tile):

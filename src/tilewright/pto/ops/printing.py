@@ -11,15 +11,17 @@ from tilewright.core.expr import Expr
 from tilewright.dtypes import BOOL, FP64
 from tilewright.ops.builder import element_of
 from tilewright.ops.number_forms import FLOAT, SIGNED, UNSIGNED, number_form
-from tilewright.pto.errors import PtoAttributeError
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, read_all
 from tilewright.pto.machine.values import Tile, View
+from tilewright.pto.memrefs import is_region
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.operand_laws import printed
 from tilewright.pto.text.attributes import unquoted
 from tilewright.pto.text.form import Form, free
+from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import SCALARS
 
 _CONVERSION = re.compile(r"((?:[^%]|%%)*)%([-+ #0]*\d*(?:\.\d*)?)(?:hh|h|ll|l|z)?([a-zA-Z])(.*)", re.DOTALL)
@@ -59,9 +61,18 @@ def _taken(m: Machine, letter: str, number: Expr) -> tuple[str, Expr]:
     return letter, m.b.cast(number, unsigned if letter in UNSIGNED else signed)
 
 
+def _is_whole(op: Op, _: Constants) -> None:
+    """Refuse what is neither a tile nor a window of memory."""
+    type_ = op.operands[0].type
+    if not is_region(type_):
+        message = f"`{op.name}` shows a tile or a window of memory, got {brief_text(type_)}"
+        raise PtoTypeMismatchError(message, help="show numbers with `pto.print`")
+
+
 @declare(
     "pto.tprint",
     free("x", words="ins", phrase="ins(%src : #)"),
+    rule=_is_whole,
     law=printed,
     example="(%x: t8x64xf32); {op} ins(%x)",
     means="pass",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from tilewright.core.expr import Expr
 from tilewright.ops.builder import tile_type
 from tilewright.ops.product_types import accumulator
-from tilewright.pto.errors import PtoValidShapeError
+from tilewright.pto.errors import PtoOperandError, PtoValidShapeError
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import read, write
@@ -17,7 +17,7 @@ from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Lowering, Rule, declare
 from tilewright.pto.product_laws import multiplied
 from tilewright.pto.text.form import tile
-from tilewright.pto.types import TileBuf
+from tilewright.pto.types import Space, TileBuf
 from tilewright.records import record
 
 
@@ -29,11 +29,16 @@ def _fits(op: Op, _: Constants) -> None:
     a, b = (op.ins[1:] if op.name.endswith(".acc") else op.ins)[:2]
     lhs, rhs, out = a.type, b.type, op.outs[0].type
     assert isinstance(lhs, TileBuf) and isinstance(rhs, TileBuf) and isinstance(out, TileBuf)
+    if (lhs.space, rhs.space) == (Space.RIGHT, Space.LEFT):
+        message = f"`{op.name}` takes a tile in left, then one in right: `%{a.name}` lies in right, `%{b.name}` in left"
+        raise PtoOperandError(message, help=f"swap them: `%{b.name}, %{a.name}`")
     if lhs.valid_cols is not None and lhs.valid_cols > rhs.rows:
-        raise PtoValidShapeError(f"`%{a.name}` has {lhs.valid_cols} columns, `%{b.name}` {rhs.rows} rows")
+        message = f"`%{a.name}` has {lhs.valid_cols} columns, `%{b.name}` {rhs.rows} rows"
+        raise PtoValidShapeError(message, help="make the inner extents equal")
     if (lhs.valid_rows or 0) > out.rows or (rhs.valid_cols or 0) > out.cols:
         product = f"{lhs.valid_rows or '?'}x{rhs.valid_cols or '?'}"
-        raise PtoValidShapeError(f"the product is {product}, `%{op.outs[0].name}` holds {out.rows}x{out.cols}")
+        message = f"the product is {product}, `%{op.outs[0].name}` holds {out.rows}x{out.cols}"
+        raise PtoValidShapeError(message, help=f"make `%{op.outs[0].name}` as large as the product")
 
 
 _BOXES = "{}, valid={}, blayout=col_major, slayout=row_major"

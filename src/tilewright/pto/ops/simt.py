@@ -53,13 +53,15 @@ def _meant(op: str, out: Any) -> Any:
 
 
 _GET = items("%r = {op} : i32", _meant)
-_LAUNCH = "pto.simt_launch @{}<<<%i8, %i2, %i2>>>(%out) : (!pto.ptr<i32, gm>) -> ()"
+_LAUNCH = "pto.simt_launch @{}<<<%i8, %i2, %i2>>>"
+_GIVEN = "(%out) : (!pto.ptr<i32, gm>) -> ()"
 _HEAD = "func.func @{}(%out: !pto.ptr<i32, gm>) attributes {{pto.simt_entry}} {{\n"
 _KEPT = Example(
     "out: i32 32",
-    f"{_LAUNCH.format('first')}\n{_LAUNCH.format('second')}",
+    f"{_LAUNCH.format('first')}() : () -> ()\n{_LAUNCH.format('second')}{_GIVEN}",
     _meant,
-    around=f"{_HEAD.format('first')}%lane = pto.get_laneid : i32\n%more = arith.addi %lane, %i5 : i32\n"
+    around="func.func @first() attributes {pto.simt_entry} {\n%lane = pto.get_laneid : i32\n"
+    "%more = arith.addi %lane, %i5 : i32\n"
     "pto.threadfence\npto.threadfence_block\npto.keep %more {slot = 4 : i64} : i32\npto.syncthreads\nreturn\n}\n"
     f"{_HEAD.format('second')}%was = pto.resume {{slot = 4 : i64}} : i32\n%lane = pto.get_laneid : i32\n"
     "pto.stg %was, %out[%lane] : !pto.ptr<i32, gm>, i32\nreturn\n}",

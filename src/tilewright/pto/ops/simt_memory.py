@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,19 +25,24 @@ from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.types import SCALARS, Ptr, Scalar, Space
 
 
-def _changed(op: str, v: Any, expected: Any, out: Any, out_was: Any) -> Any:
+def _changed(op: str, v: Any, out: Any, out_was: Any) -> Any:
     """Return what is in memory after an atomic op, and what was there."""
     known: dict[str, Any] = {
         "exch": v + 0 * out, "add": out + v, "sub": out - v, "min": np.minimum(out, v), "max": np.maximum(out, v),
-        "and": out & v, "or": out | v, "xor": out ^ v, "cas": np.where(out == expected, v, out),
+        "and": out & v, "or": out | v, "xor": out ^ v,
     }  # fmt: skip
     return known[op.rpartition("_")[2]], out
 
 
-def _changes(line: str) -> Example:
+def _swapped(op: str, v: Any, expected: Any, out: Any, out_was: Any) -> Any:
+    """Return the same after an element was replaced where it was as expected."""
+    return np.where(out == expected, v, out), out
+
+
+def _changes(line: str, gives: Callable[..., Any] = _changed, more: str = "") -> Example:
     stored = "pto.stg %r, %out_was[%c0] : !pto.ptr<i32, gm>, i32"
-    given = "v: i32 in 1..9, expected: i32 in 5..5, out: i32 1 in 4..6, out_was: i32 1"
-    return Example(given, f"%r = {line} -> i32\n{stored}", _changed)
+    given = f"v: i32 in 1..9, {more}out: i32 1 in 4..6, out_was: i32 1"
+    return Example(given, f"%r = {line} -> i32\n{stored}", gives)
 
 
 _ATOMICS = {
@@ -45,7 +50,7 @@ _ATOMICS = {
         "atomic_exch atomic_add atomic_sub atomic_and atomic_or atomic_xor".split(), _changes("{op} %out, %v")
     ),
     **dict.fromkeys(("atomic_min", "atomic_max"), _changes("{op} %out, %v signed")),
-    "atomic_cas": _changes("{op} %out, %expected, %v"),
+    "atomic_cas": _changes("{op} %out, %expected, %v", _swapped, "expected: i32 in 5..5, "),
 }
 
 

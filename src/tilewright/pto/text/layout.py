@@ -18,6 +18,8 @@ _STEP = "  "
 _RESULTS = re.compile(r"%[^,:]+(:\d+)?(,%[^,:]+(:\d+)?)*")
 """Names before an equals sign, some of them for several values: `%a, %pair:2`."""
 _APART = frozenset(("=", "->"))
+_NAMED = frozenset(("offset", "sizes", "strides"))
+"""The words of a cast of memory that have their colons with them, as in `offset: [0]`."""
 _STARTS = frozenset(("module", "return", "}"))
 """What begins an op, or ends a region, and has no dialect."""
 
@@ -122,7 +124,7 @@ class _Blanks:
         if token == "," or before in ("(", "[") or token in (")", "]"):
             return False
         if token == ":":
-            return not self._is_close(before, had_blank)
+            return not self._is_close(before, had_blank) and (had_blank or before not in _NAMED)
         if token.isdecimal() and before == ":" or token == "{" and before[0] in "<%":
             return had_blank
         return had_blank or before in (",", ":") or before in _APART or token in _APART or token == "{"

@@ -17,6 +17,7 @@ from tilewright.pto.types import (
     PACKED,
     SCALARS,
     SPACES,
+    TILES_LIVE,
     Dims,
     Mask,
     Opaque,
@@ -156,6 +157,15 @@ def _space(text: str) -> Space:
     return space
 
 
+def _tile_space(text: str) -> Space:
+    """Return a memory that tiles lie in: each but `gm`, which views and pointers are for."""
+    space = _space(text)
+    if space is Space.GM:
+        message = f"a tile lies in local memory, and its `loc` is `{text.strip()}`"
+        raise PtoTypeTextError(message, blame=(f"loc={text}", text), help=TILES_LIVE)
+    return space
+
+
 def _shaped(inner: str) -> tuple[Dims, Scalar]:
     """Return the dims and element of text such as `16x?xf32`."""
     dims: list[int | None] = []
@@ -208,7 +218,7 @@ def _tile_buf(inner: str) -> TileBuf:
     rows, cols = _dimension("rows", fields), _dimension("cols", fields)
     settled = {key: choice(key, fields.get(key, _DEFAULTS[key])) for key in _DEFAULTS}
     layout, numbers = (settled["blayout"], settled["slayout"]), (settled["fractal"], settled["pad"], settled["compact"])
-    space, element = _space(fields["loc"]), _element(fields["dtype"])
+    space, element = _tile_space(fields["loc"]), _element(fields["dtype"])
     valid = _valid("v_row", fields.get("v_row"), rows), _valid("v_col", fields.get("v_col"), cols)
     return TileBuf(space, element, rows, cols, *valid, *layout, *map(int, numbers))
 

@@ -11,7 +11,7 @@ from tilewright.frontend.names import nearest
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
-from tilewright.pto.types import INDEX, Ptr, Space, TensorView, TileBuf, VReg
+from tilewright.pto.types import INDEX, Ptr, TensorView, TileBuf, VReg
 
 
 @dataclass(frozen=True)
@@ -98,5 +98,4 @@ def address(t: Tracer, owner: Value, node: ast.expr) -> Value:
     if isinstance(tile, TensorView):
         return t.writer.value("pto.tensor_view_addr", [owner], Ptr(tile.element), t.span(node))
     assert isinstance(tile, TileBuf)
-    space = tile.space if tile.space is not Space.GM else Space.VEC
-    return t.writer.value("pto.tile_buf_addr", [owner], Ptr(tile.element, space), t.span(node))
+    return t.writer.value("pto.tile_buf_addr", [owner], Ptr(tile.element, tile.space), t.span(node))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from tilewright.errors import AttributeValueError, OperandError, UnsupportedFeatureError
+from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError, UnsupportedFeatureError
 from tilewright.pto.module import Attribute, Enumerated, Number, Op, SymbolRef, Value
 from tilewright.pto.op import Declaration
 from tilewright.pto.ops.registry import OPS
@@ -44,6 +44,11 @@ def _bound(t: Tracer, given: Arguments, pieces: Phrase) -> dict[str, Argument]:
     ]
     required = [name for name, (_, may_go) in found.items() if not may_go]
     bound = given.bound(t, positional, list(found), required)
+    for name in required:
+        if bound[name].value is None:
+            help = "leave out only what may be left out"
+            message = f"`{given.name}` needs `{name}`, got None"
+            raise t.error(ArgumentCountError, bound[name].node, message, help=help)
     return {name: argument for name, argument in bound.items() if argument.value is not None}
 
 

@@ -22,7 +22,9 @@ _OPERATORS: dict[str, ast.operator] = {"addi": ast.Add(), "subi": ast.Sub(), "mu
 def _moved(t: Tracer, given: Arguments) -> Any:
     """Read or write a number, or several: as many as `contiguous` says, or as the value has."""
     place = 0 if given.word == "load" else 1
-    target = given.args[place].value if len(given.args) > place else None
+    if len(given.args) <= place:
+        return emit(t, f"pto.{given.word}_scalar", given)  # which says what is missing
+    target = given.args[place].value
     count = _count(t, given)
     is_array = isinstance(target, Value) and isinstance(target.type, Opaque)
     is_pair = isinstance(target, Value) and isinstance(target.type, Ptr) and target.type.element.nbytes < F32.nbytes
@@ -39,8 +41,11 @@ def _count(t: Tracer, given: Arguments) -> int:
     """Return how many numbers a call moves."""
     said = given.kwargs.pop("contiguous", None)
     if said is not None:
-        return static_int(t, said.value, said.node, "`contiguous`")
-    value = given.args[0].value if given.args else None
+        count = static_int(t, said.value, said.node, "`contiguous`")
+        if count < 1:
+            raise t.error(OperandError, said.node, f"`contiguous` is {count}", help="it is 1 or more")
+        return count
+    value = given.args[0].value
     return len(value) if isinstance(value, Lanes) else 1
 
 

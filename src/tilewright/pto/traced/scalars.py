@@ -115,6 +115,15 @@ def as_number(t: Tracer, value: object, node: ast.AST) -> Value:
     return constant(t, value, natural(value) if isinstance(value, (bool, int, float)) else INDEX, node)
 
 
+def scalar_of(t: Tracer, value: object, node: ast.AST) -> tuple[Value, Scalar]:
+    """Return a number of either kind as a value, and its type; OperandError where it is no number."""
+    made = as_number(t, value, node)
+    if isinstance(made.type, Scalar):
+        return made, made.type
+    help = "tiles and vectors have ops of their own: pto.tile.add, pto.vadd"
+    raise t.error(OperandError, node, f"a number is needed here, got {describe(made)}", help=help)
+
+
 def convert(t: Tracer, value: Value, type: Scalar, span: Span) -> Value:
     """Return a scalar as another scalar type, by the op that does so."""
     have = value.type

@@ -11,10 +11,10 @@ from tilewright.pto.text.free import ATTRIBUTES, OPERAND, WRITTEN
 from tilewright.pto.traced.arguments import Argument, Arguments, scalar_type
 from tilewright.pto.traced.launches import launched_by_name
 from tilewright.pto.traced.ops import handles
-from tilewright.pto.traced.scalars import as_index, as_integer, as_number, as_type, static_int
+from tilewright.pto.traced.scalars import as_index, as_integer, as_type, scalar_of, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
-from tilewright.pto.types import I1, I64, SCALARS, Ptr, Scalar, Type
+from tilewright.pto.types import F32, I1, I64, SCALARS, Ptr, Scalar, Type
 
 I32 = SCALARS["i32"]
 _PLACES = [f"{what}_{axis}" for what in ("get_tid", "get_block_dim", "get_grid_dim", "get_block_idx") for axis in "xyz"]
@@ -87,7 +87,7 @@ def _order(t: Tracer, given: Arguments) -> None:
 @handles("keep")
 def _keep(t: Tracer, given: Arguments) -> None:
     bound = given.bind(t, "value", "slot")
-    value = as_number(t, bound["value"].value, bound["value"].node)
+    value, _ = scalar_of(t, bound["value"].value, bound["value"].node)
     emit_free(t, given, "keep", [value], attributes=_slot(t, bound["slot"]))
 
 
@@ -139,7 +139,8 @@ def _redux(t: Tracer, given: Arguments) -> Value | None:
 def _number(t: Tracer, argument: Argument) -> Value:
     """Return a number; one that Python knows is an i32 or an f32."""
     is_whole = isinstance(argument.value, int) and not isinstance(argument.value, bool)
-    return as_type(t, argument.value, I32, argument.node) if is_whole else as_number(t, argument.value, argument.node)
+    value = as_type(t, argument.value, I32, argument.node) if is_whole else argument.value
+    return scalar_of(t, value, argument.node)[0]
 
 
 def _sign(t: Tracer, type_: Type, argument: Argument | None) -> list[str]:
@@ -205,9 +206,8 @@ def _atomic(t: Tracer, given: Arguments) -> Value | None:
 
 @handles(*_UNARY, *(f"scalar.{word}" for word in ("exp", "log", "sqrt")))
 def _function(t: Tracer, given: Arguments) -> Value | None:
-    argument = given.bind(t, "value")["value"]
-    value = _float(t, argument.value, argument)
-    return emit_free(t, given, given.word, [value], value.type)
+    value, type_ = _float(t, given.bind(t, "value")["value"])
+    return emit_free(t, given, given.word, [value], type_)
 
 
 @handles("fmin", "fmax", "pow", "fma")
@@ -215,19 +215,17 @@ def _functions(t: Tracer, given: Arguments) -> Value | None:
     """Return a function of floats of one type, which those have that the body computes."""
     names = ("a", "b", "c") if given.word == "fma" else ("lhs", "rhs")
     bound = given.bind(t, *names)
-    made = next((bound[name].value for name in names if isinstance(bound[name].value, Value)), None)
-    first = made or _float(t, bound[names[0]].value, bound[names[0]])
-    assert isinstance(first.type, Scalar)
-    values = [as_type(t, bound[name].value, first.type, bound[name].node) for name in names]
-    return emit_free(t, given, given.word, values, first.type)
+    made = next((bound[name] for name in names if isinstance(bound[name].value, Value)), bound[names[0]])
+    _, type_ = _float(t, made)
+    values = [as_type(t, bound[name].value, type_, bound[name].node) for name in names]
+    return emit_free(t, given, given.word, values, type_)
 
 
-def _float(t: Tracer, value: object, argument: Argument) -> Value:
-    return (
-        as_type(t, value, SCALARS["f32"], argument.node)
-        if isinstance(value, int)
-        else as_number(t, value, argument.node)
-    )
+def _float(t: Tracer, argument: Argument) -> tuple[Value, Scalar]:
+    """Return a number and its type; whole ones that Python knows are f32."""
+    value, node = argument.value, argument.node
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return scalar_of(t, as_type(t, value, F32, node) if is_whole else value, node)
 
 
 @handles("mulhi", "mul_i32toi64")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from tilewright.errors import OperandError, UnsupportedFeatureError
 from tilewright.pto.module import Value
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.traced.arguments import Argument, Arguments
 from tilewright.pto.traced.ops import emit, handles
 from tilewright.pto.traced.scalars import as_number, as_type
@@ -90,5 +92,9 @@ def _attribute(t: Tracer, given: Arguments) -> Any:
 
 @handles("chistv2", "sprsts", "vmi")
 def _refused(t: Tracer, given: Arguments) -> Any:
-    help = "keep numbers in variables, tiles or memory"
-    raise t.error(UnsupportedFeatureError, given.node, f"there is no `{given.name}` here", help=help)
+    known = OPS.get(f"pto.{given.word}")
+    if known is None:
+        help, why = "keep numbers in variables, tiles or memory", ""
+    else:
+        help, why = inspect.getdoc(known.lowering) or "", f": `pto.{given.word}` is an op that text alone can have"
+    raise t.error(UnsupportedFeatureError, given.node, f"there is no `{given.name}` here{why}", help=help)

@@ -19,7 +19,7 @@ from tilewright.pto.traced.places import is_resized
 from tilewright.pto.traced.scalars import as_index, as_integer, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
-from tilewright.pto.types import I64, INDEX, SPACES, Ptr, Space, TensorView, TileBuf
+from tilewright.pto.types import I64, INDEX, SPACES, TILES_LIVE, Ptr, Space, TensorView, TileBuf
 
 T = TypeVar("T", Ptr, TensorView, TileBuf)
 
@@ -194,9 +194,8 @@ def _space(t: Tracer, argument: Argument | None) -> Space:
         return Space.VEC
     space = SPACES.get(str(argument.value).lower())
     if space is None or space is Space.GM:
-        help = "tiles live in vec, mat, left, right, acc, bias or scaling"
         message = f"no tile lives in {argument.value!r}"
-        raise t.error(AttributeValueError, argument.node, message, help=help)
+        raise t.error(AttributeValueError, argument.node, message, help=TILES_LIVE)
     return space
 
 

@@ -92,6 +92,7 @@ def test_kernels_merge_into_one_module() -> None:
     merged = pto.merge_jit_modules(copy_from(TEXT), other.compile())
     assert [func.name for func in merged.funcs()] == ["copy", "other"]
     assert all(isinstance(item, pto.Module) for item in merged.items)
+    assert str(merged).startswith("module {\n  module {\n    func.func @copy(")
 
 
 def test_annotations_may_be_text() -> None:

@@ -22,6 +22,11 @@ def test_scratch_tiles_have_any_element_type() -> None:
     accepted(f"pto.tprelu ins(%a, %a, %s : {TILE}, {TILE}, {scratch}) outs(%b : {TILE})", arguments)
 
 
+@pytest.mark.parametrize("memory", ["vec", "ub", "mat", "l1"])
+def test_a_buffer_lies_in_a_memory_by_either_of_its_names(memory: str) -> None:
+    accepted(f'%b = pto.reserve_buffer {{name = "s", size = 64, location = #pto.address_space<{memory}>}} -> i32')
+
+
 def test_a_scalar_divides_on_either_side() -> None:
     accepted(f"pto.tdivs ins(%a, %s : {TILE}, f32) outs(%a : {TILE})", f"%a: {TILE}, %s: f32")
     accepted(f"pto.tdivs ins(%s, %a : f32, {TILE}) outs(%a : {TILE})", f"%a: {TILE}, %s: f32")

@@ -446,3 +446,34 @@ def op_by_its_name_in_text(u: Any) -> None:
 @raises(errors.ArgumentCountError)
 def array_without_an_index() -> None:
     pto.local_array_set(pto.alloc_buffer([8], pto.f32), 2.0)
+
+
+@raises(errors.ArgumentCountError)
+def store_of_nothing(p: pto.ptr(pto.f32, "gm")) -> Any:
+    pto.scalar.store(dist="NORM")
+
+
+@raises(errors.OperandError)
+def no_number_is_read(p: pto.ptr(pto.f32, "gm")) -> Any:
+    pto.scalar.load(p, 0, contiguous=0)
+
+
+@raises(errors.OperandError)
+def larger_of_a_view(p: pto.ptr(pto.f32, "gm")) -> Any:
+    view = pto.make_tensor_view(p, shape=[8], strides=[1])
+    pto.fmax(view, [1, 2])
+
+
+@raises(errors.OperandError)
+def root_of_a_view(p: pto.ptr(pto.f32, "gm")) -> Any:
+    pto.sqrt(pto.make_tensor_view(p, shape=[8], strides=[1]))
+
+
+@raises(errors.OperandError)
+def view_kept(p: pto.ptr(pto.f32, "gm")) -> Any:
+    pto.keep(pto.make_tensor_view(p, shape=[8], strides=[1]), 0)
+
+
+@raises(errors.ArgumentCountError)
+def slot_of_no_type(n: pto.i32) -> Any:
+    pto.talloc_to_aic(None)

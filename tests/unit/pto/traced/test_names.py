@@ -14,6 +14,8 @@ import pytest
 from tilewright import pto
 from tilewright.errors import KernelError
 from tilewright.pto import scalar
+from tilewright.pto.ops.registry import OPS
+from tilewright.pto.text.parser import parse
 
 Gm, Ints, Halves = pto.gm_ptr(pto.f32), pto.gm_ptr(pto.i32), pto.gm_ptr(pto.f16)
 
@@ -175,6 +177,8 @@ def test_traced_kernels_and_text_mix_in_one_program() -> None:
     assert a.tolist() == [3, 3, 3, 14]
     merged = pto.merge_jit_modules(twice, more)
     assert [func.name for func in merged.funcs()] == ["twice", "more"]
+    assert [func.name for func in parse(str(merged)).funcs()] == ["twice", "more"]
+    assert str(twice.mlir_module()) == twice.mlir_text()
     with pytest.raises(TypeError, match="torch tensor or a NumPy array"):
         pto.empty_like([1])
 
@@ -187,5 +191,8 @@ def test_names_without_a_meaning_are_refused(name: str) -> None:
     def kernel(a: Gm) -> None:
         operation(a)
 
-    with pytest.raises(KernelError, match="there is no `operation` here"):
+    with pytest.raises(KernelError, match="there is no `operation` here") as told:
         kernel.compile()
+    listed = f"pto.{name}" in OPS
+    assert (f"`pto.{name}` is an op that text alone can have" in str(told.value)) == listed
+    assert ("help: Read, printed and verified, and refused" in str(told.value)) == listed

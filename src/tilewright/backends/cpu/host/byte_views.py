@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from tilewright.backends.cpu.compute.addresses import times
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Scalar, Tensor, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, Value, i64
-from tilewright.ops.bytes import outside_said
+from tilewright.ops.bytes import outside_exactly, outside_said
 
 WIDE = "i128"
 """Wide enough for any sum of products of extents and strides."""
@@ -34,11 +35,11 @@ def _as_strided(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     view = Tensor(pointer, shape, strides, shape, dtype, buffer.root, nbytes)
     if not e.checked or _surely_inside(bound, static(nbytes), dtype.get_byte()):
         return view
-    fits = _inside(e, (offset, shape, strides), nbytes, dtype.get_byte())
+    fits, end = _inside(e, (offset, shape, strides), nbytes, dtype.get_byte())
     if static(buffer.strides[0]) != 1:
         fits = e.b.op("and", fits, e.b.compare("icmp eq", buffer.strides[0], i64(1)))
     outside = e.negated(fits)
-    e.fail(outside, outside_said(call), call)
+    e.fail(outside, outside_said(call), call, Exact(outside_exactly(call), lambda: (offset, end, nbytes)))
     with e.b.when(outside):
         e.leave(e.exit)
     return view
@@ -62,7 +63,8 @@ def _reach(scalar: Scalar) -> Reach:
 
 def _inside(
     e: FunctionEmitter, place: tuple[Value, Sequence[Value], Sequence[Value]], nbytes: Value, size: int
-) -> Value:
+) -> tuple[Value, Value]:
+    """Return whether a view lies inside its buffer, and the byte behind its last."""
     offset, shape, strides = place
     fits, empty = e.b.compare("icmp sge", offset, i64(0)), Value(I1, "false")
     last: Value = Value(WIDE, "0")
@@ -74,9 +76,10 @@ def _inside(
             empty = e.b.op("or", empty, e.b.compare("icmp eq", extent, i64(0)))
         step = e.b.op("mul", _wide(e, e.b.op("sub", extent, i64(1))), _wide(e, stride))
         last = e.b.op("add", last, step)
-    end = e.b.op("mul", e.b.op("add", last, Value(WIDE, "1")), Value(WIDE, str(size)))
-    within = e.b.compare("icmp sle", e.b.op("add", end, _wide(e, offset)), _wide(e, nbytes))
-    return e.b.op("and", fits, e.b.op("or", within, empty))
+    taken = e.b.op("mul", e.b.op("add", last, Value(WIDE, "1")), Value(WIDE, str(size)))
+    end = e.b.op("add", taken, _wide(e, offset))
+    within = e.b.compare("icmp sle", end, _wide(e, nbytes))
+    return e.b.op("and", fits, e.b.op("or", within, empty)), e.b.convert("trunc", end, "i64")
 
 
 def _wide(e: FunctionEmitter, value: Value) -> Value:
