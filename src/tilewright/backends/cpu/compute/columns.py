@@ -33,7 +33,7 @@ from tilewright.backends.cpu.compute.row_memory import (
     window,
 )
 from tilewright.backends.cpu.compute.traced import Lanes, Shared, from_memory, rounded, to_memory
-from tilewright.backends.cpu.emit.groups import Sink, StoreSink
+from tilewright.backends.cpu.emit.groups import Sink, StoreSink, read_first
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
 from tilewright.dtypes import DataType
@@ -240,6 +240,8 @@ class Columns:
                 given = Lanes(self.b, self.b.select(here.mask, given.value, neutral.value), given.element)
             result.append(given)
         self.ahead.emit(here)
+        for tile in read_first(self.sinks):
+            lane_of(self.b, tile, here)
         for sink in self.sinks:
             drained(self.b, sink, here, lines)
         return result
