@@ -147,14 +147,15 @@ class P:
     @pl.function(type=pl.FunctionType.Orchestration)
     def main(self, p: pl.InOut[pl.Tensor[[n], pl.FP32]], m: pl.InOut[pl.Tensor[[n], pl.FP32]],
              g: pl.InOut[pl.Tensor[[n], pl.FP32]], sums: pl.Out[pl.Tensor[[n], pl.FP32]]):
-        for i in pl.parallel(0, {n}, {block}):
+        for number in pl.parallel(-(-{n} // {block})):
             with pl.at(level=pl.Level.CORE_GROUP):
+                i = number * {block}
                 old = pl.load(m, [i], [{block}])
-                grad = pl.load(g, [i], [{block}])
+                grad = pl.load(g, [number * {block}], [{block}])
                 mm = old * 0.5 + grad
                 pl.store(mm, [i], m)
                 pl.store(old, [i], g)
-                pl.store(pl.load(p, [i], [{block}]) - mm / (pl.exp(grad) + 1.0), [i], p)
+                pl.store(pl.load(p, [number * {block}], [{block}]) - mm / (pl.exp(grad) + 1.0), [i], p)
                 pl.store(mm + old, [i], sums)
 """
 

@@ -170,8 +170,11 @@ class RowLoop:
         fetched = self.wanted if (streaming or self._only_reads()) and level == busiest else ()
         down = self.steps if busiest > 0 else 0
         ahead = Prefetch(self.b, self.group.rows, fetched, down=down, goes_on=self.e.row is not None)
-        for width in dict.fromkeys([*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]):
-            folds, now = [f for f in reduces if f.width == width], [s for s in sinks if s.tile.valid[-1] == width]
+        widths = [*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]
+        is_one = any(isinstance(sink, StoreSink) and sink.updates for sink in sinks)  # all as wide: the plan knows that
+        for width in dict.fromkeys(widths[:1] if is_one else widths):
+            folds = [fold for fold in reduces if is_one or fold.width == width]
+            now = [sink for sink in sinks if is_one or sink.tile.valid[-1] == width]
             searches = [f for f in folds if isinstance(f.node, SearchNode)]
             others = [f for f in folds if f not in searches]
             if others or now:
