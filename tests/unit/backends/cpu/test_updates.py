@@ -149,14 +149,13 @@ class P:
              g: pl.InOut[pl.Tensor[[n], pl.FP32]], sums: pl.Out[pl.Tensor[[n], pl.FP32]]):
         for number in pl.parallel(-(-{n} // {block})):
             with pl.at(level=pl.Level.CORE_GROUP):
-                i = number * {block}
-                old = pl.load(m, [i], [{block}])
+                old = pl.load(m, [number * {block}], [{block}])
                 grad = pl.load(g, [number * {block}], [{block}])
                 mm = old * 0.5 + grad
-                pl.store(mm, [i], m)
-                pl.store(old, [i], g)
-                pl.store(pl.load(p, [number * {block}], [{block}]) - mm / (pl.exp(grad) + 1.0), [i], p)
-                pl.store(mm + old, [i], sums)
+                pl.store(mm, [number * {block}], m)
+                pl.store(old, [number * {block}], g)
+                pl.store(pl.load(p, [number * {block}], [{block}]) - mm / (pl.exp(grad) + 1.0), [number * {block}], p)
+                pl.store(mm + old, [number * {block}], sums)
 """
 
 
