@@ -367,7 +367,8 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
             pointer = b.select(there, pointer, b.slot(memory_type(tile.type.dtype)))
         return read(b, pointer, tile.type.dtype, here, node.apart or node.tensor.strides[-1])
     if isinstance(node, RowsNode):
-        pointer = b.offset(node.begin(here.row.indices[-1]), here.column, memory_type(node.dtype))
+        start = here.row.starts.get(tile) or node.begin(here.row.indices[-1])
+        pointer = b.offset(start, here.column, memory_type(node.dtype))
         return read(b, pointer, node.dtype, here, i64(1))
     if isinstance(node, ReduceNode):
         return here.row.scalars[tile]
