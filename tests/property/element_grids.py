@@ -38,6 +38,12 @@ KINDS: dict[str, tuple[str, ...]] = {
         "pl.store(x, [{r}, {c}], out); z = pl.load(out, [{r}, {c}], [{tall}, {wide}]) + y",
         "pl.store(y, [{r}, {c}], more); z = x + pl.load(more, [{r}, {c}], [{tall}, {wide}])",
     ),
+    "updated": (
+        "m = pl.load(more, {at}) + x; pl.store(m, [{r}, {c}], more); z = pl.load(out, {at}) - m",
+        "m = pl.load(more, {at}); z = pl.load(out, {at}) + y; pl.store(z, [{r}, {c}], more); z = m - x",
+        "m = pl.load(more, {at}); pl.store(m * y, [{r}, {c}], more); z = pl.row_expand_add(x, pl.row_max(m))",
+        "m = pl.load(more, [{r}, {c}], [1, {wide}]); pl.store(m + m, [{r}, {c}], more); z = x + m",
+    ),
     "two": ("pl.store(x - y, [{r}, {c}], more); z = x + y",),
 }
 """What is computed, in a few ways."""
@@ -59,7 +65,7 @@ def element_grid(draw: Draw) -> str:
     across = f"for c in {loop}(" + (f"{-(-columns // wide)}):" if counted else f"0, {columns}, {wide}):")
     nest = [across, each] if draw(0, 3) == 0 else [each, across]
     window = f"[{r}, {c}], [{tall}, {wide}]"
-    named = {"r": r, "c": c, "tall": str(tall), "wide": str(wide), "dtype": dtype}
+    named = {"r": r, "c": c, "tall": str(tall), "wide": str(wide), "dtype": dtype, "at": window}
     work = choose(*KINDS[choose(*KINDS)]).format(**named).split("; ")
     lines = [*nest, "with pl.at(level=pl.Level.CORE_GROUP):"]
     body = [f"x, y = pl.load(a, {window}), pl.load(b, {window})", *work, f"pl.store(z, [{r}, {c}], out)"]

@@ -1,11 +1,12 @@
 """Fusion: which row-by-row ops become one loop over rows, decided before anything is emitted.
 
 Ops that work row by row wait in a group of ops with the same rows, and are computed together, whole chains of them in
-registers. A group ends where somebody needs a result in memory, where rows or columns differ, where a store and a load
-may meet, and where the statements around it do; a store of each element to where the same was loaded from is the last
-of its group. A tile of one row that is loaded *floats*: every group may read it. A load that only a matrix product
-reads is read *in place*, where it lies in its tensor, and what a product of few rows computes as it reads it waits for
-that, as does what a fold of columns computes. What is gathered to be stored goes *straight* where the store does.
+registers. A group ends where somebody needs a result in memory, where rows or columns differ, where a store and a
+load may meet, and where the statements around it do; a store of each element to where the same was loaded from is
+followed by none but ops on the same columns. A tile of one row that is loaded *floats*: every group may read it. A
+load that only a matrix product reads is read *in place*, where it lies in its tensor, and what a product of few rows
+computes as it reads it waits for that, as does what a fold of columns computes. What is gathered to be stored goes
+*straight* where the store does.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from tilewright.core.expr import Var
+from tilewright.core.op import Kind, Op
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 DEEPEST = 64
 """How many functions may be applied to each other before what they compute is kept: emitting them goes as deep."""
+
+_ALONG = frozenset(("elementwise", "expansion", "mapped", "cast", "load", "store", "full", "cmp", "sel", "sels"))
+"""Families and names of tile ops that load, compute or store more of the columns at hand."""
 
 Extent: TypeAlias = Hashable
 """A valid extent: a number, or whatever stands for one that only the running program knows."""
@@ -181,6 +186,8 @@ class Recorder:
         """How many columns its tiles have."""
         self.turned: bool | None = None
         """Whether its tiles lie on their side, once that matters."""
+        self.updated: Var | None = None
+        """A tensor of which elements are stored to where they were loaded from."""
 
     def end(self, why: str, about: Var | None = None) -> None:
         """End the group, with all that floats beside it: before the current statement or, if it is in it, after."""
@@ -230,6 +237,8 @@ class Recorder:
             return tile
         if self.deepest > DEEPEST:
             self.end("no more functions can be applied to each other")
+        if any(o.turned for o in (tile, *operands)) or not (tile.is_column or tile.valid[-1] in self.widths):
+            self.end_update()
         tile.floats = may_float and self._floats(tile, operands)
         if not tile.floats:
             turned = next((o.turned for o in (tile, *operands) if o.turned is not None), None)
@@ -286,6 +295,18 @@ class Recorder:
         if any(self.may_meet(stored, tensor) for stored, _ in self.stores):
             self.end("is stored to, then loaded from", tensor)
 
+    def meet(self, op: Op) -> None:
+        """End the group before an op that has others wait, or follows an update and may pass over columns again."""
+        if op.spec.is_barrier or op.spec.is_fence:
+            self.end("blocks or ranks wait for each other")
+        if op.kind in (Kind.TILE, Kind.SYSTEM) and _ALONG.isdisjoint((op.spec.family, op.spec.name)):
+            self.end_update()
+
+    def end_update(self) -> None:
+        """End the group where it has stored to what it loaded: another pass would not find that any more."""
+        if self.updated is not None:
+            self.end("is stored to where it was loaded from", self.updated)
+
     def withdraw(self, tile: Waiting | None) -> None:
         """Take a load out of its group: its only reader reads it in place."""
         if tile is not None and tile.loaded is not None and self.waits(tile):
@@ -303,7 +324,7 @@ class Recorder:
         return (tensor, tuple(starts)) if known is None or any(start != 0 for start in starts) else known
 
     def store(self, tile: Waiting, tensor: Var, window: Window) -> None:
-        """Let a store join the group of its tile's rows; one to where these were loaded from is its last."""
+        """Let a store join the group of its tile's rows, to where these were loaded from if nothing else reads that."""
         root = self.root_of(tensor)
         read = [load for load in self.loads if load.tensor is not None and self.root_of(load.tensor) is root]
         corner = self.corner(tensor, [start for start, _ in window])
@@ -318,15 +339,16 @@ class Recorder:
         if updates:
             assert self.stmt is not None
             self.plan.note(self.stmt, updates=True)
-            self.end("is stored to where it was loaded from", tensor)
+            self.updated = tensor
 
     def _stays(self, read: Waiting, tile: Waiting) -> bool:
         """Return whether each element of a tile can be stored as soon as the same element of a load is read.
 
-        Nothing is then left to be computed of that: all columns are passed over together, for the last time.
+        All columns are then passed over together, for the last time, and all that is computed of them comes first.
         """
         is_last = tile.level == self.top and self.widths == {tile.valid[-1]} and not (self.turned or tile.is_column)
-        return is_last and self.waits(tile) and read.shape == tile.shape and not read.floats
+        is_own = not read.floats or (read.rows == tile.rows and self.rows in (None, read.rows))
+        return is_last and self.waits(tile) and read.shape == tile.shape and is_own
 
 
 def _are_apart(one: Window, other: Window) -> bool:

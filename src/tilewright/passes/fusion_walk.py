@@ -26,7 +26,6 @@ Rule: TypeAlias = "Callable[[Walk, Call, Given], Waiting | None]"
 _NEW = frozenset(("dim", "create", "full"))
 """Ops on tensors that are no views and read and write no elements, unless they fill what they make."""
 
-
 _NEAR = 8
 """How many statements may stand between a load and the product that reads it in place."""
 
@@ -112,8 +111,7 @@ class Walk:
             self.recorder.end(f"`{expr.op.name}` is called")
         if not isinstance(expr, Call):
             return self._value(expr)
-        if expr.op.spec.is_barrier or expr.op.spec.is_fence:
-            self.recorder.end("blocks or ranks wait for each other")
+        self.recorder.meet(expr.op)
         if self.recorder.stmt is not None and self.recorder.plan.at(self.recorder.stmt).is_done:
             return None
         if expr.op.kind is Kind.TENSOR:

@@ -10,10 +10,13 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.passes.folded_operands import folds_columns
 from tilewright.passes.fusion import Extent, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
+from tilewright.passes.left_tiles import is_elementwise
 from tilewright.passes.picks import pick_of
 
 FEWEST = 8
 """How many elements a row has at least for which indices are looked at together."""
+FEWEST_COLUMNS = 16
+"""How many columns rows have at least that are read where they lie."""
 
 
 def ravel(w: Walk, call: Call, given: Given) -> Waiting | None:
@@ -56,8 +59,17 @@ def gather(w: Walk, call: Call, given: Given) -> Waiting | None:
     gathered, stmt = w.needing(call, given), w.recorder.stmt
     assert gathered is not None
     w.straighten(gathered.rows)
-    if isinstance(stmt, AssignStmt) and _takes_rows(w, call, given) and _is_folded(w, stmt):
+    if not isinstance(stmt, AssignStmt) or not _takes_rows(w, call, given):
+        return gathered
+    if _is_folded(w, stmt):
         w.recorder.plan.note(stmt, in_place=True)
+    elif _is_met(w, stmt, gathered):
+        w.recorder.plan.note(stmt, joins=True)
+        x = given["x"]
+        assert isinstance(x, Var)
+        gathered.tensor, gathered.turned = x, False
+        w.recorder.loads.append(gathered)
+        return w.recorder.record(gathered, (), may_float=False)
     return gathered
 
 
@@ -93,6 +105,16 @@ def _is_folded(w: Walk, stmt: AssignStmt) -> bool:
     if w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or w.readers[stmt.var] != [*after]:
         return False
     return not w.is_copied(after[0]) and folds_columns(after[0]) is not None
+
+
+def _is_met(w: Walk, stmt: AssignStmt, gathered: Waiting) -> bool:
+    """Return whether the next statement alone reads rows: element by element, in rows of a few vectors at least."""
+    after = w.here.stmts[w.place + 1 : w.place + 2]
+    if w.is_copied(stmt) or w.uses.get(stmt.var) != 1 or w.readers[stmt.var] != [*after]:
+        return False
+    call = after[0].value if isinstance(after[0], AssignStmt) else None
+    is_whole = gathered.valid == gathered.shape and gathered.shape[-1] >= FEWEST_COLUMNS
+    return is_whole and isinstance(call, Call) and is_elementwise(call) and not w.is_copied(after[0])
 
 
 RULES: Mapping[str, Rule] = {"ravel_index": ravel, "take": take, "mgather": gather, "pick": pick}

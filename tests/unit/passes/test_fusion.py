@@ -27,6 +27,7 @@ class Attention:
 X, Y = "x: pl.InOut[pl.Tensor[[8, 40], pl.FP32]]", "y: pl.InOut[pl.Tensor[[8, 40], pl.FP32]]"
 LOAD = "t = pl.load(x, [0, 0], [8, 40])"
 UPDATED, APART = "`x` is stored to where it was loaded from", "`x` is loaded from, then stored to"
+UPDATE, ONE_GROUP = "x = pl.store(t * 2.0, [0, 0], x)", "nothing follows"
 
 
 def lowered(text: str) -> Program:
@@ -64,13 +65,19 @@ def test_a_chain_of_ops_is_one_group() -> None:
         ([LOAD, "y = pl.store(pl.slice(pl.exp(t), [4, 40], [0, 0]), [0, 0], y)"], "`exp` is needed in memory"),
         ([LOAD, "u = pl.load(x, [0, 0], [4, 40])", "y = pl.store(t, [0, 0], y)", "y = pl.store(u, [4, 0], y)"],
          "the rows that follow are others"),
-        ([LOAD, "u = pl.load(x, [0, 0], [8, 40])", "x = pl.store(t * pl.exp(u), [0, 0], x)"], UPDATED),
-        ([LOAD, "x = pl.store(t * 2.0, [0, 0], x)"], UPDATED),
-        (["t = x[0:8, 0:40]", "x[0:8, :] = t / pl.row_sum(t)"], UPDATED),
+        ([LOAD, "u = pl.load(x, [0, 0], [8, 40])", "x = pl.store(t * pl.exp(u), [0, 0], x)"], ONE_GROUP),
+        ([LOAD, UPDATE], ONE_GROUP),
+        (["t = x[0:8, 0:40]", "x[0:8, :] = t / pl.row_sum(t)"], ONE_GROUP),
         (["t = pl.load(x, [0, 0], [8, 20])", "x = pl.store(t * 2.0, [0, 20], x)"], APART),
         ([LOAD, "row = pl.load(x, [0, 0], [1, 40])", "x = pl.store(t * row, [0, 0], x)"], APART),
         ([LOAD, "s = pl.row_sum(t)", "x = pl.store(t * 2.0, [0, 0], x)", "y = pl.store(t * s, [0, 0], y)"], APART),
-        ([LOAD, "x = pl.store(t * 2.0, [0, 0], x, atomic=pl.AtomicType.Add)"], UPDATED),
+        ([LOAD, "x = pl.store(t * 2.0, [0, 0], x, atomic=pl.AtomicType.Add)"], ONE_GROUP),
+        ([LOAD, UPDATE, "y = pl.store(pl.load(y, [0, 0], [8, 40]) - t, [0, 0], y)"], ONE_GROUP),
+        ([LOAD, "u = pl.load(y, [0, 0], [8, 40])", "pl.store(u, [0, 0], x)", "pl.store(t, [0, 0], y)"], ONE_GROUP),
+        ([LOAD, UPDATE, "y = pl.store(pl.row_expand_mul(t, pl.row_sum(t)), [0, 0], y)"], UPDATED),
+        ([LOAD, UPDATE, "y = pl.store(pl.load(y, [0, 0], [8, 20]), [0, 20], y)"], UPDATED),
+        ([LOAD, UPDATE, "y = pl.store(pl.slice(t, [8, 20], [0, 20]), [0, 0], y)"], UPDATED),
+        ([LOAD, UPDATE, "y = pl.store(pl.load(x, [0, 0], [8, 40]), [0, 0], y)"], "`x` is stored to, then loaded from"),
         ([LOAD, "y = pl.store(t, [0, 0], y)", "y = pl.store(pl.load(y, [0, 0], [8, 40]), [0, 0], y)"],
          "`y` is stored to, then loaded from"),
         ([LOAD, "y = pl.store(t, [0, 0], y)", "y = pl.store(t * 2.0, [0, 0], y)"], "`y` is stored to twice"),
@@ -78,7 +85,8 @@ def test_a_chain_of_ops_is_one_group() -> None:
     ],
     ids=[
         "memory", "rows", "twice loaded", "an update", "an update of a slice", "elsewhere", "a row of it",
-        "read once more", "added", "load after store", "two stores", "a loop",
+        "read once more", "added", "two updates", "exchanged", "folded after it", "narrower after it", "part of it",
+        "loaded again", "load after store", "two stores", "a loop",
     ],
 )  # fmt: skip
 def test_a_group_ends_and_says_why(body: list[str], why: str) -> None:
@@ -104,9 +112,19 @@ def test_loads_that_end_where_others_do_share_a_group() -> None:
 
 def test_one_row_is_read_by_every_group() -> None:
     text = fused("row = pl.load(x, [0, 0], [1, 40])", "t = pl.load(y, [0, 0], [8, 40])", "pl.store(t + row, [0, 0], y)")
-    assert ends(text)[0] == "`y` is stored to where it was loaded from" and text.startswith(
-        "main:\n  rows 8:\n      row = "
+    assert ends(text) == [ONE_GROUP] and text.startswith("main:\n  rows 8:\n      row = ")
+
+
+def test_updates_of_blocks_of_one_axis_are_one_group() -> None:
+    vector = "pl.InOut[pl.Tensor[[4096], pl.FP32]]"
+    lines = (
+        f"    def main(self, p: {vector}, m: {vector}, g: pl.Tensor[[4096], pl.FP32]):",
+        "        mm = pl.load(m, [0], [4096]) * 0.9 + pl.load(g, [0], [4096])",
+        "        pl.store(mm, [0], m)",
+        "        pl.store(pl.load(p, [0], [4096]) - mm * 0.01, [0], p)",
     )
+    text = "\n".join(["@pl.program", "class P:", "    @pl.function(type=pl.FunctionType.InCore)", *lines])
+    assert ends(CPU().compile(lowered(text)).texts["fusion"]()) == [ONE_GROUP]
 
 
 def test_a_very_long_chain_is_cut() -> None:

@@ -20,6 +20,28 @@ def bags(table: pl.Tensor, words: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 
 @pl.jit
+def added_bags(table: pl.Tensor, words: pl.Tensor, out: pl.Out[pl.Tensor], rows: int):
+    for bag in pl.parallel(0, words.shape[0], rows):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            total = table[pl.load(words[:, 0], [bag], [rows])]
+            for word in pl.range(1, words.shape[1]):
+                total += table[pl.load(words[:, word], [bag], [rows])]
+            pl.store(total, [bag, 0], out)
+    return out
+
+
+@pl.jit
+def changed_rows(table: pl.InOut[pl.Tensor], words: pl.InOut[pl.Tensor], out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        which = pl.load(words, [0], [8])
+        found = pl.load(table, [0, 0], [8, table.shape[1]]) * table[which]
+        pl.store(found, [0, 0], table)
+        pl.store(which * 0, [0], words)
+        pl.store(found + table[which], [0, 0], out)
+    return out
+
+
+@pl.jit
 def at_two(image: pl.Tensor, ys: pl.Tensor, xs: pl.Tensor, out: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
         y, x = pl.load(ys, [0, 0], ys.shape), pl.load(xs, [0, 0], ys.shape)
@@ -42,6 +64,40 @@ def around(x: pl.Tensor, out: pl.Out[pl.Tensor], axis: int, is_computed: bool):
             t = t + t
         pl.store(pl.flip(t, axis=axis), [0, 0], out)
     return out
+
+
+@pytest.mark.parametrize("width", [5, 16, 130])
+@pytest.mark.parametrize("rows", [8, 5, 1])
+def test_rows_are_added_to_a_tile_where_they_lie(width: int, rows: int):
+    draw = np.random.default_rng(0)
+    table, words = draw.standard_normal((30, width), np.float32), draw.integers(0, 30, (16, 3)).astype(np.int32)
+    added_bags(table, words, out := np.zeros((16, width), np.float32), rows)
+    np.testing.assert_array_equal(out, table[words[:, 0]] + table[words[:, 1]] + table[words[:, 2]])
+
+
+def test_rows_that_are_added_to_a_tile_are_in_no_other():
+    words = np.zeros((16, 3), np.int32)
+    fusion = added_bags.compile(np.zeros((30, 32), np.float32), words, np.zeros((16, 32), np.float32), 8).stages[
+        "fusion"
+    ]
+    (group,) = (part for part in fusion.split("ends: ") if "tile.add" in part)
+    assert "tile.take" in group
+
+
+def test_an_index_of_rows_that_are_added_is_looked_at():
+    words = np.array([[0, 1, 2]] * 7 + [[0, 30, 1]], np.int32)
+    with pytest.raises(ExecutionError, match="30"):
+        added_bags(np.zeros((30, 32), np.float32), words, np.zeros((8, 32), np.float32), 8)
+
+
+def test_rows_are_read_before_their_table_and_their_indices_change():
+    draw = np.random.default_rng(0)
+    table, words = draw.standard_normal((8, 32), np.float32), draw.permutation(8).astype(np.int32)
+    product = table * table[words]
+    want = product + product[words]
+    changed_rows(table, words, out := np.zeros((8, 32), np.float32))
+    np.testing.assert_array_equal(out, want)
+    assert not words.any() and (table == product).all()
 
 
 @pytest.mark.parametrize("width", [1, 5, 16, 130, 300])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from unit.backends.cpu.running import Native, floats, program_of
 
 R, N = 8, 40
@@ -87,6 +88,49 @@ UPDATES = {
         "x = pl.store(t + 1.0, [{r}, 0], x)",
         "y = pl.store(pl.matmul(t, pl.load(y, [0, 0], [40, 40])), [{r}, 0], y)",
     ),
+    "both": (
+        LOAD,
+        "m = t * 0.5 + pl.load(y, [{r}, 0], [8, 40])",
+        "x = pl.store(m, [{r}, 0], x)",
+        "y = pl.store(pl.load(y, [{r}, 0], [8, 40]) - pl.sqrt(pl.maximum(m, 0.0)), [{r}, 0], y)",
+    ),
+    "both, of rows that are folded": (
+        LOAD,
+        "x = pl.store(pl.row_expand_mul(t, pl.row_sum(t)), [{r}, 0], x)",
+        "u = pl.load(y, [{r}, 0], [8, 40])",
+        "y = pl.store(pl.row_expand_add(u + t, pl.row_sum(u)), [{r}, 0], y)",
+    ),
+    "of one row": (
+        "t = pl.load(x, [{r}, 0], [1, 40])",
+        "x = pl.store(pl.load(y, [{r}, 0], [1, 40]), [{r}, 0], x)",
+        "y = pl.store(t, [{r}, 0], y)",
+        "u = pl.load(y, [{r} + 1, 0], [7, 40]) + t",
+        "y = pl.store(u, [{r} + 1, 0], y)",
+        "z = pl.store(pl.cast(u, pl.INT16), [{r} + 1, 40], z)",
+    ),
+    "of one row, some of it": (
+        "t = pl.load(x, [{r}, 0], [1, 40], valid_shape=[1, n])",
+        "x = pl.store(t * 2.0, [{r}, 0], x)",
+        "y = pl.store(pl.load(y, [{r}, 0], [1, 40]) - 1.0, [{r}, 0], y)",
+        "y = pl.store(t, [{r} + 1, 0], y)",
+    ),
+    "where some are larger": (
+        LOAD,
+        "u = pl.load(y, [{r}, 0], [8, 40])",
+        "x = pl.store(u, [{r}, 0], x, mask=u > 0.5)",
+        "y = pl.store(pl.where(t > 0.0, t, u), [{r}, 0], y)",
+    ),
+    "and gathered from": (
+        LOAD,
+        "x = pl.store(t * 2.0, [{r}, 0], x)",
+        "i = pl.tile.ci(3, [1, 8], dtype=pl.INT32)",
+        "y = pl.store(pl.mgather(x, i), [{r}, 0], y)",
+    ),
+    "and turned": (
+        "t = pl.load(x, [{r}, 0], [8, 8])",
+        "x = pl.store(t * 2.0, [{r}, 0], x)",
+        "y = pl.store(pl.transpose(t, 0, 1), [{r}, 0], y)",
+    ),
     "added": (LOAD, "x = pl.store(t * 2.0, [{r}, 0], x, atomic=pl.AtomicType.Add)"),
     "twice": (LOAD, "x = pl.store(t * 2.0, [{r}, 0], x)", LOAD, "x = pl.store(t + 1.0, [{r}, 0], x)"),
     "its largest": (
@@ -95,6 +139,30 @@ UPDATES = {
         "y = pl.store(pl.cast(pl.row_argmax(t, t), pl.FP32), [{r}, 0], y)",
     ),
 }
+
+
+BLOCKS = """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, p: pl.InOut[pl.Tensor[[n], pl.FP32]], m: pl.InOut[pl.Tensor[[n], pl.FP32]],
+             g: pl.InOut[pl.Tensor[[n], pl.FP32]], sums: pl.Out[pl.Tensor[[n], pl.FP32]]):
+        for number in pl.parallel(-(-{n} // {block})):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                old = pl.load(m, [number * {block}], [{block}])
+                grad = pl.load(g, [number * {block}], [{block}])
+                mm = old * 0.5 + grad
+                pl.store(mm, [number * {block}], m)
+                pl.store(old, [number * {block}], g)
+                pl.store(pl.load(p, [number * {block}], [{block}]) - mm / (pl.exp(grad) + 1.0), [number * {block}], p)
+                pl.store(mm + old, [number * {block}], sums)
+"""
+
+
+@pytest.mark.parametrize("n", [4096, 1000])
+def test_blocks_of_one_axis_are_updated_together(n: int) -> None:
+    program = Native(program_of(BLOCKS.replace("[n]", f"[{n}]").format(n=n, block=512)))
+    program.check(floats(n), floats(n, seed=1), floats(n, seed=2), np.zeros(n, np.float32))
 
 
 def test_each_update_reads_what_was_there() -> None:

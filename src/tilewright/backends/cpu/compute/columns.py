@@ -33,7 +33,7 @@ from tilewright.backends.cpu.compute.row_memory import (
     window,
 )
 from tilewright.backends.cpu.compute.traced import Lanes, Shared, from_memory, rounded, to_memory
-from tilewright.backends.cpu.emit.groups import Sink, StoreSink
+from tilewright.backends.cpu.emit.groups import Sink, StoreSink, read_first
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
 from tilewright.dtypes import DataType
@@ -240,6 +240,8 @@ class Columns:
                 given = Lanes(self.b, self.b.select(here.mask, given.value, neutral.value), given.element)
             result.append(given)
         self.ahead.emit(here)
+        for tile in read_first(self.sinks):
+            lane_of(self.b, tile, here)
         for sink in self.sinks:
             drained(self.b, sink, here, lines)
         return result
@@ -365,7 +367,8 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
             pointer = b.select(there, pointer, b.slot(memory_type(tile.type.dtype)))
         return read(b, pointer, tile.type.dtype, here, node.apart or node.tensor.strides[-1])
     if isinstance(node, RowsNode):
-        pointer = b.offset(node.begin(here.row.indices[-1]), here.column, memory_type(node.dtype))
+        start = here.row.starts.get(tile) or node.begin(here.row.indices[-1])
+        pointer = b.offset(start, here.column, memory_type(node.dtype))
         return read(b, pointer, node.dtype, here, i64(1))
     if isinstance(node, ReduceNode):
         return here.row.scalars[tile]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from functools import reduce
 
 from tilewright.backends.cpu.compute.columns import Columns, Fold, drained, lane_of
-from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, SearchNode, is_dear, is_long
+from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, RowsNode, SearchNode, is_dear, is_long
 from tilewright.backends.cpu.compute.prefetch import Prefetch
+from tilewright.backends.cpu.compute.row_copies import fetch_ahead
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
 from tilewright.backends.cpu.compute.streaming import is_small, streaming_pays
 from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns, down
@@ -159,6 +160,9 @@ class RowLoop:
         for tile in self.wanted:
             if isinstance(tile.node, LoadNode) and not tile.is_column:
                 row.starts[tile] = row_start(self.b, tile, row)
+            elif isinstance(tile.node, RowsNode):
+                fetch_ahead(self.e, tile.node.later(row.indices[-1]), tile.type.shape[-1] * tile.type.dtype.get_byte())
+                row.starts[tile] = tile.node.begin(row.indices[-1])
         for sink in self.sinks:
             if isinstance(sink, StoreSink) and not sink.tile.is_column:
                 row.starts[sink] = row_start(self.b, sink, row)
@@ -170,8 +174,11 @@ class RowLoop:
         fetched = self.wanted if (streaming or self._only_reads()) and level == busiest else ()
         down = self.steps if busiest > 0 else 0
         ahead = Prefetch(self.b, self.group.rows, fetched, down=down, goes_on=self.e.row is not None)
-        for width in dict.fromkeys([*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]):
-            folds, now = [f for f in reduces if f.width == width], [s for s in sinks if s.tile.valid[-1] == width]
+        widths = [*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]
+        is_one = any(isinstance(sink, StoreSink) and sink.updates for sink in sinks)  # all as wide: the plan knows that
+        for width in dict.fromkeys(widths[:1] if is_one else widths):
+            folds = [fold for fold in reduces if is_one or fold.width == width]
+            now = [sink for sink in sinks if is_one or sink.tile.valid[-1] == width]
             searches = [f for f in folds if isinstance(f.node, SearchNode)]
             others = [f for f in folds if f not in searches]
             if others or now:

@@ -34,13 +34,14 @@ def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     e.flush()  # what is recorded may write the tensor
     places.check()
     extents = (*places.extents, *whole_extents(type_)[1:]) if places.by_row else places.extents
-    if e.step.in_place:
+    if e.step.in_place or e.step.joins:
 
         def later(row: Value) -> Value:
             return places.later(row, (), FOLDED_AHEAD)
 
         node = RowsNode((bound["indices"],), dtype=type_.dtype, begin=places.row, later=later)
-        return Tile(type_, known_or(type_, extents), node=node, owners=bound["indices"].owners)
+        rows = Tile(type_, known_or(type_, extents), node=node, owners=bound["indices"].owners)
+        return e.record(rows) if e.step.joins else rows
     with gathered(e, type_, known_or(type_, extents)) as (result, made):
         if places.mask is not None:
             fill(e, made, extents, bound["pad"])

@@ -108,6 +108,8 @@ class FunctionEmitter(Recording):
         step = self.step = self.fusion.at(stmt)
         if self.arena.plan is not None:
             self.arena.plan.advance(stmt.span)
+        if step.ends and self.group is not None and any(sink.updates for sink in self.group.stores):
+            self.flush()  # what it loaded is not where it was any more
         if isinstance(stmt, AssignStmt):
             self.bind(stmt.var, self._followed(stmt.var, stmt.value))
         elif isinstance(stmt, EvalStmt):
@@ -120,8 +122,6 @@ class FunctionEmitter(Recording):
             self.uses[var] -= 1
         if step.stays and isinstance(stmt, AssignStmt):
             self.regions[-1].lend(self, self.bindings[stmt.var])
-        if step.updates:
-            self.flush()
 
     def emit_group(self, group: Group) -> None:
         """Emit one loop over rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tensor, Tile
@@ -34,6 +34,8 @@ class StoreSink(Sink):
     mask: Tile | None = None
     """What says which elements are written, and what makes of its elements which are."""
     admit: Callable[..., Value] | None = None
+    updates: bool = False
+    """Whether elements go to where the same are loaded from in this pass."""
 
 
 @mutable
@@ -62,6 +64,14 @@ def grouped(tiles: Iterable[Tile]) -> list[Group]:
     for tile in tiles:
         groups.setdefault(tile.rows, Group(tile.rows)).tiles.append(tile)
     return list(groups.values())
+
+
+def read_first(sinks: Sequence[Sink]) -> list[Tile]:
+    """Return what is to be known of some columns before anything is stored to where it may be loaded from."""
+    stores = [sink for sink in sinks if isinstance(sink, StoreSink)]
+    if len(stores) < 2 or not any(sink.updates for sink in stores):
+        return []
+    return [tile for sink in stores for tile in (sink.tile, sink.mask) if tile is not None]
 
 
 def level_of(value: Tile | Scalar) -> int:

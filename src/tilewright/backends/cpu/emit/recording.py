@@ -75,6 +75,7 @@ class Recording(Remembering):
         sink.span = self.at.span
         if not goes_on:
             self.follow()
+        sink.updates = self.step.updates
         self._group(sink.tile.rows).stores.append(sink)
 
     def follow(self) -> None:
