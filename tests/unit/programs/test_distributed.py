@@ -253,6 +253,23 @@ def test_ranks_touch_a_tensor_in_the_order_of_their_dispatches(
     assert said == ["overwritten: right"] * 2 + ["written_twice: right"] * 2 + ["own: [2.0, 3.0, 1.0]"]
 
 
+@pl.jit.host
+def gives_its_own(x: pl.Tensor[[2, 1], pl.INT32], y: pl.Out[pl.Tensor[[2, 1], pl.INT32]]):
+    made = pl.create_tensor([2, 1], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        counts_down(x[r], made[r], device=r)
+        counts_down(x[r], y[r], device=r)
+    return made
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+def test_a_host_function_returns_what_it_was_given_on_every_platform(platform: str) -> None:
+    x, y = np.array([[9], [5]], np.int32), np.zeros((2, 1), np.int32)
+    with pytest.raises(ExecutionError, match="returns tensors that it was given") as raised:
+        gives_its_own(x, y, config=RunConfig(platform=platform, device_ids=[0, 1]))
+    assert "return made" in str(raised.value) and "pl.Out[...]" in raised.value.help
+
+
 @pl.jit
 def scales(x: pl.Tensor[[1, 8], pl.FP32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]], by: pl.Scalar[pl.FP32]):
     with pl.at(level=pl.Level.CORE_GROUP):

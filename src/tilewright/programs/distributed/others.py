@@ -14,6 +14,7 @@ from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.group import Group
 from tilewright.programs.distributed.processes import shared_args
+from tilewright.programs.distributed.returns import given_back
 from tilewright.programs.distributed.shared_memory import ProcessMemory
 
 
@@ -24,7 +25,8 @@ def interpreted(
     """Return what a host function returns on the interpreter, whose windows may be `kept` from one run to the next."""
     from tilewright.interpret.ranks import run_host
 
-    return run_host(program, size, name, args, told, kept)
+    results = run_host(program, size, name, args, told, kept)
+    return tuple(args[place] for place in given_back(program[name], args, results))
 
 
 def gpus() -> ModuleType:

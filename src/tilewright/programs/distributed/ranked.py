@@ -18,7 +18,6 @@ from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
 from tilewright.core.stmt import SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
-from tilewright.errors import ExecutionError
 from tilewright.forks import computed_once
 from tilewright.frontend.sub_workers import as_tensors, body_of, told
 from tilewright.interpret.hosts import HostMachine, Plan
@@ -30,6 +29,7 @@ from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.others import check_on_devices, distant, given_args, gpus, interpreted
 from tilewright.programs.distributed.own_tensors import check_own_tensors
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run
+from tilewright.programs.distributed.returns import given_back
 from tilewright.programs.distributed.rows import ROWS, SHARDS, Rows, is_taken_by_rows
 from tilewright.programs.distributed.shared_memory import ProcessMemory, SharedMemory
 from tilewright.programs.distributed.steps import steps_of
@@ -74,10 +74,8 @@ class Ranked:
         self.config = config
         self.platform = platform
         self.chips = chips
-        self.keeps_windows = False
-        """Whether windows keep what they hold from one run to the next."""
-        self._windows: dict[Hashable, Any] = {}
-        """Those of the interpreter, which has them besides plans."""
+        self.windows: dict[Hashable, Any] | None = None
+        """Those of the interpreter where windows keep what they hold from one run to the next."""
         self.bound: Mapping[str, Callable[[list[Any]], Any]] = {}
         """What sub-workers do, where that was said at run time."""
         self.plans: dict[Hashable, _Planned] = {}
@@ -87,7 +85,7 @@ class Ranked:
     def again(self, *, keeps_windows: bool, bound: Mapping[str, Callable[[list[Any]], Any]]) -> Ranked:
         """Return this program with windows of its own, and perhaps other sub-workers."""
         made = Ranked(self.program, self.config, self.platform, self.chips)
-        made.keeps_windows, made.bound = keeps_windows, bound
+        made.windows, made.bound = {} if keeps_windows else None, bound
         return made
 
     @computed_once
@@ -118,8 +116,7 @@ class Ranked:
         if rows is not None and not self._takes_rows:
             rows.take([param.name_hint for param in self.program[name].params], args, ())
         if self.platform == INTERPRETER:
-            kept = self._windows if self.keeps_windows else None
-            return interpreted(self.program, self.size, name, args, self._told, kept)
+            return interpreted(self.program, self.size, name, args, self._told, self.windows)
         given = [_packed(arg) for arg in args] if self.devices is None else args
         with turn() if _are_several(self.config) else nullcontext():  # of a worker's thread, too
             returned = self._run(name, given, rows)
@@ -208,11 +205,9 @@ class Ranked:
         results = machine.planned(name, given)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
         rows = rows if rows and group is not None and _are_numbered_alike(group) else ()
-        may_repeat = not (self.keeps_windows or self.sub_workers) and _are_outs(written, rows)
+        may_repeat = not (self.windows is not None or self.sub_workers) and _are_outs(written, rows)
         written = {k: direction for k, direction in written.items() if k not in rows}
-        returned = [next((k for k, arg in enumerate(given) if _is_same(arg, result)), None) for result in results]
-        if None in returned:
-            raise ExecutionError("a host function returns tensors that it was given", spans=[self.program[name].span])
+        returned = given_back(self.program[name], given, results)
         if group is not None:
             check_own_tensors(machine.plan, Footprints(self.program), given)
             run = self._over_processes(group, machine.plan, given, written, gpu, may_repeat)
@@ -222,12 +217,12 @@ class Ranked:
         else:
             plan, chosen = self.chips.shared(machine.plan)
             run = team_run(plan, self.chips.native, self._body, given, chosen)
-        run.steps.keeps_windows = self.keeps_windows
+        run.steps.keeps_windows = self.windows is not None
         looked_at = run.waits if isinstance(run, TeamRun) else run
         is_few = thread_count() < 2 * self.size and gpu is None
         looked_at.may_look = is_few or not _runs_side_by_side(self.program)
         self._count += 1
-        return _Planned(run, tuple(position for position in returned if position is not None), self._count, rows)
+        return _Planned(run, returned, self._count, rows)
 
     def _group(self) -> Group | None:
         """Return the processes that it runs on now; None for this one alone."""
@@ -345,7 +340,3 @@ def _are_numbered_alike(group: Group) -> bool:
 
 def _told(arg: Any) -> str:
     return f"{list(arg.data.shape)} {arg.data.dtype}" if isinstance(arg, Region) else repr(arg)
-
-
-def _is_same(arg: Any, result: Any) -> bool:
-    return isinstance(arg, Region) and isinstance(result, Region) and arg.data is result.data
