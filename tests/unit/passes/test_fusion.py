@@ -110,6 +110,17 @@ def test_loads_that_end_where_others_do_share_a_group() -> None:
     assert text.count("rows ?") == 1
 
 
+def test_a_row_that_starts_somewhere_shares_the_group_of_one_row() -> None:
+    text = fused(
+        "acc = pl.full([1, 40], dtype=pl.FP32, value=0.0)",
+        "for i in pl.range(8):",
+        "    acc = acc + pl.load(x, [7 - i, 0], [1, 40])",
+        "    acc = acc + pl.load(x, [pl.cast(pl.read(x, [i, 0]), pl.INDEX), 0], [1, 40])",
+        "y = pl.store(acc, [0, 0], y)",
+    )
+    assert "rows ?" not in text and "the rows that follow are others" not in text
+
+
 def test_one_row_is_read_by_every_group() -> None:
     text = fused("row = pl.load(x, [0, 0], [1, 40])", "t = pl.load(y, [0, 0], [8, 40])", "pl.store(t + row, [0, 0], y)")
     assert ends(text) == [ONE_GROUP] and text.startswith("main:\n  rows 8:\n      row = ")

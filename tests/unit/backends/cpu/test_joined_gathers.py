@@ -31,6 +31,19 @@ def added_bags(table: pl.Tensor, words: pl.Tensor, out: pl.Out[pl.Tensor], rows:
 
 
 @pl.jit
+def single_rows(table: pl.Tensor, words: pl.Tensor, out: pl.Out[pl.Tensor], some: pl.Scalar[pl.INDEX]):
+    for bag in pl.parallel(words.shape[0]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            total = pl.zeros([1, table.shape[1]])
+            for word in pl.range(words.shape[1]):
+                total += pl.load(table, [pl.read(words, [bag, word]), 0], [1, table.shape[1]])
+            pl.store(total, [bag, 0], out)
+            row = pl.load(table, [pl.read(words, [bag, 0]), 0], [1, table.shape[1]], valid_shape=[some, 3])
+            pl.store(row + row, [bag, 0], out)
+    return out
+
+
+@pl.jit
 def changed_rows(table: pl.InOut[pl.Tensor], words: pl.InOut[pl.Tensor], out: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
         which = pl.load(words, [0], [8])
@@ -82,6 +95,21 @@ def test_rows_that_are_added_to_a_tile_are_in_no_other():
     ]
     (group,) = (part for part in fusion.split("ends: ") if "tile.add" in part)
     assert "tile.take" in group
+
+
+@pytest.mark.parametrize("some", [0, 1])
+def test_single_rows_are_added_as_they_are_found(some: int):
+    draw = np.random.default_rng(0)
+    table, words = draw.standard_normal((30, 40), np.float32), draw.integers(0, 30, (6, 3)).astype(np.int32)
+    single_rows(table, words, out := np.zeros((6, 40), np.float32), some)
+    want = table[words[:, 0]] + table[words[:, 1]] + table[words[:, 2]]
+    want[:, : 3 * some] = 2 * table[words[:, 0], : 3 * some]
+    np.testing.assert_array_equal(out, want)
+
+
+def test_a_single_row_that_is_not_there_is_an_error():
+    with pytest.raises(ExecutionError, match="30"):
+        single_rows(np.zeros((30, 40), np.float32), np.full((6, 3), 30, np.int32), np.zeros((6, 40), np.float32), 1)
 
 
 def test_an_index_of_rows_that_are_added_is_looked_at():

@@ -120,6 +120,20 @@ UPDATES = {
         "x = pl.store(u, [{r}, 0], x, mask=u > 0.5)",
         "y = pl.store(pl.where(t > 0.0, t, u), [{r}, 0], y)",
     ),
+    "beside narrower tiles in memory": (
+        "u = pl.slice(pl.exp(pl.load(y, [{r}, 0], [8, 40])), [8, 7], [0, 20])",
+        "w = pl.transpose(pl.transpose(u, 0, 1), 0, 1)",
+        LOAD,
+        "x = pl.store(t * 2.0, [{r}, 0], x)",
+        "y = pl.store(u, [{r}, 0], y)",
+        "y = pl.store(w, [{r}, 20], y)",
+    ),
+    "after narrower tiles in memory": (
+        "u = pl.slice(pl.exp(pl.load(y, [{r}, 0], [8, 40])), [8, 7], [0, 20])",
+        LOAD,
+        "y = pl.store(u, [{r}, 0], y)",
+        "x = pl.store(t * 2.0, [{r}, 0], x)",
+    ),
     "and gathered from": (
         LOAD,
         "x = pl.store(t * 2.0, [{r}, 0], x)",

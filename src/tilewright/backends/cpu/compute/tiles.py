@@ -156,6 +156,8 @@ def _found(
         first, left = (e.b.select(outside, i64(0), value) for value in (first, left))
     if static(want) is None:
         want = within(e, call, want, i64(tile_type(call).shape[axis]))
+    if static(want) == 1 and static(have) and not clamp:
+        return first, want  # it starts where there is something: bags row by row take 0.59 ms, 0.78 by way of a copy
     cut = e.b.intrinsic("llvm.smin", want, left)
     return first, e.once((start, asked, have), lambda: e.b.intrinsic("llvm.smax", cut, i64(0)))
 
