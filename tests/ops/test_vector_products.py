@@ -68,4 +68,4 @@ def test_sums_of_extents_that_only_calls_know_meet_every_column(target: str, sha
 
 def test_panels_of_vectors_are_as_wide_as_the_machine_wants() -> None:
     args: list[Any] = [small(256), small(256, 1024), torch.empty(1024), 64]
-    assert "n by 1024 instead of 64" in str(times.compile(*args).stages["tiles"])
+    assert "n by 512 instead of 64" in str(times.compile(*args).stages["tiles"])

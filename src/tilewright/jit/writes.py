@@ -27,7 +27,7 @@ def warn_of_writes(kernel: Kernel, made: Specialization) -> None:
             continue
         if way is ParamDirection.In and position in written:
             _warn_of_input(kernel, name, param.span)
-        if way is ParamDirection.Out and position not in written and not _is_rebound(kernel, name):
+        if way is ParamDirection.Out and position not in written and not _is_told_of(kernel, name):
             _warn_of_output(kernel, name, param.span)
 
 
@@ -36,10 +36,14 @@ def _is_empty(type_: object) -> bool:
     return not isinstance(type_, TensorType) or 0 in type_.shape
 
 
-def _is_rebound(kernel: Kernel, name: str) -> bool:
-    """Return whether a kernel binds a name to something else, which the front end has told of."""
-    names = (node for node in ast.walk(kernel.captured.node) if isinstance(node, ast.Name))
-    return any(node.id == name and isinstance(node.ctx, ast.Store) for node in names)
+def _is_told_of(kernel: Kernel, name: str) -> bool:
+    """Return whether a kernel's text binds a name, which the front end tells of, or uses it, to write it at times."""
+    asked: set[ast.AST] = set()
+    for node in ast.walk(kernel.captured.node):
+        if isinstance(node, (ast.Return, ast.Attribute)) and node.value is not None:
+            asked.add(node.value)
+    names = (node for node in ast.walk(kernel.captured.node) if isinstance(node, ast.Name) and node.id == name)
+    return any(node not in asked for node in names)
 
 
 def _warn_of_input(kernel: Kernel, name: str, span: Span) -> None:

@@ -64,7 +64,7 @@ def gather(w: Walk, call: Call, given: Given) -> Waiting | None:
     if _is_folded(w, stmt):
         w.recorder.plan.note(stmt, in_place=True)
     elif _is_met(w, stmt, gathered):
-        w.recorder.plan.note(stmt, joins=True)
+        w.recorder.plan.note(stmt, in_place=True, joins=True)
         x = given["x"]
         assert isinstance(x, Var)
         gathered.tensor, gathered.turned = x, False

@@ -15,7 +15,6 @@ from tilewright.pto.declared import Declared
 from tilewright.pto.module import Func, Module
 from tilewright.pto.options import Options
 from tilewright.pto.signature import Signature
-from tilewright.pto.text.printer import print_module
 
 
 class SpecializationKey(NamedTuple):
@@ -132,6 +131,8 @@ def merge_jit_modules(*handles: Inspected) -> Module:
         name, module = handle.ir_function_name, handle.mlir_module()
         if merged.setdefault(name, module) is not module:
             raise ValueError(f"pto.merge_jit_modules got two kernels called `{name}`: give one another name")
+    from tilewright.pto.text.printer import print_module  # it knows every op
+
     whole = Module(list(merged.values()))
     whole.text = print_module(whole)
     return whole

@@ -91,7 +91,7 @@ def test_a_call_of_pto_text_is_explained_as_it_will_be(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("fp8:4x4", "did you mean fp8e4m3fn or fp8e5m2 or fp8e8m0?"), ("fb32:4x4", "did you mean fp32?")]
+    ("text", "said"), [("fp8:4x4", "did you mean fp8e5m2 or fp8e8m0 or fp8e4m3fn?"), ("fb32:4x4", "did you mean fp32?")]
 )
 def test_names_that_begin_so_are_the_nearest(
     text: str, said: str, programs: str, capsys: pytest.CaptureFixture[str]

@@ -9,7 +9,6 @@ from functools import reduce
 from tilewright.backends.cpu.compute.columns import Columns, Fold, drained, lane_of
 from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, RowsNode, SearchNode, is_dear, is_long
 from tilewright.backends.cpu.compute.prefetch import Prefetch
-from tilewright.backends.cpu.compute.row_copies import fetch_ahead
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
 from tilewright.backends.cpu.compute.streaming import is_small, streaming_pays
 from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns, down
@@ -161,6 +160,8 @@ class RowLoop:
             if isinstance(tile.node, LoadNode) and not tile.is_column:
                 row.starts[tile] = row_start(self.b, tile, row)
             elif isinstance(tile.node, RowsNode):
+                from tilewright.backends.cpu.compute.row_copies import fetch_ahead  # only gathers need it
+
                 fetch_ahead(self.e, tile.node.later(row.indices[-1]), tile.type.shape[-1] * tile.type.dtype.get_byte())
                 row.starts[tile] = tile.node.begin(row.indices[-1])
         for sink in self.sinks:

@@ -34,7 +34,7 @@ def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     e.flush()  # what is recorded may write the tensor
     places.check()
     extents = (*places.extents, *whole_extents(type_)[1:]) if places.by_row else places.extents
-    if e.step.in_place or e.step.joins:
+    if e.step.in_place:
 
         def later(row: Value) -> Value:
             return places.later(row, (), FOLDED_AHEAD)
