@@ -24,7 +24,7 @@ from tilewright.ir.distributed_compiled_program import DistributedConfig
 from tilewright.runtime import RunConfig
 
 MODE, RANK, RANKS = sys.argv[-1], int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-SIZE, SOON, THREADS = 8, 5.0, 3
+SIZE, SOON, THREADS = 8, 15.0, 3
 NR = pl.dynamic("NR")
 Rows = pl.Tensor[[NR, 1, SIZE], pl.FP32]
 
