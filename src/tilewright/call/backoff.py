@@ -87,17 +87,17 @@ class Backoff:
             raise ImportError
         self._warm = self._warm or warm()
         call = learned()
-        return call is not None and self._warm.learn(call, _guards(reads))
+        return call is not None and self._warm.learn(call, partial(guards_of, reads))
 
 
-def _guards(reads: ReadSet | UnchangedFile | None) -> Callable[[], Guards | None]:
-    """Return what makes the guards of something that was read."""
+def guards_of(reads: ReadSet | UnchangedFile | None) -> Guards | None:
+    """Return the guards of something that was read, None where it has changed or only Python can look at it."""
     from tilewright.call.guards import Guards
     from tilewright.keep.reads import ReadSet
 
     if reads is None:
-        return Guards
-    return partial(Guards.of, reads) if isinstance(reads, ReadSet) else reads.guards
+        return Guards()
+    return Guards.of(reads) if isinstance(reads, ReadSet) else reads.guards()
 
 
 _lock = Lock()

@@ -26,6 +26,7 @@ from tilewright.call.words import Probe
 from tilewright.dtypes import DataType
 from tilewright.forks import computed_once
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.launchable import Launchable
 from tilewright.frontend.names import Access, Read, Resolver
 from tilewright.frontend.value_keys import MISSING, kind_of, value_key
 from tilewright.keep.reads import ReadSet
@@ -209,10 +210,24 @@ class _Maker:
             return
         if type(owner) is ModuleType and owner.__dict__.get(name, MISSING) is value:
             self._watch(owner.__dict__, name, value)
+        elif isinstance(owner, Launchable):
+            self._kernel(owner, name, value)
         elif runs_nothing(owner, name):
             self.guards.probes.append((Probe.ATTRIBUTE, owner, name, value))
         else:
             raise Unguarded
+
+    def _kernel(self, kernel: Launchable, name: str, value: object) -> None:
+        """Guard the text of a kernel that is launched: whatever is read of it follows from that."""
+        found: Guards | None = kernel.guards()
+        if found is None or getattr(kernel, name) != value:
+            raise Unguarded
+        for holder, items in found.watched:
+            for key, value in items.items():
+                self._watch(holder, key, value)
+        self.guards.fields += found.fields
+        self.guards.probes += found.probes
+        self.guards.versions += found.versions
 
     def _item(self, owner: Any, key: Any, value: object) -> None:
         kind = kind_of(owner)

@@ -38,8 +38,12 @@ class World(Protocol):
         """Return whose part of which domain a window is."""
         ...
 
-    def wait(self, cell: Array, expected: range, wanted: str) -> None:
+    def wait(self, cell: Array, expected: Sequence[range], wanted: str) -> None:
         """Let the others run until a cell holds one of some values; ExecutionError where it never will."""
+        ...
+
+    def look(self, cell: Array, expected: Sequence[range]) -> bool:
+        """Return whether a cell holds one of some values; where it does not, the others have run meanwhile."""
         ...
 
     def told(self, cell: Array, value: int, is_set: bool) -> None:

@@ -29,6 +29,7 @@ from tilewright.frontend.derived import between_numbers, element_of, expanded, h
 from tilewright.frontend.indexed import one_number, one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel, KernelKind
+from tilewright.frontend.launchable import Launching
 from tilewright.frontend.operators import FULL, apply
 from tilewright.frontend.properties import BindDynamic, Method, answer, asked
 from tilewright.frontend.signature import Dim
@@ -58,6 +59,10 @@ def call(t: Translator, node: ast.Call) -> Value:
         return callee.expand(t, values_of(t, node), node)
     if isinstance(callee, (Method, Function, Kernel)):
         return _dispatched(t, callee, node)
+    if isinstance(callee, Launching):
+        from tilewright.frontend.launches import launched  # few functions launch kernels of other languages
+
+        return launched(t, callee, values_of(t, node), node)
     if isinstance(callee, BindDynamic):
         from tilewright.frontend.dynamic import bind_dynamic  # which few kernels need
 

@@ -16,6 +16,7 @@ from tilewright.frontend import (
     scopes,
     statements,
 )
+from tilewright.frontend.launchable import Launchable
 from tilewright.frontend.names import is_ours
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.expressions import EXPRESSIONS
@@ -129,7 +130,11 @@ class KernelBuilder(Translator):
         return index(self, value, node)
 
     def subscript(self, owner: Value, node: ast.Subscript) -> Value:
-        """Return a window of a tensor or tile, or an element."""
+        """Return a window of a tensor or tile, an element, or a kernel on a grid."""
+        if isinstance(owner, Launchable):
+            from tilewright.frontend.launches import launching
+
+            return launching(self, owner, node)
         from tilewright.frontend.subscripts import subscript
 
         return subscript(self, owner, node)

@@ -21,6 +21,7 @@ from tilewright.errors import (
 )
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.launchable import Launchable
 from tilewright.frontend.names import nearest
 from tilewright.frontend.tracebacks import brief
 from tilewright.records import mutable
@@ -41,6 +42,8 @@ class Builder:
     done: dict[str, Function] = field(default_factory=dict[str, Function])
     active: list[str] = field(default_factory=list[str])
     taken: dict[str, Function] = field(default_factory=dict[str, Function])
+    launched: dict[tuple[Launchable, bool], Function] = field(default_factory=dict[tuple[Launchable, bool], Function])
+    """The functions that kernels of other languages are, on tensors that are apart, or may share memory."""
     kernels: Kernels = field(init=False)
     """The kernels that calls have specialized."""
 
@@ -81,6 +84,10 @@ class Builder:
         for callee in function.callees:
             self.free(callee, span)
         return function
+
+    def names(self) -> set[str]:
+        """Return what functions are called."""
+        return {*self.taken, *self.methods, *self.kernels.names()}
 
     def _named(self, name: str) -> Span:
         if name in self.methods:

@@ -164,8 +164,7 @@ class Kernels:
         return {*self.naming, *(made.function.name for made in self.done.values())}
 
     def _free_name(self, name: str) -> str:
-        taken = {*self.builder.taken, *self.builder.methods, *self.names()}
-        return free_name(name, taken)
+        return free_name(name, self.builder.names())
 
     def _expanded(
         self, t: Translator, kernel: Kernel, values: Mapping[str, Value], nodes: Mapping[str, ast.expr], node: ast.Call

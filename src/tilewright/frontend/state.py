@@ -19,6 +19,7 @@ from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import Type
 from tilewright.errors import KernelError, OperandError
 from tilewright.frontend.frames import Frame
+from tilewright.frontend.launchable import Launchable
 from tilewright.frontend.scope import Scope, shared_names
 from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.known import sequence
@@ -42,6 +43,15 @@ class Callees(Protocol):
     @property
     def kernels(self) -> Any:
         """What specializes the kernels that are called."""
+        ...
+
+    @property
+    def launched(self) -> dict[tuple[Launchable, bool], Function]:
+        """The functions that kernels of other languages are, on tensors that are apart, or may share memory."""
+        ...
+
+    def names(self) -> set[str]:
+        """Return what the functions of the program are called."""
         ...
 
 

@@ -173,7 +173,10 @@ class _Planning:
     def membership(self, elements: Array) -> Membership:
         raise ExecutionError(NOT_HERE)
 
-    def wait(self, cell: Array, expected: range, wanted: str) -> None:
+    def wait(self, cell: Array, expected: Sequence[range], wanted: str) -> None:
+        raise ExecutionError(NOT_HERE)
+
+    def look(self, cell: Array, expected: Sequence[range]) -> bool:
         raise ExecutionError(NOT_HERE)
 
     def told(self, cell: Array, value: int, is_set: bool) -> None:

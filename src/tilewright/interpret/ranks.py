@@ -31,6 +31,9 @@ SubWorkers = Callable[[str], "Callable[[list[Any]], Any]"]
 Kept = dict[Hashable, dict[int, Array]]
 """The parts of windows by rank, where a run is to find them as another one has left them."""
 
+LOOKS = 1 << 14
+"""How often all ranks may look in turns at cells that hold something else before nobody believes in them any more."""
+
 
 class RankMachine(Machine):
     """Runs what is dispatched to a rank, and knows where it is."""
@@ -73,6 +76,8 @@ class _Rank:
     machine: RankMachine
     coroutine: Coroutine[None] | None = None
     blocked: _Wait | None = None
+    is_looking: bool = False
+    """Whether it has last looked at a cell that held something else."""
     verdict: str = ""
     """Why it waits in vain."""
 
@@ -91,9 +96,25 @@ class _Rank:
     def told(self, cell: Array, value: int, is_set: bool) -> None:
         self.ranks.races.released(self.number, cell, value, is_set)
 
-    def wait(self, cell: Array, expected: range, wanted: str) -> None:
-        self._until(cell, lambda: int(cell[0]) in expected, wanted)
-        self.ranks.races.acquired(self.number, cell, expected)
+    def wait(self, cell: Array, expected: Sequence[range], wanted: str) -> None:
+        self._until(cell, lambda: _among(cell, expected) is not None, wanted)
+        self._acquired(cell, expected)
+
+    def look(self, cell: Array, expected: Sequence[range]) -> bool:
+        if _among(cell, expected) is not None:
+            self._acquired(cell, expected)
+            return True
+        self.is_looking = True
+        assert self.coroutine is not None
+        self.coroutine.pause()
+        if self.verdict:
+            raise ExecutionError(self.verdict, notes=self.ranks.others(self), help=UNHEARD)
+        return False
+
+    def _acquired(self, cell: Array, expected: Sequence[range]) -> None:
+        found = _among(cell, expected)
+        assert found is not None
+        self.ranks.races.acquired(self.number, cell, found)
 
     def _until(self, cell: Array | None, holds: Callable[[], bool], wanted: str) -> None:
         self.blocked = _Wait(holds, cell, wanted, self.machine.place)
@@ -156,6 +177,8 @@ class Ranks:
     """How many turns each rank has had."""
     races: WindowRaces = field(init=False)
     running: list[_Rank] = field(default_factory=list["_Rank"])
+    looks: int = 0
+    """How many rounds in a row were nothing but looks at cells that held something else."""
 
     def __post_init__(self) -> None:
         """Lay the buffers out, all of them zero but those that were kept."""
@@ -218,20 +241,28 @@ class Ranks:
         left = [rank for rank in self.running if rank.coroutine is not None and not rank.coroutine.is_over]
         for rank in left:
             if rank.blocked is None or rank.blocked.holds():
-                moved = True
-                self._advance(rank)
-        if not moved:
-            first = left[0]
-            assert first.blocked is not None
+                moved |= self._advance(rank)
+        self.looks = 0 if moved else self.looks + 1
+        looking = [rank for rank in left if rank.is_looking]
+        if not moved and (self.looks > LOOKS or not looking):
+            first = looking[0] if looking else left[0]
             alone = all(rank.blocked is None for rank in self.running if rank is not first)
             why = "nobody is left to change that" if alone else "all ranks wait"
-            first.verdict = f"rank {first.number} {first.blocked}, and {why}"
+            at = "looks again and again for a signal" if looking else first.blocked
+            first.verdict = f"rank {first.number} {at}, and {why}"
             self._advance(first)
 
-    def _advance(self, rank: _Rank) -> None:
+    def _advance(self, rank: _Rank) -> bool:
+        """Let a rank go on; return whether it did more than to look at a cell that holds something else."""
         assert rank.coroutine is not None
-        self.races.rank = rank.number
+        self.races.rank, rank.is_looking = rank.number, False
         rank.coroutine.advance()
+        return not rank.is_looking
+
+
+def _among(cell: Array, expected: Sequence[range]) -> range | None:
+    """Return the range that a cell's value is in."""
+    return next((each for each in expected if int(cell[0]) in each), None)
 
 
 def _zeros(size: int) -> Array:

@@ -25,10 +25,12 @@ class Context(IntEnum):
     """The side of a group that runs, as `coroutines` has it; 0 outside of a group."""
     THREADS = 6
     """How many threads run chunks side by side at most; 0 where nobody says."""
-    FIRST = 7
-    SECOND = 8
-    THIRD = 9
-    FOURTH = 10
+    WAITS = 7
+    """Where the words lie by which waits for other ranks are ended (`domains`); 0 where one runs alone."""
+    FIRST = 8
+    SECOND = 9
+    THIRD = 10
+    FOURTH = 11
     """The numbers that the first error names, written by whoever notes it; nobody reads them without one."""
 
 
@@ -40,6 +42,6 @@ INDEX = "{index}"
 """Stands in an error's message for the index that it names."""
 
 
-def context_words(parallel: int, look: int, threads: int) -> tuple[int, ...]:
-    """Return the context of a program that is about to run on so many threads."""
-    return parallel, 0, 0, look, 0, 0, threads
+def context_words(parallel: int, look: int, threads: int, waits: int = 0) -> tuple[int, ...]:
+    """Return the context of a program that is about to run on so many threads, perhaps as one of several ranks."""
+    return parallel, 0, 0, look, 0, 0, threads, waits

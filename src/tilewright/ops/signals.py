@@ -102,7 +102,7 @@ def _wait(result: Any, signal: Region, offsets: tuple[int, ...], expected: int, 
     cell = _cell(signal, offsets)
     wanted = _check_held(expected)
     values = range(wanted, 1 << 31) if cmp == WaitCmp.Ge else range(wanted, wanted + 1)
-    world().wait(cell, values, f"cell {list(offsets)} {SIGNS[WaitCmp(cmp)]} {wanted}")
+    world().wait(cell, (values,), f"cell {list(offsets)} {SIGNS[WaitCmp(cmp)]} {wanted}")
     return VOID
 
 

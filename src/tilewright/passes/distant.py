@@ -18,10 +18,10 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, Stmt
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.registry import OPS
-from tilewright.passes import ssa
+from tilewright.passes import inline, ssa
 from tilewright.passes.aliases import Aliases, Footprint, Footprints
 
-PART, NOTIFY = "distributed.part", "distributed.notify"
+PART, NOTIFY, POST = "distributed.part", "distributed.notify", "distributed.post"
 _READ = {"tile.load": ("offsets", "shapes"), "tensor.read": ("indices",)}
 """Which operands say where ops read less than they are given, and how much."""
 _WRITTEN = {
@@ -32,7 +32,7 @@ _WRITTEN = {
 
 def run(program: Program) -> Program:
     """Return a program that fetches what it reads of peers, and sends what it writes."""
-    program = ssa.run(program)
+    program = inline.run(ssa.run(program))  # kernels that are launched write to the parts that they are given
     footprints = Footprints(program)
     return program.with_functions([_Bringing(function, footprints).made() for function in program.function_list])
 
@@ -80,7 +80,18 @@ class _Bringing(Rewriter):
             return [*self._given(expr), *made]
         if not isinstance(expr, Call) or expr.op.spec.is_view:
             return made
+        if expr.op.name == POST:
+            return self._posted(expr, made)
         return [*self._fetches(expr), *made, *self._written("send", expr)]
+
+    def _posted(self, expr: Call, made: Sequence[Stmt]) -> Sequence[Stmt]:
+        """Return a signal, which says in whose part it lies where it may lie in one."""
+        given = arguments(expr)
+        if (window := self._window(given["cell"])) is None:
+            return made
+        bound = {**given, "window": window}
+        changed = {key: self.expr(value) if isinstance(value, Expr) else value for key, value in bound.items()}
+        return [EvalStmt(call(expr.op.spec, changed, expr.span), expr.span)]
 
     def _window(self, tensor: object) -> Expr | None:
         """Return a window of whose parts a tensor may be one."""

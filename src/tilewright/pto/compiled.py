@@ -14,6 +14,7 @@ from tilewright.pto.grids import launch_spec
 from tilewright.pto.specialization import Inspected, Specialization
 
 if TYPE_CHECKING:
+    from tilewright.call.guards import Guards
     from tilewright.core.program import Program
     from tilewright.jit.variants import Store
     from tilewright.programs.program import CompiledProgram
@@ -54,6 +55,18 @@ class CompiledKernelHandle(Inspected, Uncopied):
         from tilewright.pto.launch import Launcher
 
         return Launcher(self._specialization.declared, self._specialization.signature, self.programs)
+
+    def guards(self) -> Guards:
+        """Return no test at all: its text is what it was."""
+        from tilewright.call.guards import Guards
+
+        return Guards()
+
+    def for_grids(self, are_apart: bool) -> Program:
+        """Return the kernel as a function to be written out, which takes a number of blocks and the arguments."""
+        from tilewright.pto.templates import template_of
+
+        return template_of(self.lowered() if are_apart else self.programs.meeting())
 
     def lowered(self, shared: Shared = None) -> Program:
         """Return the kernel as a program of the tile IR, for pointers that share memory as `shared` says."""

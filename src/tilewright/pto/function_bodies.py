@@ -35,8 +35,9 @@ ROUNDS = 64
 class Walked:
     """A function lowered for one core: its parameters, and what it does."""
 
-    def __init__(self, func: Func, shared: tuple[int, ...] | None) -> None:
+    def __init__(self, func: Func, shared: tuple[int, ...] | None, may_meet: bool = False) -> None:
         self.func = func
+        self.may_meet = may_meet
         self.parameters = Parameters(func, shared)
         self.block = Var("block", ScalarType(INDEX), func.span, (0, MOST_BLOCKS))
         self.knowledge = Knowledge()
@@ -59,7 +60,7 @@ class Walked:
         slots = [slot for slot in machine.memory.slots.values() if slot.needs_value]
         body = [*(_blank(machine, slot) for slot in slots), *machine.b.blocks[0]]
         buffers = _buffers(machine)
-        if machine.memory.core is None:
+        if machine.memory.core is None and not self.may_meet:
             body = forwarded(body, {var: used for var, _, used in buffers}, self.parameters.variables)
         made = {stmt.var for stmt in body if isinstance(stmt, AssignStmt)}
         arenas = _arenas(machine, [each for each in buffers if each[0] not in made], body)

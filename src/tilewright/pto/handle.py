@@ -27,6 +27,8 @@ from tilewright.pto.types import Ptr, Scalar
 
 if TYPE_CHECKING:
     from tilewright.call.files import UnchangedFile
+    from tilewright.call.guards import Guards
+    from tilewright.core.program import Program
     from tilewright.keep.reads import ReadSet
     from tilewright.programs.program import CompiledProgram
     from tilewright.pto.launch import Launcher
@@ -171,6 +173,31 @@ class KernelHandle(Inspected, Referred):
         return self.compile().specialization
 
     @property
+    def text_digest(self) -> str:
+        """What tells its text, as it is by now, from all others."""
+        return self._current().text_digest
+
+    def guards(self) -> Guards | None:
+        """Return tests under which its text is the same, None where only Python can look at that."""
+        from tilewright.call.backoff import guards_of
+
+        return guards_of(self._read_from())
+
+    @abstractmethod
+    def _read_from(self) -> ReadSet | UnchangedFile | None:
+        """Return what its text was read from, as it is now; None where that is always the same."""
+
+    def for_grids(self, are_apart: bool) -> Program:
+        """Return the kernel with its defaults as a function to be written out, with a number of blocks in front.
+
+        KernelError for a function that other kernels call.
+        """
+        if not self.is_entry:
+            message = "a function with entry=False is not launchable"
+            raise self._refusal(PtoNotLaunchableError, message, "launch the kernel that calls it")
+        return self._current().for_grids(are_apart)
+
+    @property
     def ir_function_name(self) -> str:
         """The symbol of the kernel in its module."""
         return self.name
@@ -203,13 +230,18 @@ class SourceKernel(KernelHandle):
 
         return Launch(self._launcher, grid)
 
-    def _launcher(self) -> tuple[Launcher, UnchangedFile]:
+    def _launcher(self) -> tuple[Launcher, UnchangedFile | None]:
         """Return what launches what the file says by now, and the file as it was read."""
+        return self._current().launcher, self._read_from()
+
+    def _read_from(self) -> UnchangedFile | None:
+        if self.origin.path is None:
+            return None
         from tilewright.call.files import UnchangedFile
 
         compiled, latest = self._current(), self._latest
         stamp = latest[0].stamp if latest is not None and latest[1] is compiled else None
-        return compiled.launcher, UnchangedFile(str(self.origin.path), stamp)
+        return UnchangedFile(str(self.origin.path), stamp)
 
     def _bound(self, constexprs: Mapping[str, object]) -> dict[str, object]:
         if constexprs:
@@ -266,6 +298,9 @@ class TracedKernel(KernelHandle):
         """Return what launches the kernel by now, and what it was read from."""
         reads, compiled = self._traced()
         return compiled.launcher, reads
+
+    def _read_from(self) -> ReadSet:
+        return self._traced()[0]
 
     def _current(self) -> CompiledKernelHandle:
         return self._traced()[1]

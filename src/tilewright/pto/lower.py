@@ -19,19 +19,21 @@ def lower(
     target: str,
     shared: tuple[int, ...] | None = None,
     functions: Functions | None = None,
+    may_meet: bool = False,
 ) -> Program:
     """Return the program that runs `func` on each block of a grid.
 
     Its entry takes the number of blocks, then for each parameter a buffer or a scalar. With `shared`, a pointer is a
-    piece of a buffer per group, an offset and its bytes: what pointers that overlap need. Where cores meet, each has a
-    function. Who lowers several functions of a module gives what is known of them.
+    piece of a buffer per group, an offset and its bytes: what pointers that overlap need. Where buffers `may_meet`, one
+    may be a part of another. Where cores meet, each has a function. Who lowers several functions of a module gives what
+    is known of them.
     """
     around = functions or functions_of(module, target)
     arch = around.machines.get(func, A3)
     meeting = meeting_of(around, func)
     if meeting is not None:
         return run_together(around.scopes, func, meeting, arch, shared)
-    walked = Walked(func, shared)
+    walked = Walked(func, shared, may_meet)
     while not walked.walk(around.scopes, arch):
         pass
     body = SeqStmts(walked.statements())

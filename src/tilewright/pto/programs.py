@@ -57,6 +57,13 @@ class Programs:
                 self._lowered[shared] = lower(self.module, self.func, target=self.target, shared=shared)
             return self._lowered[shared]
 
+    def meeting(self) -> Program:
+        """Return the function as a program of the tile IR whose buffers may be parts of each other."""
+        from tilewright.pto.lower import lower
+
+        with paused_collection():
+            return lower(self.module, self.func, target=self.target, may_meet=True)
+
     @property
     def is_lowered(self) -> bool:
         """Whether the function as a program of the tile IR costs nothing."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tilewright.frontend.launchable import Launchable
 from tilewright.named_tuples import NamedTuple
 from tilewright.pto.declared import Declared
 from tilewright.pto.module import Func, Module
@@ -51,7 +52,7 @@ class Specialization:
     """What messages call its source."""
 
 
-class Inspected(ABC):
+class Inspected(Launchable):
     """What can be asked of a kernel: of one that is compiled, or of one that compiles with its defaults to answer."""
 
     @property
@@ -73,6 +74,12 @@ class Inspected(ABC):
     def constexpr_bindings(self) -> Mapping[str, object]:
         """The value of each constant it is compiled for."""
         return MappingProxyType(dict(self.specialization.key.constexprs))
+
+    @property
+    def text_digest(self) -> str:
+        """What tells its text, as it is by now, from all others: of other kernels, or for another machine."""
+        key = self.specialization.key
+        return f"@{self.specialization.func.name} for {key.target}, {key.digest}"
 
     def mlir_text(self) -> str:
         """Return the PTO text: as it was written where the kernel has a source."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tilewright import errors
 from tilewright.frontend.containers import OddContainer
+from tilewright.frontend.launchable import Launchable
 from tilewright.frontend.names import nearest
 from tilewright.frontend.walk.known import BINARY, COMPARE, UNARY, check_plain, known, sequence
 from tilewright.frontend.walk.walker import Handler, Listed, Value, Walker
@@ -89,7 +90,7 @@ def grown(name: str, owner: Value) -> str:
 
 def _subscript(t: Walker, node: ast.Subscript) -> Value:
     owner = _taken_from(t, node.value)
-    if isinstance(owner, t.runtime):
+    if isinstance(owner, (t.runtime, Launchable)):
         return t.subscript(owner, node)
     came = t.resolver.latest
     index = _index(t, node.slice)

@@ -10,6 +10,9 @@ from tilewright.core.enums import WaitCmp as WaitCmp
 from tilewright.language.distributed import system as system
 from tilewright.language.distributed import tensor as tensor
 from tilewright.language.distributed import tile as tile
+from tilewright.ops.cells import holds as holds
+from tilewright.ops.cells import post as post
+from tilewright.ops.cells import until as until
 from tilewright.ops.collectives import all_to_all as all_to_all
 from tilewright.ops.collectives import all_to_all_v as all_to_all_v
 from tilewright.ops.collectives import allgather as allgather

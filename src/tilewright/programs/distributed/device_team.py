@@ -16,7 +16,7 @@ from tilewright.backends.host import HostProgram
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
 from tilewright.core.visitor import expressions, statements
-from tilewright.errors import ExecutionError
+from tilewright.errors import ExecutionError, UnsupportedFeatureError
 from tilewright.interpret.hosts import Collective, Dispatch, Plan, Window, WindowBuffer
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.device_collectives import performed
@@ -139,9 +139,17 @@ def mapped_run(
 
 
 def has_waits(program: Program) -> bool:
-    """Return whether ranks wait for each other inside of functions that they run."""
-    calls = (e for function in program.function_list for s in statements(function.body) for e in expressions(s))
-    return any(isinstance(call, Call) and call.op.name == "distributed.wait" for call in calls)
+    """Return whether ranks wait for each other inside of functions that they run.
+
+    UnsupportedFeatureError where one waits by a pointer: nobody could end that.
+    """
+    every = (e for function in program.function_list for s in statements(function.body) for e in expressions(s))
+    calls = [call for call in every if isinstance(call, Call)]
+    for call in calls:
+        if call.op.name in ("distributed.until", "distributed.holds"):
+            message = "on GPUs ranks wait for cells of windows alone, and this one is behind a pointer"
+            raise UnsupportedFeatureError(message, spans=[call.span], help="pld.system.wait waits for a window's cell")
+    return any(call.op.name == "distributed.wait" for call in calls)
 
 
 def device_steps(

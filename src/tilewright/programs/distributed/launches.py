@@ -160,7 +160,9 @@ def launched(
         else:
             assert isinstance(param.type, ScalarType)
             words.append(scalar_word(param.type.dtype, value))
-    around = context_words(parallel_address(threads, native.emit), look_address(native.emit), threads)
+    windows = [value for value in action.args if isinstance(value, Window)]
+    waits = parts[windows[0].buffer].waits(action.rank) if windows else 0  # who has no window is met by nobody
+    around = context_words(parallel_address(threads, native.emit), look_address(native.emit), threads, waits)
     results = word_count(*function.return_types)
     return Launch(native, function, room(words, results), room(around, len(NUMBERS)), moving, held)
 

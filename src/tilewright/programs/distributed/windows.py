@@ -32,6 +32,10 @@ class Placed(Cleared, Protocol):
         """Return a rank's part of a window."""
         ...
 
+    def waits(self, rank: int) -> int:
+        """Return where the words lie that end the waits of a rank which runs here."""
+        ...
+
 
 class Parts:
     """The parts of one buffer, in the order of the ranks of its domain; those of ranks that run here have records.
@@ -47,6 +51,7 @@ class Parts:
     ) -> None:  # fmt: skip
         self.memory = memory
         self._seen = memory if seen is None else seen
+        self._aborts = aborts
         self.here = [rank for rank in memory if rank in aborts]
         self.copies = len(memory) if copies is None else copies
         addresses = [part.ctypes.data + HEAD for part in self._seen.values()]
@@ -63,6 +68,10 @@ class Parts:
     def array(self, rank: int, window: Window) -> Array:
         """Return a rank's part of a window."""
         return elements_of(self.memory[rank][HEAD:], window.shape, window.dtype.numpy)
+
+    def waits(self, rank: int) -> int:
+        """Return where the words lie that end the waits of a rank which runs here."""
+        return self._aborts[rank]
 
     def clear(self) -> None:
         """Let the memory of the ranks that run here be zero."""

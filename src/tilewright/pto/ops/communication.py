@@ -1,7 +1,7 @@
 """Communication: copies, signals and collectives between ranks, whose memory is reached through ordinary pointers.
 
-A launch is one rank: it copies what its pointers lead to, and a signal that nobody has set when it waits for it never
-will be. Staging tiles are left as they are.
+A rank copies what its pointers lead to, and what it waits for others may set. A launch from Python is one rank alone: a
+signal that nobody has set when it waits for it never will be. Staging tiles are left as they are.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Any
 
-from tilewright.core.enums import AtomicType
+from tilewright.core.enums import AtomicType, NotifyOp
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import BOOL, INT32
 from tilewright.errors import UnsupportedFeatureError
@@ -19,7 +20,7 @@ from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMis
 from tilewright.pto.examples.ranks import EXAMPLES
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, moved
-from tilewright.pto.machine.values import Token, View
+from tilewright.pto.machine.values import Pointer, Token, View
 from tilewright.pto.module import Op, Value, word_of
 from tilewright.pto.op import Constants, Rule, declare, number_of
 from tilewright.pto.text.form import Form, free
@@ -181,27 +182,63 @@ def _signal(more: str, results: str = "") -> Form:
 )
 def _notify(m: Machine, op: Op, signal: View, value: Expr) -> None:
     """Set a signal, or add to it."""
-    atomic = AtomicType.Add if word_of(op.attributes["notifyOp"]) == "atomic_add" else AtomicType.None_
-    number = m.b.tile("full", (1, 1), INT32, m.b.cast(value, INT32))
-    m.b.store(bytes_view(m, signal.pointer, (1, 1), (1, 1)), number, atomic=atomic)
+    adds = word_of(op.attributes["notifyOp"]) == "atomic_add"
+    m.b.act(
+        "distributed.post",
+        cell=_cell(m, signal.pointer),
+        value=m.b.cast(value, INT32),
+        op=NotifyOp.AtomicAdd if adds else NotifyOp.Set,
+    )
+
+
+def _cell(m: Machine, pointer: Pointer) -> Expr:
+    """Return the memory of a signal."""
+    return bytes_view(m, pointer, (1, 1), (1, 1))
+
+
+@contextmanager
+def _each(m: Machine, signals: View) -> Generator[Expr]:
+    """Write loops over signals around what is written inside; yield the memory of each."""
+    pointer = signals.pointer
+    with ExitStack() as loops:
+        for extent, stride in zip(signals.shape, signals.strides, strict=True):
+            if known(extent) != 1:
+                index = loops.enter_context(m.b.loop(0, extent))
+                pointer = moved(m, pointer, m.b.scalar("mul", index, stride))
+        yield _cell(m, pointer)
 
 
 @declare("pto.comm.ttest", _signal("{cmp#wait_cmp} -> i1", "b"), rule=_signalled("cmp", _COMPARED, False))
 def _test(m: Machine, op: Op, signals: View, value: Expr) -> Expr:
     """Whether all signals compare so with a number."""
-    wanted, all_do = m.b.cast(value, INT32), m.b.held(constant(True, BOOL), "all")
-    with _rows(m, signals) as (row,), m.b.loop(0, signals.shape[-1]) as column:
-        holds = m.b.scalar(word_of(op.attributes["cmp"]), m.b.get(row, 0, column), wanted)
-        m.b.assign(all_do, m.b.scalar("and_", all_do, holds))
+    return _all_hold(m, op, signals, value)
+
+
+def _all_hold(m: Machine, op: Op, signals: View, value: Expr) -> Expr:
+    all_do = m.b.held(constant(True, BOOL), "all")
+    with _each(m, signals) as cell:
+        m.b.assign(
+            all_do, m.b.scalar("and_", all_do, m.b.do("distributed.holds", cell=cell, **_compared(m, op, value)))
+        )
     return all_do
 
 
 @declare("pto.comm.twait", _signal("{cmp#wait_cmp}"), rule=_signalled("cmp", _COMPARED, False))
 def _wait(m: Machine, op: Op, signals: View, value: Expr) -> None:
-    """Go on once all signals compare so with a number; one rank has set them by now, or nobody will."""
-    holds = _test(m, op, signals, value)
-    message = "this waits for a signal that nobody sets: one rank runs here"
-    m.b.act("system.device_assert", condition=holds, message=message)
+    """Go on once all signals compare so with a number, which other ranks see to; a lone one has set them by now."""
+    if all(known(extent) == 1 for extent in signals.shape):
+        m.b.act("distributed.until", cell=_cell(m, signals.pointer), **_compared(m, op, value))
+        return
+    waits = m.b.held(constant(True, BOOL), "waits")
+    with m.b.block() as body:
+        with _each(m, signals) as cell:
+            m.b.act("distributed.until", cell=cell, **_compared(m, op, value))
+        m.b.assign(waits, m.b.scalar("not_", _all_hold(m, op, signals, value)))
+    m.b.repeat(waits, body)  # a signal may change while others are waited for
+
+
+def _compared(m: Machine, op: Op, value: Expr) -> dict[str, Any]:
+    return {"value": m.b.cast(value, INT32), "cmp": word_of(op.attributes["cmp"])}
 
 
 # collectives

@@ -72,7 +72,7 @@ def _start(e: FunctionEmitter, frame: Value, number: int, side: Side, call: Prep
     part = e.arena.take(8 * len(task.passed))
     data = e.address(part[0])
     write_words(e.b, data, task.passed)
-    shared = (Context.PARALLEL, Context.LOOK, Context.SINCE, Context.THREADS, *[GRID] * e.in_rounds)
+    shared = (Context.PARALLEL, Context.LOOK, Context.SINCE, Context.THREADS, Context.WAITS, *[GRID] * e.in_rounds)
     fields = {
         co.FRAME: frame, co.LANE: i64(side.lane), co.INDEX: i64(number), co.TASK: Value(PTR, f"@{task.name}"),
         co.DATA: data, co.CONTEXT + Context.PIPES: address,

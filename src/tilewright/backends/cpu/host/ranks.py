@@ -15,21 +15,20 @@ from tilewright.backends.cpu.compute.addresses import moved
 from tilewright.backends.cpu.compute.copies import inside
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.polls import poll_of
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Scalar, Tensor
-from tilewright.backends.cpu.host.domains import LOST, are_shared, record_of, tell, word_of
+from tilewright.backends.cpu.host.cells import ENDED, awaited, signal
+from tilewright.backends.cpu.host.domains import record_of, word_of
 from tilewright.core.enums import NotifyOp, WaitCmp
 from tilewright.core.expr import Call
 from tilewright.dtypes import INT32
 from tilewright.native.context import NUMBERS
-from tilewright.native.domains import PAUSE, TURNS, Record, Touch
-from tilewright.native.llvm import I1, I32, I64, PTR, TRUE, Value, i64
+from tilewright.native.domains import Record
+from tilewright.native.llvm import I32, I64, PTR, TRUE, Value, i64
 from tilewright.ops.signals import SIGNS, TOO_LARGE
 
 NO_PEER = "the peer is no rank of the domain"
 NO_CELL = "this is no cell of the window"
-ENDED = "this wait was ended before its cell was what it waits for"
 
 
 @lowers("distributed.rank")
@@ -93,19 +92,9 @@ def _notify(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     """Change a cell of a peer, after all that was written before."""
     e.flush()
     cell = _cell(e, call, _part_of(e, call, bound["target"], e.index(bound["peer"])), bound)
-    value = _number(e, call, e.index(bound["value"]))
-    is_set = bound["op"] == NotifyOp.Set
-
-    def signalled() -> Value:
-        how = "xchg" if is_set else "add"  # which comes after stores that bypass the caches, too
-        e.b.value(I32, f"atomicrmw {how} {cell}, {value} acq_rel")
-        return i64(0)
-
-    def told() -> Value:
-        return tell(e, bound["target"], Touch.SET if is_set else Touch.RAISE, cell, [e.index(bound["value"])])
-
-    failed = e.b.either(are_shared(e, bound["target"]), signalled, told)
-    e.stop(e.b.compare("icmp ne", failed, i64(0)), LOST, call)
+    value = e.index(bound["value"])
+    _number(e, call, value)
+    signal(e, call, cell, bound["target"], bound["op"] == NotifyOp.Set, value)
     return ()
 
 
@@ -117,33 +106,17 @@ def _wait(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     cell = _cell(e, call, window, bound)
     expected = _number(e, call, e.index(bound["expected"]))
     abort = b.load(PTR, b.offset(record_of(e, window), i64(Record.ABORT), I64), 8)
-    poll_of(b.module)
-    for text in PAUSE:
-        b.module.declare(text)
-    times, look, again, over, done = b.slot(I64), *map(b.label, ("look", "again", "over", "done"))
-    b.store(i64(0), times, 8)
-    b.do(f"br label %{look}")
-    b.begin(look)
-    held = b.value(I32, f"load atomic i32, {cell} acquire, align 4")
-    there = b.compare("icmp sge" if cmp is WaitCmp.Ge else "icmp eq", held, expected)
-    b.do(f"br {there}, label %{done}, label %{again}")
-    b.begin(again)
-    count = b.op("add", b.load(I64, times, 8), i64(1))
-    b.store(count, times, 8)
-    ended = b.call(I1, "rank.pause", e.context, abort, count)
-    b.do(f"br {ended}, label %{over}, label %{look}")
-    b.begin(over)
-    numbers = [b.convert("sext", number, I64) for number in (held, expected)]
     offsets = e.indices(bound["offsets"])
-    if len(numbers) + len(offsets) <= len(NUMBERS):
-        place = f"cell [{', '.join(f'{{{k}}}' for k, _ in enumerate(offsets, len(numbers)))}]"
-        numbers += offsets
-    else:
+
+    def ended(held: Value) -> None:
+        numbers = [b.convert("sext", number, I64) for number in (held, expected)]
         place = "its cell"
-    text = f"this wait was ended: {place} is {{0}}, and it waits for {SIGNS[cmp]} {{1}}"
-    e.fail(TRUE, ENDED, call, Exact(text, lambda: numbers))
-    b.do(f"br label %{e.exit}")
-    b.begin(done)
-    with b.when(b.compare("icmp sgt", b.load(I64, times, 8), i64(TURNS))):
-        b.do(f"call void @rank.turned({abort})")
+        if len(numbers) + len(offsets) <= len(NUMBERS):
+            place = f"cell [{', '.join(f'{{{k}}}' for k, _ in enumerate(offsets, len(numbers)))}]"
+            numbers += offsets
+        text = f"this wait was ended: {place} is {{0}}, and it waits for {SIGNS[cmp]} {{1}}"
+        e.fail(TRUE, ENDED, call, Exact(text, lambda: numbers))
+
+    is_there = "icmp sge" if cmp is WaitCmp.Ge else "icmp eq"
+    awaited(e, cell, abort, lambda held: b.compare(is_there, held, expected), ended)
     return ()

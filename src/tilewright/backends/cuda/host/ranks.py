@@ -49,5 +49,5 @@ def signalled(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
 
 OPS = {
     **{f"distributed.{name}": known for name in ("rank", "nranks", "copies", "part")},
-    **{f"distributed.{name}": signalled for name in ("notify", "wait")},
+    **{f"distributed.{name}": signalled for name in ("notify", "wait", "post", "until")},
 }

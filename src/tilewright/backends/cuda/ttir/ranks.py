@@ -87,7 +87,7 @@ def _notify(k: Kernel, call: Call, bound: Bound) -> Binding:
     window = _part_of(k, call, bound["target"], k.index(bound["peer"]))
     cell, value = _cell(k, call, window, bound["offsets"]), _number(k, call, bound["value"])
     k.barrier()
-    _do(k, NOTIFY.replace("SIGNAL", SIGNALS[NotifyOp(bound["op"])]), cell, value)
+    do(k, NOTIFY.replace("SIGNAL", SIGNALS[NotifyOp(bound["op"])]), cell, value)
     return ()
 
 
@@ -103,7 +103,7 @@ def _wait(k: Kernel, call: Call, bound: Bound) -> Binding:
     k.facts.waits = True
     k.barrier()
     looking = WAIT.replace("COMPARED", "ge" if cmp is WaitCmp.Ge else "eq")
-    _do(k, looking, cell, expected, words, _address(k, k.errors()), number)
+    do(k, looking, cell, expected, words, address(k, k.errors()), number)
     k.barrier()
     return ()
 
@@ -129,7 +129,8 @@ def _pointer(k: Kernel, address: Value, element: str) -> Value:
     return k.t.op(f"tt.int_to_ptr {address} {ALIGNED} : i64 -> {made}", made)
 
 
-def _address(k: Kernel, pointer: Value) -> Value:
+def address(k: Kernel, pointer: Value) -> Value:
+    """Return where a pointer leads to, as a number."""
     return k.t.op(f"tt.ptr_to_int {pointer} : {pointer.type} -> i64", I64)
 
 
@@ -150,8 +151,8 @@ def _cell(k: Kernel, call: Call, window: Tensor, offsets: Sequence[Scalar]) -> V
     """Return the address of a cell; one that is none is an error, and the first one instead."""
     t, ones = k.t, (1,) * len(window.shape)
     fits = checked(k, call, offsets_of(call, "offsets"), "this is no cell of the window", ones, window.shape)
-    found = _address(k, place(k, window, k.indices(offsets)))
-    return found if fits is None else t.select(fits, found, _address(k, window.pointer))
+    found = address(k, place(k, window, k.indices(offsets)))
+    return found if fits is None else t.select(fits, found, address(k, window.pointer))
 
 
 def _number(k: Kernel, call: Call, scalar: Scalar) -> Value:
@@ -164,10 +165,10 @@ def _number(k: Kernel, call: Call, scalar: Scalar) -> Value:
     return cut
 
 
-def _do(k: Kernel, instructions: str, *operands: Value) -> None:
-    """Write instructions of the GPU that touch memory."""
+def do(k: Kernel, instructions: str, *operands: Value) -> Value:
+    """Write instructions of the GPU that touch memory; return what they leave in their first register."""
     k.facts.reaches = True
     registers = ",".join(["=&r", *("l" if each.element == I64 else "r" for each in operands)])
     said = f'{{constraints = "{registers}", packed_element = 1 : i32, pure = false}}'
     given, types = (", ".join(each) for each in zip(*((str(value), value.type) for value in operands), strict=True))
-    k.t.op(f'tt.elementwise_inline_asm "{instructions}" {said} {given} : {types} -> i32', I32)
+    return k.t.op(f'tt.elementwise_inline_asm "{instructions}" {said} {given} : {types} -> i32', I32)

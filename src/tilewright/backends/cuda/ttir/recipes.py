@@ -86,7 +86,7 @@ def _signed_in(op: Op) -> Recipe | None:
 
 _MODULES = """
     reduce products parts shape masks positions blends counting scans order gathers scatters indexed flips runs
-    whole_tensors reinterpreted byte_views singles atomics draws scaled printing system ranks
+    whole_tensors reinterpreted byte_views singles atomics draws scaled printing system ranks cells
 """
 
 RARE = tuple(f"{__name__.rpartition('.')[0]}.{name}" for name in _MODULES.split())
