@@ -43,7 +43,7 @@ class World(Protocol):
         ...
 
     def look(self, cell: Array, expected: Sequence[range]) -> bool:
-        """Return whether a cell holds one of some values; where it does not, the others have run meanwhile."""
+        """Let the others run, and return whether a cell holds one of some values then."""
         ...
 
     def told(self, cell: Array, value: int, is_set: bool) -> None:

@@ -32,7 +32,7 @@ Kept = dict[Hashable, dict[int, Array]]
 """The parts of windows by rank, where a run is to find them as another one has left them."""
 
 LOOKS = 1 << 14
-"""How often all ranks may look in turns at cells that hold something else before nobody believes in them any more."""
+"""How often all ranks may look at cells that nobody changes before nobody believes in them any more."""
 
 
 class RankMachine(Machine):
@@ -77,7 +77,7 @@ class _Rank:
     coroutine: Coroutine[None] | None = None
     blocked: _Wait | None = None
     is_looking: bool = False
-    """Whether it has last looked at a cell that held something else."""
+    """Whether it has paused to look at a cell."""
     verdict: str = ""
     """Why it waits in vain."""
 
@@ -94,6 +94,7 @@ class _Rank:
         return self.ranks.membership(elements)
 
     def told(self, cell: Array, value: int, is_set: bool) -> None:
+        self.ranks.looks = 0
         self.ranks.races.released(self.number, cell, value, is_set)
 
     def wait(self, cell: Array, expected: Sequence[range], wanted: str) -> None:
@@ -101,15 +102,14 @@ class _Rank:
         self._acquired(cell, expected)
 
     def look(self, cell: Array, expected: Sequence[range]) -> bool:
-        if _among(cell, expected) is not None:
-            self._acquired(cell, expected)
-            return True
         self.is_looking = True
         assert self.coroutine is not None
         self.coroutine.pause()
         if self.verdict:
             raise ExecutionError(self.verdict, notes=self.ranks.others(self), help=UNHEARD)
-        return False
+        found = _among(cell, expected)
+        self.ranks.races.acquired(self.number, cell, found or _beside(cell, expected))
+        return found is not None
 
     def _acquired(self, cell: Array, expected: Sequence[range]) -> None:
         found = _among(cell, expected)
@@ -178,7 +178,7 @@ class Ranks:
     races: WindowRaces = field(init=False)
     running: list[_Rank] = field(default_factory=list["_Rank"])
     looks: int = 0
-    """How many rounds in a row were nothing but looks at cells that held something else."""
+    """How many rounds in a row ended in looks and waits, nobody having been told anything."""
 
     def __post_init__(self) -> None:
         """Lay the buffers out, all of them zero but those that were kept."""
@@ -253,7 +253,7 @@ class Ranks:
             self._advance(first)
 
     def _advance(self, rank: _Rank) -> bool:
-        """Let a rank go on; return whether it did more than to look at a cell that holds something else."""
+        """Let a rank go on; return whether it ended, or did more than to come to a look."""
         assert rank.coroutine is not None
         self.races.rank, rank.is_looking = rank.number, False
         rank.coroutine.advance()
@@ -263,6 +263,13 @@ class Ranks:
 def _among(cell: Array, expected: Sequence[range]) -> range | None:
     """Return the range that a cell's value is in."""
     return next((each for each in expected if int(cell[0]) in each), None)
+
+
+def _beside(cell: Array, expected: Sequence[range]) -> range:
+    """Return the values around a cell's that are not expected: to have found one of those tells something, too."""
+    value = int(cell[0])
+    low = max((each.stop for each in expected if each.stop <= value), default=-(1 << 31))
+    return range(low, min((each.start for each in expected if each.start > value), default=1 << 31))
 
 
 def _zeros(size: int) -> Array:

@@ -51,12 +51,12 @@ def _check_compared(cell: Expr, cmp: str) -> None:
         raise AttributeValueError(f"cmp cannot be {cmp!r}", blame=["cmp"], help=f"one of {', '.join(SIGNS)}")
 
 
-def _until_type(cell: Expr, value: Expr, cmp: str) -> Any:
+def _until_type(cell: Expr, value: Expr, cmp: str, window: Expr | None) -> Any:
     _check_compared(cell, cmp)
     return VOID
 
 
-def _holds_type(cell: Expr, value: Expr, cmp: str) -> ScalarType:
+def _holds_type(cell: Expr, value: Expr, cmp: str, window: Expr | None) -> ScalarType:
     _check_compared(cell, cmp)
     return ScalarType(BOOL)
 
@@ -76,7 +76,7 @@ def _post(result: Any, cell: Region, value: int, op: int, window: Region | None)
     return VOID
 
 
-def _until(result: Any, cell: Region, value: int, cmp: str) -> Any:
+def _until(result: Any, cell: Region, value: int, cmp: str, window: Region | None) -> Any:
     held, ranks, (sign, compare) = _held(cell), WORLD.get(), SIGNS[cmp]
     if ranks is None:
         if not compare(int(held[0]), int(value)):
@@ -86,7 +86,7 @@ def _until(result: Any, cell: Region, value: int, cmp: str) -> Any:
     return VOID
 
 
-def _holds(result: Any, cell: Region, value: int, cmp: str) -> bool:
+def _holds(result: Any, cell: Region, value: int, cmp: str, window: Region | None) -> bool:
     held, ranks = _held(cell), WORLD.get()
     if ranks is not None:
         return ranks.look(held, _expected(cmp, int(value)))
@@ -108,24 +108,24 @@ def _expected(cmp: str, value: int) -> tuple[range, ...]:
 def post(cell: Tensor, value: Index, op: int, window: X | None = None) -> None:
     """Set a signal, or add to it in one step; what was written before is there once it is seen.
 
-    It may lie in a peer's part of a `window`, which `passes/distant.py` says where ranks share no memory.
+    `passes/distant.py` says which `window` it may lie in a part of, where ranks share no memory.
     """
     ...
 
 
 @op(
     kinds=DISTRIBUTED, infer=_until_type, evaluate=_until, family=FAMILY, effect=Effect.WRITE, is_fence=True,
-    control_plane=True, accepts=(INT32,),
+    control_plane=True, accepts=(INT32,), unread=("window",),
 )  # fmt: skip
-def until(cell: Tensor, value: Index, cmp: str) -> None:
+def until(cell: Tensor, value: Index, cmp: str, window: X | None = None) -> None:
     """Wait until a signal compares so with a number, by `eq`, `ne`, `gt`, `ge`, `lt` or `le`."""
     ...
 
 
 @op(
     kinds=DISTRIBUTED, infer=_holds_type, evaluate=_holds, family=FAMILY, effect=Effect.WRITE, is_fence=True,
-    control_plane=True, accepts=(INT32,),
+    control_plane=True, accepts=(INT32,), unread=("window",),
 )  # fmt: skip
-def holds(cell: Tensor, value: Index, cmp: str) -> Scalar:
+def holds(cell: Tensor, value: Index, cmp: str, window: X | None = None) -> Scalar:
     """Return whether a signal compares so with a number by now."""
     ...

@@ -7,6 +7,7 @@ zeros, and these are added where the part lies. Signals say in what order that i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilewright.core.build import arguments, call
@@ -21,7 +22,9 @@ from tilewright.ops.registry import OPS
 from tilewright.passes import inline, ssa
 from tilewright.passes.aliases import Aliases, Footprint, Footprints
 
-PART, NOTIFY, POST = "distributed.part", "distributed.notify", "distributed.post"
+PART, NOTIFY = "distributed.part", "distributed.notify"
+_CELLS = "distributed.post", "distributed.until", "distributed.holds"
+"""What is done to signals by pointers."""
 _READ = {"tile.load": ("offsets", "shapes"), "tensor.read": ("indices",)}
 """Which operands say where ops read less than they are given, and how much."""
 _WRITTEN = {
@@ -80,18 +83,20 @@ class _Bringing(Rewriter):
             return [*self._given(expr), *made]
         if not isinstance(expr, Call) or expr.op.spec.is_view:
             return made
-        if expr.op.name == POST:
-            return self._posted(expr, made)
+        if expr.op.name in _CELLS:
+            return self._named(expr, made)
         return [*self._fetches(expr), *made, *self._written("send", expr)]
 
-    def _posted(self, expr: Call, made: Sequence[Stmt]) -> Sequence[Stmt]:
-        """Return a signal, which says in whose part it lies where it may lie in one."""
-        given = arguments(expr)
-        if (window := self._window(given["cell"])) is None:
+    def _named(self, expr: Call, made: Sequence[Stmt]) -> Sequence[Stmt]:
+        """Return what is done to a signal, which says the window that it may lie in a part of."""
+        *before, last = made
+        window = self._window(arguments(expr)["cell"])
+        if window is None or not isinstance(last, (AssignStmt, EvalStmt)):
             return made
-        bound = {**given, "window": window}
-        changed = {key: self.expr(value) if isinstance(value, Expr) else value for key, value in bound.items()}
-        return [EvalStmt(call(expr.op.spec, changed, expr.span), expr.span)]
+        plain = last.value if isinstance(last, AssignStmt) else last.expr
+        assert isinstance(plain, Call)
+        naming = call(expr.op.spec, {**arguments(plain), "window": self.expr(window)}, expr.span)
+        return [*before, replace(last, value=naming) if isinstance(last, AssignStmt) else replace(last, expr=naming)]
 
     def _window(self, tensor: object) -> Expr | None:
         """Return a window of whose parts a tensor may be one."""

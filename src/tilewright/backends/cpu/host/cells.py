@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilewright.backends.cpu.compute.addresses import times
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.polls import poll_of
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Scalar, Tensor
-from tilewright.backends.cpu.host.domains import LOST, are_shared, tell
+from tilewright.backends.cpu.host.domains import LOST, are_shared, part_at, tell, word_of
 from tilewright.core.enums import NotifyOp
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL
+from tilewright.dtypes import BOOL, INT32
 from tilewright.native.context import Context
-from tilewright.native.domains import PAUSE, SPINS, TURNS, Touch
+from tilewright.native.domains import PAUSE, SPINS, TURNS, Record, Touch
 from tilewright.native.llvm import I1, I32, I64, PTR, TRUE, Value, i64
 from tilewright.ops.cells import ALONE, SIGNS
 
 ENDED = "this wait was ended before its cell was what it waits for"
+NOT_OWN = "this signal is another rank's, which shares no memory with the one that looks at it"
 _COMPARED = {"eq": "eq", "ne": "ne", "gt": "sgt", "ge": "sge", "lt": "slt", "le": "sle"}
 
 
@@ -55,6 +57,21 @@ def awaited(
 def looked(e: FunctionEmitter, cell: Value) -> Value:
     """Return what a cell holds; nothing behind this look comes earlier."""
     return e.b.value(I32, f"load atomic i32, {cell} acquire, align 4")
+
+
+def _own(e: FunctionEmitter, call: Call, bound: Bound) -> Value:
+    """Return where a cell lies; one in a copy of the rank's own part lies in that, and in another's it is an error."""
+    b, cell, window = e.b, bound["cell"].pointer, bound["window"]
+    if window is None:
+        return cell
+    copy, nbytes = part_at(e, window, word_of(e, window, Record.RANK)), i64(INT32.get_byte())
+    for extent in window.shape:
+        nbytes = times(e, nbytes, extent)
+    start, at = (b.convert("ptrtoint", each, I64) for each in (copy, cell))
+    offset = b.op("sub", at, start)
+    is_own = b.compare("icmp ult", offset, nbytes)
+    e.stop(b.op("and", e.negated(is_own), e.negated(are_shared(e, window))), NOT_OWN, call)
+    return b.select(is_own, b.offset(window.pointer, offset, "i8"), cell)
 
 
 def _words(e: FunctionEmitter) -> Value:
@@ -99,7 +116,7 @@ def signal(e: FunctionEmitter, call: Call, cell: Value, window: Tensor | None, i
 def _until(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     """Wait for a cell; what is not there yet never will be where nobody else runs."""
     e.flush()
-    b, cell, words = e.b, bound["cell"].pointer, _words(e)
+    b, cell, words = e.b, _own(e, call, bound), _words(e)
     number = b.convert("trunc", e.index(bound["value"]), I32)
     text = f"this wait was ended: a signal is {{0}}, and it waits for {SIGNS[bound['cmp']][0]} {{1}}"
 
@@ -119,17 +136,15 @@ def _until(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
 
 @lowers("distributed.holds")
 def _look(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    """Look at a cell once; a rank that finds nothing lets others run, and is told where the run is over."""
+    """Look at a cell once; one of several ranks lets others run first, and is told where the run is over."""
     e.flush()
     b, words = e.b, _words(e)
-    found = _holds(e, bound, looked(e, bound["cell"].pointer))
     poll_of(b.module)
     for text in PAUSE:
         b.module.declare(text)
-    is_one_of_many = b.compare("icmp ne", words, Value(PTR, "null"))
-    with b.when(b.op("and", is_one_of_many, e.negated(found))):
+    with b.when(b.compare("icmp ne", words, Value(PTR, "null"))):
         over = b.call(I1, "rank.pause", e.context, words, i64(SPINS))
         e.fail(over, ENDED, call)
         with b.when(over):
             e.leave(e.exit)
-    return Scalar(found, BOOL)
+    return Scalar(_holds(e, bound, looked(e, _own(e, call, bound))), BOOL)

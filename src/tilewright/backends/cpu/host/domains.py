@@ -22,6 +22,12 @@ def word_of(e: FunctionEmitter, window: Tensor, word: int) -> Value:
     return e.b.load(I64, e.b.offset(record_of(e, window), i64(word), I64), 8)
 
 
+def part_at(e: FunctionEmitter, window: Tensor, peer: Value) -> Value:
+    """Return where code finds the part of a peer."""
+    place = e.b.op("add", peer, i64(Record.PARTS))
+    return e.b.load(PTR, e.b.offset(record_of(e, window), place, I64), 8)
+
+
 def are_shared(e: FunctionEmitter, window: Tensor) -> Value:
     """Return whether the parts of a window lie where all ranks see them."""
     return e.b.compare("icmp eq", word_of(e, window, Record.DISTANT), i64(0))

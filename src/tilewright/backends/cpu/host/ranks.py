@@ -18,7 +18,7 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Scalar, Tensor
 from tilewright.backends.cpu.host.cells import ENDED, awaited, signal
-from tilewright.backends.cpu.host.domains import record_of, word_of
+from tilewright.backends.cpu.host.domains import part_at, record_of, word_of
 from tilewright.core.enums import NotifyOp, WaitCmp
 from tilewright.core.expr import Call
 from tilewright.dtypes import INT32
@@ -57,8 +57,7 @@ def _part_of(e: FunctionEmitter, call: Call, window: Tensor, peer: Value) -> Ten
         count = word_of(e, window, Record.COUNT)
         exact = Exact("peer {0} is no rank of the domain, which has {1}", lambda: (peer, count))
         e.stop(e.b.compare("icmp uge", peer, count), NO_PEER, call, exact)
-    place = e.b.op("add", peer, i64(Record.PARTS))
-    return replace(window, pointer=e.b.load(PTR, e.b.offset(record_of(e, window), place, I64), 8))
+    return replace(window, pointer=part_at(e, window, peer))
 
 
 def _exact_cell(offsets: Sequence[Value], window: Tensor) -> Exact | None:
