@@ -23,13 +23,14 @@ from tilewright.errors import (
     NotStaticError,
     OperandError,
     OutOfBoundsError,
+    UncallableError,
 )
 from tilewright.frontend.arguments import UNREAD, Arguments, arguments, values_of
 from tilewright.frontend.derived import between_numbers, element_of, expanded, held_number
 from tilewright.frontend.indexed import one_number, one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel, KernelKind
-from tilewright.frontend.launchable import Launching
+from tilewright.frontend.launchable import Launchable, Launching
 from tilewright.frontend.operators import FULL, apply
 from tilewright.frontend.properties import BindDynamic, Method, answer, asked
 from tilewright.frontend.signature import Dim
@@ -63,6 +64,9 @@ def call(t: Translator, node: ast.Call) -> Value:
         from tilewright.frontend.launches import launched  # few functions launch kernels of other languages
 
         return launched(t, callee, values_of(t, node), node)
+    if isinstance(callee, Launchable):
+        message = f"`{ast.unparse(node.func)}` is launched, on the blocks of a grid"
+        raise t.error(UncallableError, node.func, message, help=f"{ast.unparse(node.func)}[grid, None](...)")
     if isinstance(callee, BindDynamic):
         from tilewright.frontend.dynamic import bind_dynamic  # which few kernels need
 

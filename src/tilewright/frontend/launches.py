@@ -16,6 +16,7 @@ from tilewright.core.expr import Call, Const, Expr, GlobalVar, Invoke, MakeTuple
 from tilewright.core.extents import as_scalar
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
+from tilewright.core.stmt import AssignStmt
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError, UncallableError
 from tilewright.frontend.arguments import Arguments
@@ -40,7 +41,8 @@ def launching(t: Translator, kernel: Launchable, node: ast.Subscript) -> Launchi
     is_known = isinstance(grid, Const)
     if not isinstance(grid.type, ScalarType) or not grid.type.dtype.is_int() or (is_known and grid.value <= 0):
         shown = grid.value if is_known else grid.type
-        raise t.error(AttributeValueError, node.slice, f"the grid of a launch is a positive number, got {shown}")
+        message = f"the grid of a launch is a positive number, got {shown}"
+        raise t.error(AttributeValueError, node.slice, message, help=_SPEC)
     return Launching(kernel, grid)
 
 
@@ -77,8 +79,11 @@ def _memory(t: Translator, value: Value, node: ast.expr) -> Value:
     count: Expr = integer(1)
     for extent in value.type.shape:
         count = scalar("mul", count, as_scalar(extent))
-    flat = call(OPS["tensor.reshape"].spec, {"x": value, "shape": MakeTuple((count,))}, t.span(node))
-    return t.placed(flat, node)
+    span = t.span(node)
+    flat = call(OPS["tensor.reshape"].spec, {"x": value, "shape": MakeTuple((count,))}, span)
+    name = value.name_hint if isinstance(value, Var) else "memory"  # as errors call it
+    t.emit(AssignStmt(made := Var(name, flat.type, span), flat, span))
+    return made
 
 
 def _are_apart(t: Translator, args: Sequence[Value]) -> bool:
