@@ -16,7 +16,7 @@ from processes import LATE
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.host import ranks
+from tilewright.backends.cpu.host import cells, ranks
 from tilewright.core.expr import Call
 from tilewright.errors import ExecutionError
 from tilewright.native.domains import Record
@@ -31,16 +31,24 @@ LEFT: Any = (ctypes.c_int64 * RANKS)(*[NEVER] * RANKS)
 FOLDER = Path(__file__).parents[2] / "examples" / "distributed"
 
 
+WAITS: dict[str, tuple[str, Any]] = {
+    "distributed.wait": ("signal", ranks._wait),  # pyright: ignore[reportPrivateUsage]
+    "distributed.until": ("cell", cells._until),  # pyright: ignore[reportPrivateUsage]
+}
+"""The ops that wait, each with what it waits for, which begins a window, and how it is emitted."""
+
+
 def failing_wait(e: FunctionEmitter, call: Call, bound: Bound) -> Any:
     """Emit a wait that fails when it is the turn of its rank to do so."""
-    record = e.b.load(PTR, e.b.offset(bound["signal"].pointer, i64(-1), I64), 8)
+    name, wait = WAITS[call.op.name]
+    record = e.b.load(PTR, e.b.offset(bound[name].pointer, i64(-1), I64), 8)
     rank = e.b.load(I64, e.b.offset(record, i64(Record.RANK), I64), 8)
     counts = e.b.value(PTR, f"inttoptr i64 {ctypes.addressof(LEFT)} to ptr")
     cell = e.b.offset(counts, rank, I64)
     left = e.b.op("sub", e.b.load(I64, cell, 8), i64(1))
     e.b.store(left, cell, 8)
     e.stop(e.b.compare("icmp eq", left, i64(0)), FAULT, call)
-    return ranks._wait(e, call, bound)  # pyright: ignore[reportPrivateUsage]
+    return wait(e, call, bound)
 
 
 def failing_until(self: ThreadProgress, rank: int, number: int, until: Any = ThreadProgress.until) -> None:
@@ -63,11 +71,12 @@ def faults() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TeamRun, "wait", soon)
         patch.setattr(ThreadProgress, "until", failing_until)
-        lowers("distributed.wait")(failing_wait)
+        lowers(*WAITS)(failing_wait)
         try:
             yield
         finally:
-            lowers("distributed.wait")(ranks._wait)  # pyright: ignore[reportPrivateUsage]
+            for name, (_, wait) in WAITS.items():
+                lowers(name)(wait)
 
 
 def waits_of(run: Callable[[], None]) -> list[int]:

@@ -62,19 +62,23 @@ def _text(body: str) -> str:
 """
 
 
-def _notify(rank: int, cell: int, value: int, op: str = "set") -> str:
+def notify(rank: int, cell: int, value: int, op: str = "set") -> str:
+    """Return a signal to a rank."""
     return f"pto.comm.tnotify(%s{rank}{cell}, %i{value} : {ONE}, i32) {{notifyOp = #pto<notify_op {op}>}}"
 
 
-def _wait(rank: int, cell: int, cmp: str, value: int) -> str:
+def wait(rank: int, cell: int, cmp: str, value: int) -> str:
+    """Return a wait for a signal."""
     return f"pto.comm.twait(%s{rank}{cell}, %i{value} : {ONE}, i32) {{cmp = #pto<wait_cmp {cmp}>}}"
 
 
-def _put(there: str, here: str, options: str = "") -> str:
+def put(there: str, here: str, options: str = "") -> str:
+    """Return a copy to a window."""
     return f"pto.comm.tput(%{there}, %{here}, buf(%t) : {W}, {W}, {T}) {options}"
 
 
-def _get(here: str, there: str) -> str:
+def get(here: str, there: str) -> str:
+    """Return a copy from a window."""
     return f"pto.comm.tget(%{here}, %{there}, buf(%t) : {W}, {W}, {T})"
 
 
@@ -89,33 +93,33 @@ def _each(lines: Callable[[int], list[str]]) -> str:
 
 def _ring_put(me: int) -> list[str]:
     there = (me + 1) % RANKS
-    return [_put(f"w{there}", "vx"), _notify(there, 0, 1), _wait(me, 0, "ge", 1), _get("y0", f"w{me}")]
+    return [put(f"w{there}", "vx"), notify(there, 0, 1), wait(me, 0, "ge", 1), get("y0", f"w{me}")]
 
 
 def _ring_get(me: int) -> list[str]:
     before, there = (me - 1) % RANKS, (me + 1) % RANKS
-    ready = [_put(f"w{me}", "vx"), _notify(before, 1, 5), _wait(me, 1, "eq", 5)]
-    return [*ready, _get("y0", f"w{there}"), _notify(there, 2, 2), _wait(me, 2, "gt", 1)]
+    ready = [put(f"w{me}", "vx"), notify(before, 1, 5), wait(me, 1, "eq", 5)]
+    return [*ready, get("y0", f"w{there}"), notify(there, 2, 2), wait(me, 2, "gt", 1)]
 
 
 def _added(me: int) -> list[str]:
     add = "{atomicType = #pto<atomic_type atomic_add>}"
-    mine = [_put("w0", "vx", add), _notify(0, 0, 2, "atomic_add")]
-    return [*mine, _wait(0, 0, "eq", 6), _get("y0", "w0")] if me == 0 else mine
+    mine = [put("w0", "vx", add), notify(0, 0, 2, "atomic_add")]
+    return [*mine, wait(0, 0, "eq", 6), get("y0", "w0")] if me == 0 else mine
 
 
 def _barrier(me: int) -> list[str]:
-    told = [_notify(there, me, 1) for there in range(RANKS)]
-    last = _notify(me, 3, 1)
+    told = [notify(there, me, 1) for there in range(RANKS)]
+    last = notify(me, 3, 1)
     met = f"pto.comm.twait(%all{me}, %i0 : {FOUR}, i32) {{cmp = #pto<wait_cmp ne>}}"
-    return [_put(f"w{me}", "vx"), *told, last, met, *(_get(f"y{r}", f"w{r}") for r in range(RANKS))]
+    return [put(f"w{me}", "vx"), *told, last, met, *(get(f"y{r}", f"w{r}") for r in range(RANKS))]
 
 
 def _polled(me: int) -> list[str]:
     there, look = (me + 1) % RANKS, f"pto.comm.ttest(%s{me}0, %i3 : {ONE}, i32) {{cmp = #pto<wait_cmp lt>}} -> i1"
     loop = ["scf.while : () -> () {", f"%again{me} = {look}", f"scf.condition(%again{me})", "} do {", "scf.yield", "}"]
-    back = [_notify((me - 1) % RANKS, 1, 4), _wait(me, 1, "ge", 4), _wait(me, 1, "le", 4), _wait(me, 2, "lt", 1)]
-    return [_put(f"w{there}", "vx"), _notify(there, 0, 3), *loop, _get("y0", f"w{me}"), *back]
+    back = [notify((me - 1) % RANKS, 1, 4), wait(me, 1, "ge", 4), wait(me, 1, "le", 4), wait(me, 2, "lt", 1)]
+    return [put(f"w{there}", "vx"), notify(there, 0, 3), *loop, get("y0", f"w{me}"), *back]
 
 
 def _collective(op: str) -> Callable[[int], list[str]]:
@@ -130,10 +134,10 @@ def _collective(op: str) -> Callable[[int], list[str]]:
     }[op]
 
     def lines(me: int) -> list[str]:
-        mine = [_put(f"w{me}", "vx"), _notify(0, 0, 1, "atomic_add")]
+        mine = [put(f"w{me}", "vx"), notify(0, 0, 1, "atomic_add")]
         if me:
-            return [*mine, _wait(me, 1, "ge", 1), _get("y1", f"w{me}")]
-        return [*mine, _wait(0, 0, "ge", RANKS), said, *(_notify(r, 1, 1) for r in range(1, RANKS)), _get("y1", "w0")]
+            return [*mine, wait(me, 1, "ge", 1), get("y1", f"w{me}")]
+        return [*mine, wait(0, 0, "ge", RANKS), said, *(notify(r, 1, 1) for r in range(1, RANKS)), get("y1", "w0")]
 
     return lines
 
@@ -184,7 +188,9 @@ Cells: Any = pto.ptr(pto.i32, "gm")
 Number: Any = pto.i32
 
 
-def _case(lines: Callable[[int], list[str]], meant: Callable[[Any, Any], Any]) -> Case:
+def case_of(lines: Callable[[int], list[str]], meant: Callable[[Any, Any], Any]) -> Case:
+    """Return a case whose ranks do what lines say for each."""
+
     @pto.jit(source=_text(_each(lines)))
     def ranks(
         x: Floats, y: Floats, pw0: Floats, pw1: Floats, pw2: Floats, ps0: Cells, ps1: Cells, ps2: Cells, me: Number
@@ -194,12 +200,12 @@ def _case(lines: Callable[[int], list[str]], meant: Callable[[Any, Any], Any]) -
 
 
 CASES = {
-    "a ring of puts": _case(_ring_put, _last),
-    "a ring of gets": _case(_ring_get, _next),
-    "sums in one step": _case(_added, _sum),
-    "a barrier of several signals": _case(_barrier, _all),
-    "looking again": _case(_polled, _last),
-    **{op: _case(_collective(op), _told(op)) for op in ("tbroadcast", "tgather", "tscatter", "treduce")},
+    "a ring of puts": case_of(_ring_put, _last),
+    "a ring of gets": case_of(_ring_get, _next),
+    "sums in one step": case_of(_added, _sum),
+    "a barrier of several signals": case_of(_barrier, _all),
+    "looking again": case_of(_polled, _last),
+    **{op: case_of(_collective(op), _told(op)) for op in ("tbroadcast", "tgather", "tscatter", "treduce")},
 }
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
+import numpy
 import pytest
 from processes import launched
-from unit.pto.rank_kernels import CASES, RANKS, is_right
+from unit.pto.rank_kernels import CASES, COLS, RANKS, ROWS, case_of, host_of, is_right, put, wait
 
+from tilewright.errors import ExecutionError, RaceError
+from tilewright.runtime import RunConfig
+
+np = cast("Any", numpy)
 WORKER = Path(__file__).with_name("ranks_worker.py")
 
 
@@ -21,3 +28,30 @@ def test_ranks_of_one_process_leave_what_numpy_says(name: str, platform: str) ->
 def test_processes_leave_what_numpy_says(transport: str, tmp_path: Path) -> None:
     for said in launched(RANKS, tmp_path, WORKER, transport):
         assert said.splitlines() == [f"{name}: right" for name in CASES], said
+
+
+def ran(lines: Callable[[int], list[str]], platform: str) -> None:
+    """Run what each rank does."""
+    host = host_of(case_of(lines, lambda x, y: y))
+    x, y = np.ones((RANKS, ROWS, COLS), np.float32), np.zeros((RANKS, RANKS * ROWS, COLS), np.float32)
+    host(x, y, config=RunConfig(platform=platform, device_ids=range(RANKS)))
+
+
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+def test_ranks_that_wait_for_what_nobody_sets_are_told_so(platform: str) -> None:
+    with pytest.raises(
+        ExecutionError, match=r"wait(.|\n)*pto.comm.twait\(%s00(.|\n)*every wait needs a notify of a peer"
+    ):
+        ran(lambda me: [wait(me, 0, "ge", 1)], platform)
+
+
+def test_the_interpreter_tells_ranks_that_look_again_and_again_in_vain() -> None:
+    look = "pto.comm.ttest(%s00, %i3 : !pto.tensor_view<1x1xi32>, i32) {cmp = #pto<wait_cmp ne>} -> i1"
+    loop = ["scf.while : () -> () {", f"%again = {look}", "scf.condition(%again)", "} do {", "scf.yield", "}"]
+    with pytest.raises(ExecutionError, match="rank 0 looks again and again for a signal, and all ranks wait"):
+        ran(lambda me: loop if me == 0 else [wait(me, 0, "eq", 1)], "interpret")
+
+
+def test_the_interpreter_finds_ranks_that_meet_in_a_window() -> None:
+    with pytest.raises(RaceError, match="help: let the one notify the other"):
+        ran(lambda me: [put("w0", "vx")], "interpret")
