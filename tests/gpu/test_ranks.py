@@ -15,7 +15,7 @@ from unit.programs.test_device_ranks import WORKER, check_told
 
 import tilewright.language as pl
 import tilewright.language.distributed as pld
-from tilewright.errors import ExecutionError
+from tilewright.errors import ExecutionError, UnsupportedFeatureError
 from tilewright.runtime import DistributedConfig, RunConfig
 
 FOLDER = Path(__file__).parents[2] / "examples" / "distributed"
@@ -193,3 +193,9 @@ def test_processes_on_one_gpu_map_each_others_windows(tmp_path: Path, ranks: int
     for lines in told:
         examples = [line for line in lines if line.startswith("example ")]
         assert len(examples) >= 11 and all(line.endswith(": right") for line in examples), lines
+
+
+def test_ranks_do_not_wait_by_pointers() -> None:
+    run = runpy.run_path(str(FOLDER / "hand_written_ring.py"))["run"]
+    with torch.device("cuda"), pytest.raises(UnsupportedFeatureError, match="and this one is behind a pointer"):
+        run(2, platform="cuda")

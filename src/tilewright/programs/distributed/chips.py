@@ -26,7 +26,7 @@ class Chips:
         self.here: dict[str, CompiledProgram] = {}
         self.distant: dict[str, CompiledProgram] = {}
         """The same functions for ranks that share no memory."""
-        self._program = program
+        self.program = program
         self._compile = compile
         self._besides: dict[str, Function] = {}
 
@@ -44,7 +44,7 @@ class Chips:
 
     def function(self, name: str) -> Function:
         """Return what is dispatched by a name."""
-        return self._program[name]
+        return self.program[name]
 
     def native(self, name: str, is_distant: bool = False) -> tuple[HostProgram, Function]:
         """Return the code of a function that is dispatched, and the function."""
@@ -54,7 +54,7 @@ class Chips:
 
     def shared(self, plan: Plan) -> tuple[Plan, InPlace]:
         """Return a plan for ranks that share memory, and which of its buffers need none of their own."""
-        made = spread(plan, self._program)
+        made = spread(plan, self.program)
         self._note(made.program)
         chosen = in_place(made.plan, self._extended())
         chosen.order(made.plan)
@@ -64,15 +64,15 @@ class Chips:
         """Return a plan for ranks that share no memory, and which gathers could be read where a rank has its row."""
         from tilewright.programs.distributed.overlapped import overlapped
 
-        made = overlapped(plan, self._program, pieces)
+        made = overlapped(plan, self.program, pieces)
         self._note(made.program)
-        return made, in_place(plan, self._program)
+        return made, in_place(plan, self.program)
 
     def _note(self, program: Program) -> None:
         """Remember what ranks run besides."""
-        own = self._program.function_names
+        own = self.program.function_names
         self._besides |= {each.name: each for each in program.function_list if each.name not in own}
 
     def _extended(self) -> Program:
         """Return the program, and what ranks run besides."""
-        return self._program.with_functions([*self._program.function_list, *self._besides.values()])
+        return self.program.with_functions([*self.program.function_list, *self._besides.values()])

@@ -5,7 +5,7 @@ Ranks run on at once: one that others wait for at the host's level, by turns or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from time import monotonic, sleep
@@ -139,17 +139,22 @@ def mapped_run(
 
 
 def has_waits(program: Program) -> bool:
-    """Return whether ranks wait for each other inside of functions that they run.
+    """Return whether ranks wait for each other inside of functions that they run."""
+    return any(call.op.name == "distributed.wait" for call in _calls(program))
 
-    UnsupportedFeatureError where one waits by a pointer: nobody could end that.
-    """
-    every = (e for function in program.function_list for s in statements(function.body) for e in expressions(s))
-    calls = [call for call in every if isinstance(call, Call)]
-    for call in calls:
+
+def refuse_pointers(program: Program) -> None:
+    """Raise UnsupportedFeatureError where a rank waits by a pointer, which nobody could end on a GPU."""
+    for call in _calls(program):
         if call.op.name in ("distributed.until", "distributed.holds"):
             message = "on GPUs ranks wait for cells of windows alone, and this one is behind a pointer"
             raise UnsupportedFeatureError(message, spans=[call.span], help="pld.system.wait waits for a window's cell")
-    return any(call.op.name == "distributed.wait" for call in calls)
+
+
+def _calls(program: Program) -> Iterator[Call]:
+    for function in program.function_list:
+        for stmt in statements(function.body):
+            yield from (each for each in expressions(stmt) if isinstance(each, Call))
 
 
 def device_steps(
@@ -180,6 +185,7 @@ def _launched(
     if chips.function(action.function).is_sub_worker:
         message = f"`{action.function}` runs on the host, which has no tensors of a GPU"
         raise ExecutionError(message, spans=[action.span], help="pass tensors of the processor, or do it in a kernel")
+    refuse_pointers(chips.program)
     function = chips.compiled(action.function).declared[action.function]
     return launched(action, stand.native(chips, action.function), function, parts, args, 1)
 
