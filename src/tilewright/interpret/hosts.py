@@ -30,8 +30,8 @@ from tilewright.passes.aliases import Footprint, Footprints
 from tilewright.records import entity, mutable, record
 from tilewright.source import UNKNOWN, Span
 
-SLICE = "tensor.slice"
-"""What takes a row of a tensor."""
+SLICE, READ, CREATE = "tensor.slice", "tensor.read", "tensor.create"
+"""What takes a row of a tensor, looks at an element of one, and makes one."""
 NOT_HERE = "a host function lays out windows and dispatches: this is for the functions that it dispatches"
 
 
@@ -115,6 +115,8 @@ class Plan:
     buffers: list[WindowBuffer] = field(default_factory=list[WindowBuffer])
     actions: list[Dispatch | Collective] = field(default_factory=list["Dispatch | Collective"])
     turns: list[list[Turn]] = field(default_factory=list["list[Turn]"])
+    filled: list[tuple[Array, Any]] = field(default_factory=list["tuple[Array, Any]"])
+    """The tensors that the host function makes, and what number all elements of each are when ranks begin."""
 
     def settle(self, footprints: Mapping[str, Footprint]) -> None:
         """Work out domains and turns, once all is planned; buffers that were dispatched to nobody have all ranks."""
@@ -186,7 +188,11 @@ class HostMachine(Machine):
     def __init__(self, program: Program, size: int) -> None:
         super().__init__(program)
         self.plan = Plan(size)
+        self.footprints = Footprints(program)
         self._planning = _Planning(self.plan)
+        self._written: list[tuple[int, int, Dispatch]] = []
+        """Where what was dispatched writes to the caller's memory, of so many actions."""
+        self._noted = 0
 
     def planned(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a host function returns, its plan made."""
@@ -196,7 +202,7 @@ class HostMachine(Machine):
         finally:
             WORLD.reset(token)
         self._check_rows(name, args)
-        self.plan.settle(Footprints(self.program))
+        self.plan.settle(self.footprints)
         return results
 
     def _check_rows(self, name: str, args: Sequence[Value]) -> None:
@@ -223,7 +229,25 @@ class HostMachine(Machine):
             number = bound["offset"][0]
             if number >= whole.data.shape[0]:
                 check_row(call.args[0].name_hint, whole.data, number, self._given(), self.plan.size, call.span)
-        return super().evaluate(call, bound)
+        result = super().evaluate(call, bound)
+        if call.op.name == READ and isinstance(whole := bound["x"], Region):
+            self._check_unwritten(whole.data[(*bound["indices"], None)])
+        if call.op.name == CREATE and bound.get("init_value") is not None and isinstance(result, Region):
+            self.plan.filled.append((result.data, bound["init_value"]))
+        return result
+
+    def _check_unwritten(self, element: Array) -> None:
+        """Raise where a host function looks at what somebody may write whom it has dispatched."""
+        for action in self.plan.actions[self._noted :]:
+            if isinstance(action, Dispatch):
+                self._written += [(*each, action) for each in _touched(action, self.footprints[action.function].writes)]
+        self._noted = len(self.plan.actions)
+        low, high = reach(element)
+        writer = next((by for start, stop, by in self._written if start < high and low < stop), None)
+        if writer is not None:
+            message = f"a host function looks at elements before `{writer.function}` has written them"
+            help = "it runs once, before all that it dispatches: let a function that it dispatches decide"
+            raise ExecutionError(message, notes=[f"`{writer.function}` is dispatched at {writer.span}"], help=help)
 
     def invoked(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
         """Return what a call gives: that of a chip is dispatched, to the only rank where it does not say which."""

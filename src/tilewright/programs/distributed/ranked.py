@@ -27,6 +27,7 @@ from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.others import check_on_devices, distant, given_args, gpus, interpreted
+from tilewright.programs.distributed.outlines import outline
 from tilewright.programs.distributed.own_tensors import check_own_tensors
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run
 from tilewright.programs.distributed.returns import given_back
@@ -62,13 +63,7 @@ class _Planned:
 class Ranked:
     """What runs a program of many ranks: the interpreter, or native code on a thread for each rank."""
 
-    def __init__(
-        self,
-        program: Program,
-        config: DistributedConfig,
-        platform: str,
-        chips: Chips,
-    ) -> None:
+    def __init__(self, program: Program, config: DistributedConfig, platform: str, chips: Chips) -> None:
         self.code = find(INTERPRETER).compile(program)
         self.program = program
         self.config = config
@@ -117,7 +112,7 @@ class Ranked:
             rows.take([param.name_hint for param in self.program[name].params], args, ())
         if self.platform == INTERPRETER:
             return interpreted(self.program, self.size, name, args, self._told, self.windows)
-        given = [_packed(arg) for arg in args] if self.devices is None else args
+        given = [_packed(arg, is_whole=not self._can_be_kept) for arg in args] if self.devices is None else args
         with turn() if _are_several(self.config) else nullcontext():  # of a worker's thread, too
             returned = self._run(name, given, rows)
         for arg, used in zip(args, given, strict=True):
@@ -192,6 +187,8 @@ class Ranked:
         except BaseException as error:  # an interrupt, too
             group.tell_failure(said(error))
             raise
+        finally:
+            group.outline = None
 
     def _laid_out(self, group: Group | None, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         gpu = self._gpu(args)
@@ -203,6 +200,8 @@ class Ranked:
         given = given_args(args, [*written], gpu) if together else args
         machine = HostMachine(self.program, self.size)
         results = machine.planned(name, given)
+        if group is not None:
+            group.outline = outline(machine.plan, self.program[name], given, has_places=not self._can_be_kept)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
         rows = rows if rows and group is not None and _are_numbered_alike(group) else ()
         may_repeat = not (self.windows is not None or self.sub_workers) and _are_outs(written, rows)
@@ -312,11 +311,16 @@ def _adds(program: Program) -> bool:
     return any(footprints[function.name].adds for function in program.function_list)
 
 
-def _packed(arg: Any) -> Any:
-    """Return an argument as code takes it: a copy of a tensor whose neighbours along the last axis lie apart."""
-    if not isinstance(arg, Region) or not arg.data.ndim or arg.data.shape[-1] <= 1:
+def _packed(arg: Any, *, is_whole: bool) -> Any:
+    """Return an argument as code takes it: a copy of a tensor whose neighbours along the last axis lie apart.
+
+    With `is_whole` of one where any do: processes tell each other then where in it plans have ranks look.
+    """
+    if not isinstance(arg, Region) or not arg.data.ndim:
         return arg
-    return arg if arg.data.strides[-1] == arg.data.itemsize else whole(np.ascontiguousarray(arg.data))
+    is_near = arg.data.shape[-1] <= 1 or arg.data.strides[-1] == arg.data.itemsize
+    is_taken = arg.data.flags.c_contiguous if is_whole else is_near
+    return arg if is_taken else whole(np.ascontiguousarray(arg.data))
 
 
 def _kind(arg: Any) -> Hashable:

@@ -40,7 +40,7 @@ def spread(plan: Plan, program: Program) -> Spread:
     made = _Spreading(program, makers)
     actions = [each for action in plan.actions for each in made.instead_of(action)]
     extended = program.with_functions([*program.function_list, *made.functions.values()])
-    settled = Plan(plan.size, [*plan.buffers, *made.cells.values()], actions)
+    settled = Plan(plan.size, [*plan.buffers, *made.cells.values()], actions, filled=plan.filled)
     settled.settle(Footprints(extended))
     return Spread(settled, extended)
 
