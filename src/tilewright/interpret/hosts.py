@@ -7,7 +7,7 @@ rank in order, with collectives between them. The domain of a buffer is the rank
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from tilewright.core.enums import Level, ParamDirection
@@ -26,12 +26,13 @@ from tilewright.interpret.shadow import reach
 from tilewright.interpret.skipped import results_of
 from tilewright.ops.collectives import check_domain
 from tilewright.ops.window_buffers import nbytes
+from tilewright.passes import control_plane
 from tilewright.passes.aliases import Footprint, Footprints
 from tilewright.records import entity, mutable, record
 from tilewright.source import UNKNOWN, Span
 
-SLICE, READ, CREATE = "tensor.slice", "tensor.read", "tensor.create"
-"""What takes a row of a tensor, looks at an element of one, and makes one."""
+SLICE, READ, CREATE, NARROW = "tensor.slice", "tensor.read", "tensor.create", control_plane.NARROW
+"""What takes a row of a tensor, looks at an element of one, makes one, and says how much of one is valid."""
 NOT_HERE = "a host function lays out windows and dispatches: this is for the functions that it dispatches"
 
 
@@ -64,6 +65,25 @@ class Window:
     buffer: WindowBuffer
     shape: tuple[int, ...]
     dtype: DataType
+    valid: tuple[int, ...] | None = None
+    """How much of it holds data, where not all does: what a collective looks at, and nobody else."""
+
+    def live(self, elements: Any) -> Any:
+        """Return what is valid of the elements of one rank."""
+        return elements if self.valid is None else elements[tuple(slice(extent) for extent in self.valid)]
+
+    def check_whole(self, function: str) -> None:
+        """Raise where it is valid in part: functions see windows as a whole."""
+        if self.valid is not None:
+            message = f"a window of {[*self.shape]} that is valid in {[*self.valid]} is for collectives of the host"
+            raise ExecutionError(message, help=f"dispatch `{function}` with all of it, and pl.set_validshape there")
+
+    def narrowed(self, rows: int, columns: int) -> Window:
+        """Return the window with so many rows and columns of it valid; ExecutionError where it has fewer."""
+        if not (0 <= rows <= self.shape[-2] and 0 <= columns <= self.shape[-1]):
+            raise ExecutionError(f"a valid part of [{rows}, {columns}] does not fit {[*self.shape[-2:]]}")
+        valid = (*self.shape[:-2], rows, columns)
+        return replace(self, valid=None if valid == self.shape else valid)
 
 
 @record
@@ -225,6 +245,8 @@ class HostMachine(Machine):
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments."""
         self._planning.at = call.span
+        if call.op.name == NARROW and isinstance(window := bound["x"], Window):
+            return window.narrowed(bound["valid_rows"], bound["valid_cols"])
         if call.op.name == SLICE and isinstance(call.args[0], Var) and isinstance(whole := bound["x"], Region):
             number = bound["offset"][0]
             if number >= whole.data.shape[0]:
@@ -270,6 +292,7 @@ class HostMachine(Machine):
             raise error
         for window in args:
             if isinstance(window, Window):
+                window.check_whole(call.op.name)
                 window.buffer.ranks.add(rank)
         is_counted = call.device is not None and not isinstance(call.device, Const)
         self.plan.actions.append(Dispatch(rank, call.op.name, tuple(args), call.span, is_counted))

@@ -184,7 +184,8 @@ class Ranks:
     def perform(self, action: Collective) -> None:
         """Do what all ranks of a domain do together, all of them being there."""
         parts = [
-            {name: self.region(rank, window).data for name, window in action.windows.items()} for rank in action.domain
+            {name: window.live(self.region(rank, window).data) for name, window in action.windows.items()}
+            for rank in action.domain
         ]
         MEANINGS[action.name](parts, **action.options)
         self.races.met(action.domain)

@@ -10,9 +10,11 @@ from tilewright.core.expr import Call
 from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import HierarchyScopeStmt, InCoreScopeStmt, SeqStmts, SpmdScopeStmt
+from tilewright.core.types import TensorType
 from tilewright.core.visitor import bodies, expressions
 from tilewright.errors import ControlPlaneComputeError
 
+NARROW = "tensor.set_validshape"
 ELSEWHERE = "it should be inside a kernel"
 WRITTEN = "dispatch a function that writes it; pl.create_tensor(..., init_value=0.0) is a tensor of numbers"
 
@@ -29,6 +31,12 @@ def _computes(call: Call) -> bool:
     return not call.op.spec.control_plane or call.kwargs.get("atomic") is AtomicType.Add
 
 
+def _narrows_window(call: Call) -> bool:
+    """Return whether a call says how much of a window is valid, which collectives look at."""
+    type_ = call.args[0].type if call.op.name == NARROW else None
+    return isinstance(type_, TensorType) and type_.is_window
+
+
 def _check(body: SeqStmts, function: Function, *, is_host: bool) -> None:
     for stmt in body:
         for expr in expressions(stmt):
@@ -42,7 +50,7 @@ def _check(body: SeqStmts, function: Function, *, is_host: bool) -> None:
 
 def _check_call(call: Call, function: Function, *, is_host: bool) -> None:
     writes = is_host and call.op.spec.writes is not None
-    if not writes and not _computes(call):
+    if not writes and (not _computes(call) or (is_host and _narrows_window(call))):
         return
     why = "a host function writes no tensor: it runs before all that it dispatches" if writes else ELSEWHERE
     message = f"Misplaced {call.op.kind.value} op `{call.op.spec.name}`: {why}"

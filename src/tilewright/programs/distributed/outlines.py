@@ -61,7 +61,8 @@ def outline(plan: Plan, host: Function, args: Sequence[Any], *, has_places: bool
 
     def shown(arg: object) -> str:
         if isinstance(arg, Window):
-            return f"window {[*arg.shape]} {arg.dtype} of buffer {buffers[arg.buffer]}"
+            valid = "" if arg.valid is None else f", valid {[*arg.valid]},"
+            return f"window {[*arg.shape]} {arg.dtype}{valid} of buffer {buffers[arg.buffer]}"
         if isinstance(arg, Region):
             return _view(arg.data, tensors, has_places=has_places)
         return "a number"

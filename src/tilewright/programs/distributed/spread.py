@@ -50,7 +50,7 @@ def is_spread(action: Dispatch | Collective) -> bool:
     if not isinstance(action, Collective) or action.name not in ("reduce_scatter", "allreduce"):
         return False
     target, count = action.windows["target"], len(action.domain)
-    return count > 1 and count * prod(target.shape) * target.dtype.get_byte() > SMALL
+    return count > 1 and target.valid is None and count * prod(target.shape) * target.dtype.get_byte() > SMALL
 
 
 @record

@@ -179,7 +179,7 @@ def _nothing() -> None:
 def _performing(action: Collective, parts: Mapping[WindowBuffer, Placed]) -> Callable[[], None]:
     def perform() -> None:
         arrays = [
-            {name: parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
+            {name: window.live(parts[window.buffer].array(rank, window)) for name, window in action.windows.items()}
             for rank in action.domain
         ]
         MEANINGS[action.name](arrays, **action.options)
