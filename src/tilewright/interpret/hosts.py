@@ -205,10 +205,10 @@ class _Planning:
 class HostMachine(Machine):
     """Runs a host function, which leaves a plan and the values that it returns."""
 
-    def __init__(self, program: Program, size: int) -> None:
+    def __init__(self, program: Program, size: int, footprints: Footprints | None = None) -> None:
         super().__init__(program)
         self.plan = Plan(size)
-        self.footprints = Footprints(program)
+        self.footprints = Footprints(program) if footprints is None else footprints
         self._planning = _Planning(self.plan)
         self._written: list[tuple[int, int, Dispatch]] = []
         """Where what was dispatched writes to the caller's memory, of so many actions."""

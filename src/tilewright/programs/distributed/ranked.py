@@ -12,9 +12,8 @@ from tilewright.backends.devices import Devices
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.enums import ForKind, ParamDirection
-from tilewright.core.equality import structural_hash
 from tilewright.core.expr import Submit
-from tilewright.core.program import Program
+from tilewright.core.program import Function, Program
 from tilewright.core.region import Region, whole
 from tilewright.core.stmt import SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
@@ -181,7 +180,8 @@ class Ranked:
         group.is_told, group.limit = False, min(self.config.timeout_s, group.patience)
         try:
             held = [planned.number for planned in self.plans.values()], repr(key[1:])
-            if not are_same(self.program, name, args, group, held):  # each finds its plans for itself: the same ones
+            function, version = self.program[name], self.chips.version
+            if not are_same(function, version, args, group, held):  # each finds its plans for itself: the same ones
                 self.plans.clear()
             return self._laid_out(group, name, args, places)
         except BaseException as error:  # an interrupt, too
@@ -196,9 +196,9 @@ class Ranked:
             check_on_devices(self.program[name], group, self._can_be_kept)
         together = group is not None
         directions = self.program[name].param_directions
-        written = {k: directions[k] for k in sorted(Footprints(self.program)[name].writes)} if together else {}
+        written = {k: directions[k] for k in sorted(self.chips.footprints[name].writes)} if together else {}
         given = given_args(args, [*written], gpu) if together else args
-        machine = HostMachine(self.program, self.size)
+        machine = HostMachine(self.program, self.size, self.chips.footprints)
         results = machine.planned(name, given)
         if group is not None:
             group.outline = outline(machine.plan, self.program[name], given, has_places=not self._can_be_kept)
@@ -208,7 +208,7 @@ class Ranked:
         written = {k: direction for k, direction in written.items() if k not in rows}
         returned = given_back(self.program[name], given, results)
         if group is not None:
-            check_own_tensors(machine.plan, Footprints(self.program), given)
+            check_own_tensors(machine.plan, self.chips.footprints, given)
             run = self._over_processes(group, machine.plan, given, written, gpu, may_repeat)
         elif gpu is not None and self.devices is not None:
             place = self.config.device_ids, gpu
@@ -328,9 +328,9 @@ def _kind(arg: Any) -> Hashable:
     return (arg.data.shape, arg.data.strides, str(arg.data.dtype)) if isinstance(arg, Region) else repr(arg)
 
 
-def are_same(program: Program, name: str, args: Sequence[Any], group: Group, held: object) -> bool:
+def are_same(function: Function, version: str, args: Sequence[Any], group: Group, held: object) -> bool:
     """Return whether all processes hold the same besides arguments; raise for other shapes of those, or numbers."""
-    function, called = program[name], f"`{name}`, version {structural_hash(program):016x}"
+    called = f"`{function.name}`, version {version}"
     shards, names = SHARDS.get()(), [param.name_hint for param in function.params]
     own = {name: shards.get(name) or _told(arg) for name, arg in zip(names, args, strict=True)}
     return agreed(own, held, group, [function.span], called)
