@@ -61,6 +61,9 @@ COLLECTIVES = [
     "pld.tensor.allreduce(w, s)", "pld.tensor.allreduce(w, s, op=pld.ReduceOp.Max)",
     'pld.tensor.allreduce(w, t, mode="ring")', "pld.tensor.broadcast(w, s, root=1)",
     "pld.tensor.reduce_scatter(w, s)", "pld.tensor.all_to_all(w, v, s)", "pld.tensor.all_to_all(v, w, s)",
+    "pld.tensor.allreduce(pl.set_validshape(w, 4, 23), s)",
+    "pld.tensor.broadcast(pl.set_validshape(w, 5, 9), s, root=2)",
+    'pld.tensor.allreduce(pl.set_validshape(w, 1 + me - me, 40), t, mode="ring")',
     "pld.tensor.allgather(pl.slice(x, [1, 40], [2, 0]), w, s)",
     "pld.tensor.allgather(pl.slice(y, [1, 40], [4, 0]), v, s)",
 ]  # fmt: skip

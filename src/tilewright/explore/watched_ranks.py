@@ -53,7 +53,7 @@ def run_watched(program: Program, name: str, args: Sequence[Any], size: int, not
     for title, rank, window in _windows(program, host.plan.actions):
         part = ranks.region(rank, window).data
         notes.watch(Argument(f"{title} of rank {rank}", list(window.shape), str(window.dtype), "InOut"), part)
-    watcher = RankWatcher(size, [part for parts in ranks.memory.values() for part in parts.values()])
+    watcher = ranks.raced(RankWatcher)
     watcher.notes = notes
     ranks.races = watcher
     ranks.run()

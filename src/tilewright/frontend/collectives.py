@@ -13,7 +13,7 @@ import tilewright.frontend.directives as pl
 from tilewright.core.enums import NotifyOp, ReduceOp, WaitCmp
 from tilewright.core.op import OpSpec
 from tilewright.core.operands import bind, order_of
-from tilewright.core.types import show_shape
+from tilewright.core.types import is_fully_valid, show_shape
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, OperandError
 from tilewright.frontend.arguments import Arguments
@@ -24,9 +24,10 @@ from tilewright.frontend.walk.walker import Value
 from tilewright.ops.elementwise import add, maximum, minimum, mul
 from tilewright.ops.load import load
 from tilewright.ops.masks import isnan, where
-from tilewright.ops.memory import read, store
+from tilewright.ops.memory import dim, read, store
 from tilewright.ops.ranks import copies, nranks, part, rank
 from tilewright.ops.reshape import reshape
+from tilewright.ops.shape import set_validshape
 from tilewright.ops.signals import notify, wait
 from tilewright.ops.system import device_assert
 from tilewright.ops.transfers import get, put
@@ -81,19 +82,76 @@ def settling(dtype: DataType) -> Any:
 
 
 @inline
-def _allreduce(target: Any, signal: Any, op: Any, combine: Any, settle: Any) -> Any:
+def _pieces(window: Any, size: Any) -> Any:
+    """Return in how many pieces of so many elements a window comes."""
+    return (window.numel() + size - 1) // size
+
+
+@inline
+def _piece(window: Any, number: Any, size: Any) -> Any:
+    return load(reshape(window, [window.numel()]), [number * size], [size], clamp=True)
+
+
+@inline
+def _keep(made: Any, window: Any, number: Any, size: Any) -> Any:
+    store(made, [number * size], reshape(window, [window.numel()]))
+
+
+@inline
+def _valid_pieces(window: Any, size: Any) -> Any:
+    """Return in how many pieces of so many elements what is valid of a window comes, each of one row."""
+    columns = dim(window, -1, valid=True)
+    return window.numel() // _matrix(window) * dim(window, -2, valid=True) * ((columns + size - 1) // size)
+
+
+@inline
+def _matrix(window: Any) -> Any:
+    return window.shape[-2] * window.shape[-1]
+
+
+@inline
+def _start(window: Any, number: Any, size: Any) -> Any:
+    """Return where a piece begins in a window, and how many of its elements are valid."""
+    columns = dim(window, -1, valid=True)
+    rows = dim(window, -2, valid=True)
+    each = (columns + size - 1) // size
+    row = number // each
+    column = number % each * size
+    at = row // rows * _matrix(window) + row % rows * window.shape[-1] + column
+    return at, min(columns - column, size)
+
+
+@inline
+def _flat(window: Any) -> Any:
+    """Return the elements of a window one behind the other, valid or not."""
+    return reshape(set_validshape(window, window.shape[-2], window.shape[-1]), [window.numel()])
+
+
+@inline
+def _valid_piece(window: Any, number: Any, size: Any) -> Any:
+    at, count = _start(window, number, size)
+    return load(_flat(window), [at], [size], valid_shape=[count], clamp=True)
+
+
+@inline
+def _valid_keep(made: Any, window: Any, number: Any, size: Any) -> Any:
+    at, _ = _start(window, number, size)
+    store(made, [at], _flat(window))
+
+
+@inline
+def _allreduce(target: Any, signal: Any, op: Any, combine: Any, settle: Any, pieces: Any, piece: Any, keep: Any) -> Any:
     """Reduce every so many blocks of all parts, and hand them to all."""
     _met(signal, signal.ndim)
-    count = target.numel()
     me = rank(target)
     every = nranks(target)
-    for block in pl.range(me, (count + BLOCK - 1) // BLOCK, every):
-        total = load(reshape(part(target, 0), [count]), [block * BLOCK], [BLOCK], clamp=True)
+    for block in pl.range(me, pieces(target, BLOCK), every):
+        total = piece(part(target, 0), block, BLOCK)
         for peer in pl.range(1, every):
-            total = combine(total, load(reshape(part(target, peer), [count]), [block * BLOCK], [BLOCK], clamp=True))
+            total = combine(total, piece(part(target, peer), block, BLOCK))
         made = settle(total)
         for peer in pl.range(every):
-            store(made, [block * BLOCK], reshape(part(target, peer), [count]))
+            keep(made, part(target, peer), block, BLOCK)
     _met(signal, signal.ndim)
     return target
 
@@ -121,17 +179,17 @@ def _met_by_row(signal: Any) -> Any:
 
 
 @inline
-def _around(target: Any, signal: Any, op: Any, combine: Any, settle: Any) -> Any:
+def _around(target: Any, signal: Any, op: Any, combine: Any, settle: Any, pieces: Any, piece: Any, keep: Any) -> Any:
     """Reduce around a ring: what a rank has of a share is added to by the next one, and the sums go around once more.
 
     Every rank reads from the one before it alone, and row k of the signal says that this one has taken k steps.
     """
-    count = target.numel()
+    count = pieces(target, LINK)
     me = rank(target)
     every = nranks(target)
     before = (me + every - 1) % every
     behind = (me + 1) % every
-    links = ((count + LINK - 1) // LINK + every - 1) // every
+    links = (count + every - 1) // every
     steps = every - 1
     if every > 1:
         _met_by_row(signal)
@@ -140,18 +198,16 @@ def _around(target: Any, signal: Any, op: Any, combine: Any, settle: Any) -> Any
                 _awaited(signal, step, before)
             share = (me + every - step - 1) % every
             for link in pl.range(share * links, (share + 1) * links):
-                if link * LINK < count:
-                    summed = load(reshape(part(target, before), [count]), [link * LINK], [LINK], clamp=True)
-                    held = load(reshape(target, [count]), [link * LINK], [LINK], clamp=True)
-                    store(settle(combine(summed, held)), [link * LINK], reshape(target, [count]))
+                if link < count:
+                    summed = piece(part(target, before), link, LINK)
+                    keep(settle(combine(summed, piece(target, link, LINK))), target, link, LINK)
             _passed(signal, step + 1, behind)
         for step in pl.range(steps):
             _awaited(signal, steps + step, before)
             share = (me + every - step) % every
             for link in pl.range(share * links, (share + 1) * links):
-                if link * LINK < count:
-                    made = load(reshape(part(target, before), [count]), [link * LINK], [LINK], clamp=True)
-                    store(made, [link * LINK], reshape(target, [count]))
+                if link < count:
+                    keep(piece(part(target, before), link, LINK), target, link, LINK)
             if step < steps - 1:
                 _passed(signal, steps + step + 1, behind)
         _met_by_row(signal)
@@ -237,6 +293,8 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     options = {name: value for name, value in bound.items() if name not in _HOST_OPTIONS}
     if "op" in bound:
         options |= {"combine": COMBINED[ReduceOp(bound["op"])], "settle": settling(bound["target"].type.dtype)}
+    if spec.name == "allreduce":
+        options |= dict(zip(_BY_PIECES, _WHOLE if is_fully_valid(bound["target"].type) else _VALID, strict=True))
     is_ring = bound.get("mode") == "ring"
     for name in (name for name in _ROWS if name in bound and (name != "target" or spec.name in _KEPT_BY_RANK)):
         _check_rows(t, spec, name, bound, is_ring, node)
@@ -244,6 +302,9 @@ def in_kernel(t: Translator, spec: OpSpec, given: Arguments, node: ast.Call) -> 
     return template.expand(t, Arguments((), options, (), {}), node)
 
 
+_BY_PIECES = "pieces", "piece", "keep"
+_WHOLE, _VALID = (_pieces, _piece, _keep), (_valid_pieces, _valid_piece, _valid_keep)
+"""How a window, and what is valid of one, comes in pieces."""
 _KEPT_BY_RANK = ("allgather", "reduce_scatter", "all_to_all", "all_to_all_v")
 """Those whose target has a row, or several, for each rank."""
 _ROWS = ("signal", "target", "recv_counts")

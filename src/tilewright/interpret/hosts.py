@@ -7,7 +7,7 @@ rank in order, with collectives between them. The domain of a buffer is the rank
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from tilewright.core.enums import Level, ParamDirection
@@ -26,12 +26,13 @@ from tilewright.interpret.shadow import reach
 from tilewright.interpret.skipped import results_of
 from tilewright.ops.collectives import check_domain
 from tilewright.ops.window_buffers import nbytes
+from tilewright.passes import control_plane
 from tilewright.passes.aliases import Footprint, Footprints
 from tilewright.records import entity, mutable, record
 from tilewright.source import UNKNOWN, Span
 
-SLICE = "tensor.slice"
-"""What takes a row of a tensor."""
+SLICE, READ, CREATE, NARROW = "tensor.slice", "tensor.read", "tensor.create", control_plane.NARROW
+"""What takes a row of a tensor, looks at an element of one, makes one, and says how much of one is valid."""
 NOT_HERE = "a host function lays out windows and dispatches: this is for the functions that it dispatches"
 
 
@@ -64,6 +65,25 @@ class Window:
     buffer: WindowBuffer
     shape: tuple[int, ...]
     dtype: DataType
+    valid: tuple[int, ...] | None = None
+    """How much of it holds data, where not all does: what a collective looks at, and nobody else."""
+
+    def live(self, elements: Any) -> Any:
+        """Return what is valid of the elements of one rank."""
+        return elements if self.valid is None else elements[tuple(slice(extent) for extent in self.valid)]
+
+    def check_whole(self, function: str) -> None:
+        """Raise where it is valid in part: functions see windows as a whole."""
+        if self.valid is not None:
+            message = f"a window of {[*self.shape]} that is valid in {[*self.valid]} is for collectives of the host"
+            raise ExecutionError(message, help=f"dispatch `{function}` with all of it, and pl.set_validshape there")
+
+    def narrowed(self, rows: int, columns: int) -> Window:
+        """Return the window with so many rows and columns of it valid; ExecutionError where it has fewer."""
+        if not (0 <= rows <= self.shape[-2] and 0 <= columns <= self.shape[-1]):
+            raise ExecutionError(f"a valid part of [{rows}, {columns}] does not fit {[*self.shape[-2:]]}")
+        valid = (*self.shape[:-2], rows, columns)
+        return replace(self, valid=None if valid == self.shape else valid)
 
 
 @record
@@ -115,6 +135,8 @@ class Plan:
     buffers: list[WindowBuffer] = field(default_factory=list[WindowBuffer])
     actions: list[Dispatch | Collective] = field(default_factory=list["Dispatch | Collective"])
     turns: list[list[Turn]] = field(default_factory=list["list[Turn]"])
+    filled: list[tuple[Array, Any]] = field(default_factory=list["tuple[Array, Any]"])
+    """The tensors that the host function makes, and what number all elements of each are when ranks begin."""
 
     def settle(self, footprints: Mapping[str, Footprint]) -> None:
         """Work out domains and turns, once all is planned; buffers that were dispatched to nobody have all ranks."""
@@ -186,10 +208,14 @@ class _Planning:
 class HostMachine(Machine):
     """Runs a host function, which leaves a plan and the values that it returns."""
 
-    def __init__(self, program: Program, size: int) -> None:
+    def __init__(self, program: Program, size: int, footprints: Footprints | None = None) -> None:
         super().__init__(program)
         self.plan = Plan(size)
+        self.footprints = Footprints(program) if footprints is None else footprints
         self._planning = _Planning(self.plan)
+        self._written: list[tuple[int, int, Dispatch]] = []
+        """Where what was dispatched writes to the caller's memory, of so many actions."""
+        self._noted = 0
 
     def planned(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a host function returns, its plan made."""
@@ -199,7 +225,7 @@ class HostMachine(Machine):
         finally:
             WORLD.reset(token)
         self._check_rows(name, args)
-        self.plan.settle(Footprints(self.program))
+        self.plan.settle(self.footprints)
         return results
 
     def _check_rows(self, name: str, args: Sequence[Value]) -> None:
@@ -222,11 +248,31 @@ class HostMachine(Machine):
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments."""
         self._planning.at = call.span
+        if call.op.name == NARROW and isinstance(window := bound["x"], Window):
+            return window.narrowed(bound["valid_rows"], bound["valid_cols"])
         if call.op.name == SLICE and isinstance(call.args[0], Var) and isinstance(whole := bound["x"], Region):
             number = bound["offset"][0]
             if number >= whole.data.shape[0]:
                 check_row(call.args[0].name_hint, whole.data, number, self._given(), self.plan.size, call.span)
-        return super().evaluate(call, bound)
+        result = super().evaluate(call, bound)
+        if call.op.name == READ and isinstance(whole := bound["x"], Region):
+            self._check_unwritten(whole.data[(*bound["indices"], None)])
+        if call.op.name == CREATE and bound.get("init_value") is not None and isinstance(result, Region):
+            self.plan.filled.append((result.data, bound["init_value"]))
+        return result
+
+    def _check_unwritten(self, element: Array) -> None:
+        """Raise where a host function looks at what somebody may write whom it has dispatched."""
+        for action in self.plan.actions[self._noted :]:
+            if isinstance(action, Dispatch):
+                self._written += [(*each, action) for each in _touched(action, self.footprints[action.function].writes)]
+        self._noted = len(self.plan.actions)
+        low, high = reach(element)
+        writer = next((by for start, stop, by in self._written if start < high and low < stop), None)
+        if writer is not None:
+            message = f"a host function looks at elements before `{writer.function}` has written them"
+            help = "it runs once, before all that it dispatches: let a function that it dispatches decide"
+            raise ExecutionError(message, notes=[f"`{writer.function}` is dispatched at {writer.span}"], help=help)
 
     def invoked(self, frame: Frame, call: Invoke) -> tuple[Value, ...]:
         """Return what a call gives: that of a chip is dispatched, to the only rank where it does not say which."""
@@ -249,6 +295,7 @@ class HostMachine(Machine):
             raise error
         for window in args:
             if isinstance(window, Window):
+                window.check_whole(call.op.name)
                 window.buffer.ranks.add(rank)
         is_counted = call.device is not None and not isinstance(call.device, Const)
         self.plan.actions.append(Dispatch(rank, call.op.name, tuple(args), call.span, is_counted))

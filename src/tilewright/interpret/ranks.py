@@ -6,9 +6,9 @@ is a wait for what nobody sends; `window_races` finds elements that two ranks to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.access import OBSERVER, Access
@@ -19,14 +19,18 @@ from tilewright.core.region import Array, Region, whole
 from tilewright.core.world import UNHEARD, WORLD, Membership, elements_of
 from tilewright.errors import ExecutionError
 from tilewright.interpret.checked import read_whole
+from tilewright.interpret.contested import contested
+from tilewright.interpret.dependences import Stretch
 from tilewright.interpret.evaluator import Value
 from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, Turn, Window, WindowBuffer
 from tilewright.interpret.machine import Machine
 from tilewright.interpret.window_races import WindowRaces
 from tilewright.ops.collectives import MEANINGS
+from tilewright.passes.aliases import Footprints
 from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN, Span
 
+R = TypeVar("R", bound=WindowRaces)
 SubWorkers = Callable[[str], "Callable[[list[Any]], Any]"]
 Kept = dict[Hashable, dict[int, Array]]
 """The parts of windows by rank, where a run is to find them as another one has left them."""
@@ -138,6 +142,7 @@ class _Rank:
                 self._dispatched(turn.action)
             elif self.number == turn.action.domain[0]:
                 self.ranks.perform(turn.action)
+            self.ranks.clocks[self.number].append(self.ranks.races.over(self.number))
             self.ranks.done[self.number] += 1
 
     def _after(self, rank: int, number: int, turn: Turn) -> None:
@@ -145,7 +150,8 @@ class _Rank:
         done = self.ranks.done
         what = turn.action.name if isinstance(turn.action, Collective) else turn.action.function
         self._until(None, lambda: done[rank] >= number, f"rank {rank} before `{what}`")
-        self.ranks.races.followed(self.number, rank)
+        if number:
+            self.ranks.races.followed(self.number, self.ranks.clocks[rank][number - 1])
 
     def _dispatched(self, action: Dispatch) -> None:
         args = [self.ranks.region(self.number, arg) if isinstance(arg, Window) else arg for arg in action.args]
@@ -175,6 +181,8 @@ class Ranks:
     memberships: dict[int, Membership] = field(default_factory=dict[int, Membership])
     done: list[int] = field(default_factory=list[int])
     """How many turns each rank has had."""
+    clocks: list[list[Array]] = field(default_factory=list["list[Array]"])
+    """When each of them was over."""
     races: WindowRaces = field(init=False)
     running: list[_Rank] = field(default_factory=list["_Rank"])
     looks: int = 0
@@ -182,19 +190,25 @@ class Ranks:
 
     def __post_init__(self) -> None:
         """Lay the buffers out, all of them zero but those that were kept."""
-        self.done = [0] * self.plan.size
+        self.done, self.clocks = [0] * self.plan.size, [[] for _ in range(self.plan.size)]
         for place, buffer in enumerate(self.plan.buffers):
             key = place, buffer.size, buffer.domain
             parts = self.kept.get(key) or {rank: _zeros(buffer.size) for rank in buffer.domain}
             self.memory[buffer] = self.kept[key] = parts
             for number, part in enumerate(parts.values()):
                 self.memberships[part.ctypes.data] = Membership(number, tuple(parts.values()))
-        self.races = WindowRaces(self.plan.size, [p for parts in self.memory.values() for p in parts.values()])
+        self.races = self.raced(WindowRaces)
+
+    def raced(self, races: Callable[[int, Iterable[Array], Iterable[Stretch]], R]) -> R:
+        """Return what holds accesses to windows and to the caller's memory against each other."""
+        parts = (part for parts in self.memory.values() for part in parts.values())
+        return races(self.plan.size, parts, contested(self.plan, Footprints(self.program)))
 
     def perform(self, action: Collective) -> None:
         """Do what all ranks of a domain do together, all of them being there."""
         parts = [
-            {name: self.region(rank, window).data for name, window in action.windows.items()} for rank in action.domain
+            {name: window.live(self.region(rank, window).data) for name, window in action.windows.items()}
+            for rank in action.domain
         ]
         MEANINGS[action.name](parts, **action.options)
         self.races.met(action.domain)

@@ -1,32 +1,36 @@
 """Window races: elements of windows that two ranks touch with no signal between them, one of them writing.
 
 Ranks have vector clocks. A notify leaves the clock of its rank at the cell, a wait takes over those that it had to wait
-for (`signals.py`), and a collective makes all of them equal. Each byte of a window knows who wrote it last and when
-each rank last read it; an access that one of those may happen at the same time as is an error.
+for (`signals.py`), a turn that comes after another one takes over its, and a collective makes all of them equal. Each
+byte of a window knows who wrote it last and when each rank last read it; an access that one of those may happen at the
+same time as is an error. So it is with what several ranks touch of the caller's memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.access import Access
 from tilewright.core.region import Array
 from tilewright.errors import RaceError
+from tilewright.interpret.dependences import Stretch
+from tilewright.interpret.shadow import reach
 from tilewright.interpret.signals import Cell, Told
 from tilewright.source import UNKNOWN, Span
 
 HELP = "let the one notify the other when it is done, and that one wait before it goes on"
+APART = "turns of one statement go on side by side: give each rank a part of its own, or let signals order them"
 
 
 class _Shadow:
-    """What was done to the bytes of one part: when each rank last read, wrote and added to each of them."""
+    """What was done to some bytes: when each rank last read, wrote and added to each of them."""
 
-    def __init__(self, part: Array, ranks: int) -> None:
-        self.part = part
-        self.low: int = part.ctypes.data
-        self.when: Array = np.zeros((len(Access), ranks, part.size), np.int32)
+    def __init__(self, stretch: Stretch, ranks: int, help: str) -> None:
+        self.low, self.high = stretch
+        self.help = help
+        self.when: Array = np.zeros((len(Access), ranks, self.high - self.low), np.int32)
 
     def beside(self, elements: Array) -> Any:
         """Return the times beside elements: by access, rank, and then as the elements are, with their bytes."""
@@ -47,7 +51,7 @@ _CONFLICTS = {
 class WindowRaces:
     """Holds every access to a window against those of other ranks; RaceError for two that nothing orders."""
 
-    def __init__(self, ranks: int, parts: Sequence[Array]) -> None:
+    def __init__(self, ranks: int, parts: Iterable[Array], caller: Iterable[Stretch] = ()) -> None:
         self.rank = 0
         """The one that is running."""
         self.at: Span = UNKNOWN
@@ -55,7 +59,8 @@ class WindowRaces:
         self.clocks: Array = np.zeros((ranks, ranks), np.int32)
         np.fill_diagonal(self.clocks, 1)
         self.cells: dict[int, Cell] = {}
-        self.shadows = [_Shadow(part, ranks) for part in parts]
+        self.shadows = [_Shadow(reach(part), ranks, HELP) for part in parts]
+        self.shadows += [_Shadow(stretch, ranks, APART) for stretch in caller]
         self.spans: dict[tuple[int, int, int], list[Span]] = {}
         """Where a rank touched anything in some way at some time."""
         self.racing: Any = np.zeros((), bool)
@@ -74,10 +79,15 @@ class WindowRaces:
         if known is not None:
             self.clocks[rank] = known.awaited(int(cell[0]), expected, self.clocks[rank])
 
-    def followed(self, rank: int, other: int) -> None:
-        """Let a rank come after all that another one did."""
-        self.clocks[rank] = np.maximum(self.clocks[rank], self.clocks[other])
-        self.clocks[other][other] += 1
+    def over(self, rank: int) -> Array:
+        """Return the clock of a rank whose turn is over."""
+        found = self.clocks[rank].copy()
+        self.clocks[rank][rank] += 1
+        return found
+
+    def followed(self, rank: int, clock: Array) -> None:
+        """Let a rank come after a turn that was over at a clock."""
+        self.clocks[rank] = np.maximum(self.clocks[rank], clock)
 
     def met(self, ranks: Sequence[int]) -> None:
         """Let ranks come after all that any of them did."""
@@ -89,7 +99,7 @@ class WindowRaces:
     def touched(self, access: Access, elements: Array) -> None:
         """Hold an access of the running rank against what others did to the same elements, and remember it."""
         at = elements.ctypes.data
-        shadow = next((s for s in self.shadows if s.low <= at < s.low + s.part.size), None)
+        shadow = next((s for s in self.shadows if s.low <= at < s.high), None)
         if shadow is None or not elements.size:
             return
         when, clock = shadow.beside(elements), self.clocks[self.rank]
@@ -97,17 +107,17 @@ class WindowRaces:
             times = when[_KINDS.index(other)]
             for rank in range(len(clock)):
                 if rank != self.rank and (times[rank] > clock[rank]).any():
-                    raise self._race(access, other, rank, times[rank], int(clock[rank]))
+                    raise self._race(access, other, rank, times[rank], shadow.help)
         now = int(clock[self.rank])
         when[_KINDS.index(access), self.rank] = now
         places = self.spans.setdefault((self.rank, _KINDS.index(access), now), [])
         if self.at not in places:
             places.append(self.at)
 
-    def _race(self, access: Access, other: Access, rank: int, times: Array, known: int) -> RaceError:
-        self.racing = (times > known).any(axis=-1)
+    def _race(self, access: Access, other: Access, rank: int, times: Array, help: str) -> RaceError:
+        self.racing = (times > int(self.clocks[self.rank][rank])).any(axis=-1)
         place = [int(i) for i in np.argwhere(self.racing)[0]]
         spans = self.spans.get((rank, _KINDS.index(other), int(times[(*place, 0)])), [UNKNOWN])
         where = f"element {place} of what this touches"
         message = f"rank {self.rank} {access.value} {where}, which rank {rank} {other.value}: no signal orders them"
-        return RaceError(message, notes=[f"rank {rank} {other.value} it at {spans[-1]}"], help=HELP)
+        return RaceError(message, notes=[f"rank {rank} {other.value} it at {spans[-1]}"], help=help)

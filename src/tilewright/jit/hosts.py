@@ -60,20 +60,18 @@ def host_program(made: Specialization, config: RunConfig | None, reads: ReadSet)
         with on_ranks():
             return compile(program, **kwargs)
 
-    def chip(program: Program) -> CompiledProgram:
-        return _kept(program, config, made, reads, lambda: compiled(program))
+    def chip(program: Program, data: Callable[[], bytes]) -> CompiledProgram:
+        return _kept(program.name, data, config, made, reads, lambda: compiled(program))
 
     return compile_distributed(made.program, ranks, platform, chip)
 
 
 def _kept(
-    chip: Program, config: RunConfig | None, made: Specialization, reads: ReadSet,
+    chip: str, data: Callable[[], bytes], config: RunConfig | None, made: Specialization, reads: ReadSet,
     compile: Callable[[], CompiledProgram],
 ) -> CompiledProgram:  # fmt: skip
     """Return what a host function dispatches, kept by now: of several processes that want it one compiles."""
-    from tilewright.core.serialize import serialize
-
     options = code_options(config)
-    programs = KeptPrograms(chip.name, find(options[0]), [*settings.code_settings(), *options], loading)
-    key = programs.key(lambda: [serialize(chip), list(made.syntax)])
+    programs = KeptPrograms(chip, find(options[0]), [*settings.code_settings(), *options], loading)
+    key = programs.key(lambda: [data(), list(made.syntax)])
     return programs.made(key, FunctionSpans(reads.resolvers), compile)

@@ -13,7 +13,7 @@ from tilewright.core.enums import ReduceOp
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect
 from tilewright.core.region import Array
-from tilewright.core.types import VOID, TensorType
+from tilewright.core.types import VOID, TensorType, is_fully_valid
 from tilewright.core.world import world
 from tilewright.dtypes import BF16, FP16, FP32, INT32
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
@@ -28,9 +28,18 @@ Parts = Sequence[Mapping[str, Array]]
 MODES = ("mesh", "ring")
 
 
+def _whole_window(value: Expr, blame: str) -> TensorType:
+    """Return the type of a window that is valid as a whole."""
+    type_ = window_type(value, blame)
+    if not is_fully_valid(type_):
+        message = f"`{blame}` is to be valid as a whole, got {type_}"
+        raise ShapeMismatchError(message, blame=[blame], help="allreduce and broadcast take windows valid in part")
+    return type_
+
+
 def check_signal(signal: Expr) -> None:
     """Raise unless a window of signals has a cell for each rank."""
-    type_ = window_type(signal, "signal")
+    type_ = _whole_window(signal, "signal")
     if type_.dtype != INT32:
         raise DTypeMismatchError(f"signals are cells of an int32 window, got {type_}", blame=["signal"])
     if not 1 <= len(type_.shape) <= 2:
@@ -82,7 +91,9 @@ def _broadcast_type(target: Expr, signal: Expr, root: int) -> TensorType:
 
 def _check_rows(source: Expr, target: Expr, name: str, rows: int | None) -> None:
     """Raise unless two different buffers hold rows of one length."""
-    have, into = shaped(source), window_type(target, "target")
+    have, into = shaped(source), _whole_window(target, "target")
+    if not is_fully_valid(have):
+        raise ShapeMismatchError(f"`{name}` is to be valid as a whole, got {have}", blame=[name])
     if source is target:
         message = f"`{name}` and `target` are two buffers, got one"
         raise OperandError(message, blame=["target"], help="lay out another window buffer")
@@ -104,7 +115,7 @@ def _allgather_type(local_data: Expr, target: Expr, signal: Expr) -> TensorType:
 def _reduce_scatter_type(target: Expr, signal: Expr, op: Any) -> TensorType:
     check_signal(signal)
     _check_reduce(op, [ReduceOp.Sum])
-    type_ = window_type(target, "target")
+    type_ = _whole_window(target, "target")
     if len(type_.shape) != 2:
         raise ShapeMismatchError(f"`target` has a row for each rank, got {type_}", blame=["target"])
     return type_

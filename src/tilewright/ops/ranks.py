@@ -4,7 +4,7 @@ from tilewright.arrays import np
 from tilewright.core.annotations import Index, Scalar, Tensor
 from tilewright.core.expr import Const, Expr
 from tilewright.core.op import Effect, Kind
-from tilewright.core.region import Region, whole
+from tilewright.core.region import Region
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.core.world import Membership, elements_of, world
 from tilewright.dtypes import INT32
@@ -37,7 +37,8 @@ def check_peer(peer: Expr) -> None:
 
 def part_at(window: Region, peer: int) -> Region:
     """Return the part of a window that a rank of its domain holds."""
-    return whole(elements_of(_member(window, peer).parts[peer], window.data.shape, window.data.dtype))
+    elements = elements_of(_member(window, peer).parts[peer], window.data.shape, window.data.dtype)
+    return Region(elements, window.valid)
 
 
 def _member(window: Region, peer: int) -> Membership:

@@ -222,7 +222,10 @@ def _validshape_type(x: Expr, valid_rows: Expr, valid_cols: Expr) -> ShapedType:
     for have, want, blame in zip(source.shape[-2:], last, ("valid_rows", "valid_cols"), strict=True):
         if isinstance(want, int) and (want < 0 or (isinstance(have, int) and want > have)):
             raise ShapeMismatchError(f"{want} does not fit an axis of {have}", blame=[blame])
-    return reshaped(source, source.shape, (*source.valid[:-2], *last))
+    valid = (*source.valid[:-2], *last)
+    if isinstance(source, TensorType) and source.is_window:  # which stays one
+        return replace(source, valid=valid)
+    return reshaped(source, source.shape, valid)
 
 
 def _validshape(result: ShapedType, x: Region, valid_rows: int, valid_cols: int) -> Region:

@@ -129,7 +129,7 @@ def _distributed(source: Program, how: How, target: str | None, config: Any) -> 
 
     alone = replace(how, output_dir=None)
 
-    def compiled(chip: Program) -> CompiledProgram:
+    def compiled(chip: Program, data: object) -> CompiledProgram:
         return compiled_alone(chip, alone, target)
 
     return compile_distributed(source, config, how.platform, compiled, how.directory(source.name))

@@ -64,6 +64,44 @@ def copied(x: Rows, y: pl.Out[Rows]):
     return y
 
 
+@pl.jit.host
+def chosen(x: Rows, n: pl.Tensor[[2], pl.INT32], y: pl.Out[Rows]):
+    """Let each rank copy its row, or another one, as elements say: to where, and how often."""
+    rows = pld.alloc_window_buffer([1, SIZE], dtype=pl.FP32)
+    row = pld.window(rows, [1, SIZE], dtype=pl.FP32)
+    for _ in pl.range(pl.read(n, [1])):
+        for r in pl.range(pld.world_size()):
+            publish(x[r], row, device=r)
+            consume(row, y[(r + pl.read(n, [0])) % pld.world_size()], device=r)
+    return y
+
+
+@pl.jit.host
+def roomy(x: Rows, n: pl.Tensor[[2], pl.INT32], y: pl.Out[Rows]):
+    """Lay out as much as elements say."""
+    rows = pld.alloc_window_buffer(4 * SIZE * pl.read(n, [0]))
+    row = pld.window(rows, [1, SIZE], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        publish(x[r], row, device=r)
+        consume(row, y[r], device=r)
+    return y
+
+
+@pl.jit
+def scaled(x: pl.Tensor[[1, SIZE], pl.FP32], by: pl.Scalar[pl.INT32], y: pl.Out[pl.Tensor[[1, SIZE], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        y = pl.store(pl.load(x, [0, 0], [1, SIZE]) * by, [0, 0], y)
+    return y
+
+
+@pl.jit.host
+def told(x: Rows, n: pl.Tensor[[2], pl.INT32], y: pl.Out[Rows]):
+    """Give each rank a number that its process has."""
+    for r in pl.range(pld.world_size()):
+        scaled(x[r], pl.read(n, [r]), y[r], device=r)
+    return y
+
+
 def called(name: str, *args: Any, timeout: float = 3 * LATE, config: Any = None, function: Any = summed) -> str:
     """Call a host function; return what comes of it, and whether that was soon."""
     ranks = RunConfig(distributed_config=DistributedConfig(range(RANKS), timeout_s=timeout))
@@ -97,6 +135,24 @@ def arguments() -> None:
         call("dtype", ones(dtype=torch.float64 if is_bad else torch.float32))
         call("missing", *([] if is_bad else [ones()]))
         call("ranks", ones(), config=RunConfig(device_ids=range(RANKS + is_bad)))
+    call("next", ones())
+
+
+def elements() -> None:
+    """Plan what elements say that are not the same in all processes."""
+    ranked = RANKS * ones()
+    for _ in range(2):
+        call("same", ranked, torch.tensor([1, 2], dtype=torch.int32), function=chosen)
+        call("place", ranked, torch.tensor([RANK, 1], dtype=torch.int32), function=chosen)
+        call("count", ranked, torch.tensor([0, 1 + RANK], dtype=torch.int32), function=chosen)
+        call("nothing", ranked, torch.tensor([0, RANK], dtype=torch.int32), function=chosen)
+        call("view", ranked, torch.tensor([0, 0, 1, 1, 9], dtype=torch.int32)[RANK :: 2 - RANK][:2], function=chosen)
+        call("room", ranked, torch.tensor([1 + RANK, 1], dtype=torch.int32), function=roomy)
+    own = [RANKS if rank == RANK else 7 for rank in range(2)]
+    call("told", ones(), torch.tensor(own, dtype=torch.int32), function=told)
+    strided = torch.tensor([0, 1, 1, 1], dtype=torch.int32)[::2] if RANK else torch.tensor([0, 1], dtype=torch.int32)
+    wide = ranked[:1].expand(RANKS, 1, SIZE) if RANK else ranked
+    call("strided", wide, strided, function=chosen)
     call("next", ones())
 
 
@@ -204,6 +260,7 @@ def beside(name: str, made: Callable[[], torch.Tensor]) -> None:
     "stopped": stopped,
     "functions": functions,
     "arguments": arguments,
+    "elements": elements,
     "shards": shards,
     "late": late,
     "anew": anew,

@@ -76,6 +76,8 @@ OPS = {
     "allreduce max": "w = pld.tensor.allreduce(w, s, op=pld.ReduceOp.Max)",
     "allreduce min": "w = pld.tensor.allreduce(w, s, op=pld.ReduceOp.Min)",
     "allreduce prod": "w = pld.tensor.allreduce(w, s, op=pld.ReduceOp.Prod)",
+    "allreduce part": "pld.tensor.allreduce(pl.set_validshape(w, {some}, 20), s)",
+    "broadcast part": "pld.tensor.broadcast(pl.set_validshape(w, {some}, 20), s, root={last})",
     "barrier": "pld.tensor.barrier(s)",
     "broadcast": "w = pld.tensor.broadcast(w, s, root={last})",
     "allgather": "v = pld.tensor.allgather({local}, v, s)",
@@ -90,7 +92,7 @@ def program(ranks: int, op: str, level: str) -> Program:
     """Return a program that fills windows, does one collective, and hands out what is there then."""
     local = "l" if level == "host" else f"pl.slice(x, [1, {SIZE}], [0, 0])"
     rows = 2 * ranks if op == "all_to_all_v" else ranks
-    statement = OPS[op].format(last=ranks - 1, local=local)
+    statement = OPS[op].format(last=ranks - 1, local=local, some=(ranks + 1) // 2)
     window = "v" if op in INTO_V else "w"
     taken = f"pl.load({window}, [0, 0], [{rows}, {SIZE}])"
     if op == "barrier":  # what the next rank has written is there
@@ -114,6 +116,10 @@ def meant(op: str, x: Any, counts: Any) -> tuple[Any, Any]:
         "reduce_scatter": lambda: x.sum(0),
     }  # fmt: skip
     none = np.zeros((ranks, ranks, 1), np.int32)
+    if op.endswith("part"):
+        found, (part, _) = x.copy(), meant(op.removesuffix(" part"), x, counts)
+        found[:, : (ranks + 1) // 2, :20] = part[:, : (ranks + 1) // 2, :20]
+        return found, none
     if op in reduced:
         return np.broadcast_to(reduced[op](), x.shape), none
     if op == "barrier":

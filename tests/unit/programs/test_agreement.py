@@ -39,6 +39,24 @@ def test_processes_that_call_different_functions_are_told_so(tmp_path: Path, tra
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+def test_plans_that_follow_from_other_elements_are_shown_where_they_part(tmp_path: Path, transport: str) -> None:
+    for lines in said_by(2, tmp_path, transport, "elements"):
+        rest = [line for line in lines if line.partition(":")[0] not in ("place", "count", "nothing", "room")]
+        names = "same", "view", "same", "view", "told", "strided", "next"
+        assert rest == [f"{name}: right [soon]" for name in names], lines
+        for line in (lines[1], lines[7]):
+            assert "processes plan different things in `chosen`" in line and line.endswith("[soon]"), lines
+            for rank in range(2):
+                assert f"rank {rank} dispatches consume(window [1, 8] fp32 of buffer 0, y[{rank}, 0, 0]" in line, lines
+            assert line.count("to rank 0 at ") == line.count("agreement_worker.py:") == 2, lines
+        for line in (*lines[2:4], *lines[8:10]):
+            assert "rank 0 does nothing more | " in line and "rank 1 dispatches publish(x[0, 0, 0]" in line, lines
+        for line in (lines[5], lines[11]):
+            for rank in range(2):
+                assert f"rank {rank} lays out buffer 0 of {32 << rank} bytes on ranks [0, 1]" in line, lines
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_dtensors_that_differ_between_processes_are_shown_on_all(tmp_path: Path, transport: str) -> None:
     said = said_by(2, tmp_path, transport, "shards")
     passed = {

@@ -180,7 +180,7 @@ def test_rows_are_written_again_once_all_others_have_read_them() -> None:
     program = gathered_again.specialize(x, y).program
     machine = HostMachine(program, RANKS)
     machine.planned("gathered_again", [whole(x), whole(y)])
-    in_place(machine.plan, program).order(machine.plan)
+    in_place(machine.plan, program, machine.footprints).order(machine.plan)
     turns = machine.plan.turns[1]
     assert [dict(turn.needs) for turn in turns[:2]] == [{}, {0: 2}]  # it publishes, and the first of all gathers
     assert dict(turns[3].needs) == {0: 3, 2: 3}  # it publishes again once the others have multiplied

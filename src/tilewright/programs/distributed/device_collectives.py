@@ -32,7 +32,7 @@ def performed(action: Collective, place: Callable[[int, Window], tuple[int, int]
             meaning(action.name)(parts, **action.options)
 
     parts = [
-        {name: _tensor(torch, window, *place(rank, window)) for name, window in action.windows.items()}
+        {name: window.live(_tensor(torch, window, *place(rank, window))) for name, window in action.windows.items()}
         for rank in action.domain
     ]
     return perform

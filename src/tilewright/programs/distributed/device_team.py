@@ -185,7 +185,7 @@ def _launched(
     if chips.function(action.function).is_sub_worker:
         message = f"`{action.function}` runs on the host, which has no tensors of a GPU"
         raise ExecutionError(message, spans=[action.span], help="pass tensors of the processor, or do it in a kernel")
-    refuse_pointers(chips.program)
+    refuse_pointers(chips.program(action.function))
     function = chips.compiled(action.function).declared[action.function]
     return launched(action, stand.native(chips, action.function), function, parts, args, 1)
 

@@ -34,6 +34,7 @@ from tilewright.programs.distributed.launched import (
 )
 from tilewright.programs.distributed.link import Link
 from tilewright.programs.distributed.meetings import Absent, Failed, Meetings
+from tilewright.programs.distributed.outlines import Outline, differing
 from tilewright.programs.distributed.whereabouts import Whereabouts
 from tilewright.records import record
 
@@ -73,6 +74,8 @@ class Group:
         """Where the process of each rank runs, once all have said so."""
         self.is_told = False
         """Whether the others know that what they have begun together has failed."""
+        self.outline: Outline | None = None
+        """What they make ready to run now, once that is planned: the same in all."""
         self.limit = self.patience
         """Seconds that one of them may wait for the others now."""
         self.runs: WeakSet[Leaves] = WeakSet()
@@ -106,17 +109,23 @@ class Group:
     def exchanged(self, value: object, about: str) -> list[Any]:
         """Return what every process has brought, in the order of ranks; all of them have to come, for the same thing.
 
-        They say where they run, too. ExecutionError where one of them has failed or does not come in
-        time, which ends what all of them have begun.
+        They say where they run, too, and what they have planned. ExecutionError where one of them has failed, does not
+        come in time or has planned something else, which ends what all of them have begun.
         """
-        own = about, value, _Place(_machine(), _may_share(), os.getpid(), _cores(), thread_count())
+        place = _Place(_machine(), _may_share(), os.getpid(), _cores(), thread_count())
+        own = about, None if self.outline is None else self.outline.digest, value, place
         brought = [pickle.loads(each) for each in self._met(pickle.dumps(own))]
+        digests = {digest for _, digest, *_ in brought}
+        if self.outline is not None and len(digests) > 1 and None not in digests:
+            outlines = [pickle.loads(each) for each in self._met(pickle.dumps(self.outline))]
+            self.is_told = True
+            raise differing(outlines)
         if {*(each for each, *_ in brought)} != {about}:
             told = ", ".join(f"rank {rank} at {each}" for rank, (each, *_) in enumerate(brought))
             self.is_told = True
             raise ExecutionError(f"ranks make ready for different things: {told}", help=EVERYBODY)
         self._known = self._known or [place for *_, place in brought]
-        return [told for _, told, _ in brought]
+        return [told for _, _, told, _ in brought]
 
     def tell_failure(self, text: str) -> None:
         """Let the exchange that the others are in, or come to, fail on all of them; once, and not what they know."""

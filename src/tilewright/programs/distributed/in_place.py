@@ -53,9 +53,9 @@ class InPlace:
             plan.turns[rank][number - 1] = Turn(turn.action, tuple(needs.items()))
 
 
-def in_place(plan: Plan, program: Program) -> InPlace:
-    """Return what of a plan needs no copies."""
-    footprints, gathered = Footprints(program), dict[WindowBuffer, WindowBuffer]()
+def in_place(plan: Plan, program: Program, footprints: Footprints) -> InPlace:
+    """Return what of a plan needs no copies, given what its functions do to their parameters."""
+    gathered = dict[WindowBuffer, WindowBuffer]()
     if not hasattr(os, "memfd_create") or mmap.PAGESIZE != PAGE:
         return InPlace(gathered, frozenset(), {})
     needs: dict[tuple[int, int], dict[int, int]] = {}

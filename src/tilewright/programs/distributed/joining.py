@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
+from tilewright.arrays import np
+from tilewright.core.region import Array
 from tilewright.interpret.hosts import Collective, WindowBuffer
 from tilewright.ops.collectives import MEANINGS
 from tilewright.programs.distributed.arrivals import Arrivals
@@ -58,7 +60,12 @@ class Joining:
         number = 1 + next(k for k, each in enumerate(self._overlap.plan.actions) if each is action)
         if id(action) in self._overlap.ends:
             return partial(self._end_gather, self._overlap.ends[id(action)])
-        windows = {name: memory.parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
+        held = {
+            name: window.live(memory.parts[window.buffer].array(rank, window))
+            for name, window in action.windows.items()
+        }
+        windows = {name: np.ascontiguousarray(array) for name, array in held.items()}
+        packed = {name: windows[name] for name in held if windows[name] is not held[name]}
         if len(action.domain) == 1:
             return lambda: MEANINGS[action.name]([windows], **action.options)
         group = partial(memory.link.domain, action.domain)
@@ -76,6 +83,7 @@ class Joining:
             cells = memory.parts[begun.cells.buffer].array(rank, begun.cells)[:, 0]
             wait = partial(until_done, action.domain, self._check)
             run = self._arrivals.begun(action, joint, begun.pieces, cells, wait)
+        run = _on_copies(run, held, packed) if packed else run
         self._runs.append(run)
         return partial(self._join, number, run)
 
@@ -103,3 +111,16 @@ class Joining:
     def _check(self) -> None:
         if self._memory.own.words[Control.ABORT]:
             raise Ended("the run was ended")
+
+
+def _on_copies(run: Callable[[], None], held: Mapping[str, Array], packed: Mapping[str, Array]) -> Callable[[], None]:
+    """Return a run that works on packed copies of windows, whose elements lie apart."""
+
+    def copied() -> None:
+        for name, array in packed.items():
+            np.copyto(array, held[name])
+        run()
+        for name, array in packed.items():
+            np.copyto(held[name], array)
+
+    return copied

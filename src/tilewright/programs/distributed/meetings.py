@@ -17,6 +17,8 @@ from tilewright.forks import computed_once
 
 SHORTEST, LONGEST, GROWTH = 5e-4, 0.02, 2
 """Seconds between two looks at the store, as they grow: each is work for whoever holds that, often rank 0."""
+RARELY = 10
+"""Looks of those after which one counts who has come."""
 _JOINED = "tilewright/joined"
 
 
@@ -60,8 +62,11 @@ class Meetings:
         store.set(keys[self._rank], data)
         if store.check(keys):
             store.set(*over, b"")
-        until, pause = time.monotonic() + patience, SHORTEST
-        while not store.check(over) and not (pause == LONGEST and store.check(keys)):  # who came last may have ended
+        until, pause, rests = time.monotonic() + patience, SHORTEST, 0
+        while not store.check(over):
+            rests += pause == LONGEST
+            if rests and not rests % RARELY and store.check(keys):  # who came last may have ended
+                break
             look()
             absent = [rank for rank, key in enumerate(keys) if time.monotonic() > until and not store.check([key])]
             if absent:

@@ -66,7 +66,8 @@ def overlapped(plan: Plan, program: Program, pieces: int) -> Overlapped:
         return Overlapped(plan, program, {}, {})
     actions = [each for action in plan.actions for each in made.instead_of(action)]
     extended = program.with_functions([*program.function_list, *made.functions.values()])
-    settled = Plan(plan.size, [*plan.buffers, *(begun.cells.buffer for begun in made.begun.values())], actions)
+    buffers = [*plan.buffers, *(begun.cells.buffer for begun in made.begun.values())]
+    settled = Plan(plan.size, buffers, actions, filled=plan.filled)
     settled.settle(Footprints(extended))
     return Overlapped(settled, extended, made.begun, made.ends)
 

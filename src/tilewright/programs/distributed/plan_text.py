@@ -7,6 +7,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.region import Region, whole
 from tilewright.core.types import TensorType, is_static, static_shape
 from tilewright.interpret.hosts import Collective, Dispatch, HostMachine, Plan, WindowBuffer
+from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.in_place import InPlace, in_place
 from tilewright.programs.distributed.spread import spread
 from tilewright.source import Span
@@ -25,7 +26,8 @@ def shown(program: Program, size: int) -> str:
         machine = HostMachine(program, size)
         machine.planned(host.name, args)
         made = spread(machine.plan, program)
-        found.append(f"{host.name}, {size} ranks\n{_plan(made.plan, in_place(made.plan, made.program))}")
+        chosen = in_place(made.plan, made.program, Footprints(made.program))
+        found.append(f"{host.name}, {size} ranks\n{_plan(made.plan, chosen)}")
     return "\n\n".join(found)
 
 

@@ -19,14 +19,13 @@ from tilewright.core.program import Program
 from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.verify import verify
 from tilewright.forks import computed_once
-from tilewright.interpret.hosts import chip_program, dispatched
+from tilewright.interpret.hosts import dispatched
 from tilewright.passes import chips, control_plane
 from tilewright.programs.distributed.agreement import told_to_others
 from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import group_size
 from tilewright.programs.distributed.ranked import Ranked
-from tilewright.programs.distributed.shards import along_axis, mesh_of, on_whole
 from tilewright.programs.folder import path_of
 from tilewright.programs.loading import load
 from tilewright.programs.platforms import DEFAULT, INTERPRETER, Unsaid, checked_platform, target_of
@@ -69,10 +68,10 @@ class DistributedCompiledProgram(CompiledProgram):
 
     def anatomy(self, lowered: Program) -> Anatomy:
         """Return what is made of all that it dispatches, one behind the other."""
-        chips = self.loaded.chips.own().items()
         from tilewright.passes.stages import walked
 
-        found = [chip.anatomy(walked(chip_program(self.source, name)).stages[-1].after) for name, chip in chips]
+        chips = self.loaded.chips
+        found = [chip.anatomy(walked(chips.program(name)).stages[-1].after) for name, chip in chips.own().items()]
         stages = found[0].texts if found else ()
         texts = {stage: [line for each in found for line in each.texts[stage]] for stage in stages}
         return Anatomy(texts, [m for each in found for m in each.memory], [n for each in found for n in each.notes])
@@ -91,6 +90,8 @@ class DistributedCompiledProgram(CompiledProgram):
             self._check(config)
         if not has_shards((*args, *named.values())):
             return super().__call__(*args, config=config, **named)
+        from tilewright.programs.distributed.shards import along_axis, mesh_of, on_whole
+
         if mesh_of((*args, *named.values())).ndim > 1:
             return along_axis(self, self.loaded.config, args, named)
         entry = self.entry
@@ -181,14 +182,14 @@ def _file(chip: str, is_distant: bool) -> str:
     return f"{'distant' if is_distant else 'chip'}_{chip}.twar"
 
 
-def _loaded(folder: Path, platform: str, program: Program, chip: str, is_distant: bool) -> CompiledProgram:
+def _loaded(folder: Path, platform: str, chips: Chips, chip: str, is_distant: bool) -> CompiledProgram:
     """Return what is dispatched as a folder has it, or made anew: it does so of what ranks run besides."""
     from tilewright.programs.compilation import How, compiled_alone
 
     file = folder / _file(chip, is_distant)
     if file.exists():
         return load(file.read_bytes())
-    return compiled_alone(_chip(program, chip, is_distant), How.of(platform=platform), None)
+    return compiled_alone(_chip(chips, chip, is_distant), How.of(platform=platform), None)
 
 
 def execute_distributed_compiled(
@@ -208,10 +209,10 @@ def compile_distributed(
     source: Program,
     config: DistributedConfig | None,
     platform: str,
-    compile: Callable[[Program], CompiledProgram],
+    compile: Callable[[Program, Callable[[], bytes]], CompiledProgram],
     directory: Path | None = None,
 ) -> DistributedCompiledProgram:
-    """Return a program with host functions ready to run; `compile` makes what they dispatch."""
+    """Return a program with host functions ready to run; `compile` makes what they dispatch, also given as bytes."""
     verify(source, types=False)
     source = chips.run(control_plane.run(source))
     target = target_of(platform)
@@ -219,8 +220,9 @@ def compile_distributed(
     if target not in (INTERPRETER, target_of(DEFAULT)) and not is_apart:
         raise ValueError(f"programs of many ranks run on processors and GPUs, and platform {platform!r} is none")
 
-    def compiled(program: Program, name: str, is_distant: bool) -> CompiledProgram:
-        return compile(_chip(program, name, is_distant))
+    def compiled(chips: Chips, name: str, is_distant: bool) -> CompiledProgram:
+        program = _chip(chips, name, is_distant)
+        return compile(program, partial(serialize, program) if is_distant else partial(chips.data, name))
 
     ranked = Ranked(source, _placed(config), target, Chips(source, compiled))
     for name in dispatched(source) if target != INTERPRETER else ():
@@ -231,9 +233,9 @@ def compile_distributed(
     return made
 
 
-def _chip(source: Program, name: str, is_distant: bool) -> Program:
+def _chip(chips: Chips, name: str, is_distant: bool) -> Program:
     """Return the program of a function that is dispatched."""
-    program = chip_program(source, name)
+    program = chips.program(name)
     if not is_distant:
         return program
     from tilewright.passes import distant

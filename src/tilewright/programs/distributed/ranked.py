@@ -12,9 +12,8 @@ from tilewright.backends.devices import Devices
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.enums import ForKind, ParamDirection
-from tilewright.core.equality import structural_hash
 from tilewright.core.expr import Submit
-from tilewright.core.program import Program
+from tilewright.core.program import Function, Program
 from tilewright.core.region import Region, whole
 from tilewright.core.stmt import SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
@@ -27,6 +26,7 @@ from tilewright.programs.distributed.chips import Chips
 from tilewright.programs.distributed.config import DistributedConfig
 from tilewright.programs.distributed.group import Group, group_of, group_size
 from tilewright.programs.distributed.others import check_on_devices, distant, given_args, gpus, interpreted
+from tilewright.programs.distributed.outlines import outline
 from tilewright.programs.distributed.own_tensors import check_own_tensors
 from tilewright.programs.distributed.processes import CalledOtherwise, ProcessRun, process_run
 from tilewright.programs.distributed.returns import given_back
@@ -62,13 +62,7 @@ class _Planned:
 class Ranked:
     """What runs a program of many ranks: the interpreter, or native code on a thread for each rank."""
 
-    def __init__(
-        self,
-        program: Program,
-        config: DistributedConfig,
-        platform: str,
-        chips: Chips,
-    ) -> None:
+    def __init__(self, program: Program, config: DistributedConfig, platform: str, chips: Chips) -> None:
         self.code = find(INTERPRETER).compile(program)
         self.program = program
         self.config = config
@@ -117,7 +111,7 @@ class Ranked:
             rows.take([param.name_hint for param in self.program[name].params], args, ())
         if self.platform == INTERPRETER:
             return interpreted(self.program, self.size, name, args, self._told, self.windows)
-        given = [_packed(arg) for arg in args] if self.devices is None else args
+        given = [_packed(arg, is_whole=not self._can_be_kept) for arg in args] if self.devices is None else args
         with turn() if _are_several(self.config) else nullcontext():  # of a worker's thread, too
             returned = self._run(name, given, rows)
         for arg, used in zip(args, given, strict=True):
@@ -186,12 +180,15 @@ class Ranked:
         group.is_told, group.limit = False, min(self.config.timeout_s, group.patience)
         try:
             held = [planned.number for planned in self.plans.values()], repr(key[1:])
-            if not are_same(self.program, name, args, group, held):  # each finds its plans for itself: the same ones
+            function, version = self.program[name], self.chips.version
+            if not are_same(function, version, args, group, held):  # each finds its plans for itself: the same ones
                 self.plans.clear()
             return self._laid_out(group, name, args, places)
         except BaseException as error:  # an interrupt, too
             group.tell_failure(said(error))
             raise
+        finally:
+            group.outline = None
 
     def _laid_out(self, group: Group | None, name: str, args: Sequence[Any], places: Sequence[int]) -> _Planned:
         gpu = self._gpu(args)
@@ -199,17 +196,19 @@ class Ranked:
             check_on_devices(self.program[name], group, self._can_be_kept)
         together = group is not None
         directions = self.program[name].param_directions
-        written = {k: directions[k] for k in sorted(Footprints(self.program)[name].writes)} if together else {}
+        written = {k: directions[k] for k in sorted(self.chips.footprints[name].writes)} if together else {}
         given = given_args(args, [*written], gpu) if together else args
-        machine = HostMachine(self.program, self.size)
+        machine = HostMachine(self.program, self.size, self.chips.footprints)
         results = machine.planned(name, given)
+        if group is not None:
+            group.outline = outline(machine.plan, self.program[name], given, has_places=not self._can_be_kept)
         rows = tuple(place for place in places if is_taken_by_rows(machine.plan, given[place].data))
         rows = rows if rows and group is not None and _are_numbered_alike(group) else ()
         may_repeat = not (self.windows is not None or self.sub_workers) and _are_outs(written, rows)
         written = {k: direction for k, direction in written.items() if k not in rows}
         returned = given_back(self.program[name], given, results)
         if group is not None:
-            check_own_tensors(machine.plan, Footprints(self.program), given)
+            check_own_tensors(machine.plan, self.chips.footprints, given)
             run = self._over_processes(group, machine.plan, given, written, gpu, may_repeat)
         elif gpu is not None and self.devices is not None:
             place = self.config.device_ids, gpu
@@ -312,11 +311,16 @@ def _adds(program: Program) -> bool:
     return any(footprints[function.name].adds for function in program.function_list)
 
 
-def _packed(arg: Any) -> Any:
-    """Return an argument as code takes it: a copy of a tensor whose neighbours along the last axis lie apart."""
-    if not isinstance(arg, Region) or not arg.data.ndim or arg.data.shape[-1] <= 1:
+def _packed(arg: Any, *, is_whole: bool) -> Any:
+    """Return an argument as code takes it: a copy of a tensor whose neighbours along the last axis lie apart.
+
+    With `is_whole` of one where any do: processes tell each other then where in it plans have ranks look.
+    """
+    if not isinstance(arg, Region) or not arg.data.ndim:
         return arg
-    return arg if arg.data.strides[-1] == arg.data.itemsize else whole(np.ascontiguousarray(arg.data))
+    is_near = arg.data.shape[-1] <= 1 or arg.data.strides[-1] == arg.data.itemsize
+    is_taken = arg.data.flags.c_contiguous if is_whole else is_near
+    return arg if is_taken else whole(np.ascontiguousarray(arg.data))
 
 
 def _kind(arg: Any) -> Hashable:
@@ -324,9 +328,9 @@ def _kind(arg: Any) -> Hashable:
     return (arg.data.shape, arg.data.strides, str(arg.data.dtype)) if isinstance(arg, Region) else repr(arg)
 
 
-def are_same(program: Program, name: str, args: Sequence[Any], group: Group, held: object) -> bool:
+def are_same(function: Function, version: str, args: Sequence[Any], group: Group, held: object) -> bool:
     """Return whether all processes hold the same besides arguments; raise for other shapes of those, or numbers."""
-    function, called = program[name], f"`{name}`, version {structural_hash(program):016x}"
+    called = f"`{function.name}`, version {version}"
     shards, names = SHARDS.get()(), [param.name_hint for param in function.params]
     own = {name: shards.get(name) or _told(arg) for name, arg in zip(names, args, strict=True)}
     return agreed(own, held, group, [function.span], called)

@@ -40,7 +40,7 @@ def spread(plan: Plan, program: Program) -> Spread:
     made = _Spreading(program, makers)
     actions = [each for action in plan.actions for each in made.instead_of(action)]
     extended = program.with_functions([*program.function_list, *made.functions.values()])
-    settled = Plan(plan.size, [*plan.buffers, *made.cells.values()], actions)
+    settled = Plan(plan.size, [*plan.buffers, *made.cells.values()], actions, filled=plan.filled)
     settled.settle(Footprints(extended))
     return Spread(settled, extended)
 
@@ -50,7 +50,7 @@ def is_spread(action: Dispatch | Collective) -> bool:
     if not isinstance(action, Collective) or action.name not in ("reduce_scatter", "allreduce"):
         return False
     target, count = action.windows["target"], len(action.domain)
-    return count > 1 and count * prod(target.shape) * target.dtype.get_byte() > SMALL
+    return count > 1 and target.valid is None and count * prod(target.shape) * target.dtype.get_byte() > SMALL
 
 
 @record

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.backends.host import HostProgram
 from tilewright.core.program import Function
+from tilewright.core.region import Array
 from tilewright.interpret.hosts import Collective, Dispatch, Plan, Turn, Window, WindowBuffer
 from tilewright.ops.collectives import MEANINGS
 from tilewright.ops.window_buffers import nbytes
@@ -49,6 +50,9 @@ class Steps:
     keeps_windows: bool = False
     """Whether windows keep what they hold from one run to the next."""
 
+    filled: Sequence[tuple[Array, Any]] = ()
+    """Tensors of the host function's own, and what number all elements of each are then."""
+
     bases: Sequence[int] = ()
     """Where the arguments of the last run started."""
 
@@ -59,6 +63,8 @@ class Steps:
         """Make ready for a run on arguments that start at some addresses."""
         for parts in () if self.keeps_windows else self.cleared:
             parts.clear()
+        for array, number in self.filled:
+            array[...] = number
         for step in self.launches if bases != self.bases else ():
             step.place(bases)
         for step in self.launches if self.is_stopped else ():
@@ -85,7 +91,7 @@ def steps_of(
     here: Sequence[int], threads: int, joins: Joins | None = None,
 ) -> Steps:  # fmt: skip
     """Return what the ranks that run here do, on so many threads each; views of the host's `args` follow those."""
-    made = Steps(parts, {rank: [] for rank in here}, [])
+    made = Steps(parts, {rank: [] for rank in here}, [], filled=plan.filled)
     made.cleared = [parts[buffer] for buffer in parts if not _is_overwritten(buffer, plan)]
     awaited = {need for turns in plan.turns for turn in turns for need in _needs(turn, joins)}
     for rank in here:
@@ -173,7 +179,7 @@ def _nothing() -> None:
 def _performing(action: Collective, parts: Mapping[WindowBuffer, Placed]) -> Callable[[], None]:
     def perform() -> None:
         arrays = [
-            {name: parts[window.buffer].array(rank, window) for name, window in action.windows.items()}
+            {name: window.live(parts[window.buffer].array(rank, window)) for name, window in action.windows.items()}
             for rank in action.domain
         ]
         MEANINGS[action.name](arrays, **action.options)
