@@ -9,7 +9,8 @@ import numpy as np
 
 import tilewright.language as pl
 
-EVERY: Any = np.arange(1 << 16, dtype=np.uint16).view(pl.BF16.numpy).reshape(64, 1024)
+BITS: Any = np.arange(1 << 16, dtype=np.uint16)
+EVERY: Any = BITS.view(pl.BF16.numpy).reshape(64, 1024)
 
 
 @pl.jit

@@ -215,11 +215,11 @@ def test_remainders_of_doubles_are_exact(lanes: int) -> None:
     assert np.array_equal(np.signbit(found)[~np.isnan(wanted)], np.signbit(wanted)[~np.isnan(wanted)])
 
 
-def test_a_tail_is_off_by_a_few_units_for_each_of_its_exponent() -> None:
+def test_a_tail_is_off_by_a_few_units() -> None:
     x = padded(np.linspace(-6, 26, 20_000))
 
     def emit(b: Builder, x: Value) -> Value:
         return double_tails.tail(Term(b, x)).value
 
     found = Compiled(emit, (F64,), F64, 8, Module())(x, gives=np.float64)
-    assert (_off(found, _reference("erfc", x)) <= 4.5 + np.maximum(x, 0) ** 2).all()
+    assert _off(found, _reference("erfc", x)).max() <= 8  # of a library that is off by three

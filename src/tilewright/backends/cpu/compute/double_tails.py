@@ -6,8 +6,8 @@ for are carried along. It calls no library, and is right to within one unit of t
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.compute.double_differences import power_of
-from tilewright.backends.cpu.compute.double_math import exp, scaled
+from tilewright.backends.cpu.compute.double_differences import Power, power_of
+from tilewright.backends.cpu.compute.double_math import scaled
 from tilewright.native.terms import Term
 
 LAST = 27.5
@@ -38,10 +38,11 @@ def erfc(x: Term) -> Term:
 
 
 def tail(x: Term) -> Term:
-    """Return the same within five units of the last place, and one for each of the exponent that is taken of it."""
+    """Return the same within five units of the last place."""
     size = x.magnitude().at_most(LAST)
     share = ((size - MIDDLE) / (size + MIDDLE)).horner(ERFC) / (size * 2.0 + 1.0)
-    return _of_both_signs(x, exp(size * size * -1.0) * share)
+    power = _power(size)
+    return _of_both_signs(x, scaled((power.less + power.lost + 1.0) * share, power.rounded))
 
 
 def _of_both_signs(x: Term, far: Term) -> Term:
@@ -67,14 +68,19 @@ def _far(size: Term) -> Term:
     factor = way.horner(ERFC[1:])
     share = way.fma(factor, ERFC[0])
     share_lost = way_lost.fma(way.horner(SLOPE), way.fma(factor, share.like(ERFC[0]) - share) + ERFC_LOST)
-    square = size * size
-    power = power_of(square * -1.0, size.fma(size * -1.0, square))
+    power = _power(size)
     whole = power.less + 1.0
     whole_lost = (whole.like(1.0) - whole + power.less) + power.lost
     above = whole * share
     above_lost = whole.fma(share_lost, whole_lost.fma(share, whole.fma(share, above * -1.0)))
     most, rest = _quotient(above, above_lost, *_sum(size * 2.0, 1.0))
     return scaled(most + rest, power.rounded)
+
+
+def _power(size: Term) -> Power:
+    """Return e to the power of minus a square."""
+    square = size * size
+    return power_of(square * -1.0, size.fma(size * -1.0, square))
 
 
 def _sum(x: Term, number: float) -> tuple[Term, Term]:
