@@ -14,11 +14,11 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-    "llvm.smin": min,
-    "llvm.smax": max,
+    "and": lambda x, y: x & y,
+    "or": lambda x, y: x | y,
+    "xor": lambda x, y: x ^ y,
+    "llvm.smin": lambda x, y: min(x, y),
+    "llvm.smax": lambda x, y: max(x, y),
 }
 _NEUTRAL = {"add": "0", "sub": "0", "mul": "1", "or": "0", "xor": "0", "shl": "0", "ashr": "0", "lshr": "0"}
 """What leaves a number as it is that is to the left of it; and that is to the right, but for differences and shifts."""
