@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from tilewright.core.expr import Call, Var
 from tilewright.core.stmt import AssignStmt
@@ -15,6 +16,11 @@ from tilewright.passes.picks import pick_of
 
 FEWEST = 8
 """How many elements a row has at least for which indices are looked at together."""
+FEW_OF = 4
+"""How many elements a tile has at least for each that is gathered of it where it lies.
+
+Eight of each of 4096 rows of 4096 floats take 0.07 ms on a Zen 5, and 2.2 by way of tiles of all.
+"""
 FEWEST_COLUMNS = 16
 """How many columns rows have at least that are read where they lie."""
 
@@ -80,6 +86,15 @@ def gather(w: Walk, call: Call, given: Given) -> Waiting | None:
     return gathered
 
 
+def elements(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let a tile of which few elements are gathered stay where it was loaded from."""
+    source, index = w.tiles(given, "src", "indices")
+    tensor = source.tensor if source.loaded is not None else None
+    if tensor is not None and tensor not in w.turned and FEW_OF * prod(index.shape) <= prod(source.shape):
+        w.withdraw(source)
+    return w.needing(call, given)
+
+
 def pick(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let columns of a tile that are picked for a store alone be written where that goes."""
     picked, axis = w.needing(call, given), given["axis"]
@@ -127,5 +142,5 @@ def _is_met(w: Walk, stmt: AssignStmt, gathered: Waiting) -> bool:
     return is_whole and isinstance(call, Call) and is_elementwise(call) and not w.is_copied(after[0])
 
 
-RULES: Mapping[str, Rule] = {"ravel_index": ravel, "take": take, "mgather": gather, "pick": pick}
+RULES: Mapping[str, Rule] = {"ravel_index": ravel, "take": take, "mgather": gather, "gather": elements, "pick": pick}
 """What waits and what is needed, by the name of an op."""
