@@ -16,7 +16,8 @@ N = 2048
 OURS: dict[str, Callable[[Any], Any]] = {
     "exp": pl.exp, "exp2": pl.exp2, "log": pl.log, "log2": pl.log2, "log10": pl.log10, "log1p": pl.log1p,
     "sin": pl.sin, "tan": pl.tan, "asin": pl.asin, "acos": pl.acos, "atan": pl.atan, "tanh": pl.tanh,
-    "erf": pl.erf, "sigmoid": pl.sigmoid, "gelu": pl.gelu, "softplus": pl.softplus,
+    "erf": pl.erf, "sigmoid": pl.sigmoid, "gelu": pl.gelu, "softplus": pl.softplus, "expm1": pl.expm1,
+    "sinh": pl.sinh, "erfc": pl.erfc,
 }  # fmt: skip
 
 
@@ -31,13 +32,30 @@ def kernel(function: Callable[[Any], Any]) -> Any:
     return each
 
 
-def enter(name: str) -> Field:
-    x = torch.rand(N, N) * 0.9 + 0.05
+DOUBLES = ("exp", "log", "log1p", "expm1", "sin", "tan", "asin", "atan", "sinh", "tanh", "erf", "erfc", "gelu")
+OF_DOUBLES = 512
+
+
+def enter(name: str, n: int = N, dtype: torch.dtype = torch.float32) -> Field:
+    x = torch.rand(n, n, dtype=dtype) * 0.9 + 0.05
     theirs: Any = getattr(torch, name, None) or getattr(torch.nn.functional, name)
     return beside(kernel(OURS[name]), (x,), lambda: theirs(x))
 
 
-ROWS = tuple(
-    Contest(f"function {name} {N}²", partial(enter, name), Work(bytes=8 * N * N), target=1.0, group="Functions")
-    for name in OURS
+ROWS = (
+    *(
+        Contest(f"function {name} {N}²", partial(enter, name), Work(bytes=8 * N * N), target=1.0, group="Functions")
+        for name in OURS
+    ),
+    *(
+        Contest(
+            f"{name} of doubles {OF_DOUBLES}²",
+            partial(enter, name, OF_DOUBLES, torch.float64),
+            Work(bytes=16 * OF_DOUBLES**2),
+            target=1.0,
+            group="Functions",
+            calls=4,
+        )
+        for name in DOUBLES
+    ),
 )

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from ops.streamed import take_for_large
 from ops.test_uses import SHAPED, check_uses
 from property import test_parser_survives as kernels
 from property import undefined
@@ -32,7 +33,6 @@ from property.test_round_trip import check_stage
 from property.test_steps import check_steps
 from property.ways import covered
 
-from tilewright.backends.cpu.compute import streaming
 from tilewright.errors import ExecutionError, KernelError
 from tilewright.passes.pipeline import DEFAULT
 from tilewright.pto.examples.lines import example
@@ -89,7 +89,7 @@ def _maybe_streamed(number: int) -> Generator[None]:
     """Take all outputs for large ones, which are written past the caches, every third time."""
     with pytest.MonkeyPatch.context() as patch:
         if number % 3 == 0:
-            patch.setattr(streaming, "STREAMED", 0)
+            take_for_large(patch)
         yield
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from ops.streamed import take_for_large
 from property.element_grids import element_grid
 from property.native import check
-
-from tilewright.backends.cpu.compute import streaming
 
 
 @pytest.mark.parametrize("number", range(60))
@@ -18,5 +17,5 @@ def test_grids_of_tiles_are_the_same_along_rows(number: int) -> None:
 
 @pytest.mark.parametrize("number", range(20))
 def test_grids_of_tiles_are_the_same_written_past_the_caches(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "STREAMED", 0)
+    take_for_large(monkeypatch)
     check(element_grid(Random(f"streamed {number}").randint), f"element grid {number}")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from ops.streamed import take_for_large
 from property.narrow import narrow
 from property.native import check
-
-from tilewright.backends.cpu.compute import streaming
 
 
 @pytest.mark.parametrize("number", range(60))
@@ -18,5 +17,5 @@ def test_narrow_rows_are_the_same_taken_together(number: int) -> None:
 
 @pytest.mark.parametrize("number", range(40))
 def test_narrow_rows_are_the_same_written_past_the_caches(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "STREAMED", 0)
+    take_for_large(monkeypatch)
     check(narrow(Random(f"streamed {number}").randint), f"narrow {number}")

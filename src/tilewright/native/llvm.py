@@ -10,11 +10,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import field
 from typing import TYPE_CHECKING
 
 from tilewright.named_tuples import NamedTuple
+from tilewright.native.constants import computed, held, is_number, joined
 from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span
 
@@ -35,6 +36,8 @@ class Value(NamedTuple):
 
 
 TRUE, FALSE = Value(I1, "true"), Value(I1, "false")
+_KNOWN = {I64: computed, I1: joined}
+"""What instructions over constants of a type give."""
 
 
 def spelled(name: str) -> str:
@@ -116,8 +119,8 @@ class Loop:
     position: int
 
 
-class Builder:
-    """One function being written, instruction by instruction."""
+class Lines:
+    """The lines of one function being written."""
 
     def __init__(
         self,
@@ -163,60 +166,6 @@ class Builder:
         self.lines.append(f"  {ref} = {text}{self.tag}")
         return Value(type_, ref)
 
-    def op(self, name: str, *operands: Value) -> Value:
-        """Emit an arithmetic instruction, whose result has the type of its operands."""
-        refs = ", ".join(operand.ref for operand in operands)
-        return self.value(operands[0].type, f"{name} {operands[0].type} {refs}")
-
-    def compare(self, predicate: str, lhs: Value, rhs: Value) -> Value:
-        """Emit a comparison, as in `icmp slt` or `fcmp olt`."""
-        return self.value(vector(I1, lanes(lhs.type)), f"{predicate} {lhs.type} {lhs.ref}, {rhs.ref}")
-
-    def select(self, condition: Value, then: Value, other: Value) -> Value:
-        """Emit a choice by condition, lane by lane for vectors."""
-        return self.value(then.type, f"select {condition}, {then}, {other}")
-
-    def convert(self, name: str, value: Value, to: str) -> Value:
-        """Emit a conversion, as in `fptrunc`; a value of that type already is returned as it is."""
-        return value if value.type == to else self.value(to, f"{name} {value} to {to}")
-
-    def call(self, returns: str, function: str, *args: Value, flags: str = "") -> Value:
-        """Emit a call of a function with a result; flags that say what may be assumed end with a space."""
-        return self.value(returns, f"call {flags}{returns} @{function}({', '.join(map(str, args))})")
-
-    def invoke(self, function: str, *args: Value) -> None:
-        """Emit a call for its effect."""
-        self.do(f"call void @{function}({', '.join(map(str, args))})")
-
-    def intrinsic(self, name: str, *operands: Value, returns: str = "", flags: str = "") -> Value:
-        """Emit an LLVM intrinsic over operands of one type, as in `llvm.fma`."""
-        type_ = returns or operands[0].type
-        full = self.module.intrinsic(f"{name}.{mangled(operands[0].type)}", type_, *(o.type for o in operands))
-        return self.call(type_, full, *operands, flags=flags)
-
-    def splat(self, scalar: Value, count: int) -> Value:
-        """Return a vector all of whose lanes are `scalar`."""
-        if count == 1:
-            return scalar
-        type_ = vector(scalar.type, count)
-        if not scalar.ref.startswith("%"):
-            return Value(type_, f"splat ({scalar})")
-        first = self.value(type_, f"insertelement {type_} poison, {scalar}, i32 0")
-        mask = f"<{count} x i32> zeroinitializer"
-        return self.value(type_, f"shufflevector {first}, {type_} poison, {mask}")
-
-    def offset(self, pointer: Value, index: Value, type_: str) -> Value:
-        """Return the address `index` elements of `type_` past a pointer."""
-        return self.value(PTR, f"getelementptr {type_}, {pointer}, {index}")
-
-    def load(self, type_: str, pointer: Value, align: int) -> Value:
-        """Emit a load."""
-        return self.value(type_, f"load {type_}, {pointer}, align {align}")
-
-    def store(self, value: Value, pointer: Value, align: int, extra: str = "") -> None:
-        """Emit a store."""
-        self.do(f"store {value}, {pointer}, align {align}{extra}")
-
     def slot(self, type_: str) -> Value:
         """Return a word of the function's frame: what is stored in it on several paths is a phi once optimised."""
         ref = f"%slot{next(self.numbers)}"
@@ -247,6 +196,76 @@ class Builder:
         yield
         (here[0], *added), self.lines, self.marked = self.lines, here, outer
         self.lines[mark] = "\n".join(filter(None, [self.lines[mark], *added]))
+
+
+class Builder(Lines):
+    """One function being written, instruction by instruction."""
+
+    def op(self, name: str, *operands: Value) -> Value:
+        """Emit an arithmetic instruction, whose result has the type of its operands."""
+        type_ = operands[0].type
+        if type_ in _KNOWN and len(operands) == 2:
+            known = _KNOWN[type_](name, operands[0].ref, operands[1].ref)
+            if known is not None:
+                return Value(type_, known)
+        refs = ", ".join(operand.ref for operand in operands)
+        return self.value(type_, f"{name} {type_} {refs}")
+
+    def compare(self, predicate: str, lhs: Value, rhs: Value) -> Value:
+        """Emit a comparison, as in `icmp slt` or `fcmp olt`."""
+        known = held(predicate, lhs.ref, rhs.ref) if lhs.type == I64 else None
+        if known is not None:
+            return Value(I1, known)
+        return self.value(vector(I1, lanes(lhs.type)), f"{predicate} {lhs.type} {lhs.ref}, {rhs.ref}")
+
+    def select(self, condition: Value, then: Value, other: Value) -> Value:
+        """Emit a choice by condition, lane by lane for vectors."""
+        if condition in (TRUE, FALSE):
+            return then if condition == TRUE else other
+        return self.value(then.type, f"select {condition}, {then}, {other}")
+
+    def convert(self, name: str, value: Value, to: str) -> Value:
+        """Emit a conversion, as in `fptrunc`; a value of that type already is returned as it is."""
+        return value if value.type == to else self.value(to, f"{name} {value} to {to}")
+
+    def call(self, returns: str, function: str, *args: Value, flags: str = "") -> Value:
+        """Emit a call of a function with a result; flags that say what may be assumed end with a space."""
+        return self.value(returns, f"call {flags}{returns} @{function}({', '.join(map(str, args))})")
+
+    def invoke(self, function: str, *args: Value) -> None:
+        """Emit a call for its effect."""
+        self.do(f"call void @{function}({', '.join(map(str, args))})")
+
+    def intrinsic(self, name: str, *operands: Value, returns: str = "", flags: str = "") -> Value:
+        """Emit an LLVM intrinsic over operands of one type, as in `llvm.fma`."""
+        type_ = returns or operands[0].type
+        if type_ == I64 and len(operands) == 2 and (known := computed(name, operands[0].ref, operands[1].ref)):
+            return Value(type_, known)
+        full = self.module.intrinsic(f"{name}.{mangled(operands[0].type)}", type_, *(o.type for o in operands))
+        return self.call(type_, full, *operands, flags=flags)
+
+    def splat(self, scalar: Value, count: int) -> Value:
+        """Return a vector all of whose lanes are `scalar`."""
+        if count == 1:
+            return scalar
+        type_ = vector(scalar.type, count)
+        if not scalar.ref.startswith("%"):
+            return Value(type_, f"splat ({scalar})")
+        first = self.value(type_, f"insertelement {type_} poison, {scalar}, i32 0")
+        mask = f"<{count} x i32> zeroinitializer"
+        return self.value(type_, f"shufflevector {first}, {type_} poison, {mask}")
+
+    def offset(self, pointer: Value, index: Value, type_: str) -> Value:
+        """Return the address `index` elements of `type_` past a pointer."""
+        return self.value(PTR, f"getelementptr {type_}, {pointer}, {index}")
+
+    def load(self, type_: str, pointer: Value, align: int) -> Value:
+        """Emit a load."""
+        return self.value(type_, f"load {type_}, {pointer}, align {align}")
+
+    def store(self, value: Value, pointer: Value, align: int, extra: str = "") -> None:
+        """Emit a store."""
+        self.do(f"store {value}, {pointer}, align {align}{extra}")
 
     def open_loop(self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = ()) -> Loop:
         """Open `for index in range(start, stop, step)` carrying values; close it with `close_loop`."""
@@ -283,6 +302,12 @@ class Builder:
     @contextmanager
     def loop(self, start: Value, stop: Value, step: Value) -> Generator[Value, None, None]:
         """Emit a counted loop that carries nothing around what is emitted inside."""
+        if is_number(start.ref) and is_number(stop.ref) and is_number(step.ref):
+            turns = len(range(int(start.ref), int(stop.ref), int(step.ref)))
+            if turns <= 1:
+                with nullcontext() if turns else self.when(FALSE):
+                    yield start
+                return
         opened = self.open_loop(start, stop, step)
         yield opened.index
         self.close_loop(opened)

@@ -273,7 +273,7 @@ def _reshape(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 
 @_plans("slice", "extract", "strided", "flip", "gather_mask", "reinterpret_view")
-@_plans("ravel_index", "take", "mgather", "pick")
+@_plans("ravel_index", "take", "mgather", "gather", "pick")
 def _picked(w: Walk, call: Call, given: Given) -> Waiting | None:
     from tilewright.passes import gathers, parts  # few kernels pick
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from tilewright.core.expr import Call, Var
 from tilewright.core.stmt import AssignStmt
@@ -15,6 +16,11 @@ from tilewright.passes.picks import pick_of
 
 FEWEST = 8
 """How many elements a row has at least for which indices are looked at together."""
+FEW_OF = 4
+"""How many elements a tile has at least for each that is gathered of it where it lies.
+
+Eight of each of 4096 rows of 4096 floats take 0.07 ms on a Zen 5, and 2.2 by way of tiles of all.
+"""
 FEWEST_COLUMNS = 16
 """How many columns rows have at least that are read where they lie."""
 
@@ -55,7 +61,14 @@ def _joined(w: Walk, call: Call, valid: Sequence[Extent], tiles: Sequence[Waitin
 
 
 def gather(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let what is gathered for a store alone be written where that goes; rows that are added up stay where they lie."""
+    """Let what is gathered for a store alone be written where that goes; rows that are added up stay where they lie.
+
+    Indices are read where they lie: 4096 bags of 10 rows of 64 floats are added up in 0.075 ms on a Zen 5, in 0.096 by
+    way of a tile of them.
+    """
+    for index in w.tiles(given, "indices") if call.op.spec.name == "take" else ():
+        if index.tensor not in w.turned:
+            w.withdraw(index)
     gathered, stmt = w.needing(call, given), w.recorder.stmt
     assert gathered is not None
     w.straighten(gathered.rows)
@@ -71,6 +84,15 @@ def gather(w: Walk, call: Call, given: Given) -> Waiting | None:
         w.recorder.loads.append(gathered)
         return w.recorder.record(gathered, (), may_float=False)
     return gathered
+
+
+def elements(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let a tile of which few elements are gathered stay where it was loaded from."""
+    source, index = w.tiles(given, "src", "indices")
+    tensor = source.tensor if source.loaded is not None else None
+    if tensor is not None and tensor not in w.turned and FEW_OF * prod(index.shape) <= prod(source.shape):
+        w.withdraw(source)
+    return w.needing(call, given)
 
 
 def pick(w: Walk, call: Call, given: Given) -> Waiting | None:
@@ -120,5 +142,5 @@ def _is_met(w: Walk, stmt: AssignStmt, gathered: Waiting) -> bool:
     return is_whole and isinstance(call, Call) and is_elementwise(call) and not w.is_copied(after[0])
 
 
-RULES: Mapping[str, Rule] = {"ravel_index": ravel, "take": take, "mgather": gather, "pick": pick}
+RULES: Mapping[str, Rule] = {"ravel_index": ravel, "take": take, "mgather": gather, "gather": elements, "pick": pick}
 """What waits and what is needed, by the name of an op."""

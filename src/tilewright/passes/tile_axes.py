@@ -62,8 +62,8 @@ class Class:
     counted: set[Var] = field(default_factory=set[Var])
     """Variables that numbers of its elements begin at."""
     roles: set[int] = field(default_factory=set[int])
-    """Whether products have it as their rows, 0, or their columns, 1; or loaded columns are folded along it, 2; or it
-    is a side of a matrix that is loaded, turned and stored, 3 and 4."""
+    """Whether products have it as their rows, 0, or their columns, 1; or columns are folded along it that are loaded
+    or made of such, 2; or it is a side of a matrix that is loaded, turned and stored, 3 and 4."""
 
     def take_in(self, other: Class) -> None:
         """Make the axes of another class ones of this."""
@@ -194,8 +194,7 @@ class TileAxes:
             folded = tiles[0], -1 if spec.name.startswith("row") else -2  # of one element, too: others may join it
             self._fix_axes([folded] if spec.name not in FOLDS else ())
             self.of(*folded).is_folded = True
-            source = self.made.get(tiles[0])
-            if spec.name.startswith("col") and source is not None and source.op.spec.name == "load":
+            if spec.name.startswith("col") and _is_of_loads(self.made, tiles[0]):
                 self.of(var, -1).roles.add(2)
         elif spec.name in ("slice", "strided") and var is not None and len(_shape(tiles[0])) == len(_shape(var)):
             self._window(tiles[0], var, given)
@@ -287,6 +286,17 @@ class TileAxes:
     def _fix_axes(self, axes: Iterable[Axis]) -> None:
         for axis in axes:
             self.of(*axis).is_fixed = True
+
+
+def _is_of_loads(made: Mapping[Var, Call], tile: Var) -> bool:
+    """Return whether a tile is loaded, or computed element by element of tiles that are."""
+    pending = [tile]
+    for each in pending:
+        spec = made[each].op.spec if each in made else None
+        if spec is None or not (spec.family in SAME or spec.name in (*SAME, "load")):
+            return False
+        pending += [source for source in filter(_is_tile, made[each].args) if source not in pending]
+    return True
 
 
 def multiple_of(offset: Expr) -> tuple[Expr, int]:

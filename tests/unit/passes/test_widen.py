@@ -304,3 +304,18 @@ def test_columns_that_are_read_again_are_folded_fewer_at_a_time(is_sum: bool) ->
     want = x.sum(0, keepdims=True) if is_sum else x - x.mean(0)
     np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
     assert f"j by {512 if is_sum else 128}" in centred.compile(x, out, is_sum=is_sum).stages["tiles"]
+
+
+@pl.jit
+def met(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for c in pl.parallel(0, x.shape[1], 32):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [0, c], [x.shape[0], 32]) * pl.load(y, [0, c], [x.shape[0], 32])
+            pl.store(pl.sum(t * t, axis=0, keepdims=True), [0, c], out)
+
+
+def test_columns_of_what_is_computed_are_folded_many_at_a_time() -> None:
+    x, y, out = np.ones((64, 1024), np.float32), np.full((64, 1024), 0.5, np.float32), np.zeros((1, 1024), np.float32)
+    assert "c by 512 instead of 32" in met.compile(x, y, out).stages["tiles"]
+    met(x, y, out)
+    assert (out == 16).all()

@@ -16,6 +16,7 @@ from conftest import GOLDEN, Golden
 
 import tilewright.language as pl
 from tilewright.native import peaks, target
+from tilewright.native.target import Target
 from tilewright.programs import timings
 from tilewright.runtime import RunConfig
 from tilewright.tools import cli
@@ -194,8 +195,17 @@ def of_doubles(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
-def test_functions_of_doubles_are_said_to_be_called_and_floats_are_the_first_advice(measured: None) -> None:
+def test_functions_of_doubles_are_vectors(measured: None) -> None:
     x = np.ones((64, 64), np.float32)
+    notes = {note.kind: note.text for note in of_doubles.compile(x).explain(x).lines[-1].notes}
+    assert "vectorized" in notes and "called" not in notes
+
+
+def test_functions_that_are_called_are_said_to_be_and_floats_are_the_first_advice(
+    measured: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Target, "has_fma", False)  # as processors were that rounded twice
+    x = np.ones((96, 64), np.float32)
     found = of_doubles.compile(x).explain(x)
     notes = {note.kind: note.text for note in found.lines[-1].notes}
     assert notes["called"] == "sinh and cosh of fp64, by the mathematical library, one element at a time"

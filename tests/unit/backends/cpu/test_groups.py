@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ops.streamed import take_for_large
 from unit.backends.cpu.running import Native, floats, kernel
 
 import tilewright.language as pl
 from tilewright.native.target import host
 
-R, N = 8, 40
+R, N = 9, 40
 X = f"x: pl.Tensor[[{R}, {N}], pl.FP32]"
 ROW = f"w: pl.Tensor[[1, {N}], pl.FP32]"
 OUT = f"out: pl.Out[pl.Tensor[[{R}, {N}], pl.FP32]]"
@@ -184,7 +185,10 @@ def test_rows_of_any_width_are_folded_and_written(columns: int) -> None:
     program.check(floats(R, columns), blank(R, columns))
 
 
-def test_rows_with_their_means_beside_them_keep_no_copy_and_go_past_the_caches() -> None:
+def test_rows_with_their_means_beside_them_keep_no_copy_and_go_past_the_caches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    take_for_large(monkeypatch)
     program = kernel(
         "x: pl.Tensor[[1024, 1024], pl.FP32], out: pl.Out[pl.Tensor[[1024, 1024], pl.FP32]], "
         "means: pl.Out[pl.Tensor[[1024, 1], pl.FP32]]",
@@ -200,7 +204,10 @@ def test_rows_with_their_means_beside_them_keep_no_copy_and_go_past_the_caches()
 
 
 @pytest.mark.parametrize("dtype", ["INT8", "UINT16", "BF16", "FP16"])
-def test_narrow_elements_are_converted_together_and_go_past_the_caches(dtype: str) -> None:
+def test_narrow_elements_are_converted_together_and_go_past_the_caches(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_for_large(monkeypatch)
     program = kernel(
         f"x: pl.Tensor[[2048, 2048], pl.FP32], out: pl.Out[pl.Tensor[[2048, 2048], pl.{dtype}]]",
         "for row in pl.range(0, 2048, 512):",

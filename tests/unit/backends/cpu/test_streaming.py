@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ops.launched import launched
+from ops.streamed import take_for_large
 from unit.backends.cpu.running import Array, Native, kernel, native
 
 import tilewright.language as pl
 from tilewright.backends.cpu.compute import streaming
 from tilewright.core.region import whole
 from tilewright.interpret.machine import run
-from tilewright.native.target import host
+from tilewright.native.target import Target, host
 
 R, N = 8, 64
 BODY = (
@@ -50,7 +51,7 @@ def placed(array: Array, offset: int) -> Array:
 
 @pytest.mark.skipif(host().vector_bits < 256, reason="narrow vectors are stored plainly")
 def test_what_passes_the_caches_is_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "STREAMED", 0)
+    take_for_large(monkeypatch)
     program = native(TEXT)
     assert program.native.code.texts["llvm"]().count("!nontemporal") >= 8
     rng = np.random.default_rng(0)
@@ -64,7 +65,7 @@ def test_what_passes_the_caches_is_what_is_stored(monkeypatch: pytest.MonkeyPatc
 
 def streamed(monkeypatch: pytest.MonkeyPatch, parameters: str, *body: str) -> Native:
     """Return a kernel that takes every tensor for a large one."""
-    monkeypatch.setattr(streaming, "STREAMED", 0)
+    take_for_large(monkeypatch)
     return kernel(parameters, *body)
 
 
@@ -167,9 +168,26 @@ class P:
 @pytest.mark.skipif(host().vector_bits < 256, reason="narrow vectors are stored plainly")
 @pytest.mark.parametrize("size", [512, 4096])
 def test_windows_pass_the_caches_where_their_memory_is_large(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(streaming, "STREAMED", 8192)
+    take_for_large(monkeypatch, 8192)
     program = native(WINDOWS.format(size=size))
     assert bool(program.native.code.texts["llvm"]().count("!nontemporal")) == (size * 4 >= 8192)
     x, out = np.linspace(-1, 1, size, dtype=np.float32), placed(np.zeros(size, np.float32), 0)
     launched(program.native, program.name, [x, out])
     np.testing.assert_allclose(out, np.exp(x), rtol=1e-6)
+
+
+@pytest.mark.skipif(host().vector_bits < 256, reason="narrow vectors are stored plainly")
+@pytest.mark.parametrize(("kept", "streams"), [(0, True), (3 * 4096, True), (3 * 4096 + 1, False)])
+@pytest.mark.parametrize("rows", ["8", "rows"])
+def test_what_stays_in_a_cache_with_all_that_is_read_is_stored_plainly(
+    monkeypatch: pytest.MonkeyPatch, kept: int, streams: bool, rows: str
+) -> None:
+    take_for_large(monkeypatch)
+    monkeypatch.setattr(Target, "kept_bytes", kept)
+    matrix = f"pl.Tensor[[{'16' if rows == '8' else rows}, 64], pl.FP32]"
+    program = kernel(
+        f"x: {matrix}, y: {matrix}, out: pl.Out[{matrix}]",
+        "t = pl.load(x, [0, 0], [8, 64]) * pl.load(x, [8, 0], [8, 64])",
+        "out = pl.store(t + pl.load(y, [0, 0], [8, 64]), [0, 0], out)",
+    )
+    assert ("nontemporal" in program.native.code.texts["llvm"]()) == (streams or rows == "rows")

@@ -68,9 +68,9 @@ def exp2(x: Term) -> Term:
 
 def log(x: Term) -> Term:
     """Return the natural logarithm: NaN below zero, minus infinity at either zero."""
-    n, f = _parts_of_log(x)
+    n, f = parts_of_log(x)
     half = f * f * 0.5
-    rest = _beside_half(f, half, n * LN2_LOW)
+    rest = beside_half(f, half, n * LN2_LOW)
     return outside_of_log(x, n.fma(LN2_HIGH, f - (half - rest)))
 
 
@@ -86,16 +86,16 @@ def log10(x: Term) -> Term:
 
 def _in_base(x: Term, unit: float, unit_rest: float, factor: float, factor_rest: float) -> Term:
     """Return a logarithm, that of two and the factor to that of e given as two doubles each."""
-    n, f = _parts_of_log(x)
+    n, f = parts_of_log(x)
     product, high, square = f * factor, n * unit, f * f
     total = high + product
     lost = (product - (total - high)) + f.fma(factor, product * -1.0)
     lost = f.fma(f, square * -1.0).fma(-0.5 * factor, f.fma(factor_rest, n.fma(unit_rest, lost)))
     half = square * 0.5
-    return outside_of_log(x, total + (_beside_half(f, half, f.like(0.0)) - half).fma(factor, lost))
+    return outside_of_log(x, total + (beside_half(f, half, f.like(0.0)) - half).fma(factor, lost))
 
 
-def _parts_of_log(x: Term) -> tuple[Term, Term]:
+def parts_of_log(x: Term) -> tuple[Term, Term]:
     """Return n and f of which x is 2^n (1 + f), where it is positive and finite."""
     denormal = x < SMALLEST
     shifted = denormal.choose(x * 2.0**52, x).bits() - ROOT_HALF
@@ -103,7 +103,7 @@ def _parts_of_log(x: Term) -> tuple[Term, Term]:
     return n, ((shifted & MANTISSA) + ROOT_HALF).to("bitcast", "double") - 1.0
 
 
-def _beside_half(f: Term, half: Term, more: Term) -> Term:
+def beside_half(f: Term, half: Term, more: Term) -> Term:
     """Return what the logarithm of 1 + f is beside f and half its square, and something more."""
     s = f / (f + 2.0)
     square = s * s

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.compute.addresses import counted, is_packed, moved, product, view_of
+from tilewright.backends.cpu.compute.addresses import (
+    counted,
+    is_packed,
+    is_read_in_place,
+    moved,
+    product,
+    read_of,
+    view_of,
+)
 from tilewright.backends.cpu.compute.copies import packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.indexed import (
     at_column,
@@ -22,7 +30,7 @@ from tilewright.backends.cpu.compute.streaming import store_past_caches
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.stops import Exact
-from tilewright.backends.cpu.emit.values import Tensor, Tile, static
+from tilewright.backends.cpu.emit.values import Tensor, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64, vector
@@ -103,8 +111,12 @@ def adjacent(e: FunctionEmitter, index: Tile) -> Tile:
 
 @lowers("tile.gather")
 def _gather(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    source, indices = packed(e, bound["src"]), adjacent(e, bound["indices"])
-    memory, places, type_ = view_of(e, source), view_of(e, indices), tile_type(call)
+    source, indices, type_ = bound["src"], adjacent(e, bound["indices"]), tile_type(call)
+    if is_read_in_place(e, source):
+        e.flush()  # the tensor may be written by what is recorded
+        return _gathered_in_place(e, call, source, indices)
+    source = packed(e, source)
+    memory, places = view_of(e, source), view_of(e, indices)
     check(e, call, places, places.valid, product(e, memory.shape), "indices")
     _check_valid(e, call, source, places)
     result = e.fresh(type_, indices.valid)
@@ -115,12 +127,22 @@ def _gather(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     return result
 
 
+def _gathered_in_place(e: FunctionEmitter, call: Call, source: Tile, indices: Tile) -> Tile:
+    """Emit the gathering of elements of a tile that is read where it lies in its tensor."""
+    memory, places = read_of(e, source), view_of(e, indices)
+    check(e, call, places, places.valid, product(e, memory.shape), "indices")
+    _check_valid(e, call, source, places)
+    result = e.fresh(tile_type(call), indices.valid)
+    Elements(e, memory, "undefined").fetch(places, view_of(e, result), tuple(places.valid))
+    return result
+
+
 def _check_valid(e: FunctionEmitter, call: Call, source: Tile, places: Tensor) -> None:
     """Emit the end of the function where an index points at what is not valid of a partly valid tile."""
     unsure = [axis for axis, v in enumerate(source.valid) if static(v) != source.type.shape[axis]]
     if not e.checked or not unsure:
         return
-    strides = [int(static(stride) or 1) for stride in view_of(e, source).strides]
+    strides = contiguous(source.type.shape)
     with rows_of(e, places.valid[:-1]) as rows:
         row = moved(e, places, (*rows, i64(0)))
         with e.b.loop(i64(0), places.valid[-1], i64(1)) as column:

@@ -130,6 +130,6 @@ class ComputedRows:
 
 
 def fetch_gathered(e: FunctionEmitter, rows: Rows, row: Value, column: Value, nbytes: int) -> None:
-    """Emit hints to fetch what is folded a little later, where nobody can guess it."""
+    """Emit hints to fetch a row that is folded later, where nobody can guess it."""
     for node in rows.gathered:
-        fetch_ahead(e, e.b.offset(node.later(row), column, memory_type(node.dtype)), nbytes)
+        fetch_ahead(e, e.b.offset(node.begin(row), column, memory_type(node.dtype)), nbytes)

@@ -1,8 +1,7 @@
-"""Library functions: those of doubles, most of which the machine's own mathematical library computes, lane by lane.
+"""Library functions: those of doubles, which the machine's own mathematical library has, one lane at a time.
 
-A double leaves no precision to compute in that is wider and quick. The library's functions are right to within one unit
-of the last place, and programs that ask for doubles ask for that. What is a single instruction stays one, and the
-common functions are vectors' own where multiply-adds round once.
+Where multiply-adds round once they are vectors' own; what is called then are huge angles, and remainders of numbers far
+apart. What is a single instruction stays one.
 """
 
 from __future__ import annotations
@@ -11,9 +10,18 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from tilewright.backends.cpu.compute import double_math, double_trigonometry, error_functions
+from tilewright.backends.cpu.compute import (
+    double_arcs,
+    double_differences,
+    double_logs,
+    double_math,
+    double_powers,
+    double_tails,
+    double_trigonometry,
+    error_functions,
+)
 from tilewright.backends.cpu.compute.doubles import few_products, is_few_products, part_way
-from tilewright.backends.cpu.compute.vectormath import Emitter
+from tilewright.backends.cpu.compute.vectormath import Emitter, exponent
 from tilewright.native.llvm import F64, I32, Builder, Module, Value, lanes, mangled
 from tilewright.native.rarities import unless
 from tilewright.native.terms import Term
@@ -46,11 +54,12 @@ def called(name: str) -> Function:
     return emit
 
 
-def _of_vectors(name: str, function: Callable[[Term], Term]) -> Function:
+def _of_vectors(name: str, function: Callable[..., Term]) -> Function:
     """Return a function of lanes that is emitted where multiply-adds round once, and called elsewhere."""
+    library = called(name)
 
-    def emit(b: Builder, x: Value) -> Value:
-        return function(Term(b, x)).value if b.module.fused else called(name)(b, x)
+    def emit(b: Builder, *operands: Value) -> Value:
+        return function(*(Term(b, x) for x in operands)).value if b.module.fused else library(b, *operands)
 
     return emit
 
@@ -62,34 +71,63 @@ def _of_angles(name: str, function: Callable[[Term], Term]) -> Function:
         if not b.module.fused:
             return called(name)(b, x)
         near, is_huge = function(Term(b, x)), Term(b, x).magnitude() >= double_trigonometry.HUGE
-
-        def mixed() -> Value:
-            far = Term(b, b.call(x.type, _out_of_line(b.module, name, x.type), x))
-            return is_huge.choose(far, near).value
-
-        return unless(b, is_huge.any(), near.value, mixed)
+        return _or_called(b, name, is_huge, near, x)
 
     return emit
 
 
-def _out_of_line(module: Module, name: str, type_: str) -> str:
+def _or_called(b: Builder, name: str, mask: Term, near: Term, *operands: Value) -> Value:
+    """Return what is near, and what the library says where a mask holds, which it hardly ever does."""
+    type_ = near.type
+
+    def mixed() -> Value:
+        far = Term(b, b.call(type_, _out_of_line(b.module, name, *operands), *operands))
+        return mask.choose(far, near).value
+
+    return unless(b, mask.any(), near.value, mixed)
+
+
+def _out_of_line(module: Module, name: str, *operands: Value) -> str:
     """Define, once, a function that calls the library for each lane; return its name."""
-    own, param = f"far.{name}.{mangled(type_)}", Value(type_, "%x")
+    type_ = operands[0].type
+    own, params = f"far.{name}.{mangled(type_)}", [Value(type_, f"%x{k}") for k, _ in enumerate(operands)]
     if own not in module.defined:
-        b = Builder(module, own, [param], returns=type_, attrs="noinline cold")
-        b.finish(called(name)(b, param))
+        b = Builder(module, own, params, returns=type_, attrs="noinline cold")
+        b.finish(called(name)(b, *params))
     return own
 
 
 _ANGLES = {"sin": double_trigonometry.sin, "cos": double_trigonometry.cos}
-_VECTORS = {name: getattr(double_math, name) for name in ("exp", "exp2", "log", "log2", "log10", "tanh")}
-_VECTORS["erf"] = error_functions.erf
-_exp = _of_vectors("exp", double_math.exp)
+_VECTORS = {
+    **{name: getattr(double_math, name) for name in ("exp", "exp2", "log", "log2", "log10", "tanh")},
+    **{name: getattr(double_differences, name) for name in ("expm1", "sinh", "cosh")},
+    **{name: getattr(double_logs, name) for name in ("log1p", "arcsinh", "arccosh", "arctanh")},
+    **{name: getattr(double_arcs, name) for name in ("arcsin", "arccos", "arctan", "arctan2")},
+    "erf": error_functions.erf,
+    "erfc": double_tails.erfc,
+    "power": double_powers.power,
+}
+_OURS = {name: _of_vectors(_NAMES[name], function) for name, function in _VECTORS.items()}
+_exp, _tail = _OURS["exp"], _of_vectors("erfc", double_tails.tail)
 
 
 def _times_normal(b: Builder, x: Value) -> Value:
-    tail = called("erfc")(b, (Term(b, x) * -math.sqrt(0.5)).value)
+    tail = _tail(b, (Term(b, x) * -math.sqrt(0.5)).value)
     return (Term(b, x) * (Term(b, tail) * 0.5)).value
+
+
+def _remainder(b: Builder, x: Value, y: Value) -> Value:
+    """Return what a division leaves, which is exact where a double has the quotient; call for others."""
+    if not b.module.fused:
+        return called("fmod")(b, x, y)
+    size, divisor = Term(b, x).magnitude(), Term(b, y).magnitude()
+    part = (size / divisor).intrinsic("llvm.trunc")
+    left = part.fma(divisor * -1.0, size)
+    left = (left < 0.0).choose(left + divisor, left)
+    left = (size < divisor).choose(size, left).signed_like(Term(b, x))
+    lowest = exponent(divisor)
+    is_far = (exponent(size) - lowest > 50) | lowest.compare("oeq", "eq", 0)  # of denormals nobody knows the exponent
+    return _or_called(b, "fmod", is_far, left, x, y)
 
 
 def _times_fast_normal(b: Builder, given: Value) -> Value:
@@ -104,7 +142,7 @@ def _power(b: Builder, x: Value, y: Value) -> Value:
     exponent = Term(b, y).number
     if exponent is not None and exponent >= -1.0 and is_few_products(exponent, most=4.0):
         return few_products(Term(b, x), exponent).value
-    return called("pow")(b, x, y)
+    return _OURS["power"](b, x, y)
 
 
 def _between(b: Builder, *given: Value) -> Value:
@@ -113,8 +151,9 @@ def _between(b: Builder, *given: Value) -> Value:
 
 FUNCTIONS: Mapping[str, Function | Emitter] = {
     **{ours: called(theirs) for ours, theirs in _NAMES.items()},
-    **{name: _of_vectors(name, function) for name, function in _VECTORS.items()},
+    **_OURS,
     **{name: _of_angles(name, function) for name, function in _ANGLES.items()},
+    "fmod": _remainder,
     "times_normal": _times_normal,
     "times_fast_normal": _times_fast_normal,
     "between": _between,

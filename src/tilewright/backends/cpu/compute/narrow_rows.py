@@ -148,7 +148,7 @@ class RunLoop(RowLoop):
         """Return whether a run begins with a line of a large tensor, None: surely not."""
         first, _ = self._run(indices := (i64(0),) * (len(self.group.rows) - 1))
         begin = row_start(self.b, sink, Row((*indices, first)))
-        return lines_pay(self.e, sink.tensor, begin, sink.tensor.strides[:-2])
+        return lines_pay(self.e, sink.tensor, begin, sink.tensor.strides[:-2], self.read)
 
 
 @mutable

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
 from tilewright.backends.cpu.compute.folded_rows import ComputedRows, Rows, RowsInMemory, fetch_gathered
@@ -30,12 +30,17 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import BOOL, FP32, INT32, DataType
 from tilewright.native.llvm import Value, i64, vector
 
+Kept: TypeAlias = "Sequence[Mapping[Tile, Lanes]]"
+"""What is the same in every row of some vectors of columns."""
+
 VECTORS = 4
 """How many vectors of columns are folded together."""
 
 GATHERED = 8
 """How many at first where rows are gathered: of each there is as much at once as a processor fetches by itself."""
 
+FETCHED = 4
+"""How many rows further on the one lies that is fetched while another that is gathered is folded."""
 WIDE, ROWS = 128, 8
 """Columns from which on whole rows are folded into a row of sums, and how many of them at a time."""
 
@@ -255,14 +260,45 @@ class ColumnFold:
         b, lanes = self.e.b, self.e.lanes
         places = [b.op("add", column, i64(number * lanes)) if number else column for number in range(vectors)]
         kept = self.source.kept(places, mask)
-        loop = b.open_loop(i64(0), self.rows, i64(1), [self.start] * vectors)
-        totals = [Lanes(b, total, self.dtype) for total in loop.values]
-        if mask is None:
-            fetch_gathered(self.e, self.source, loop.index, column, vectors * lanes * self.dtype.get_byte())
+        start = [Lanes(b, self.start, self.dtype)] * vectors
+        if self.source.gathered and mask is None:
+            found = self._gathered(batch, start, column, places, kept)
+        else:
+            found = self._rows(batch, (i64(0), self.rows), start, places, mask, kept)
+        for at, total in zip(places, found, strict=True):
+            self._put(total, batch, at, mask)
+
+    def _rows(
+        self,
+        batch: tuple[Value, ...],
+        span: tuple[Value, Value],
+        totals: Sequence[Lanes],
+        places: Sequence[Value],
+        mask: Value | None,
+        kept: Kept,
+        ahead: Callable[[Value], None] = lambda row: None,
+    ) -> list[Lanes]:
+        """Emit the folding of some rows, each vector of columns into its total."""
+        b = self.e.b
+        loop = b.open_loop(*span, i64(1), [total.value for total in totals])
+        ahead(loop.index)
         found = self.source.vectors(batch, loop.index, places, mask, kept)
-        following = [self.folded(*each).value for each in zip(totals, found, strict=True)]
-        for at, total in zip(places, b.close_loop(loop, following), strict=True):
-            self._put(Lanes(b, total, self.dtype), batch, at, mask)
+        held = [Lanes(b, total, self.dtype) for total in loop.values]
+        following = [self.folded(*each).value for each in zip(held, found, strict=True)]
+        return [Lanes(b, total, self.dtype) for total in b.close_loop(loop, following)]
+
+    def _gathered(
+        self, batch: tuple[Value, ...], totals: Sequence[Lanes], column: Value, places: Sequence[Value], kept: Kept
+    ) -> list[Lanes]:
+        """Emit the folding of rows that indices name, each fetched ahead."""
+        b, nbytes = self.e.b, len(places) * self.e.lanes * self.dtype.get_byte()
+        near = b.intrinsic("llvm.smax", b.op("sub", self.rows, i64(FETCHED)), i64(0))
+
+        def ahead(row: Value) -> None:
+            fetch_gathered(self.e, self.source, b.op("add", row, i64(FETCHED)), column, nbytes)
+
+        totals = self._rows(batch, (i64(0), near), totals, places, None, kept, ahead)
+        return self._rows(batch, (near, self.rows), totals, places, None, kept)
 
     def row(
         self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None, other: Rows | None = None

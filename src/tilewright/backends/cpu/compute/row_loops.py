@@ -16,7 +16,7 @@ from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.groups import Group, SaveSink, Sink, StoreSink, level_of, operands_of
 from tilewright.backends.cpu.emit.llvm_types import memory_type
-from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, static
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Tensor, Tile, static
 from tilewright.backends.cpu.emit.work import ELEMENTS, LONG, PIECE
 from tilewright.native.llvm import Value, i64
 
@@ -95,14 +95,20 @@ class RowLoop:
 
     def _is_read(self, sink: StoreSink) -> bool:
         """Return whether what a sink writes to is read as well: it is in the caches then, and would be pushed out."""
-        loads = [tile.node.tensor for tile in self.group.tiles if isinstance(tile.node, LoadNode)]
-        return sink.add or any(tensor.root is sink.tensor.root for tensor in loads)
+        return sink.add or any(tensor.root is sink.tensor.root for tensor in self.read)
+
+    @property
+    def read(self) -> list[Tensor]:
+        """Return what rows are loaded from."""
+        return [tile.node.tensor for tile in self.group.tiles if isinstance(tile.node, LoadNode)]
 
     def _pays(self, sink: StoreSink) -> Value | None:
         """Return whether the rows of a sink are whole lines of a large tensor, None: surely not."""
         tensor, column = sink.tensor, sink.offsets[-1]
         begin = self.b.offset(tensor.pointer, column, memory_type(tensor.dtype))
-        return None if sink.mask is not None else streaming_pays(self.e, tensor, begin, static(sink.tile.valid[-1]))
+        if sink.mask is not None:
+            return None
+        return streaming_pays(self.e, tensor, begin, static(sink.tile.valid[-1]), self.read)
 
     def emit(self, *, streaming: bool, indices: tuple[Value, ...] = ()) -> None:
         """Emit the loops over the axes that are left."""

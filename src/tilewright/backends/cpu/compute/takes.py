@@ -22,9 +22,6 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor, Tile
 from tilewright.core.expr import Call
 from tilewright.native.llvm import Value, i64
 
-FOLDED_AHEAD = 4
-"""How many rows further on the one lies that is fetched while another is folded."""
-
 
 @lowers("tile.take")
 def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
@@ -35,11 +32,7 @@ def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     places.check()
     extents = (*places.extents, *whole_extents(type_)[1:]) if places.by_row else places.extents
     if e.step.in_place:
-
-        def later(row: Value) -> Value:
-            return places.later(row, (), FOLDED_AHEAD)
-
-        node = RowsNode((bound["indices"],), dtype=type_.dtype, begin=places.row, later=later)
+        node = RowsNode((bound["indices"],), dtype=type_.dtype, begin=places.row, later=places.later)
         rows = Tile(type_, known_or(type_, extents), node=node, owners=bound["indices"].owners)
         return e.record(rows) if e.step.joins else rows
     with gathered(e, type_, known_or(type_, extents)) as (result, made):

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from tilewright.backends.cpu.compute.reaches import Bounds, Reach, compared, is_exact, reach_of, stored_reach, within
+from tilewright.backends.cpu.compute.typed_functions import of_type
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
 from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
@@ -128,17 +129,10 @@ def _bounds(choose: Callable[[float, float], float], a: Lanes, b: Lanes) -> Boun
     return next(filter(None, known), None)
 
 
-def _of_doubles(emitter: Callable[..., Value]) -> Callable[..., Value]:
-    from tilewright.backends.cpu.compute.library import FUNCTIONS  # few kernels have doubles
-
-    return FUNCTIONS.get(getattr(emitter, "name", ""), emitter)
-
-
 def _function(emitter: Callable[..., Value]) -> Callable[..., Lanes]:
     def emit(*args: Lanes) -> Lanes:
         b, element = args[0].b, args[0].element
-        function = _of_doubles(emitter) if element == FP64 else emitter
-        return Lanes(b, function(b, *(a.value for a in args)), element)
+        return Lanes(b, of_type(emitter, element)(b, *(a.value for a in args)), element)
 
     return emit
 
