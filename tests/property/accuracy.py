@@ -121,13 +121,13 @@ class Envelope:
         self.low: Array = exact
         self.high: Array = exact
         self.wild: Array = np.zeros(exact.shape, bool)
-        """Where runs did not agree on whether there is a number at all."""
+        """Where runs did not agree on whether there is a number at all: of those that are none, NaN is another kind."""
         self.unsigned: Array = np.zeros(exact.shape, bool)
         """Where they did not agree on the sign of a zero."""
 
     def widen(self, seen: Array) -> None:
         """Let another run's results be possible, too."""
-        self.wild |= _is_number(seen) != _is_number(self.exact)
+        self.wild |= (_is_number(seen) != _is_number(self.exact)) | (_is_nan(seen) != _is_nan(self.exact))
         self.unsigned |= (seen == 0) & (self.exact == 0) & (_is_signed(seen) != _is_signed(self.exact))
         with np.errstate(all="ignore"):
             self.low, self.high = np.fmin(self.low, seen), np.fmax(self.high, seen)
@@ -149,6 +149,10 @@ def _is_signed(values: Array) -> Array:
 
 def _is_number(values: Array) -> Array:
     return np.isfinite(values.astype(np.float64))
+
+
+def _is_nan(values: Array) -> Array:
+    return np.isnan(values.astype(np.float64))
 
 
 def arrays(result: Outcome) -> list[Array]:

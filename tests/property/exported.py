@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+import tilewright.language as pl
 from tilewright import ir, pto
 from tilewright.call.argument import is_array
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType
+from tilewright.frontend.programs import as_program
+from tilewright.programs.pto_text.export import as_pto
 from tilewright.pto.lint import lint
 from tilewright.pto.lower import lower
 from tilewright.pto.types import Ptr
@@ -66,4 +70,15 @@ def read_back(kernel: Any, made: Callable[[], list[Any]], platform: str) -> tupl
     kernel(*wanted, config=RunConfig(platform=platform))
     entry = kernel.specialize(*found).program.entries[-1]
     run_exported(text, entry.name, found, extents_of(entry, found), platform)
+    return wanted, found
+
+
+def read_back_text(head: str, lines: str, made: Callable[[], list[Any]], platform: str) -> tuple[list[Any], list[Any]]:
+    """Return arguments as a kernel of some parameters and lines leaves them on a platform, and as its PTO text does."""
+    body = textwrap.indent(textwrap.dedent(lines).strip(), "    ")
+    text = f"@pl.function(type=pl.FunctionType.InCore)\ndef main({head}):\n{body}\n    return out\n"
+    program = as_program(pl.parse(text))
+    wanted, found = made(), made()
+    ir.compile(program, platform=platform)(*wanted)
+    run_exported(as_pto(program), "main", found, {}, platform)
     return wanted, found

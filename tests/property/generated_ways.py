@@ -46,12 +46,21 @@ def _mrgsort(w: Writer, op: Op) -> Value | None:
     """Merge runs of a list, or lists of pairs of any kind."""
     dtype = w.pick([dt.FP32, dt.FP16])
     if w.chance(50):
-        source = operand(w, op.kind, (1, w.pick([256, 300, 64])), dtype)
+        source = _partial_list(w, operand(w, op.kind, (1, w.pick([256, 300, 64])), dtype))
         return _first_values(w, called(w, op, source.name, "block_len=64"))
     widths = [2 * w.number(1, 9) for _ in range(w.number(2, 4))]
-    lists = [operand(w, op.kind, (2, width), dtype).name for width in widths]
+    lists = [_partial_list(w, operand(w, op.kind, (2, width), dtype)).name for width in widths]
     scratch = [f"tmp={_scratch((2, sum(widths)), dtype)}"] * (op.kind is Kind.TILE)
     return _first_values(w, called(w, op, *lists, *scratch, f"exhausted={w.chance(50)}"))
+
+
+def _partial_list(w: Writer, pairs: Value) -> Value:
+    """Return pairs of which often only the run knows how many there are."""
+    if not isinstance(pairs.type, TileType) or w.chance(60):
+        return pairs
+    rows, columns = shape_of(pairs)
+    text = f"pl.slice({pairs.name}, {[rows, columns]}, [0, 0], valid_shape=[{rows}, {w.index(columns // 2)[0]} * 2])"
+    return w.make(text, keep=True) or pairs
 
 
 def _first_values(w: Writer, pairs: Value | None) -> Value | None:

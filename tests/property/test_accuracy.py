@@ -58,3 +58,22 @@ def test_more_than_what_an_op_declares_is_wrong() -> None:
 def test_a_wrong_number_is_wrong_whatever_came_before() -> None:
     with pytest.raises(AssertionError, match="within accuracy"):
         check(FEWER, 1 << 14)
+
+
+def no_number_for_infinity(program: Program) -> None:
+    """Check a program with NaN for one of the infinities that it leaves."""
+    exact = outcome(program, 1)
+    x, y = (np.array(tensor) for tensor in exact.tensors)
+    assert np.isinf(y[2, 5])
+    y[2, 5] = np.nan
+    assert_within_declared_accuracy(program, 1, Outcome((x, y), ()), exact)
+
+
+def test_of_products_too_large_for_floats_any_order_is_right() -> None:
+    huge = "pl.mul(pl.add(pl.abs(t), 1.0), 1e30)"
+    no_number_for_infinity(program(f"pl.store(pl.row_expand(t, pl.row_prod({huge})), [0, 0], y)"))
+
+
+def test_no_number_is_wrong_where_nothing_is_inexact() -> None:
+    with pytest.raises(AssertionError, match=r"native np.float32\(nan\), interpreter np.float32\(inf\)"):
+        no_number_for_infinity(program("pl.store(pl.mul(pl.add(pl.abs(t), 1.0), 3.4e38) * 9.0, [0, 0], y)"))

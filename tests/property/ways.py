@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from property import axis_ways as axis_ways
 from property import generated_ways as generated_ways
@@ -107,8 +108,11 @@ def _expands(w: Writer, op: Op) -> Value | None:
 def _cmp(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     lhs, other = operand(w, op.kind, shape, dtype), some_dtype(w, op.spec.accepts) if w.chance(40) else dtype
-    rhs = operand(w, op.kind, shape, other).name if w.chance(60) else w.scalar(dtype)
-    return called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
+    meets = tuple(w.pick((extent, extent, 1)) for extent in shape)
+    if w.chance(40):
+        return called(w, op, lhs.name, w.scalar(dtype), f"cmp_type={w.number(0, 5)}")
+    sides = lhs.name, operand(w, op.kind, meets, other).name
+    return called(w, op, *(sides if w.chance(70) else sides[::-1]), f"cmp_type={w.number(0, 5)}")
 
 
 @way("tile.sel", "tile.sels")
@@ -123,7 +127,8 @@ def _sel(w: Writer, op: Op) -> Value | None:
 def _cmp_of(w: Writer, shape: Shape) -> Value:
     if w.chance(40):
         return tile_of(w, shape, dt.BOOL)
-    tested = tile_of(w, shape, w.pick([d for d in DTYPES if d != dt.BOOL]))
+    higher = tuple(extent + w.number(0, 2) for extent in shape) if w.chance(30) else shape
+    tested = tile_of(w, higher, w.pick([d for d in DTYPES if d != dt.BOOL]))
     mask = w.make(f"pl.cmp({tested.name}, {w.literal(dtype_of(tested))}, cmp_type={w.number(0, 5)})", "m", keep=True)
     assert mask is not None
     return mask
@@ -386,10 +391,39 @@ def _slice(w: Writer, op: Op) -> Value | None:
     if source is None:
         return None
     sizes = [w.number(1, extent) for extent in shape_of(source)]
+    if op.kind is Kind.TENSOR and w.plane is Plane.KERNEL and w.chance(40):
+        return _chosen_window(w, source, sizes)
     sizes[0] = 1 if w.chance(30) else sizes[0]
     offsets = [w.index(e - s)[0] for e, s in zip(shape_of(source), sizes, strict=True)]
     dropped = ", drop_dims=[0]" if sizes[0] == 1 and len(sizes) > 1 and w.chance(60) else ""
     return _viewed(w, source, f"pl.slice({source.name}, {sizes}, [{', '.join(offsets)}]{dropped})")
+
+
+def _chosen_window(w: Writer, source: Value, sizes: Sequence[int]) -> Value | None:
+    """Choose among windows of one or two tensors, in a branch or from turn to turn of a loop that reads them."""
+    count = _runtime_count(w)
+    other = tensor_of(w, shape_of(source), dtype_of(source)) if w.chance(60) else source
+    room = [extent - size for extent, size in zip(shape_of(source), sizes, strict=True)]
+    zeros, offsets = ", ".join("0" for _ in sizes), [w.index(most)[0] for most in room]
+    first = w.make(f"pl.slice({source.name}, {list(sizes)}, [{', '.join(offsets)}])", "w", keep=True)
+    if first is None or count is None:
+        return None
+    again = [w.index(most)[0] for most in room]
+    if w.chance(40):
+        with w.block(f"if {count.name} > {w.number(0, 2)}:"):
+            w.line(f"{first.name} = pl.slice({other.name}, {list(sizes)}, [{', '.join(again)}])")
+    else:
+        sums, turn = stored(w, tile_of(w, (*sizes,), dtype_of(source))), w.fresh("i")
+        again[0] = f"pl.min({turn}, {room[0]})"
+        with w.block(f"for {turn} in pl.range(pl.max({count.name}, 0) % 4):"):
+            loaded = w.fresh("t")
+            w.line(f"{loaded} = pl.load({first.name}, [{zeros}], {list(sizes)})")
+            w.line(f"{sums.name} = pl.store({loaded}, [{zeros}], {sums.name})")
+            w.line(f"{first.name} = pl.slice({other.name}, {list(sizes)}, [{', '.join(again)}])")
+    roots, readable = source.roots | other.roots, source.readable and other.readable
+    made = replace(first, roots=roots, readable=readable, writable=False, packed=False)
+    w.values[made.name] = made
+    return made
 
 
 @way("tile.strided", "tensor.strided")
@@ -445,9 +479,31 @@ def _reinterpret(w: Writer, op: Op) -> Value | None:
         return None
     dtype, target = w.pick(REINTERPRETED), w.pick([d for d in REINTERPRETED if d.is_int()])
     *rows, columns = some_shape(w, (2, 2, 3))
-    tile = tile_of(w, (*rows, 8 * (columns % 5 + 1)), dtype)
-    source = stored(w, tile) if op.kind is Kind.TENSOR else tile
-    return None if dtype == target else _viewed(w, source, f"pl.reinterpret_view({source.name}, pl.{target.symbol})")
+    if dtype == target:
+        return None
+    columns = 8 * (columns % 5 + 1)
+    if op.kind is Kind.TENSOR:
+        source = stored(w, tile_of(w, (*rows, columns), dtype))
+        return _viewed(w, source, f"pl.reinterpret_view({source.name}, pl.{target.symbol})")
+    rows, ends = (rows[1:], (columns, 1)) if w.chance(25) else (rows, (columns,))
+    shape = (*rows, *ends)
+    source, size = tile_of(w, shape, dtype), dtype.get_byte()
+    if w.chance(30):
+        count = columns * size // target.get_byte()
+        form = w.pick([form for form in ([count], [1, count], [count, 1], [2, count // 2]) if prod(form) == count])
+        return _viewed(w, source, f"pl.reinterpret_view({source.name}, pl.{target.symbol}, {[*rows, *form]})")
+    if w.chance(40):
+        source = _cut_beside(w, source, -2 if shape[-1] == 1 else -1)
+    return _viewed(w, source, f"pl.reinterpret_view({source.name}, pl.{target.symbol})")
+
+
+def _cut_beside(w: Writer, tile: Value, axis: int) -> Value:
+    """Return a tile of which a part holds data along every axis but one."""
+    shape = shape_of(tile)
+    sizes = [w.index(extent)[0] if at != axis % len(shape) else str(extent) for at, extent in enumerate(shape)]
+    zeros = ", ".join("0" for _ in shape)
+    text = f"pl.slice({tile.name}, {list(shape)}, [{zeros}], valid_shape=[{', '.join(sizes)}])"
+    return w.make(text, keep=True) or tile
 
 
 @way("tensor.as_strided")

@@ -24,7 +24,7 @@ def accumulated(
 ) -> Expr | None:
     """Return the sum that an op makes of a slice, written back where the slice was taken; None for other operands."""
     acc = bound[spec.updates] if spec.updates else None
-    if not isinstance(acc, Var) or acc not in t.windows.taken:
+    if not isinstance(acc, Var) or not t.windows.is_slice(acc, t.scope.blocks):
         return None
     _check(t, acc, node)
     apart = {"tile": acc, "target_memory": MemorySpace.Acc, "blayout": None, "slayout": None}
@@ -55,18 +55,21 @@ def _write_back(t: Translator, acc: Var, summed: Var, node: ast.Call) -> None:
     """Write a sum into the tile that a slice was taken of, and take the slices anew that overlap it."""
     window = t.windows.taken[acc]
     outer = t.windows.taken.get(window.base)
-    slices = t.windows.slices(window.base)
+    slices, plain = t.windows.slices(window.base), t.windows.plain_in(t.scope.blocks)
     bound = {"target": window.base, "source": summed, "offset": MakeTuple(window.offset), "atomic": AtomicType.None_}
     whole = _rebind(t, window.base, call(OPS["tile.assemble"].spec, bound, t.span(node)), node)
     t.windows.taken |= {var: replace(found, base=whole) for var, found in slices.items()}
-    t.windows.taken[summed] = replace(window, base=whole)
+    t.windows.take(summed, replace(window, base=whole))
     t.windows.added_to |= {acc, summed}
     if outer is not None:
-        t.windows.taken[whole] = outer
+        t.windows.take(whole, outer)
         _write_back(t, whole, whole, node)
     _rebind(t, acc, summed, node)
     for var, found in slices.items():
-        if var is not acc and not found.is_apart_from(window):
+        if var is not acc and var not in plain and not found.is_apart_from(window):
+            if not found.is_known and _names(t, var):
+                what = f"`{var.name_hint}` may be a slice of the tile that is added to, or another one"
+                raise t.error(UnsupportedFeatureError, node, what, help="use another name for the other tile")
             _rebind(t, var, call(OPS["tile.slice"].spec, {**arguments(found.call), "x": whole}, t.span(node)), node)
 
 

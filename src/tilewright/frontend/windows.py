@@ -64,6 +64,8 @@ class Windows:
     taken: dict[Var, Window] = field(default_factory=dict[Var, Window])
     added_to: set[Var] = field(default_factory=set[Var])
     """The slices that something was added to in place."""
+    plain: dict[Var, int] = field(default_factory=dict[Var, int])
+    """The block in which a variable got a tile that is no slice: there it is none, whatever it is on other paths."""
     homes: dict[Var, int] = field(default_factory=dict[Var, int])
     """The block in which a tile variable was first assigned: what it is given there, it is on every path from there."""
 
@@ -72,6 +74,10 @@ class Windows:
         if not isinstance(stmt, AssignStmt) or not isinstance(stmt.var.type, TileType):
             return
         var, window = stmt.var, self._window(stmt.value, blocks[-1])
+        if window is not None:
+            self.plain.pop(var, None)
+        elif self.plain.get(var) not in blocks:
+            self.plain[var] = blocks[-1]
         before = self.taken.pop(var, None)
         if self.homes.setdefault(var, blocks[-1]) != blocks[-1] and before != window:
             either = window or before
@@ -97,6 +103,19 @@ class Windows:
             return Window(base, value, block) if isinstance(base, Var) else None
         return None
 
+    def is_slice(self, var: Var, blocks: Sequence[int]) -> bool:
+        """Return whether a variable may be a slice inside some blocks."""
+        return var in self.taken and var not in self.plain_in(blocks)
+
+    def plain_in(self, blocks: Sequence[int]) -> set[Var]:
+        """Return the variables that are no slices inside some blocks."""
+        return {var for var, block in self.plain.items() if block in blocks}
+
+    def take(self, var: Var, window: Window) -> None:
+        """Let a variable be a slice from here on."""
+        self.plain.pop(var, None)
+        self.taken[var] = window
+
     def slices(self, base: Var) -> dict[Var, Window]:
         """Take out the slices of a tile, which its variable gets a new version of."""
         return {var: self.taken.pop(var) for var in [v for v, window in self.taken.items() if window.base is base]}
@@ -104,7 +123,7 @@ class Windows:
     def carry(self, var: Var, start: Expr) -> None:
         """Let a loop carry what may be a slice when it begins."""
         if isinstance(start, Var) and start in self.taken:
-            self.taken[var] = replace(self.taken[start], is_known=False)
+            self.take(var, replace(self.taken[start], is_known=False))
 
 
 def _changed(stmt: AssignStmt, how: str) -> OperandError:

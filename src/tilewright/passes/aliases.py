@@ -48,7 +48,7 @@ class Aliases(Flow):
 
     def __init__(self, body: SeqStmts, footprints: Mapping[str, Footprint] | None = None) -> None:
         self.body = body
-        self._footprints = footprints or {}
+        self.footprints = footprints or {}
         super().__init__(body)
 
     def owners(self, expr: Expr) -> Owners:
@@ -78,7 +78,7 @@ class Aliases(Flow):
     def footprint(self, call: Invoke | Submit) -> Footprint:
         """Return what a call does to its arguments."""
         every = frozenset(range(len(call.args)))
-        return self._footprints.get(call.op.name) or Footprint(every, every, frozenset(), every)
+        return self.footprints.get(call.op.name) or Footprint(every, every, frozenset(), every)
 
     @computed_once
     def made(self) -> Mapping[Var, Call]:

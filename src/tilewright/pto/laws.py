@@ -26,7 +26,7 @@ from tilewright.pto.tile_laws import (
     tiles_of,
     valid_alike,
 )
-from tilewright.pto.types import Mask, Ptr, Scalar, Space, TensorView, TileBuf, VReg, show
+from tilewright.pto.types import INDEX, Mask, Ptr, Scalar, Space, TensorView, TileBuf, VReg, show
 
 LINE = 32
 """Bytes that the machines move at once."""
@@ -99,6 +99,15 @@ def in_vec(op: Op, constants: Constants) -> None:
     for value in values[:-1]:
         valid_alike(op, value, values[-1])
     refuse_precision(op)
+
+
+def by_numbers(op: Op, constants: Constants) -> None:
+    """Refuse a number that only counts, and tiles as for every op on the vector memory."""
+    number = next((value for value in op.ins if value.type == INDEX), None)
+    if number is not None:
+        message = f"{short(op)}: a number is an integer or a float, `%{number.name}` is index"
+        raise PtoTypeMismatchError(message, help="make it i32 first: `arith.index_cast %n : index to i32`")
+    in_vec(op, constants)
 
 
 def equally_large(op: Op, constants: Constants) -> None:

@@ -64,6 +64,15 @@ SUMS: dict[str, tuple[str, dict[int, int]]] = {
         f"    for k in pl.range(2):\n        w = {RIGHT}\n        pl.matmul_acc(w, a, b)",
         {6: 2},
     ),
+    "no slice any more": (
+        f"w = {RIGHT}\nfor k in pl.range(2):\n    w = pl.matmul(a, b)\n    w = pl.matmul_acc(w, a, b)",
+        {},
+    ),
+    "no slice any more where a branch is": (
+        f"w = {RIGHT}\nfor k in pl.range(2):\n    w = pl.matmul(a, b)\n"
+        "    if k > 0:\n        w = pl.matmul_acc(w, a, b)",
+        {},
+    ),
     "moved apart": (f"w = pl.move({RIGHT}, target_memory=pl.Mem.Acc)\npl.matmul_acc(w, a, b)", {}),
 }
 
@@ -94,6 +103,22 @@ def test_a_slice_shows_what_was_added_to_its_tile_through_another() -> None:
     *_, (native, interpreted) = Native(adding(body)).run([X, Y, np.zeros((4, 12), np.float32)])
     assert native.tolist() == interpreted.tolist()
     assert interpreted[:, 2:8].tolist() == (np.matmul(X, Y) + 1).tolist()
+
+
+def test_what_is_no_slice_any_more_stays_as_it_is() -> None:
+    body = (
+        f"v = {RIGHT}\nw = {RIGHT}\nfor k in pl.range(2):\n    v = pl.matmul(a, b)\n    w = pl.matmul_acc(w, a, b)\n"
+        "    sums = pl.store(v, [0, 0], sums)"
+    )
+    text = f"{LOADS}{body}\nout = pl.store(acc, [0, 0], out)"
+    left = {"x": tensor(pl.FP32, 4, 8), "y": tensor(pl.FP32, 8, 6)}
+    function = kernel(text, **left, sums=inout(pl.FP32, 4, 6), out=out(pl.FP32, 4, 12))
+    arrays = [X, Y, np.zeros((4, 6), np.float32), np.zeros((4, 12), np.float32)]
+    *_, (sums, stored), (native, interpreted) = Native(function).run(arrays)
+    product = np.matmul(X, Y)
+    assert sums.tolist() == stored.tolist() == product.tolist()
+    assert native.tolist() == interpreted.tolist()
+    assert native[:, 6:].tolist() == (2 * product + 1).tolist()
 
 
 def test_reading_a_slice_leaves_its_tile_as_it_was() -> None:
@@ -147,6 +172,12 @@ def test_a_tile_that_is_written_in_a_loop_is_written_for_good() -> None:
             f"for k, (w,) in pl.range(2, init_values=({LEFT},)):\n    w = pl.yield_(pl.matmul_acc(w, a, b))",
             UnsupportedFeatureError,
             "depends on the path to this line which slice",
+        ),
+        (
+            f"v = pl.slice(acc, [4, 6], [0, 3])\nif pl.read(x, [0, 0]) > 0.0:\n    v = pl.matmul(a, b)\nw = {RIGHT}\n"
+            "pl.matmul_acc(w, a, b)",
+            UnsupportedFeatureError,
+            "`v` may be a slice of the tile that is added to, or another one",
         ),
         (
             "pl.matmul_acc(pl.slice(pl.add(acc, acc), [4, 6], [0, 0]), a, b)",

@@ -12,7 +12,7 @@ import pytest
 from property.exported import read_back, run_exported
 
 import tilewright.language as pl
-from tilewright import ir, pto
+from tilewright import ir
 from tilewright.frontend.programs import as_program
 from tilewright.programs.pto_text.export import as_pto
 
@@ -76,22 +76,6 @@ def test_every_bit_is_the_same_when_it_is_read_back(kernel: Any, n: int, platfor
     tensors = [matrix(20, 20, seed=seed) for seed in range(4 if kernel is one_of_three else 2)]
     wanted, found = read_back(kernel, lambda: [*(each.copy() for each in tensors), np.array([n], np.int32)], platform)
     np.testing.assert_array_equal(found[-2], wanted[-2])
-
-
-@pl.jit
-def of_a_part(x: pl.Tensor, out: pl.Out[pl.Tensor], ns: pl.Tensor):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        if pl.read(ns, [0]) == 3:
-            chosen = pl.slice(x, [8, 20], [0, 0])
-        else:
-            chosen = pl.slice(x, [8, 20], [8, 0])
-        pl.store(pl.load(chosen, [0, 0], [8, 20]), [0, 0], out)
-
-
-def test_parts_are_refused_where_they_are_chosen() -> None:
-    with pytest.raises(pto.NoPtoError, match="not parts of them") as caught:
-        of_a_part.compile(matrix(20, 20), matrix(20, 20), np.array([2], np.int32)).as_pto()
-    assert "== 3:" in str(caught.value) and "^" in str(caught.value)
 
 
 @pl.program

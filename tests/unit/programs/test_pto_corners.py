@@ -39,6 +39,7 @@ CASES = [
         ("FP32", f"pl.cast(pl.tile.full([8, 12], dtype=pl.{small}, value=2.0), pl.FP32)")
         for small in ("FP8E4M3FN", "FP8E8M0")
     ],
+    ("FP32", "pl.cast(pl.cmp(pl.reshape(x, [2, 4, 12]), pl.reshape(x[:2], [2, 1, 12]), cmp_type=1)[0], pl.FP32)"),
     ("FP32", "pl.reshape(pl.cast(pl.reshape(pl.cast(x + 1.0, pl.FP8E8M0), [12, 8]), pl.FP32), [8, 12])"),
     ("FP32", "pl.cast(pl.fillpad(pl.set_validshape(pl.cast(x + 1.0, pl.FP8E4M3FN), 3, 5)), pl.FP32)"),
 ]
@@ -144,10 +145,3 @@ def test_a_tile_that_is_too_large_is_to_be_several() -> None:
     with pytest.raises(NoPtoError, match="a tile of 524288 bytes is more than") as caught:
         wide.compile().as_pto()
     assert caught.value.help == "take smaller tiles, several of them, in a loop"
-
-
-def test_what_meets_along_many_axes_is_to_be_taken_apart() -> None:
-    formula = "pl.cast(pl.cmp(pl.reshape(x, [2, 4, 12]), pl.reshape(x[:2], [2, 1, 12]), cmp_type=1)[0], pl.FP32)"
-    with pytest.raises(NoPtoError, match=r"`pl.tile.cmp` of tiles that meet along more axes") as caught:
-        as_pto(program_of("FP32", formula))
-    assert "one matrix at a time" in caught.value.help

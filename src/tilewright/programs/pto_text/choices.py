@@ -12,10 +12,12 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType, Type
 from tilewright.dtypes import BOOL, INDEX, INT8, INT32, INT64, UINT8, UINT64, common
+from tilewright.ops.families import common_shape
 from tilewright.ops.indices import chosen
 from tilewright.ops.selection import COMPARISONS
 from tilewright.programs.pto_text.conversions import in_type
 from tilewright.programs.pto_text.elements import element_at, set_at
+from tilewright.programs.pto_text.matrices import by_matrix
 from tilewright.programs.pto_text.meeting import both, filled, refuse_meeting, spread
 from tilewright.programs.pto_text.readers import takes
 from tilewright.programs.pto_text.scalars import chosen as picked
@@ -23,13 +25,16 @@ from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.values import LINE, Number, Tile, element, kept
 from tilewright.programs.pto_text.words import (
     Given,
+    Pair,
     expanded,
     front,
     in_vec,
     lain_down,
     matrix,
+    meets_more,
     refuse,
     result,
+    rows_for,
     seen_as,
     with_room,
     writes,
@@ -182,7 +187,27 @@ def _sign(w: Writer, call: Call, given: Given) -> Tile:
 
 @writes("tile.cmp")
 def _packed(w: Writer, call: Call, given: Given) -> Tile:
-    """Write the bytes of a mask as a tile of their own."""
+    """Write the bytes of a mask as a tile of their own, those of one matrix after the other where more axes meet."""
+    types = [arg.type for arg in call.args]
+    shapes = [type_.shape for type_ in types if isinstance(type_, TileType)]
+    whole = common_shape(*shapes) or shapes[0]
+    if any(meets_more(shape, whole) for shape in shapes):
+        return by_matrix(_packed_matrix, w, call, given, _bytes_of_both)
+    return _packed_matrix(w, call, given)
+
+
+def _bytes_of_both(w: Writer, call: Call, given: Given) -> Pair:
+    """Return how many rows, and bytes of bits in each, are valid of how two matrices compare."""
+    lhs, rhs = given["lhs"], given["rhs"]
+    rows, columns = both(w, lhs, rhs) if isinstance(rhs, Tile) else lhs.valid
+    return rows, _bytes_for(w, columns)
+
+
+def _bytes_for(w: Writer, bits: Number) -> Number:
+    return computed(w, "floordiv", [computed(w, "add", [bits, w.constant(7)], INDEX), w.constant(8)], INDEX)
+
+
+def _packed_matrix(w: Writer, call: Call, given: Given) -> Tile:
     lhs, rhs, word = in_vec(w, given["lhs"]), given["rhs"], CmpType(given["cmp_type"]).name.lower()
     other = filled(w, rhs, lhs.dtype, lhs)
     shape = max(lhs.shape[0], other.shape[0]), max(lhs.shape[1], other.shape[1])
@@ -192,8 +217,7 @@ def _packed(w: Writer, call: Call, given: Given) -> Tile:
     if not bits.is_mask:
         return _first_bits(w, call, bits)
     refuse(call, cols > bits.room[1], "of so many columns")
-    filled_up = computed(w, "add", [bits.valid[1], w.constant(7)], INDEX)
-    valid = bits.valid[0], computed(w, "floordiv", [filled_up, w.constant(8)], INDEX)
+    valid = bits.valid[0], _bytes_for(w, bits.valid[1])
     everything = w.constant(bits.room[0]), w.constant(bits.room[1])
     whole = replace(bits, is_mask=False, dtype=UINT8, shape=bits.room, valid=everything)
     return front(w, whole, (rows, cols), valid)
@@ -228,6 +252,7 @@ def _select_number(w: Writer, call: Call, given: Given) -> Tile:
 
 def _selected(w: Writer, call: Call, mask: Tile, taken: Tile, other: Tile | Number) -> Tile:
     shape, type_ = matrix(call)
+    mask = _as_high(w, call, mask)
     first = in_type(w, in_vec(w, taken), type_.dtype)
     second = in_type(w, filled(w, other, type_.dtype, first), type_.dtype)
     refuse_meeting(call, (first, second), shape)
@@ -251,8 +276,17 @@ def _bytes(w: Writer, call: Call, mask: Tile) -> Tile:
     return replace(seen_as(w, words, UINT8, room, room), is_mask=True)
 
 
+def _as_high(w: Writer, call: Call, mask: Tile) -> Tile:
+    """Return a mask with the rows of what is chosen: it may have more along any axis."""
+    own, whole = call.args[0].type, matrix(call)[1].shape
+    if not isinstance(own, TileType) or own.shape[1:-1] == whole[1:-1]:
+        return mask
+    return rows_for(w, in_vec(w, mask), own.shape, whole)
+
+
 def conditions_of(w: Writer, call: Call, mask: Tile, like: Tile) -> Tile:
     """Write the bits of a mask as bytes, zero or one, for each element of a tile."""
+    mask = _as_high(w, call, mask)
     if like.is_column and not mask.is_mask and not _is_of_conditions(call):
         return _column_of_bits(w, in_vec(w, mask), like)
     bits = _bytes(w, call, mask)

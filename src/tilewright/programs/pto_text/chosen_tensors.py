@@ -65,8 +65,9 @@ class ChosenTensors(Exits):
         if isinstance(stmt, EvalStmt):
             return []
         type_, hint, owners = stmt.var.type, stmt.var.name_hint, self.aliases.owners(stmt.var)
-        types = type_.elements if isinstance(type_, TupleType) else [type_]
-        return [self._place(Var(hint, each), owners=owners) for each in types]
+        if isinstance(type_, TupleType):
+            return [self._place(Var(hint, each), owners=owners) for each in type_.elements]
+        return [self._place(stmt.var, owners=owners)]
 
     def _where(self, stmt: AssignStmt | EvalStmt, var: Var, option: Value, places: Sequence[Value]) -> None:
         self.frames.append(Frame((*places,)))

@@ -11,6 +11,7 @@ from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import ForStmt, IfStmt, LoopStmt, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import TileType
+from tilewright.programs.pto_text.handed_parts import chosen_part, with_part
 from tilewright.programs.pto_text.handover import (
     Frame,
     HandOver,
@@ -22,7 +23,7 @@ from tilewright.programs.pto_text.handover import (
 )
 from tilewright.programs.pto_text.scalars import computed, converted
 from tilewright.programs.pto_text.sums import is_used_up, sum_of
-from tilewright.programs.pto_text.values import Choice, Number, Tile, Value, element, room_of
+from tilewright.programs.pto_text.values import Choice, Number, Tensor, Tile, Value, element, room_of
 from tilewright.programs.pto_text.words import expanded
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
@@ -239,7 +240,9 @@ def with_numbers(values: Sequence[Value], numbers: Sequence[Number]) -> list[Val
         if isinstance(value, Number):
             found.append(next(left))
         elif isinstance(value, Choice):
-            found.append(replace(value, which=next(left)))
+            found.append(chosen_part(replace(value, which=next(left)), left))
+        elif isinstance(value, Tensor):
+            found.append(with_part(value, left))
         elif isinstance(value, Tile) and is_open(value):
             found.append(with_extents(value, [next(left) for _ in extents_of(value)]))
         else:

@@ -10,6 +10,7 @@ from tilewright.core.stmt import EMPTY, AssignStmt, IfStmt, SeqStmts, YieldStmt
 from tilewright.core.types import TensorType, is_static, static_shape
 from tilewright.core.visitor import statements
 from tilewright.passes.aliases import Aliases, Owners
+from tilewright.programs.pto_text.handed_parts import Parts
 from tilewright.programs.pto_text.memory import room_for
 from tilewright.programs.pto_text.values import Choice, NoPtoError, Number, Tensor, Value, kept
 from tilewright.programs.pto_text.writer import Writer
@@ -26,8 +27,16 @@ class GivenTensors:
         """What the program's variables are in the text."""
         self.aliases = Aliases(EMPTY)
         """Whose memory the tensors of the function that is being written may lie in."""
+        self.parts: Parts | None = None
+        """Which of those may be parts of others, where somebody has asked."""
         self.rooms: dict[Var, Tensor] = {}
         """The tensors that it makes inside of a loop or a branch, and hands on from there."""
+
+    def has_parts(self, var: Var) -> bool:
+        """Return whether a variable may be a part of a tensor."""
+        if self.parts is None or self.parts.body is not self.aliases.body:
+            self.parts = Parts(self.aliases.body, self.aliases.footprints)
+        return self.parts.has(var)
 
     def tensor_of(self, var: Var, owners: Owners) -> Value | None:
         """Return what stands for one of several tensors, None where those are not all there yet."""
@@ -36,7 +45,8 @@ class GivenTensors:
 
     def _one_of(self, var: Var, found: Sequence[Value | None]) -> Value | None:
         tensors = {each.view: each for each in found if isinstance(each, Tensor)}
-        tensors = {view: each for view, each in tensors.items() if _may_be(var, each)} or tensors
+        may_be = _may_be_part if self.has_parts(var) else _may_be
+        tensors = {view: each for view, each in tensors.items() if may_be(var, each)} or tensors
         options = tuple(tensors[view] for view in sorted(tensors))
         if len(options) < 2:
             return options[0] if options else None
@@ -89,6 +99,12 @@ def _may_be(var: Var, tensor: Tensor) -> bool:
     """Return whether a variable may be a whole tensor: what a call gives may lie in any that it is given."""
     assert isinstance(var.type, TensorType)
     return tensor.dtype == kept(var.type.dtype) and fits(var, tensor)
+
+
+def _may_be_part(var: Var, tensor: Tensor) -> bool:
+    """Return whether a variable may be a part of a tensor."""
+    assert isinstance(var.type, TensorType)
+    return tensor.dtype == kept(var.type.dtype) and len(var.type.shape) == len(tensor.shape)
 
 
 def fits(var: Var, value: Value) -> bool:

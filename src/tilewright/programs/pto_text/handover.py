@@ -19,14 +19,12 @@ from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
 from tilewright.passes.aliases import NOBODY, Owners
 from tilewright.programs.pto_text.arrays import copied, declared
 from tilewright.programs.pto_text.given_tensors import GivenTensors, fits
+from tilewright.programs.pto_text.handed_parts import COPY_IT, NO_PARTS, chosen_part, numbers_within, opened
 from tilewright.programs.pto_text.scalars import chosen, computed, converted
 from tilewright.programs.pto_text.values import Array, Choice, NoPtoError, Number, Tensor, Tile, Value, element
 from tilewright.programs.pto_text.words import Pair, axes_of, flat, in_vec, is_ragged, sizes_of
 from tilewright.programs.pto_text.writer import Writer
 from tilewright.records import record
-
-NO_PARTS = "this export hands on whole tensors, not parts of them, from branches and loops"
-COPY_IT = "copy the part to a tensor of its own, `pl.create_tensor`, and hand that on"
 
 
 @record
@@ -91,13 +89,16 @@ class HandOver(GivenTensors, ABC):
             return self.made_first(var)
         if isinstance(start, Choice):
             wider = self.tensor_of(var, self.aliases.owners(var))
+            if self.has_parts(var):
+                return opened(self.w, var, wider or start)
             return wider or replace(start, which=Number(self.w.name(var.name_hint), dt.INDEX))
         if not isinstance(start, Tile | Tensor):
             message = f"this export carries tiles, numbers, arrays and tensors, and `{var.name_hint}` is none"
             raise NoPtoError(message)
         if isinstance(start, Tensor):  # which may be a view of its owner
             wider = self.tensor_of(var, self.aliases.owners(var))
-            return wider if isinstance(wider, Choice) else start
+            place = wider if isinstance(wider, Choice) else start
+            return opened(self.w, var, place) if self.has_parts(var) else place
         source, target = in_vec(self.w, start), self._place(var)
         assert isinstance(target, Tile)
         if is_open(target):
@@ -152,6 +153,8 @@ class HandOver(GivenTensors, ABC):
         if isinstance(type_, TensorType):
             owners = owners or self.aliases.owners(var)
             if place := self.tensor_of(var, owners) or self.made_within(var, owners):
+                if self.has_parts(var):
+                    return opened(self.w, var, place)
                 if not fits(var, place):
                     raise NoPtoError(NO_PARTS, help=COPY_IT)
                 return place
@@ -182,13 +185,28 @@ class HandOver(GivenTensors, ABC):
     def _among(self, value: Any, target: Value) -> Any:
         if isinstance(value, Tile) and isinstance(target, Tile) and target.axes and not value.axes:
             return value.along(axes_of(self.w, value, self.shapes[target.name]))
-        if not (isinstance(value, Choice) and isinstance(target, Choice)) or value.options == target.options:
+        if not (isinstance(value, Choice) and isinstance(target, Choice)):
             return value
-        *others, which = (number_of(option, target) for option in value.options)
-        for number, said in zip(value.numbers, others, strict=False):
-            is_so = computed(self.w, "eq", [value.which, number], dt.BOOL)
-            which = chosen(self.w, is_so, said, which)
-        return replace(target, which=which)
+        which = value.which
+        if value.views != target.views:
+            which = self._chosen(value, [number_of(option, target) for option in value.options])
+        elif not target.is_open:
+            return value
+        if not target.is_open:
+            return replace(target, which=which)
+        rows = zip(*(numbers_within(option, target.options[0]) for option in value.options), strict=True)
+        numbers = [self._chosen(value, row) for row in rows]
+        return chosen_part(replace(target, which=which), iter(numbers))
+
+    def _chosen(self, choice: Choice, numbers: Sequence[Number]) -> Number:
+        """Write the number that belongs to the tensor that is chosen."""
+        *others, found = numbers
+        if all(each.name == found.name for each in others):
+            return found
+        for number, said in zip(choice.numbers, others, strict=False):
+            is_so = computed(self.w, "eq", [choice.which, number], dt.BOOL)
+            found = chosen(self.w, is_so, said, found)
+        return found
 
     def _named(self, tile: Tile, var: Var) -> Tile:
         """Return a tile with names of its own for how much of it is valid."""
@@ -252,6 +270,9 @@ def numbers_of(values: Sequence[Value | None], targets: Sequence[Value], nothing
         elif isinstance(target, Choice):
             which = nothing if value is None else None
             found.append(which or (value.which if isinstance(value, Choice) else number_of(value, target)))
+            found += _part_of(value, target.options[0], nothing) if target.is_open else ()
+        elif isinstance(target, Tensor) and target.is_open:
+            found += _part_of(value, target, nothing)
         elif isinstance(target, Tile) and is_open(target):
             found += (
                 extents_of(value) if isinstance(value, Tile) else [nothing] * len(extents_of(target)) if nothing else []
@@ -259,18 +280,28 @@ def numbers_of(values: Sequence[Value | None], targets: Sequence[Value], nothing
     return found
 
 
+def _part_of(value: Value | None, target: Tensor, nothing: Number | None) -> list[Number]:
+    """Return the numbers that say which part of a tensor a value is, none where only whole ones are handed on."""
+    tensor = value.options[0] if isinstance(value, Choice) else value
+    if isinstance(tensor, Tensor):
+        return numbers_within(tensor, target)
+    return [nothing] * len(numbers_within(target, target)) if nothing else []
+
+
 def number_of(value: Value | None, target: Choice) -> Number:
     """Return the number that says a tensor, among those of a choice."""
     assert isinstance(value, Tensor)
-    if value not in target.options:
-        raise NoPtoError("this export chooses among whole tensors, not parts of them")
-    return target.numbers[target.options.index(value)]
+    if value.view not in target.views or not (target.is_open or value in target.options):
+        raise NoPtoError(NO_PARTS, help=COPY_IT)
+    return target.numbers[target.views.index(value.view)]
 
 
 def _is_passed(value: Value, target: Value) -> bool:
-    """Return whether numbers say a value: it is one, or chosen by one."""
+    """Return whether numbers say a value: it is one, or chosen by one, or a part that some say."""
     if isinstance(target, Choice):
-        return isinstance(value, Tensor) or (isinstance(value, Choice) and value.options == target.options)
+        return isinstance(value, Tensor) or (isinstance(value, Choice) and value.views == target.views)
+    if isinstance(target, Tensor):
+        return target.is_open and isinstance(value, Tensor) and value.view == target.view
     return isinstance(target, Number) and isinstance(value, Number)
 
 

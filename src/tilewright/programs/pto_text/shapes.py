@@ -12,6 +12,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType, is_fully_valid, swapped
 from tilewright.dtypes import INDEX, INT16, INT32, DataType
 from tilewright.ops.load import padding
+from tilewright.ops.reinterpret import adjacent_axis
 from tilewright.programs.pto_text.elements import element_at, one_by_one, set_at
 from tilewright.programs.pto_text.matrices import each_matrix, extents_along
 from tilewright.programs.pto_text.rearranged import rearranged
@@ -148,16 +149,22 @@ def _set_valid(w: Writer, call: Call, given: Given) -> Tile:
 
 @writes("tile.reinterpret_view")
 def _reinterpret(w: Writer, call: Call, given: Given) -> Tile:
-    """Write bytes as other elements, whose rows begin where the others did."""
-    x, (shape, type_) = in_vec(w, given["data"]), matrix(call)
-    have, want = x.dtype.get_byte(), type_.dtype.get_byte()
-    is_same = x.shape[0] == shape[0] and not (x.is_column and have != want)
-    is_packed = not x.axes and x.room == x.shape and room_of(type_.dtype, shape, MemorySpace.Vec) == shape
-    refuse(call, not (is_same or is_packed), "of rows that fill no whole lines of memory")
-    cols = computed(w, "floordiv", [w.product(x.valid[1], w.constant(have)), w.constant(want)], INDEX)
-    out = result(w, call, (x.valid[0], cols))
-    room = (x.room[0], x.room[1] * have // want) if is_same else shape
-    return w.op("tmov", [seen_as(w, x, type_.dtype, shape, room, out.valid)], out)
+    """Write bytes as other elements: where rows begin where the others did, where all lie side by side, or packed."""
+    x, (shape, type_), source = in_vec(w, given["data"]), matrix(call), call.args[0].type
+    assert isinstance(source, TileType)
+    have, want, axis = x.dtype.get_byte(), type_.dtype.get_byte(), adjacent_axis(source)
+    extents = [w.constant(extent) for extent in type_.shape]
+    if not is_fully_valid(type_):
+        extents = extents_along(w, x, source)
+        extents[axis] = computed(w, "floordiv", [w.product(extents[axis], w.constant(have)), w.constant(want)], INDEX)
+    out = as_far_as(result(w, call, matrix_of(w, type_.shape, extents)), type_, extents)
+    is_same = x.shape[0] == shape[0] and x.is_column == out.is_column and (have == want or not x.is_column)
+    if is_same or (x.room == x.shape and out.room == shape):
+        room = (x.room[0], x.room[1] * have // want) if is_same else shape
+        return w.op("tmov", [seen_as(w, x, type_.dtype, shape, room, out.valid)], out)
+    line, other = (1, prod(x.shape)), (1, prod(shape))
+    packed = one_by_one(w, x, w.tile("packed", x.dtype, line, whole_of(w, line)))
+    return one_by_one(w, seen_as(w, packed, type_.dtype, other, (1, packed.room[1] * have // want)), out)
 
 
 @writes("tile.concat")

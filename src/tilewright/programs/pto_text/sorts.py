@@ -78,7 +78,7 @@ def _merge_row(w: Writer, call: Call, lists: list[Tile], out: Tile, given: Given
     if len(lists) == 1:
         _merge_runs(w, call, lists[0], w.product(given["block_len"], w.constant(_halves(out))), out)
     else:
-        _merge_lists(w, call, lists, out)
+        _merge_lists(w, lists, out)
 
 
 def _length(w: Writer, lists: list[Tile]) -> Number:
@@ -90,21 +90,20 @@ def _length(w: Writer, lists: list[Tile]) -> Number:
 
 def _merge_runs(w: Writer, call: Call, records: Tile, length: Number, out: Tile) -> None:
     """Write every four runs of a list as one, and what is left over as it is: PTO would merge that, too."""
-    size, count = length.known, records.valid[1].known
-    refuse(call, not (isinstance(size, int) and isinstance(count, int)), "of runs that only the run knows")
-    assert isinstance(size, int) and isinstance(count, int)
-    groups = count // (_WAYS * size) * _WAYS * size
-    if groups != count:
+    size, count, zero = length.known, records.valid[1], w.constant(0)
+    refuse(call, not isinstance(size, int), "of runs whose length only the run knows", "make `block_len` a constant")
+    four = w.constant(_WAYS * int(size or 1))
+    groups = computed(w, "mul", [computed(w, "floordiv", [count, four], INDEX), four], INDEX)
+    if groups.known is None or groups.known != count.known:
         w.op("tmov", [records], out)
-    if groups:
-        zero, valid = w.constant(0), (w.constant(1), w.constant(groups))
-        come, go = (part_of(w, side, (zero, zero), (1, groups), valid) for side in (records, out))
+    if groups.known != 0:
+        width = int(groups.known or records.shape[1])
+        come, go = (part_of(w, side, (zero, zero), (1, width), (w.constant(1), groups)) for side in (records, out))
         w.op("tmrgsort", [come, converted(w, length, INT32)], go)
 
 
-def _merge_lists(w: Writer, call: Call, lists: list[Tile], out: Tile) -> None:
+def _merge_lists(w: Writer, lists: list[Tile], out: Tile) -> None:
     """Write several lists as one; how far each got is said, and nobody reads it."""
-    refuse(call, None in [one.valid[1].known for one in lists], "of lists that are valid in part")
     scratch = w.tile("scratch", out.dtype, out.shape, out.valid)
     taken = w.name("taken")
     w.line(f"{taken} = arith.constant dense<0> : vector<4xi16>")

@@ -168,6 +168,8 @@ class Tensor:
     """Whether it is all of a tensor, whose elements lie one after the other."""
     part: tuple[Number, ...] = ()
     """Of one that is valid in part: how much along each axis."""
+    is_open: bool = False
+    """Whether it stands for any part, which numbers say that loops and branches hand on."""
 
     @property
     def valid(self) -> tuple[Number, ...]:
@@ -188,6 +190,16 @@ class Choice:
     options: tuple[Tensor, ...]
     numbers: tuple[Number, ...]
     """What says each."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it stands for any part of each."""
+        return self.options[0].is_open
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The buffers that its tensors lie in."""
+        return tuple(option.view for option in self.options)
 
 
 Value = Number | Tile | Tensor | Array | Choice

@@ -82,6 +82,13 @@ def is_ragged(shape: Sequence[int], sizes: Sequence[int | None]) -> bool:
     return any(size != extent for extent, size in rows[1:])
 
 
+def meets_more(own: Sequence[int], whole: Sequence[int]) -> bool:
+    """Return whether a tile is repeated along some axes before the last, and not along others."""
+    shape = (1,) * (len(whole) - len(own)) + tuple(own)
+    meets = all(n in (1, m) for n, m in zip(shape, whole, strict=False))
+    return meets and prod(shape[:-1]) not in (1, prod(whole[:-1]))
+
+
 def as_far_as(tile: Tile, type_: TileType, extents: Sequence[Number]) -> Tile:
     """Return a tile with how much of it is valid along each axis, where rows and columns do not say that."""
     return tile.along(extents[:-1]) if is_ragged(type_.shape, sizes_of(type_)) else tile
@@ -241,6 +248,23 @@ def within(w: Writer, left: Number, size: Number) -> Number:
 def last_of(w: Writer, count: Number) -> Number:
     """Write the number of the last of so many, zero where there is none: readers refuse places before the first."""
     return computed(w, "max", [computed(w, "sub", [count, w.constant(1)], INDEX), w.constant(0)], INDEX)
+
+
+def rows_for(w: Writer, source: Tile, own: Sequence[int], whole: Sequence[int]) -> Tile:
+    """Write the rows of a tile that stand for each place along the axes before the last of something else.
+
+    Those of an axis of one are repeated, and of one that is longer the first are taken.
+    """
+    shape, last, rows = (1,) * (len(whole) - len(own)) + tuple(own), own[-1], prod(whole[:-1])
+    out = w.tile("rows", source.dtype, (rows, last), (w.constant(rows), w.constant(last)))
+    with w.all_counted([w.constant(extent) for extent in whole[:-1]], "at") as go:
+        come = [w.constant(0) if n == 1 else at for n, at in zip(shape[:-1], go, strict=True)]
+        zero, one, cols = w.constant(0), w.constant(1), w.constant(last)
+        numbers = row_of(w, [*come, zero], shape), row_of(w, [*go, zero], whole)
+        pairs = zip((source, out), numbers, strict=True)
+        parts = [part_of(w, tile, (row, zero), (1, last), (one, cols)) for tile, row in pairs]
+        w.op("tmov", parts[:1], parts[1])
+    return out
 
 
 def filled_around(w: Writer, hint: str, dtype: DataType, shape: tuple[int, int], value: float, part: Pair) -> Tile:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from math import prod
 from typing import Any
 
 from tilewright.core.build import arguments
@@ -22,9 +20,9 @@ from tilewright.programs.pto_text.words import (
     Given,
     in_vec,
     is_ragged,
-    part_of,
+    meets_more,
     refuse,
-    row_of,
+    rows_for,
     sizes_of,
 )
 from tilewright.programs.pto_text.writer import NotTakenError, Writer
@@ -87,7 +85,7 @@ def _goes_by_matrix(call: Call) -> bool:
         return False
     if spec.family == "expansion" and spec.name.startswith("col_"):
         return any(is_ragged(each.shape, sizes_of(each)) for each in (type_, *types))
-    return any(_meets_more(own.shape, type_.shape) for own in types)
+    return any(meets_more(own.shape, type_.shape) for own in types)
 
 
 def _operands(call: Call) -> list[TileType]:
@@ -117,13 +115,6 @@ def _ragged(w: Writer, call: Call, made: Tile, given: Given) -> Tile:
     return made.along(least_along(w, call, given, -1))
 
 
-def _meets_more(own: Sequence[int], whole: Sequence[int]) -> bool:
-    """Return whether a tile is repeated along some axes before the last, and not along others."""
-    shape = (1,) * (len(whole) - len(own)) + tuple(own)
-    meets = all(n in (1, m) for n, m in zip(shape, whole, strict=False))
-    return meets and prod(shape[:-1]) not in (1, prod(whole[:-1]))
-
-
 def _repeated(w: Writer, call: Call, operand: object, value: Any) -> Any:
     """Return an operand as often as it meets others along the axes before the last, where rows alone do not say it."""
     own, type_ = operand.type if isinstance(operand, Expr) else None, call.type
@@ -131,19 +122,6 @@ def _repeated(w: Writer, call: Call, operand: object, value: Any) -> Any:
         call.op.spec.family not in (*POINTWISE, "expansion")
     ):
         return value
-    if not _meets_more(own.shape, type_.shape):
+    if not meets_more(own.shape, type_.shape):
         return value
-    shape, last = (1,) * (len(type_.shape) - len(own.shape)) + own.shape, own.shape[-1]
-    source, rows = in_vec(w, value), prod(type_.shape[:-1])
-    out = w.tile("repeated", source.dtype, (rows, last), (w.constant(rows), w.constant(last)))
-    with ExitStack() as loops:
-        go = [loops.enter_context(w.counted(w.constant(extent), "at")) for extent in type_.shape[:-1]]
-        come = [w.constant(0) if n == 1 else at for n, at in zip(shape[:-1], go, strict=True)]
-        zero, one, cols = w.constant(0), w.constant(1), w.constant(last)
-        rows_of = (row_of(w, [*come, zero], shape), row_of(w, [*go, zero], type_.shape))
-        parts = [
-            part_of(w, tile, (row, zero), (1, last), (one, cols))
-            for tile, row in zip((source, out), rows_of, strict=True)
-        ]
-        w.op("tmov", parts[:1], parts[1])
-    return out
+    return rows_for(w, in_vec(w, value), own.shape, type_.shape)

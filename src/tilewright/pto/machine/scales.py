@@ -1,5 +1,8 @@
 """Scales of blocks: a power of two for every 32 elements along the inner axis of a product, as a byte each.
 
+Factors are scaled, and multiplied, as doubles: a power that is too large or too small for fp32 may meet one that makes
+up for it. Products are rounded to fp32 where all of them are summed.
+
 Beside a matrix of the cube's memories its bytes lie in fragments of 32: 16 rows, and two blocks of each. A fragment
 follows the one of the rows before, and those of the next two blocks follow all of these.
 """
@@ -9,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.core.expr import Expr
-from tilewright.dtypes import FP8E8M0, FP32, UINT8
+from tilewright.dtypes import FP8E8M0, FP32, FP64, UINT8
 from tilewright.ops.builder import element_of, tile_type
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.formats import seen_as
@@ -28,25 +31,25 @@ _ROOM = 4096
 
 
 def powers_of(m: Machine, exponents: Expr) -> Expr:
-    """Return the powers of two that bytes stand for; 255 is no number."""
+    """Return the powers of two that bytes stand for, as doubles; 255 is no number."""
     if element_of(exponents) != FP8E8M0:
         exponents = seen_as(m, cast(m, exponents, UINT8), FP8E8M0)
-    return cast(m, exponents, FP32)
+    return cast(m, cast(m, exponents, FP32), FP64)
 
 
 def by_rows(m: Machine, values: Expr, powers: Expr) -> Expr:
-    """Return f32 elements times the powers of their rows, one for every 32 columns."""
+    """Return floats times the powers of their rows, one for every 32 columns, as doubles."""
     rows, depth = tile_type(values).shape
-    short = m.b.tile("reshape", values, (rows * depth // GROUP, GROUP))
+    short = m.b.tile("reshape", cast(m, values, FP64), (rows * depth // GROUP, GROUP))
     scaled = m.b.tile("row_expand_mul", short, m.b.tile("reshape", powers, (rows * depth // GROUP, 1)))
     return m.b.tile("reshape", scaled, (rows, depth))
 
 
 def by_columns(m: Machine, values: Expr, powers: Expr) -> Expr:
-    """Return f32 elements times the powers of their columns, one for every 32 rows."""
+    """Return floats times the powers of their columns, one for every 32 rows, as doubles."""
     for _ in range(GROUP.bit_length() - 1):
         powers = m.b.tile("concat", powers, powers)
-    return m.b.tile("mul", values, m.b.tile("reshape", powers, tile_type(values).shape))
+    return m.b.tile("mul", cast(m, values, FP64), m.b.tile("reshape", powers, tile_type(values).shape))
 
 
 def beside(m: Machine, data: Pointer) -> Pointer:

@@ -77,10 +77,15 @@ def refuse_large(tile: TileBuf, arch: str) -> None:
         raise OutOfBoundsError(message, help="make it smaller, and take several")
 
 
+def at_lines(op: Op, constants: Constants) -> None:
+    """Refuse an address that no tile begins at."""
+    for address in op.clause("addr") or op.operands[1:]:
+        refuse_between(constants.get(address))
+
+
 def _fits(op: Op, constants: Constants) -> None:
     laid_out(op, constants)
-    for address in op.clause("addr") or ():
-        refuse_between(constants.get(address))
+    at_lines(op, constants)
     refuse_large(op.results[0].of(TileBuf), constants.arch)
 
 
@@ -104,10 +109,15 @@ def _alloc(m: Machine, op: Op) -> Tile:
     addresses = m.clause(op, "addr")
     address = addresses[0] if addresses else None
     refuse_large(type_, m.arch)
-    if address is not None and known(address) is None:
-        check_begins(m.b, address)
+    check_address(m, address)
     valid = valid_of(m, op, type_)
     return fresh(m, m.here(op), type_, valid, address)
+
+
+def check_address(m: Machine, address: Expr | None) -> None:
+    """Stop the program where an address that only it knows is none that a tile begins at."""
+    if address is not None and known(address) is None:
+        check_begins(m.b, address)
 
 
 def fresh(m: Machine, key: Hashable, type_: TileBuf, valid: tuple[Expr, Expr], address: Expr | None = None) -> Tile:
@@ -326,6 +336,7 @@ def _keeps_type(op: Op, _: Constants) -> None:
     "pto.tassign",
     Form("zi", "z", family="tile_buf", untyped=1),
     rule=_keeps_type,
+    law=at_lines,
     is_by_bytes=True,
     counts=I64,
     example="(%x: t8x64xf32, %out: t8x64xf32); %t = {op} %x, %n4096 -> t8x64xf32"
@@ -334,6 +345,7 @@ def _keeps_type(op: Op, _: Constants) -> None:
 )
 def _assign(m: Machine, op: Op, tile: Tile, address: Expr) -> Tile:
     """A tile of the same type at another address."""
+    check_address(m, address)
     return fresh(m, m.here(op), op.results[0].of(TileBuf), tile.valid, m.b.index(address))
 
 

@@ -9,7 +9,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import FP32, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.ops.builder import element_of
-from tilewright.pto.laws import alike, bits_apart, in_vec, rectifiable
+from tilewright.pto.laws import alike, bits_apart, by_numbers, rectifiable
 from tilewright.pto.machine.elements import arithmetic, cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise, given, operand, rows_of
@@ -56,10 +56,10 @@ def _unary(m: Machine, op: Op, x: Expr) -> Expr:
 
 
 @declare("pto.tadd tsub tmul tdiv tmax tmin tfmod tshl tshr", tile("tt"), rule=reach, law=alike, means=_OF_TWO)
-@declare("pto.tadds tsubs tmuls tmaxs tmins", tile("ts"), rule=reach, law=in_vec, means=_WITH_NUMBER)
+@declare("pto.tadds tsubs tmuls tmaxs tmins", tile("ts"), rule=reach, law=by_numbers, means=_WITH_NUMBER)
 @declare("pto.tfmods", tile("te"), rule=reach, law=remainders, means=_WITH_NUMBER)
 @declare("pto.tshls tshrs", tile("te"), rule=reach, law=shifted, means=_WITH_NUMBER)
-@declare("pto.tdivs", tile("ts|st"), rule=reach, law=in_vec, means=_WITH_NUMBER)
+@declare("pto.tdivs", tile("ts|st"), rule=reach, law=by_numbers, means=_WITH_NUMBER)
 @declare("pto.vadd vsub vmul vdiv vmax vmin", register("vvm"), means=_OF_TWO)
 @declare("pto.vadds vsubs vmuls vmaxs vmins", register("vem"), means=_WITH_NUMBER)
 @declare("pto.vshl vshr", register("uum", "u"), means=_OF_TWO)

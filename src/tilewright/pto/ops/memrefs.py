@@ -20,7 +20,7 @@ from tilewright.pto.machine.values import Lowered, Pointer, Tile, View
 from tilewright.pto.memrefs import PointerMemRef, TileMemRef, begins_its_buffer
 from tilewright.pto.module import Enumerated, Op, Value
 from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.buffers import fresh, own, part, placed, refuse_large, start_of
+from tilewright.pto.ops.buffers import check_address, fresh, own, part, placed, refuse_large, start_of
 from tilewright.pto.text.form import Typing, free
 from tilewright.pto.text.free import OPERAND, bracketed, words_of
 from tilewright.pto.text.typetext import CHOICES, choice
@@ -237,6 +237,7 @@ def _pointer_cast(m: Machine, op: Op, *operands: Expr) -> Tile:
         raise PtoUnsupportedOpError(message, help="give it the one that holds here")
     type_ = _configured(op, _tile_made(op))
     refuse_large(type_, m.arch)
+    check_address(m, operands[0])
     valid = _checked(m, type_, _valid(m, op, operands[1:], _whole(m, type_)))
     return fresh(m, m.here(op), _valid_as(type_, valid), valid, m.b.index(operands[0]))
 

@@ -14,7 +14,7 @@ from tilewright.pto.machine.tiles import check_range
 from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare, equal
-from tilewright.pto.ops.buffers import OPTIONS, told_extents, valid_of
+from tilewright.pto.ops.buffers import OPTIONS, at_lines, check_address, told_extents, valid_of
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.text.typetext import read_type
 from tilewright.pto.types import TileBuf, Type
@@ -43,10 +43,18 @@ def _slots(type_: Type) -> tuple[TileBuf, int]:
     return slot, int(found[2])
 
 
+def _is_told_extents(op: Op, constants: Constants) -> None:
+    told_extents(op, _slots(op.results[0].type)[0], constants)
+
+
 def _fit(op: Op, constants: Constants) -> None:
-    slot, count = _slots(op.results[0].type)
-    told_extents(op, slot, constants)
-    most = capacity(slot.space, constants.arch)
+    at_lines(op, constants)
+    _refuse_many(*_slots(op.results[0].type), constants.arch)
+
+
+def _refuse_many(slot: TileBuf, count: int, arch: str) -> None:
+    """Refuse tiles that their memory has no room for."""
+    most = capacity(slot.space, arch)
     if count * slot.nbytes > most:
         message = f"{count} tiles of {slot.nbytes} bytes are more than the {most} of `{slot.space.loc}`"
         raise OutOfBoundsError(message, help="make them smaller, or take fewer")
@@ -55,7 +63,8 @@ def _fit(op: Op, constants: Constants) -> None:
 @declare(
     "pto.alloc_multi_tile",
     Form("", "o", Typing.RESULT, words=OPTIONS, family="multi_tile_buf"),
-    rule=_fit,
+    rule=_is_told_extents,
+    law=_fit,
     is_by_bytes=True,
     example=_EXAMPLE,
     means="out = x + y",
@@ -63,12 +72,13 @@ def _fit(op: Op, constants: Constants) -> None:
 def _alloc(m: Machine, op: Op) -> Tile:
     """Several tiles behind each other: from an address on, or where there is room."""
     slot, count = _slots(op.results[0].type)
+    _refuse_many(slot, count, m.arch)
     addresses = m.clause(op, "addr")
-    place = (
-        _from(m, slot, addresses[0], count)
-        if addresses
-        else m.memory.apart(slot.space, slot.element, count * slot.nbytes)
-    )
+    if addresses:
+        check_address(m, addresses[0])
+        place = _from(m, slot, addresses[0], count)
+    else:
+        place = m.memory.apart(slot.space, slot.element, count * slot.nbytes)
     return Tile(slot, valid_of(m, op, slot), pointer=place)
 
 

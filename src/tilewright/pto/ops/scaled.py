@@ -7,7 +7,7 @@ columns, a row for each 32 rows of the right matrix and as many columns.
 from __future__ import annotations
 
 from tilewright.core.expr import Expr
-from tilewright.dtypes import FP32
+from tilewright.dtypes import FP32, FP64
 from tilewright.ops.builder import known
 from tilewright.pto.elements import SMALL_FLOATS
 from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
@@ -78,7 +78,8 @@ def _multiply(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, ri
 def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, left: Tile, b: Tile, right: Tile) -> None:
     """The product of two matrices with scales, added to a third."""
     acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
-    write_product(m, target, a, b, m.b.tile("matmul_acc", acc, *_numbers(m, op, a, left, b, right)))
+    factors = _numbers(m, op, a, left, b, right)
+    write_product(m, target, a, b, m.b.tile("matmul_acc", cast(m, acc, FP64), *factors))
 
 
 @_SCALED.declared(".mx.bias", "%a, %i, %b, %j, %x", f"{_PRODUCT} + x")
@@ -86,7 +87,7 @@ def _biased(m: Machine, op: Op, target: Tile, a: Tile, left: Tile, b: Tile, righ
     """The product of two matrices with scales, and a row added to each of its rows."""
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
     factors = _numbers(m, op, a, left, b, right)
-    write_product(m, target, a, b, m.b.tile("matmul_bias", *factors, cast(m, row, FP32)))
+    write_product(m, target, a, b, m.b.tile("matmul_bias", *factors, cast(m, row, FP64)))
 
 
 @declare(
@@ -104,7 +105,7 @@ def _bind_scales(m: Machine, op: Op, scales: Tile, data: Tile) -> None:
 
 
 def _numbers(m: Machine, op: Op, a: Tile, left: Tile, b: Tile, right: Tile) -> tuple[Expr, Expr]:
-    """Return both matrices as f32, each element times its power of two: exact, as long as it is a number of f32."""
+    """Return both matrices as doubles, each element times its power of two: exact."""
     found = [known(extent) for each in (a, b) for extent in each.valid]
     if None in found:
         message = f"`{op.name}` multiplies matrices whose extents are constants here"

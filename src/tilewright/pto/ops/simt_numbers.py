@@ -58,7 +58,8 @@ def takes(names: str) -> Rule:
         name = op.operands[0].of(Scalar).name
         if name not in known:
             message = f"`{op.name}` takes {', '.join(known)}, `%{op.operands[0].name}` is {name}"
-            raise PtoTypeMismatchError(message, help=f"convert it to {known[0]} with `pto.convert`")
+            way = "arith.truncf" if name == "f64" else "pto.convert"
+            raise PtoTypeMismatchError(message, help=f"convert it to {known[0]} with `{way}`")
 
     return law
 
@@ -208,6 +209,9 @@ def _convertible(op: Op, _: Constants) -> None:
     source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
     words = words_of(op)
     is_mixed = source.is_integer != target.is_integer
+    if "f64" in (source.name, target.name):
+        help = "use `arith.extf`, `arith.truncf` and the like for doubles"
+        raise PtoTypeMismatchError(f"`{op.name}` takes no f64: from {source} to {target}", help=help)
     if word_in(op, "round") not in tuple("rafczoh"):
         raise PtoAttributeError(f"`{op.name}` needs its rounding", help="as in `round(r)`: r, a, f, c, z, o or h")
     _refuse_rounding(op, source, target)

@@ -79,6 +79,8 @@ def refuse_kinds(op: Op, form: Form) -> None:
             raise _wrong_kind(op, group, position, expected)
         letters += row
         values += group
+    if "v" in letters or "u" in letters:
+        _refuse_doubles(op, values)
     if "t" in letters or "v" in letters:
         _refuse_elements(op, letters, values)
 
@@ -91,6 +93,14 @@ def _wrong_kind(op: Op, group: Sequence[Value], position: int, expected: str) ->
     if role == "result":
         message = f"`{op.name}` gives {expected} as {what}, not {brief_text(value.type)}"
     return PtoOperandError(message, help=_explained(op))
+
+
+def _refuse_doubles(op: Op, values: Iterable[Value]) -> None:
+    """Raise where an op is on registers of doubles, which no machine has."""
+    for value in values:
+        if isinstance(value.type, VReg) and value.type.element.name == "f64":
+            message = f"`{op.name}` on registers takes no f64, which `%{value.name}` holds"
+            raise PtoTypeMismatchError(message, help="compute with f32, or one number after the other with `arith`")
 
 
 def _refuse_elements(op: Op, letters: str, values: list[Value]) -> None:

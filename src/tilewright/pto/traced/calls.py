@@ -110,7 +110,8 @@ def _inlined(t: Tracer, function: FunctionType, given: Arguments, kind: SubKerne
     node = given.node
     captured = text_of(function)
     inner = t.entered(function, captured, t.program.resolver(function, captured), node)
-    inner.names, inner.later, inner.region_depth = {}, frozenset(), 0
+    inner.names = {}
+    inner.begin()
     says = {} if kind is None else {arg.arg: stated(inner, arg.annotation) for arg in parameters_of(captured.node)}
     for name, argument in _bound(t, inner, function, given).items():
         inner.let(name, as_parameter(t, says.get(name), name, argument), node)

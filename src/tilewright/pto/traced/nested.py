@@ -80,8 +80,8 @@ def call_nested(t: Tracer, callee: Nested, given: Arguments) -> Any:
     positional = [arg.arg for arg in (*args.posonlyargs, *args.args)]
     names = [*positional, *(arg.arg for arg in args.kwonlyargs)]
     bound = given.bound(t, positional, names, [name for name in names if name not in callee.defaults])
-    inner = replace(callee.owner, writer=t.writer, names=dict(callee.owner.names), later=frozenset(), returned=None)
-    inner.region_depth = 0
+    inner = replace(callee.owner, writer=t.writer, names=dict(callee.owner.names))
+    inner.begin()
     says = {arg.arg: stated(callee.owner, arg.annotation) for arg in parameters_of(callee.node)}
     for name, value in callee.defaults.items():
         inner.let(name, value, given.node)

@@ -39,9 +39,9 @@ def assert_(t: Tracer, node: ast.Assert) -> None:
 
 def return_(t: Tracer, node: ast.Return) -> None:
     """Note what the function returns, and that it ends here."""
-    if t.region_depth:
+    if t.region_depth > t.exits:
         help = "put the rest of the function under an `if`, and return at its end"
-        message = "a `return` inside a run-time branch or loop"
+        message = "a `return` inside a loop, a scope, or a branch in one of them"
         raise t.error(UnsupportedFeatureError, node, message, help=help)
     value = None if node.value is None else t.evaluate(node.value)
     t.returned = Returned(value, t.span(node))

@@ -77,6 +77,14 @@ class Tracer(Walker):
     """How many run-time branches and loops the statement at hand lies in, within its own function."""
     returned: Returned | None = None
     """The `return` that was reached, if one was."""
+    bodies: int = 0
+    """How many bodies of statements the statement at hand lies in, within its own function."""
+    exits: int = 0
+    """How many of them are sides of branches that the function ends with, since some path returns from there."""
+    doubled: int = 0
+    """On how many of those branches both sides go on."""
+    rest: Sequence[ast.stmt] = ()
+    """The statements behind the one at hand, in its own body."""
     yields_to: Handle | None = None
     """The loop or branch that the statement at hand lies in, where it is one that is named."""
 
@@ -97,13 +105,20 @@ class Tracer(Walker):
 
     def execute(self, body: Sequence[ast.stmt], again: frozenset[str] = frozenset()) -> None:
         """Trace statements up to a `return`; where a loop repeats them, `again` is read after them, too."""
-        outer, after = self.later, read_after(body, self.later | again | self.unseen)
+        outer, after = (self.later, self.rest), read_after(body, self.later | again | self.unseen)
+        self.bodies += 1
         for position, node in enumerate(body):
             if self.returned is not None:
                 break
-            self.later = after.get(position, frozenset())
+            self.later, self.rest = after.get(position, frozenset()), body[position + 1 :]
             self.statement(node)
-        self.later = outer
+        self.bodies -= 1
+        self.later, self.rest = outer
+
+    def begin(self) -> None:
+        """Let what is traced next be a function of its own, which shares nothing with the one that calls it."""
+        self.later, self.rest, self.returned = frozenset(), (), None
+        self.region_depth = self.bodies = self.exits = self.doubled = 0
 
     def statement(self, node: ast.stmt) -> None:
         """Trace one statement."""

@@ -49,6 +49,23 @@ def test_a_tile_between_two_lines_stops_the_program_at_the_tile(address: int, ta
     assert str(told.value).startswith("kernel.pto:14:")
 
 
+ELSEWHERE = f"%a = pto.tassign %b, %n : {TILE} -> {TILE}"
+SEVERAL = "!pto.multi_tile_buf<vec, 8x64xi32, count=2>"
+OTHERS = {
+    "assigned": f"%b = pto.alloc_tile : {TILE}\n    {ELSEWHERE}",
+    "one of several": f"%b = pto.alloc_multi_tile addr = %n : {SEVERAL}\n"
+    f"    %a = pto.multi_tile_get %b[%c1] : {SEVERAL} -> {TILE}",
+}
+
+
+@pytest.mark.parametrize("way", OTHERS)
+def test_other_tiles_begin_at_lines_too(way: str, target: str) -> None:
+    text = TEXT.replace(f"%a = pto.alloc_tile addr = %n : {TILE}", OTHERS[way])
+    assert ran(target, 96, text) == [3]
+    with pytest.raises(ExecutionError, match="a tile begins at a multiple of 32 bytes"):
+        ran(target, 16, text)
+
+
 @pytest.mark.parametrize("address", [-32, 251936, 1 << 40, -(1 << 40)])
 def test_a_tile_outside_its_memory_names_address_size_and_memory(address: int) -> None:
     said = [str(pytest.raises(ExecutionError, ran, target, address).value) for target in ("cpu", "interpret")]

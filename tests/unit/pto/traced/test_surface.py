@@ -51,6 +51,22 @@ def test_masks_of_what_is_left() -> None:
     np.testing.assert_array_equal(out, np.where(np.arange(256) < 150, a + b, np.float32(-1)))
 
 
+@pto.jit()
+def double_sum(x: pto.gm_ptr(pto.f64), out: pto.gm_ptr(pto.f64), n: pto.i32) -> None:
+    """A sum of doubles, which are pointed to, added as numbers, and moved."""
+    total = pto.f64(0.5)
+    for i in range(0, n, 1):
+        total = total + scalar.load(x, i)
+    scalar.store(total, out, 1)
+    pto.stg(pto.ldg(x, 2), out, 0)
+
+
+def test_doubles_are_numbers_in_memory() -> None:
+    x, out = np.arange(1, 6) / 3, np.zeros(3)
+    double_sum[1, None](x, out, 4)
+    np.testing.assert_allclose(out, [x[2], 0.5 + x[:4].sum(), 0], rtol=1e-15)
+
+
 @pto.simd
 def blend(x: pto.Tile, y: pto.Tile, alpha: pto.f32, count: pto.index) -> None:
     everything = pto.make_mask(pto.f32, pto.MaskPattern.ALL)
