@@ -45,7 +45,13 @@ pld.system.notify(signal, peer=peer, offsets=[0, 0], value=1, op=pld.NotifyOp.Se
 """
 WAITED = "pld.system.wait(signal, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)\n"
 PASSED = f"{SENT}{WAITED}{FIRST}"
+POSTED = f"""{PEER}pld.tensor.put(data, peer=peer, src=x, dst_offsets=[0, 0], src_offsets=[0, 0], shape=[1, 8])
+theirs, own = pl.slice(pld.part(signal, peer), [1, 1], [0, 0]), pl.slice(signal, [1, 1], [0, 0])
+pld.post(theirs, 1, op=pld.NotifyOp.Set)
+"""
 BODIES = {
+    **dict.fromkeys(("post", "until"), f'{POSTED}pld.until(own, 1, cmp="ge")\n{FIRST}'),
+    "holds": f'{POSTED}while not pld.holds(own, 1, cmp="ge"):\n    pl.system.bar_all()\n{FIRST}',
     "part": f"{PEER}{OWN.format(0)}pld.tensor.barrier(signal)\n"
     "y = pl.store(pl.load(pld.part(data, peer), [0, 0], [1, 8]), [0, 0], y)",
     "remote_load": f"{PEER}{OWN.format(0)}pld.tensor.barrier(signal)\n"
@@ -78,7 +84,7 @@ MORE = (
     ("signal, device", "signal, pld.window(more, [2, 1], dtype=pl.INT32), device"),
 )
 """What the frame has besides, where a window holds numbers of rows."""
-GROUPS = ("signals", "ranks", "window_buffers", "collectives", "transfers", "distant")
+GROUPS = ("signals", "cells", "ranks", "window_buffers", "collectives", "transfers", "distant")
 
 
 def ranked_kernel(spec: OpSpec, noun: str) -> str:

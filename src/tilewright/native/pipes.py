@@ -8,6 +8,7 @@ where nobody else is left. `pipes.work` runs a side to its end: the first one on
 from __future__ import annotations
 
 from tilewright.native import coroutines as co
+from tilewright.native.rounds import GRID
 
 LANES, CALLER, PROGRESS, COUNT, QUEUES = range(5)
 """The words of a frame: lanes of the vector side, the caller's context, how much was pushed or ended, sides; queues."""
@@ -22,8 +23,9 @@ FRAME_WORDS = SIDES + MOST_SIDES
 FRAME, ENDED, LANE, INDEX, TASK, DATA, STACK, RUNS, SELF = range(9)
 """The words of a side: its frame, whether it has ended, lane and number, what it runs, its stack, how it starts."""
 
-CONTEXT, MACHINE = 10, 18
-"""Where a side has its context, and what the processor's registers hold while others run."""
+CONTEXT = 10
+MACHINE = CONTEXT + GRID + 2
+"""Where a side has its context, a grid's word with it, and what the processor's registers hold while others run."""
 
 SIDE_WORDS = MACHINE + co.REGISTERS // 8
 STACK_BYTES = 1 << 20

@@ -14,9 +14,10 @@ from processes import LATE
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.host import ranks
+from tilewright.backends.cpu.host import cells, ranks
 from tilewright.core.expr import Call
 from tilewright.errors import ExecutionError
+from tilewright.native.context import Context
 from tilewright.native.domains import Record
 from tilewright.native.llvm import I64, PTR, i64
 from tilewright.programs.distributed.group import group_of
@@ -29,19 +30,28 @@ FAULT = "a fault that was injected"
 LEFT = 15
 """The word of a segment's page that counts the waits down which a rank has left before it fails."""
 FOLDER = Path(__file__).parents[3] / "examples" / "distributed"
-wait, until, begin = ranks._wait, ProcessProgress.until, Segment.begin  # pyright: ignore[reportPrivateUsage]
+WAITS: dict[str, Any] = {
+    "distributed.wait": ranks._wait,  # pyright: ignore[reportPrivateUsage]
+    "distributed.until": cells._until,  # pyright: ignore[reportPrivateUsage]
+}
+"""How each op that waits is emitted."""
+until, begin = ProcessProgress.until, Segment.begin
 until_done, until_swapped = JointWaits.until_done, JointWaits.until_swapped
 left = [NEVER] * RANKS
 running: list[Segment] = []
 
 
 def failing_wait(e: FunctionEmitter, call: Call, bound: Bound) -> Any:
-    record = e.b.load(PTR, e.b.offset(bound["signal"].pointer, i64(-1), I64), 8)
-    cell = e.b.offset(e.b.load(PTR, e.b.offset(record, i64(Record.ABORT), I64), 8), i64(LEFT), I64)
+    if call.op.name == "distributed.wait":
+        record = e.b.load(PTR, e.b.offset(bound["signal"].pointer, i64(-1), I64), 8)
+        words = e.b.load(PTR, e.b.offset(record, i64(Record.ABORT), I64), 8)
+    else:
+        words = e.b.load(PTR, e.b.offset(e.context, i64(Context.WAITS), I64), 8)
+    cell = e.b.offset(words, i64(LEFT), I64)
     count = e.b.op("sub", e.b.load(I64, cell, 8), i64(1))
     e.b.store(count, cell, 8)
     e.stop(e.b.compare("icmp eq", count, i64(0)), FAULT, call)
-    return wait(e, call, bound)
+    return WAITS[call.op.name](e, call, bound)
 
 
 def failing_until(self: ProcessProgress, rank: int, number: int) -> None:
@@ -95,7 +105,7 @@ def faults(name: str, run: Callable[[], None]) -> None:
     print(f"{name}: {sum(waits)} waits: {verdict}".replace("\n", " | "), flush=True)
 
 
-lowers("distributed.wait")(failing_wait)
+lowers(*WAITS)(failing_wait)
 ProcessProgress.until = failing_until
 Segment.begin = counting_down
 JointWaits.until_done, JointWaits.until_swapped = failing_until_done, failing_until_swapped
