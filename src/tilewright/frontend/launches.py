@@ -110,6 +110,7 @@ def _taken(t: Translator, kernel: Launchable, are_apart: bool, node: ast.AST) ->
     known: dict[tuple[Launchable, bool], Function] = t.callees.launched
     if (kernel, are_apart) not in known:
         functions = _named(kernel.for_grids(are_apart), t.callees.names())
+        t.resolver.attribute(kernel, "text_digest")  # which must be what was read before
         for function in functions:
             t.callees.free(function, t.span(node))
         known[kernel, are_apart] = functions[-1]

@@ -253,6 +253,29 @@ def test_an_edited_file_is_read_again(calls: int, tmp_path: Path) -> None:
     assert run.cache_info().compiles == 2
 
 
+def test_a_file_that_changes_while_it_is_compiled_is_no_kernel_of_either_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kernel.pto"
+    path.write_text(TEXT)
+    filed = pto.jit(name="scale_add", source=str(path))(scale_add.function)
+    for_grids = filed.for_grids
+
+    def edited(are_apart: bool) -> Any:
+        path.write_text(TEXT.replace("pto.tadd", "pto.tsub"))
+        return for_grids(are_apart)
+
+    monkeypatch.setattr(filed, "for_grids", edited)
+
+    @pl.jit
+    def run(x: pl.Tensor, y: pl.InOut[pl.Tensor]):
+        filed[4, None](x, y, 1.0)
+        return y
+
+    with pytest.raises(DriftError, match="changed from .* as it was compiled"):
+        run(*arrays())
+
+
 SCRIPT = """
 import numpy as np
 import tilewright.language as pl
