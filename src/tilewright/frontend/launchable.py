@@ -37,4 +37,6 @@ class Launching:
     """A kernel on so many blocks, about to be called with its arguments."""
 
     kernel: Launchable
+    text_digest: str
+    """As the function has read it."""
     grid: Expr

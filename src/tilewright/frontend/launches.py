@@ -22,7 +22,7 @@ from tilewright.errors import ArgumentCountError, AttributeValueError, OperandEr
 from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.invocations import invoke
 from tilewright.frontend.launchable import Launchable, Launching
-from tilewright.frontend.names import free_name
+from tilewright.frontend.names import Changed, free_name
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.registry import OPS
@@ -32,7 +32,7 @@ _SPEC = "kernel[grid, None](...)"
 
 def launching(t: Translator, kernel: Launchable, node: ast.Subscript) -> Launching:
     """Return what `kernel[grid, stream]` stands for; the stream orders nothing."""
-    t.resolver.attribute(kernel, "text_digest")
+    digest = t.resolver.attribute(kernel, "text_digest")
     spec = t.operand(node.slice)
     if not isinstance(spec, tuple) or len(spec) != 2:  # pyright: ignore[reportUnknownArgumentType]
         message = f"a launch has a grid and a stream in its brackets, got `{ast.unparse(node.slice)}`"
@@ -43,7 +43,7 @@ def launching(t: Translator, kernel: Launchable, node: ast.Subscript) -> Launchi
         shown = grid.value if is_known else grid.type
         message = f"the grid of a launch is a positive number, got {shown}"
         raise t.error(AttributeValueError, node.slice, message, help=_SPEC)
-    return Launching(kernel, grid)
+    return Launching(kernel, digest, grid)
 
 
 def launched(t: Translator, launching: Launching, given: Arguments, node: ast.Call) -> Value:
@@ -57,7 +57,7 @@ def launched(t: Translator, launching: Launching, given: Arguments, node: ast.Ca
         name, where = next(iter(given.keyword_nodes.items()))
         message = f"a launch takes its arguments by position, got `{name}` by name"
         raise t.error(ArgumentCountError, where, message, help=_SPEC)
-    function = _taken(t, launching.kernel, _are_apart(t, given.args), node)
+    function = _taken(t, launching, _are_apart(t, given.args), node)
     params = function.params[1:]
     if len(given.args) != len(params):
         names = ", ".join(p.name_hint for p in params)
@@ -105,12 +105,17 @@ def _owner(t: Translator, tensor: Expr) -> Var | None:
     return None
 
 
-def _taken(t: Translator, kernel: Launchable, are_apart: bool, node: ast.AST) -> Function:
-    """Return the function that a kernel is, taken into the program when it is first launched there."""
+def _taken(t: Translator, launching: Launching, are_apart: bool, node: ast.AST) -> Function:
+    """Return the function that a kernel is, taken into the program when it is first launched there.
+
+    Changed where its text is another one by now than the function has read.
+    """
+    kernel = launching.kernel
     known: dict[tuple[Launchable, bool], Function] = t.callees.launched
     if (kernel, are_apart) not in known:
         functions = _named(kernel.for_grids(are_apart), t.callees.names())
-        t.resolver.attribute(kernel, "text_digest")  # which must be what was read before
+        if kernel.text_digest != launching.text_digest:
+            raise Changed(f"the text of `{functions[-1].name}` has changed as it was compiled")
         for function in functions:
             t.callees.free(function, t.span(node))
         known[kernel, are_apart] = functions[-1]
