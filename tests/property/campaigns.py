@@ -18,6 +18,7 @@ from property import test_parser_survives as kernels
 from property import undefined
 from property.element_grids import element_grid
 from property.folded_rows import folded_rows
+from property.launched import check_launches
 from property.mutations import FILES, TEXTS, characters_changed, mutated
 from property.narrow import narrow
 from property.native import check, check_errors, named, quietly
@@ -63,6 +64,10 @@ def _matrix_tiles(number: int) -> None:
 def _online_fold(number: int) -> None:
     check_fold(fold(Random(number).randint), f"fold {number}")
     check_fold(fold(Random(number).randint, ends_with_rows=True), f"fold {number} that ends with its rows")
+
+
+def _launches(number: int) -> None:
+    check_launches(Random(number).randint, f"<launches {number}>")
 
 
 def _narrow(number: int) -> None:
@@ -188,6 +193,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "streamed": _streamed,  # with all outputs taken for large ones, which are written past the caches
     "grid": _product_grid,  # grids of products in the machine's tiles
     "tiles": _matrix_tiles,  # products and attention on matrix tiles that are emulated
+    "launches": _launches,
     "narrow": _narrow,  # rows of a few columns, taken together
     "elements": _elements,  # grids of tiles, gone along rows of memory
     "rows": _rows,  # rows that are folded several times, a few of them in each pass
