@@ -12,6 +12,7 @@ from tilewright.frontend.walk.statements import bind_target, check_else
 from tilewright.pto.module import Clause, Op, Value
 from tilewright.pto.traced.branches import condition
 from tilewright.pto.traced.carried import Carried
+from tilewright.pto.traced.continues import joined
 from tilewright.pto.traced.liveness import read_in
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.scalars import as_index
@@ -26,6 +27,7 @@ MOST_UNROLLED = 4096
 def loop(t: Tracer, node: ast.For) -> None:
     """Trace a `for`: over a range when the kernel runs, over anything else now."""
     check_else(t, node)
+    node = joined(node)
     if isinstance(node.iter, ast.Call) and t.evaluate(node.iter.func) is builtins.range:
         return _counted(t, node, node.iter)
     _unrolled(t, node, _items(t, node.iter))
@@ -128,6 +130,7 @@ def _bounds(t: Tracer, call: ast.Call) -> tuple[Value, Value, Value]:
 def repeat(t: Tracer, node: ast.While) -> None:
     """Trace a `while`."""
     check_else(t, node)
+    node = joined(node)
     inside = read_in([node.test, *node.body]) | t.unseen
     carried = Carried.of(t, node, inside)
     while True:
