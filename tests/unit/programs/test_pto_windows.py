@@ -139,6 +139,32 @@ WAYS = {
             c = pl.set_validshape(x, n, 20)
         out = pl.store(pl.fillpad(pl.load(c, [0, 0], [20, 24]), pad_value=pl.PadValue.max), [0, 0], out)
     """,
+    "looked at otherwise": """
+        if n > 3:
+            c = pl.slice(x, [8, 20], [n, 2])
+        else:
+            c = pl.slice(y, [8, 20], [1, n])
+        e = pl.transpose(c, 0, 1)
+        out = pl.store(pl.load(e, [0, 0], [10, 4]), [8, 0], out)
+        f = pl.slice(c, [1, 20], [n // 2, 0], drop_dims=[0])
+        out = pl.store(pl.reshape(pl.load(f, [0], [20]), [1, 20]), [0, 0], out)
+        g = pl.slice(e, [4, 4], [1, 1])
+        out = pl.store(pl.load(g, [0, 0], [4, 4]), [2, 0], out)
+    """,
+    "written through another view": """
+        if n > 3:
+            c = x
+        else:
+            c = out
+        d = pl.transpose(pl.slice(c, [20, 8], [0, n]), 0, 1)
+        d = pl.store(pl.load(y, [0, 0], [8, 20]), [0, 0], d)
+    """,
+    "reshaped": """
+        c = pl.slice(x, [4, 24], [n, 0])
+        if n > 3:
+            c = pl.slice(y, [4, 24], [n + 1, 0])
+        out = pl.store(pl.load(pl.reshape(c, [8, 12]), [0, 0], [8, 12]), [0, 0], out)
+    """,
 }
 REFUSED = {
     "turned": """

@@ -11,15 +11,21 @@ from dataclasses import replace
 from typing import Any, cast
 
 from tilewright import dtypes as dt
-from tilewright.core.expr import Call, Var
+from tilewright.core.expr import Call, Expr, Var
 from tilewright.core.stmt import AssignStmt, EvalStmt, Stmt
-from tilewright.core.types import TupleType
+from tilewright.core.types import TensorType, TupleType
 from tilewright.core.visitor import evaluated, variables
 from tilewright.programs.pto_text.exits import Exits
 from tilewright.programs.pto_text.flow import fresh, given_by, with_numbers
 from tilewright.programs.pto_text.handover import Frame, numbers_of, types_of
 from tilewright.programs.pto_text.scalars import computed
-from tilewright.programs.pto_text.values import Choice, Value
+from tilewright.programs.pto_text.values import Choice, Tensor, Value
+
+
+def _is_view(expr: Expr) -> bool:
+    """Return whether an expression looks at a tensor another way, and does nothing to it."""
+    spec = expr.op.spec if isinstance(expr, Call) else None
+    return spec is not None and isinstance(expr.type, TensorType) and spec.alias is not None and spec.writes is None
 
 
 class ChosenTensors(Exits):
@@ -37,11 +43,23 @@ class ChosenTensors(Exits):
         assert isinstance(choice, Choice)
         if isinstance(expr, Call) and expr.op.name == "tensor.dim":
             self._about(stmt, var, choice.options[0])  # all of them are as large
+        elif isinstance(stmt, AssignStmt) and _is_view(expr):
+            self.values[stmt.var] = self._view(stmt, var, choice)
         else:
             with self.again():
                 self._each(stmt, var, choice)
         self.values[var] = choice
         return True
+
+    def _view(self, stmt: AssignStmt, var: Var, choice: Choice) -> Value:
+        """Return a view of a tensor that is chosen: that of each, which cost nothing, chosen alike."""
+        made: list[Tensor] = []
+        for option in choice.options:
+            self._about(stmt, var, option)
+            view = self.values[stmt.var]
+            assert isinstance(view, Tensor)
+            made.append(view)
+        return replace(choice, options=(*made,))
 
     def _each(self, stmt: AssignStmt | EvalStmt, var: Var, choice: Choice) -> None:
         places = self._places(stmt)

@@ -103,8 +103,8 @@ class BodyBuilder(Tracer):
 
 
 _HELP: dict[type[ast.AST], str] = {
-    ast.Break: "let the bounds of the loop say where it ends, or use `while`",
-    ast.Continue: "put the rest of the body under an `if`",
+    ast.Break: "leave the loop from its own branches, not from a scope, and not where it is written out",
+    ast.Continue: "put the rest of the round under an `if`, inside the same scope",
     ast.Try: "kernels raise nothing, so there is nothing to catch",
     ast.Raise: "use `assert` on values that are known at compile time",
     ast.AsyncFunctionDef: "kernels wait for nothing: write `def`",

@@ -103,13 +103,13 @@ class Carried:
             start, iter([leaf if ty is None else as_leaf(self.t, leaf, ty, self.node) for leaf, ty in pairs])
         )
 
-    def finish(self, regions: Sequence[Region], tested: Sequence[Value] = ()) -> list[int]:
+    def finish(self, regions: Sequence[Region], tested: Sequence[Value] = (), test: Value | None = None) -> list[int]:
         """Hand the variables on, the last region yielding them; return the places of the arguments that stay.
 
-        `tested` are the arguments of the region that holds the condition, where that is another one.
+        `tested` are the arguments of the region that holds the condition, where that is another one, and `test` is it.
         """
         places = self._places()
-        kept = self._kept(places, regions, tested)
+        kept = self._kept(places, regions, tested, test)
         self.t.names = dict(self.before)
         for name in self.assigned:
             self._spoil(name)
@@ -127,9 +127,12 @@ class Carried:
             count += number
         return places
 
-    def _kept(self, places: Mapping[str, list[int]], regions: Sequence[Region], tested: Sequence[Value]) -> list[str]:
+    def _kept(
+        self, places: Mapping[str, list[int]], regions: Sequence[Region], tested: Sequence[Value], test: Value | None
+    ) -> list[str]:
         """Return the variables that somebody needs: the ops inside, the rest of the function, or one that is kept."""
         used = {id(value) for region in regions for op in region.ops for inner in op.walk() for value in inner.uses}
+        used.add(id(test))
         owners = {
             id(each[place]): name
             for each in (self.arguments, tested)

@@ -14,6 +14,7 @@ from tilewright.pto.traced.branches import condition
 from tilewright.pto.traced.carried import Carried
 from tilewright.pto.traced.liveness import read_in
 from tilewright.pto.traced.namespace import StaticRange
+from tilewright.pto.traced.rounds import asked, asking, breaks, counting, joined
 from tilewright.pto.traced.scalars import as_index
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_runtime, is_sequence
@@ -27,8 +28,20 @@ def loop(t: Tracer, node: ast.For) -> None:
     """Trace a `for`: over a range when the kernel runs, over anything else now."""
     check_else(t, node)
     if isinstance(node.iter, ast.Call) and t.evaluate(node.iter.func) is builtins.range:
-        return _counted(t, node, node.iter)
-    _unrolled(t, node, _items(t, node.iter))
+        if breaks(node) and isinstance(node.target, ast.Name):
+            return _left(t, node, node.target, _bounds(t, node.iter))
+        return _counted(t, joined(node), node.iter)
+    _unrolled(t, node if breaks(node) else joined(node), _items(t, node.iter))
+
+
+def _left(t: Tracer, node: ast.For, target: ast.Name, bounds: tuple[Value, Value, Value]) -> None:
+    """Trace a counted loop that is left from inside."""
+    names = f"{target.id}.turn", f"{target.id}.stop", f"{target.id}.step"
+    for name, bound in zip(names, bounds, strict=True):
+        t.let(name, bound, node.iter)
+    t.let(target.id, bounds[0], target)
+    repeat(t, counting(node, names))
+    t.names[target.id] = Binding(None, t.span(target), *ended(target.id))
 
 
 def _items(t: Tracer, node: ast.expr) -> Sequence[object]:
@@ -128,6 +141,11 @@ def _bounds(t: Tracer, call: ast.Call) -> tuple[Value, Value, Value]:
 def repeat(t: Tracer, node: ast.While) -> None:
     """Trace a `while`."""
     check_else(t, node)
+    if breaks(node):
+        node = asking(node)
+    if flag := asked(node):
+        t.let(flag, True, node)
+    node = joined(node)
     inside = read_in([node.test, *node.body]) | t.unseen
     carried = Carried.of(t, node, inside)
     while True:
@@ -144,7 +162,7 @@ def repeat(t: Tracer, node: ast.While) -> None:
     if not isinstance(test, Value):
         help = "let the condition depend on something that the body changes"
         raise t.error(UnsupportedFeatureError, node.test, "this loop never ends", help=help)
-    kept = carried.finish([before, after], tested)
+    kept = carried.finish([before, after], tested, test)
     before.arguments, after.arguments = (tuple(args[place] for place in kept) for args in (tested, arguments))
     before.ops.append(Op("scf.condition", (test, *before.arguments), span=t.span(node.test)))
     regions = (before, after)

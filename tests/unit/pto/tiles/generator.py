@@ -38,6 +38,8 @@ class Tile:
     text: str
     plain: bool = True
     """Whether it has no boxes."""
+    is_window: bool = False
+    """Whether its rows may have gaps between them."""
 
     def reaches(self, rows: int, cols: int) -> bool:
         return self.rows >= rows and self.cols >= cols
@@ -339,7 +341,9 @@ class Generator:
             self.emit(
                 f"{name} = pto.subview {tile.name}[{at[0]}, {at[1]}] sizes [{rows}, {cols}] : {tile.text} -> {text}"
             )
-            self.scope.append(Tile(name, tile.element, rows, cols, (rows, cols), text))
+            self.scope.append(Tile(name, tile.element, rows, cols, (rows, cols), text, is_window=True))
+            return
+        if tile.is_window:
             return
         count = tile.rows * tile.cols * SIZES[tile.element]
         element = pick.choice([e for e, size in SIZES.items() if count % size == 0])
@@ -453,7 +457,8 @@ class Generator:
         )
         extents = tuple(min(a, b) for a, b in zip(first.valid, second.valid, strict=True))
         with self.inside():
-            now = [replace(first, name=name) for name in names[:2]]
+            made = replace(first, is_window=first.is_window or second.is_window)
+            now = [replace(made, name=name) for name in names[:2]]
             if "?" not in first.text:
                 self.scope += now
                 self.body(depth)
@@ -461,7 +466,7 @@ class Generator:
             self.emit(f"scf.yield {names[1]}, {names[0]} : {first.text}, {first.text}")
         self.emit("}")
         if "?" not in first.text:
-            self.scope += [replace(first, name=name) for name in names[2:]]
+            self.scope += [replace(made, name=name) for name in names[2:]]
 
     def branch(self, depth: int) -> None:
         condition = self.condition()
@@ -490,4 +495,4 @@ class Generator:
         self.emit("} else {")
         self.emit(f"  scf.yield {second.name} : {first.text}")
         self.emit("}")
-        self.scope.append(replace(first, name=name))
+        self.scope.append(replace(first, name=name, is_window=first.is_window or second.is_window))

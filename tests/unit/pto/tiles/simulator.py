@@ -13,6 +13,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy
 
+from tilewright.pto.fold_laws import is_turned
 from tilewright.pto.module import Enumerated, Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.types import Ptr, Space, TileBuf
 
@@ -507,10 +508,13 @@ def _position(b: Block, op: Op) -> None:
 @means(*(f"pto.t{axis}expand{name}" for axis in ("row", "col") for name in ("", "add", "sub", "mul", "max", "min")))
 def _expand(b: Block, op: Op) -> None:
     target, name = b.tile(op.outs[0]), op.name[len("pto.trowexpand") :]
-    vector = b.tile(op.ins[1 if name else 0])
-    line = vector.get(target.valid[0], 1) if op.name.startswith("pto.trow") else vector.get(1, target.valid[1])
-    line = np.broadcast_to(line, target.valid)
-    target.put(BINARY[name](_operand(b, op.ins[0], target), line) if name else line)
+    whole, line = op.ins[:2] if name else (op.ins[0], op.ins[0])
+    if op.name in ("pto.trowexpandmax", "pto.trowexpandmin") and is_turned(op):
+        whole, line = line, whole
+    vector = b.tile(line)
+    each = vector.get(target.valid[0], 1) if op.name.startswith("pto.trow") else vector.get(1, target.valid[1])
+    each = np.broadcast_to(each, target.valid)
+    target.put(BINARY[name](_operand(b, whole, target), each) if name else each)
 
 
 @means("pto.tmatmul", "pto.tmatmul.acc", "pto.tmatmul.bias")

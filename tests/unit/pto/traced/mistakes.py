@@ -51,7 +51,7 @@ def try_statement(n: Any) -> Any:
 
 @raises(errors.UnsupportedFeatureError)
 def break_out(n: Any) -> Any:
-    for _ in range(n):
+    for _ in pto.static_range(4):
         break
 
 
