@@ -193,7 +193,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "streamed": _streamed,  # with all outputs taken for large ones, which are written past the caches
     "grid": _product_grid,  # grids of products in the machine's tiles
     "tiles": _matrix_tiles,  # products and attention on matrix tiles that are emulated
-    "launches": _launches,
+    "launches": _launches,  # hand-written kernels in functions, on views that share memory: what NumPy does
     "narrow": _narrow,  # rows of a few columns, taken together
     "elements": _elements,  # grids of tiles, gone along rows of memory
     "rows": _rows,  # rows that are folded several times, a few of them in each pass
