@@ -41,7 +41,12 @@ def as_tensors(args: Sequence[Any]) -> list[Any]:
     torch = imported("torch")
     if torch is None:
         return list(args)
-    return [torch.from_numpy(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    return [torch.from_numpy(_writable(arg)) if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
+def _writable(array: Any) -> Any:
+    """Return an array that torch takes without a warning: one that must not be written, copied."""
+    return array if array.flags.writeable else np.array(array)
 
 
 def _place(name: str, span: Any) -> tuple[str, int, str]:

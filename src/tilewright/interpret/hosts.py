@@ -138,8 +138,11 @@ class Plan:
     filled: list[tuple[Array, Any]] = field(default_factory=list["tuple[Array, Any]"])
     """The tensors that the host function makes, and what number all elements of each are when ranks begin."""
 
-    def settle(self, footprints: Mapping[str, Footprint]) -> None:
-        """Work out domains and turns, once all is planned; buffers that were dispatched to nobody have all ranks."""
+    def settle(self, footprints: Mapping[str, Footprint], *, adds_in_turn: bool = False) -> None:
+        """Work out domains and turns, once all is planned; buffers that were dispatched to nobody have all ranks.
+
+        With `adds_in_turn` what adds to memory comes after all that others have done to it, as what reads it does.
+        """
         for buffer in self.buffers:
             if not buffer.ranks:
                 buffer.ranks.update(range(self.size))
@@ -150,7 +153,8 @@ class Plan:
                 self._meet(action)
                 continue
             found, own = footprints[action.function], self.turns[action.rank]
-            read, written = (_touched(action, positions) for positions in (found.reads, found.writes))
+            reads = found.reads | found.adds if adds_in_turn else found.reads
+            read, written = (_touched(action, positions) for positions in (reads, found.writes))
             has_windows = any(isinstance(arg, Window) for arg in action.args)
             by = By(action.rank, len(own) + 1, (action.function, action.span), has_windows=has_windows)
             own.append(Turn(action, order.needs(by, read, written)))

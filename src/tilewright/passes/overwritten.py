@@ -81,9 +81,9 @@ def _only_writes(stmt: Stmt, buffer: Var, footprints: Footprints) -> bool:
 
 
 def overwritten_outputs(program: Program, entry: Function) -> tuple[int, ...]:
-    """Return the positions of the outputs that a function surely fills, and does not read."""
+    """Return the positions of what a function may write that it surely fills, and does not read."""
     found = Footprints(program)[entry.name]
-    positions = [k for k, says in enumerate(entry.param_directions) if says is ParamDirection.Out]
+    positions = [k for k, says in enumerate(entry.param_directions) if says is not ParamDirection.In]
     unread = {entry.params[k]: k for k in positions if k not in found.reads | found.adds}
     if not unread:
         return ()

@@ -250,7 +250,9 @@ def test_ranks_touch_a_tensor_in_the_order_of_their_dispatches(
 ) -> None:
     hazards_worker.main(platform)
     said = capsys.readouterr().out.splitlines()
-    assert said == ["overwritten: right"] * 2 + ["written_twice: right"] * 2 + ["own: [2.0, 3.0, 1.0]"]
+    names = "overwritten", "written_twice", "written_by_turns", "added"
+    wanted = [f"{name}: right" for name in names for _ in range(2)]
+    assert said == [*wanted, "added_at_once: [0.0, 6.0, 0.0]", "own: [2.0, 3.0, 1.0]"]
 
 
 @pl.jit.host

@@ -62,7 +62,10 @@ def test_what_an_output_holds_beforehand_does_not_matter(tmp_path: Path, transpo
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_ranks_touch_a_tensor_of_the_callers_in_the_order_of_their_dispatches(tmp_path: Path, transport: str) -> None:
     for said in launched(3, tmp_path, WORKER.with_name("hazards_worker.py"), transport):
-        assert said.splitlines()[:4] == ["overwritten: right"] * 2 + ["written_twice: right"] * 2, said
+        names = "overwritten", "written_twice", "written_by_turns", "added"
+        assert said.splitlines()[:8] == [f"{name}: right" for name in names for _ in range(2)], said
+        at_once = "[0.0, 6.0, 0.0]" if transport == "memory" else "ranks 0 and 1 add to one tensor, and share no memory"
+        assert f"added_at_once: {at_once}" in said
         assert "rank 0 reads what rank 1 has written to a tensor that the host function makes" in said
         assert "make it a parameter" in said
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from math import prod
 from typing import Any
@@ -81,6 +81,8 @@ class Copies:
         """Why a peer was out of reach."""
         self.sent = self.heard = 0
         """How many messages that change something have left this process, and come to it."""
+        self.ahead: Callable[[], None] | None = None
+        """What goes ahead of signals, if anything does but what was written to windows."""
         self._lock = threading.Lock()
         self._puts = HeldPuts(self.change)
         self._dirty: set[int] = set()
@@ -151,6 +153,8 @@ class Copies:
         return self.link.ask(rank, self.number, [Touch.FETCH, *box.numbers], box.nbytes)
 
     def _signal(self, rank: int, what: int, buffer: int, offset: int, value: int) -> None:
+        if self.ahead is not None:
+            self.ahead()
         self.arrive(frozenset((rank,)))
         if rank == self.link.rank:
             self._set(what, buffer, offset, value)

@@ -61,10 +61,12 @@ class DistantMemory:
         self.is_met_first = is_met_first or group.links > 1 or self._changes.begin_alike
         """Whether all ranks wait for each other before a run; where a link was given up they find out there who is not
         coming, which costs no further link."""
+        if self._changes.signalled:
+            self.copies.ahead = self._tell_ahead
         self._early = Early()
         self._peers = [rank for rank in range(group.size) if rank != group.rank]
         self._beats = Beats(self._peers, lambda peer: self.link.try_to_send(peer, self.number, *self._said()))
-        self._telling = threading.Lock()
+        self._telling, self._telling_ahead = threading.Lock(), threading.Lock()
         self._hearing = threading.Lock()
         self.waits = JointWaits(self.link, self.segments)
         self._joining = Joining(self, overlap, is_crowded=not group.has_idle_cores)
@@ -124,6 +126,12 @@ class DistantMemory:
             return held
         self._change(held)
         return None
+
+    def _tell_ahead(self) -> None:
+        """Send what this rank has changed of tensors that others may change behind its signal."""
+        with self._telling_ahead:
+            for change in self._changes.ahead():
+                self._change(change)
 
     def _change(self, change: Change | None) -> None:
         if change is not None:

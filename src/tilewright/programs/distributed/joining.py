@@ -89,6 +89,8 @@ class Joining:
 
     def _join(self, number: int, run: Callable[[], None]) -> None:
         memory = self._memory
+        if memory.copies.ahead is not None:
+            memory.copies.ahead()
         memory.copies.arrive()
         memory.own.words[Control.JOINED] = number
         try:

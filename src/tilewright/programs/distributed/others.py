@@ -52,16 +52,17 @@ def distant(
 
     A run that `may_repeat` leaves nothing behind that a second one in its place would not.
     """
+    from tilewright.programs.distributed.added_tensors import order_adds
     from tilewright.programs.distributed.distant_memory import DistantMemory
     from tilewright.programs.distributed.early import are_apart
     from tilewright.programs.distributed.overlapped import PIECES, WHOLE
 
     pieces = 0 if not group.has_idle_cores else WHOLE if group.beside == group.size else PIECES
     made, chosen = chips.apart(plan, pieces)
+    footprints = Footprints(made.program)
+    order_adds(made.plan, footprints)
     is_met_first = not (may_repeat and are_apart(made.plan, made.program))
-    memory = DistantMemory(
-        group, made, args, written, Footprints(made.program), chosen.gathered, is_met_first=is_met_first
-    )
+    memory = DistantMemory(group, made, args, written, footprints, chosen.gathered, is_met_first=is_met_first)
     return made.plan, memory
 
 

@@ -4,6 +4,9 @@ What an `Out` tensor holds beforehand is not the same in all processes, and must
 it alone may write. Of other tensors a process remembers what all know, and what differs from that in the bytes that its
 rank may have written is what it has changed; the bytes between stay as others write them. Where several ranks may write
 to the same bytes of an `Out` tensor, all begin with what rank 0 has: what others change of it comes after that.
+
+Turns that have windows may write the same bytes in an order that signals alone tell. What they have changed goes ahead
+of each signal, and of each collective: who writes after it has it, and so have all others.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.enums import ParamDirection
 from tilewright.core.region import Array, Region
-from tilewright.interpret.hosts import Collective, Dispatch, Plan
+from tilewright.interpret.hosts import Collective, Dispatch, Plan, Window
 from tilewright.interpret.shadow import reach
 from tilewright.passes.aliases import Footprint
 from tilewright.programs.distributed.link import flat_bytes
@@ -41,6 +44,11 @@ class Changes:
         turns = [[[*_written(turn.action, whole, footprints)] for turn in each] for each in plan.turns]
         self._turns = turns[rank]
         contested = _contested([{*chain(*each)} for each in turns])
+        told = [[turn.action for turn in each if has_windows(turn.action)] for each in plan.turns]
+        signalling = [{each for action in actions for each in _written(action, whole, footprints)} for actions in told]
+        met = _contested(signalling)
+        self.signalled = sorted(written for written in signalling[rank] if written[0] in met)
+        """What turns of this rank write that others may write behind a signal of it."""
         outs = {position for position, direction in written.items() if direction is ParamDirection.Out}
         self._sent_whole = outs - contested
         self._agreed = sorted(outs & contested)
@@ -74,19 +82,35 @@ class Changes:
         """Yield what turns up to one have changed that was not told yet."""
         if self._told < 0:
             yield from (((position, 0), self._held[position]) for position in self._agreed if not self._rank)
-        for position, low, high in dict.fromkeys(chain(*self._turns[max(0, self._told) : turns])):
-            held, known = (each[position][low:high] for each in (self._held, self._known))
+        for written in dict.fromkeys(chain(*self._turns[max(0, self._told) : turns])):
+            position, low, high = written
             if position in self._sent_whole:
-                yield (position, 2), np.concatenate([flat_bytes(np.array([low, high], np.int64)), held])
-                continue
+                bounds = flat_bytes(np.array([low, high], np.int64))
+                yield (position, 2), np.concatenate([bounds, self._held[position][low:high]])
+            else:
+                yield from self._differing(written)
+        self._told = turns
+
+    def ahead(self) -> Iterator[Change]:
+        """Yield what this rank has changed so far that goes ahead of a signal."""
+        for written in self.signalled:
+            yield from self._differing(written)
+
+    def _differing(self, written: Written) -> Sequence[Change]:
+        """Return what this rank has changed between two places, which all know then."""
+        position, low, high = written
+        with self._lock:  # what others have changed comes to both at once
+            held, known = (each[position][low:high] for each in (self._held, self._known))
             differs = np.concatenate(([False], held != known, [False]))
             bounds: list[int] = np.flatnonzero(differs[1:] != differs[:-1]).tolist()
-            if bounds:
-                changed = [held[start:stop] for start, stop in zip(bounds[::2], bounds[1::2], strict=True)]
-                places = flat_bytes(np.array(bounds, np.int64) + low)
-                yield (position, len(bounds)), np.concatenate([places, *changed])
-                known[...] = held
-        self._told = turns
+            if not bounds:
+                return ()
+            changed = [np.array(held[start:stop]) for start, stop in zip(bounds[::2], bounds[1::2], strict=True)]
+            places = flat_bytes(np.array(bounds, np.int64) + low)
+            data = np.concatenate([places, *changed])
+            for start, stop, own in zip(bounds[::2], bounds[1::2], changed, strict=True):
+                known[start:stop] = own
+        return [((position, len(bounds)), data)]
 
     def take(self, position: int, count: int, data: Array) -> None:
         """Take what another process has changed, or what to begin this run with, or the next."""
@@ -124,6 +148,11 @@ def _contested(ranks: Sequence[set[Written]]) -> set[int]:
             found.add(position)
         ends[position] = max((end, last), (high, rank))
     return found
+
+
+def has_windows(action: Dispatch | Collective) -> bool:
+    """Return whether a turn may send or await signals."""
+    return isinstance(action, Dispatch) and any(isinstance(arg, Window) for arg in action.args)
 
 
 def _written(

@@ -22,6 +22,8 @@ Bodies = Callable[[str], "Callable[[list[Any]], Any] | None"]
 """Where functions are found that Python runs, None for others."""
 Joins = Callable[[Collective], Callable[[], None]]
 """What every rank of a domain does in a collective, together with the others, where the first cannot do it for all."""
+LARGE = 1 << 16
+"""Bytes from which on a window is zero only where that could be seen: to look takes as long as to clear fewer."""
 _FILLING = "allgather", "all_to_all"
 """The collectives after which a target has rows of all ranks, and nothing of what it held."""
 
@@ -92,7 +94,11 @@ def steps_of(
 ) -> Steps:  # fmt: skip
     """Return what the ranks that run here do, on so many threads each; views of the host's `args` follow those."""
     made = Steps(parts, {rank: [] for rank in here}, [], filled=plan.filled)
-    made.cleared = [parts[buffer] for buffer in parts if not _is_overwritten(buffer, plan)]
+    made.cleared = [
+        parts[buffer]
+        for buffer in parts
+        if not (_is_overwritten(buffer, plan) or (buffer.size >= LARGE and _is_filled(buffer, plan, natives, bodies)))
+    ]
     awaited = {need for turns in plan.turns for turn in turns for need in _needs(turn, joins)}
     for rank in here:
         steps: list[Step] = []
@@ -113,6 +119,29 @@ def _is_overwritten(buffer: WindowBuffer, plan: Plan) -> bool:
         elif any(window.buffer is buffer for window in action.windows.values()):
             return action.name in _FILLING and _fills(action.windows["target"], buffer, action.domain)
     return False
+
+
+def _is_filled(buffer: WindowBuffer, plan: Plan, natives: Natives, bodies: Bodies) -> bool:
+    """Return whether what each of its ranks does first with a buffer is to write all of its part, and to look at none.
+
+    Ranks that look at the part of one which has not begun are told of a race by the interpreter.
+    """
+    left = set(buffer.domain)
+    for action in plan.actions:
+        if not isinstance(action, Dispatch):
+            if left and any(window.buffer is buffer for window in action.windows.values()):
+                return False
+            continue
+        held = [k for k, arg in enumerate(action.args) if isinstance(arg, Window) and arg.buffer is buffer]
+        if not held or action.rank not in left:
+            continue
+        window: Window = action.args[held[0]]
+        if len(held) > 1 or nbytes(window.shape, window.dtype) != buffer.size or bodies(action.function) is not None:
+            return False
+        if held[0] not in natives(action.function)[0].code.filled.get(action.function, ()):
+            return False
+        left.remove(action.rank)
+    return not left
 
 
 def _fills(target: Window, buffer: WindowBuffer, domain: Sequence[int]) -> bool:
