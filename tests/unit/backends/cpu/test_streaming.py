@@ -191,3 +191,18 @@ def test_what_stays_in_a_cache_with_all_that_is_read_is_stored_plainly(
         "out = pl.store(t + pl.load(y, [0, 0], [8, 64]), [0, 0], out)",
     )
     assert ("nontemporal" in program.native.code.texts["llvm"]()) == (streams or rows == "rows")
+
+
+@pytest.mark.parametrize(("start", "is_fetched"), [("i", True), ("pl.read(index, [i])", False)])
+def test_rows_that_lie_where_numbers_say_have_nothing_behind_them_fetched(
+    monkeypatch: pytest.MonkeyPatch, start: str, is_fetched: bool
+) -> None:
+    program = streamed(
+        monkeypatch,
+        "x: pl.Tensor[[64, 256], pl.FP32], index: pl.Tensor[[8], pl.INT32], out: pl.Out[pl.Tensor[[1, 256], pl.FP32]]",
+        "acc = pl.tile.full([1, 256], dtype=pl.FP32, value=0.0)",
+        "for i in pl.range(8):",
+        f"    acc = acc + pl.load(x, [{start}, 0], [1, 256])",
+        "out = pl.store(acc, [0, 0], out)",
+    )
+    assert ("prefetch" in program.native.code.texts["llvm"]()) == is_fetched
