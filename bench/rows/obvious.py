@@ -159,6 +159,51 @@ def convolved(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
+@pl.jit
+def outer(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, out.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            column, line = pl.load(x, [row, 0], [64, 1]), pl.load(y, [0, 0], [1, out.shape[1]])
+            pl.store(column * line, [row, 0], out)
+    return out
+
+
+@pl.jit
+def complex_product(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            a, b = x[row : row + 16, ::2], x[row : row + 16, 1::2]
+            c, d = y[row : row + 16, ::2], y[row : row + 16, 1::2]
+            out[row : row + 16, ::2] = a * c - b * d
+            out[row : row + 16, 1::2] = a * d + b * c
+    return out
+
+
+@pl.jit
+def depthwise(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
+    channels, height, width = out.shape
+    for c in pl.parallel(channels):
+        for row in pl.parallel(0, height, 8):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                total = pl.load(x[c], [row, 0], [8, width]) * pl.read(w, [c, 0, 0])
+                for i in range(3):
+                    for j in range(3):
+                        if i or j:
+                            total = total + pl.load(x[c], [row + i, j], [8, width]) * pl.read(w, [c, i, j])
+                pl.store(total, [row, 0], out[c])
+    return out
+
+
+@pl.jit
+def column_dots(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    n = x.shape[0]
+    for column in pl.parallel(0, x.shape[1], 32):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            product = pl.load(x, [0, column], [n, 32]) * pl.load(y, [0, column], [n, 32])
+            pl.store(pl.sum(product, axis=0, keepdims=True), [0, column], out)
+    return out
+
+
 def beside(kernel: Any, inputs: Sequence[torch.Tensor], eager: Callable[[], torch.Tensor]) -> Field:
     """Return a kernel beside what torch calls the same."""
     expected = eager().clone()
@@ -186,6 +231,33 @@ def enter_bilinear() -> Field:
 
     field = beside(bilinear, (image, ys, xs), eager)
     return Field(field.expected, field.contenders, 1e-2, 1e-2)
+
+
+def enter_outer() -> Field:
+    x, y, out = torch.randn(SIDE, 1), torch.randn(1, SIDE), torch.empty(SIDE, SIDE)
+    return beside(outer, (x, y), lambda: torch.outer(x[:, 0], y[0], out=out))
+
+
+def enter_complex() -> Field:
+    x, y = torch.randn(2, N, N)
+    a, b = (torch.view_as_complex(each.view(N, -1, 2)) for each in (x, y))
+    return beside(complex_product, (x, y), lambda: torch.view_as_real(a * b).view(N, N))
+
+
+def enter_depthwise() -> Field:
+    x, w = torch.randn(CHANNELS, IMAGE + 2, IMAGE + 2), torch.randn(CHANNELS, 3, 3)
+    return beside(depthwise, (x, w), lambda: torch.nn.functional.conv2d(x[None], w[:, None], groups=CHANNELS)[0])
+
+
+def enter_column_dots() -> Field:
+    x, y = torch.randn(2, N, N)
+    return beside(column_dots, (x, y), lambda: (x * y).sum(0, keepdim=True))
+
+
+def enter_few() -> Field:
+    x, index = torch.randn(N, N), torch.randint(0, N, (N, 8))
+    narrow = index.int()
+    return beside(along, (x, narrow), lambda: torch.gather(x, 1, index))
 
 
 def enter_along() -> Field:
@@ -264,4 +336,11 @@ ROWS = (
         target=1.0,
     ),
     Contest("obvious convolution", enter_convolved, Work(flops=18 * CHANNELS**2 * IMAGE**2), target=1.0, calls=2),
+    Contest(f"obvious outer product {SIDE}²", enter_outer, Work(bytes=4 * SIDE**2), target=1.0, calls=4),
+    Contest(f"obvious complex product {N}²", enter_complex, Work(bytes=12 * N * N), target=1.0),
+    Contest(
+        "obvious depthwise convolution", enter_depthwise, Work(flops=18 * CHANNELS * IMAGE**2), target=1.0, calls=4
+    ),
+    Contest(f"obvious dots of columns {N}²", enter_column_dots, Work(bytes=8 * N * N), target=1.0),
+    Contest(f"obvious gather of 8 of {N}", enter_few, Work(bytes=8 * 8 * N), target=1.0, calls=8),
 )

@@ -30,6 +30,8 @@ _HELD: Mapping[str, Callable[[int, int], bool]] = {
     "icmp sle": operator.le,
     "icmp sgt": operator.gt,
     "icmp sge": operator.ge,
+    "icmp ult": lambda x, y: x % WORD < y % WORD,
+    "icmp ule": lambda x, y: x % WORD <= y % WORD,
 }
 _CONDITIONS = {"and": ("true", "false"), "or": ("false", "true")}
 """Of what joins conditions, the one that leaves the other as it is, and the one that decides."""

@@ -121,9 +121,8 @@ class Target:
         """How many bytes, read and written, the last cache keeps so well that plain stores beat those past the caches.
 
         A Zen 5 of 32 MB writes the products of a column by a row in 0.034 ms where they take 4 MB, and in 0.100 past
-        the caches; where they take 24 in 0.39 and 0.59, where it is 64 in 2.0 and 1.7. It adds matrices in the same
-        time either way up to sums of 8 MB, and those of 12, which with them are 36, in 0.61 and 0.52. An Emerald Rapids
-        gains by stores past its caches from 2 MB on.
+        the caches; where they take 24 in 0.39 and 0.59, where it is 64 in 2.0 and 1.7. An Emerald Rapids gains by
+        stores past its caches from 2 MB on.
         """
         return 0 if self.fetches_along_rows else self.l3_bytes
 

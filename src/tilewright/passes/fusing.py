@@ -17,7 +17,7 @@ from tilewright.ops.product_types import SMALL_FLOATS
 from tilewright.passes.chains import tiles_on_their_side
 from tilewright.passes.few_rows import factors, most_few
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
-from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known, number
+from tilewright.passes.fusion_walk import Given, Rule, Walk, along_rows, is_there, known, number, strays
 from tilewright.passes.multiplied_casts import multiplied_casts
 from tilewright.passes.scaled_sums import scaled_sums
 
@@ -149,11 +149,13 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
         w.recorder.end("a padded or permuted load follows")
         return w.in_memory(call)
     assert isinstance(call.type, TileType)
+    if stmt is not None and strays(w, call.type, starts):
+        w.recorder.plan.note(stmt, strays=True)
     shape, reach = call.type.shape, [_reach(tensor, axis) for axis in range(len(call.type.shape))]
     asked = [number(size) for size in wanted.elements] if isinstance(wanted, MakeTuple) else shape
     cut = zip(reach, starts.elements, asked, shape, strict=True)
     found = [1 if not given["clamp"] and _finds_one(each[0], each[2]) else each for each in cut]
-    tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=_along_rows(shape))
+    tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor, turned=along_rows(shape))
     tile.corner = w.recorder.corner(tensor, [number(start) for start in starts.elements])
     if stmt is not None and _is_plain(call.type.dtype) and w.is_multiplied(stmt):
         w.recorder.after_stores(tensor)
@@ -171,11 +173,6 @@ def _reach(tensor: Var, axis: int) -> Extent:
 def _finds_one(end: Extent, asked: Extent) -> bool:
     """Return whether a load asks for one element of an axis that has some, and so may not start where there is none."""
     return asked == 1 and isinstance(end, int) and end > 0
-
-
-def _along_rows(shape: Sequence[int]) -> bool | None:
-    """Return False for a tile whose neighbours in memory are elements of a row, None for one row or column."""
-    return None if 1 in shape[-2:] or len(shape) == 1 else False
 
 
 def _masked_load(w: Walk, call: Call, given: Given, tensor: Var) -> Waiting:

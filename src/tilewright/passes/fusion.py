@@ -76,7 +76,7 @@ class Step:
     work in memory, works on a tile that lies on its side, is packed for products in a loop that follows, gives a mask
     that is only chosen by, writes for the store that follows, is that store and has nothing left to do, stores each
     element of its group where that was loaded from, folds rows of which one element counts, casts for products alone,
-    or stays where a loop carries what it is made of.
+    stays where a loop carries what it is made of, or loads a row that was read to lie where it does.
     """
 
     ends: bool = False
@@ -94,6 +94,7 @@ class Step:
     picks: Pick | None = None
     multiplied: bool = False
     stays: bool = False
+    strays: bool = False
 
 
 @mutable

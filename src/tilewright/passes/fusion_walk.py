@@ -251,6 +251,22 @@ def known(type_: TileType, unknown: Sequence[Extent]) -> tuple[Extent, ...]:
     return tuple(k if isinstance(k, int) else v for k, v in zip(type_.valid, unknown, strict=True))
 
 
+def along_rows(shape: Sequence[int]) -> bool | None:
+    """Return False for a tile whose neighbours in memory are elements of a row, None for one row or column."""
+    return None if 1 in shape[-2:] or len(shape) == 1 else False
+
+
+def strays(w: Walk, type_: TileType, starts: MakeTuple) -> bool:
+    """Return whether a single row lies where a number says that was read: no other follows it."""
+    pending = list(variables(starts.elements)) if all(extent == 1 for extent in type_.shape[:-1]) else []
+    for var in pending:
+        made = w.made.get(var)
+        if made is not None and made.op.spec.name == "read":
+            return True
+        pending += [each for each in variables(made.args if made is not None else ()) if each not in pending]
+    return False
+
+
 def is_there(given: Argument) -> bool:
     """Return whether an argument was given."""
     return given is not None and not isinstance(given, Absent)

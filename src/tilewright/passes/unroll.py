@@ -1,24 +1,24 @@
 """Unrolling: loops written out, one copy of the body per turn.
 
 `pl.unroll` asks for it. A short loop that carries tiles and does nothing but simple arithmetic with them, as the sum
-over the nine places of a 3x3 stencil, or adds products of windows up, is written out too: its turns are then fused,
-and what it carries stays in registers.
+over the nine places of a 3x3 stencil, of part of a tile or of loads that overlap, or adds products of windows up, is
+written out too: its turns are then fused, and what it carries stays in registers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import ForKind
-from tilewright.core.expr import Absent, Call, Const, Expr, constant
+from tilewright.core.expr import Absent, Call, Const, Expr, MakeTuple, Var, constant
 from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
-from tilewright.core.stmt import AssignStmt, ForStmt, Stmt, YieldStmt
+from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, Stmt, YieldStmt
 from tilewright.core.types import ScalarType, TileType, Type
-from tilewright.core.visitor import statements
+from tilewright.core.visitor import bodies, statements, variables
 from tilewright.errors import KernelError
 
 SHORT = 64
@@ -46,19 +46,39 @@ def _is_short(loop: ForStmt) -> bool:
     """Return whether a loop that carries tiles, and looks through windows, is a few statements when written out."""
     tiles = [arg.var.type for arg in loop.iter_args if isinstance(arg.var.type, TileType)]
     is_whole = bool(tiles) and all(map(_is_whole, tiles))
-    return is_whole and _length(loop) <= SHORT and any(map(_is_window, statements(loop.body)))
+    return is_whole and _length(loop) <= SHORT and any(_is_window(stmt, loop) for stmt in statements(loop.body))
 
 
-def _is_window(stmt: Stmt) -> bool:
+def _is_window(stmt: Stmt, loop: ForStmt) -> bool:
+    """Return whether a statement sees part of a tile, or loads some of what it loaded in the turn before."""
     call = stmt.value if isinstance(stmt, AssignStmt) else None
-    return isinstance(call, Call) and isinstance(call.type, TileType) and call.op.spec.is_view
+    if not isinstance(call, Call) or not isinstance(call.type, TileType):
+        return False
+    offsets = arguments(call)["offsets"] if call.op.spec.name == "load" else None
+    if not isinstance(offsets, MakeTuple) or not isinstance(loop.step, Const):
+        return call.op.spec.is_view
+    own = zip(offsets.elements[-len(call.type.shape) :], call.type.shape, strict=True)
+    return any(_moves_with(start, loop.loop_var) and loop.step.value < extent for start, extent in own)
 
 
-def _length(stmt: Stmt) -> int:
-    """Return how many statements stand for one with its loops written out, too many where it is not simple."""
+def _moves_with(start: Expr, var: Var) -> bool:
+    """Return whether a number is a variable, or that and others that do not change with it."""
+    if not isinstance(start, Call) or start.op.name not in ("scalar.add", "scalar.sub"):
+        return start is var
+    first, second = start.args
+    return _moves_with(first, var) if var not in variables([second]) else first is not var and second is var
+
+
+def _length(stmt: Stmt, counted: Collection[Var] = ()) -> int:
+    """Return how many statements stand for one with its loops written out, too many where it is not simple.
+
+    A branch on variables that are `counted` is the way that each turn takes.
+    """
     if isinstance(stmt, ForStmt) and stmt.kind is ForKind.Sequential and _starts(stmt):
-        turns = turns_of(stmt)
-        return SHORT + 1 if turns is None else len(turns) * sum(map(_length, stmt.body))
+        turns, inside = turns_of(stmt), (*counted, stmt.loop_var)
+        return SHORT + 1 if turns is None else len(turns) * sum(_length(each, inside) for each in stmt.body)
+    if isinstance(stmt, IfStmt) and set(variables([stmt.condition])) <= {*counted}:
+        return max(sum(_length(each, counted) for each in body) for body in bodies(stmt))
     if isinstance(stmt, AssignStmt) and _is_simple(stmt.value):
         return 1
     return 0 if isinstance(stmt, YieldStmt) else SHORT + 1
@@ -96,25 +116,30 @@ def _has(call: Call, *names: str) -> bool:
 
 
 class _Unroller(Rewriter):
+    is_short = False
+    """Whether all this is part of a short loop: the loops in it are written out with it."""
+
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Replace an unrolled loop by its turns, each with the loop variable as a number."""
         start, stop, step = map(self.expr, (stmt.start, stmt.stop, stmt.step))
         turns = turns_of(replace(stmt, start=start, stop=stop, step=step))
-        if turns is None or (stmt.kind is not ForKind.Unroll and not _is_short(stmt)):
+        is_asked = stmt.kind is ForKind.Unroll
+        if turns is None or not (is_asked or self.is_short or _is_short(stmt)):
             return super().for_loop(stmt)
         try:
-            return self._written_out(stmt, turns)
+            return self._written_out(stmt, turns, is_short=not is_asked)
         except KernelError:
-            if stmt.kind is ForKind.Unroll:
+            if is_asked:
                 raise
             return super().for_loop(stmt)  # a turn that cannot be is for the running program to meet
 
-    def _written_out(self, stmt: ForStmt, turns: range) -> Sequence[Stmt]:
+    def _written_out(self, stmt: ForStmt, turns: range, is_short: bool) -> Sequence[Stmt]:
         assert isinstance(stmt.loop_var.type, ScalarType)
         values = tuple(self.expr(arg.init) for arg in stmt.iter_args)
         result: list[Stmt] = []
         for index in turns:
             turn = _Unroller(self.replaced, self.symbols, fresh=True)
+            turn.is_short = is_short
             turn.replaced[stmt.loop_var] = constant(index, stmt.loop_var.type.dtype)
             turn.replaced.update(zip((arg.var for arg in stmt.iter_args), values, strict=True))
             stmts = turn.body(stmt.body).stmts

@@ -57,25 +57,22 @@ class Store:
 
 def woven(function: Function, roots: Mapping[Var, Var]) -> Function:
     """Return a function that stores whole rows; `roots` has the same for all tensors that may share memory."""
-    stmts: list[Stmt] = list(function.body)
+    stmts = list(function.body)
     views = {s.var: s.value for s in stmts if isinstance(s, AssignStmt) and isinstance(s.value, Call)}
     stores = [found for at, stmt in enumerate(stmts) if (found := _store(at, stmt, views)) is not None]
-    changed = False
+    others: dict[int, Sequence[Stmt]] = {}
+    """What takes the place of a statement, by its number."""
     for first, second in zip(stores, stores[1:], strict=False):
         even, odd = (first, second) if first.comb.meets(second.comb) else (second, first)
-        is_pair = even.comb.meets(odd.comb) and isinstance(stmts[first.at], EvalStmt)
+        is_pair = even.comb.meets(odd.comb) and first.at not in others
         if not is_pair or _is_seen(stmts[first.at + 1 : second.at], even.comb.tensor, roots):
             continue
         try:
-            whole = _together(even, odd, stmts[second.at])
+            others |= {first.at: (), second.at: _together(even, odd, stmts[second.at])}
         except KernelError:  # elements that are put nowhere between others
             continue
-        stmts[first.at], stmts[second.at] = SeqStmts(), SeqStmts(tuple(whole))
-        changed = True
-    if not changed:
-        return function
-    flat = [each for stmt in stmts for each in (stmt if isinstance(stmt, SeqStmts) else [stmt])]
-    return function.with_body(SeqStmts(tuple(flat)))
+    flat = [each for at, stmt in enumerate(stmts) for each in others.get(at, (stmt,))]
+    return function.with_body(SeqStmts(tuple(flat))) if others else function
 
 
 def _store(at: int, stmt: Stmt, views: Mapping[Var, Call]) -> Store | None:
@@ -132,9 +129,8 @@ def _is_large(tensor: Var) -> bool:
     """Return whether a matrix is not known to be small."""
     if not isinstance(tensor.type, TensorType) or len(tensor.type.shape) != 2:
         return False
-    rows, columns = tensor.type.shape
-    is_known = isinstance(rows, int) and isinstance(columns, int)
-    return not is_known or rows * columns * tensor.type.dtype.get_byte() >= LARGE
+    known = _shape(tensor)
+    return known is None or known[0] * known[1] * tensor.type.dtype.get_byte() >= LARGE
 
 
 def _numbers(offsets: MakeTuple) -> tuple[int | None, ...]:

@@ -79,3 +79,45 @@ def test_a_short_sum_of_windows_is_written_out() -> None:
 @pytest.mark.parametrize("turns", ["n", "40", "6"], ids=["unknown", "many", "one that does not fit"])
 def test_other_sums_of_windows_stay_loops(turns: str) -> None:
     leaves(unroll.run, ssa.run(kernel(STENCIL.format(turns=turns))))
+
+
+LOADS = """
+s = pl.tile.full([4, 8], dtype=pl.FP32, value=0.0)
+for i in pl.range(0, {stop}, {step}):
+    s = s + pl.load(x, [{start}, 0], [4, 8])
+pl.store(s, [0, 0], y)
+"""
+
+
+@pytest.mark.parametrize("start", ["i", "i + 2", "2 + i"])
+def test_a_short_sum_of_loads_that_overlap_is_written_out(start: str) -> None:
+    head, _, tail = LOADS.partition("for i in pl.range(0, {stop}, {step}):\n")
+    turns = [f"s = s + pl.load(x, [{start.replace('i', str(i))}, 0], [4, 8])\n" for i in range(3)]
+    after = kernel(head + "".join(turns) + tail.splitlines()[-1])
+    gives(unroll.run, ssa.run(kernel(LOADS.format(stop=3, step=1, start=start))), ssa.run(after))
+
+
+@pytest.mark.parametrize(("start", "step"), [("i", 4), ("n", 1), ("n * i", 1)])
+def test_sums_of_other_loads_stay_loops(start: str, step: int) -> None:
+    leaves(unroll.run, ssa.run(kernel(LOADS.format(stop=2 * step, step=step, start=start))))
+
+
+BRANCHES = """
+s = pl.tile.full([4, 8], dtype=pl.FP32, value=0.0)
+for i in pl.range(2):
+    for j in pl.range(2):
+        if i != {0} or j != 1:
+            s = s + pl.load(x, [i, 0], [4, 8]) * pl.read(y, [i, j])
+pl.store(s, [0, 0], y)
+"""
+
+
+def test_a_branch_on_the_turn_is_what_each_turn_does() -> None:
+    turns = [f"s = s + pl.load(x, [{i}, 0], [4, 8]) * pl.read(y, [{i}, {j}])\n" for i, j in ((0, 0), (1, 0), (1, 1))]
+    head, *_ = BRANCHES.partition("for i in pl.range(2):\n")
+    after = kernel(head + "".join(turns) + BRANCHES.splitlines()[-1])
+    gives(unroll.run, ssa.run(kernel(BRANCHES.format(0))), ssa.run(after))
+
+
+def test_a_loop_with_another_branch_stays() -> None:
+    leaves(unroll.run, ssa.run(kernel(BRANCHES.format("n"))))

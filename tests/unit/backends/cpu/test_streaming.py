@@ -177,17 +177,34 @@ def test_windows_pass_the_caches_where_their_memory_is_large(monkeypatch: pytest
 
 
 @pytest.mark.skipif(host().vector_bits < 256, reason="narrow vectors are stored plainly")
-@pytest.mark.parametrize(("kept", "streams"), [(0, True), (3 * 4096, True), (3 * 4096 + 1, False)])
-@pytest.mark.parametrize("rows", ["8", "rows"])
-def test_what_stays_in_a_cache_with_all_that_is_read_is_stored_plainly(
-    monkeypatch: pytest.MonkeyPatch, kept: int, streams: bool, rows: str
+@pytest.mark.parametrize(
+    ("kept", "reads", "streams"), [(0, "x", True), (8192, "x", True), (8193, "x", False), (1 << 30, "xy", True)]
+)
+@pytest.mark.parametrize("rows", ["16", "rows"])
+def test_what_stays_in_a_cache_with_the_little_that_is_read_is_stored_plainly(
+    monkeypatch: pytest.MonkeyPatch, kept: int, reads: str, streams: bool, rows: str
 ) -> None:
     take_for_large(monkeypatch)
     monkeypatch.setattr(Target, "kept_bytes", kept)
-    matrix = f"pl.Tensor[[{'16' if rows == '8' else rows}, 64], pl.FP32]"
+    matrix = f"pl.Tensor[[{rows}, 64], pl.FP32]"
     program = kernel(
-        f"x: {matrix}, y: {matrix}, out: pl.Out[{matrix}]",
+        f"{''.join(f'{name}: {matrix}, ' for name in reads)}out: pl.Out[{matrix}]",
         "t = pl.load(x, [0, 0], [8, 64]) * pl.load(x, [8, 0], [8, 64])",
-        "out = pl.store(t + pl.load(y, [0, 0], [8, 64]), [0, 0], out)",
+        f"out = pl.store(t + pl.load({reads[-1]}, [0, 0], [8, 64]), [0, 0], out)",
     )
     assert ("nontemporal" in program.native.code.texts["llvm"]()) == (streams or rows == "rows")
+
+
+@pytest.mark.parametrize(("start", "is_fetched"), [("i", True), ("pl.read(index, [i])", False)])
+def test_rows_that_lie_where_numbers_say_have_nothing_behind_them_fetched(
+    monkeypatch: pytest.MonkeyPatch, start: str, is_fetched: bool
+) -> None:
+    program = streamed(
+        monkeypatch,
+        "x: pl.Tensor[[64, 256], pl.FP32], index: pl.Tensor[[8], pl.INT32], out: pl.Out[pl.Tensor[[1, 256], pl.FP32]]",
+        "acc = pl.tile.full([1, 256], dtype=pl.FP32, value=0.0)",
+        "for i in pl.range(8):",
+        f"    acc = acc + pl.load(x, [{start}, 0], [1, 256])",
+        "out = pl.store(acc, [0, 0], out)",
+    )
+    assert ("prefetch" in program.native.code.texts["llvm"]()) == is_fetched

@@ -10,7 +10,7 @@ from tilewright.backends.cpu.compute.columns import Columns, Fold, drained, lane
 from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode, RowsNode, SearchNode, is_dear, is_long
 from tilewright.backends.cpu.compute.prefetch import Prefetch
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
-from tilewright.backends.cpu.compute.streaming import is_small, streaming_pays
+from tilewright.backends.cpu.compute.streaming import is_known_large, is_small, streaming_pays
 from tilewright.backends.cpu.compute.turned_tiles import TurnedColumns, down
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -178,7 +178,7 @@ class RowLoop:
         """Emit the passes of one level, one for each width among its tiles."""
         reduces = [Fold(t, t.node) for t in self.wanted if isinstance(t.node, ReduceNode) and t.node.level == level]
         busiest = self._busiest_pass()
-        fetched = self.wanted if (streaming or self._only_reads()) and level == busiest else ()
+        fetched = self.wanted if (streaming or self._fetches()) and level == busiest else ()
         down = self.steps if busiest > 0 else 0
         ahead = Prefetch(self.b, self.group.rows, fetched, down=down, goes_on=self.e.row is not None)
         widths = [*(f.width for f in reduces), *(s.tile.valid[-1] for s in sinks)]
@@ -209,10 +209,10 @@ class RowLoop:
         only_folded = [level for level in folded if level > 0 and level not in written]
         return min(dear, default=max(only_folded, default=max([*folded, *written, 0])))
 
-    def _only_reads(self) -> bool:
-        """Return whether all that is written stays in the caches: what a row waits for is what it reads."""
+    def _fetches(self) -> bool:
+        """Return whether what a row waits for is what it reads: what is written stays in the caches, small or not."""
         written = [sink.tensor for sink in self.sinks if isinstance(sink, StoreSink) and not sink.tile.is_column]
-        return all(map(is_small, written))
+        return all(map(is_small, written)) or all(map(is_known_large, written))
 
 
 class TurnedLoop(RowLoop):

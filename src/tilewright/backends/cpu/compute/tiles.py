@@ -136,7 +136,7 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         from tilewright.backends.cpu.compute.permuted import permuted_load
 
         return permuted_load(e, type_, tensor, source.layout, starts, tuple(valid))
-    tile = Tile(type_, tuple(valid), node=LoadNode(tensor=tensor, offsets=tuple(starts)))
+    tile = Tile(type_, tuple(valid), node=LoadNode(tensor=tensor, offsets=tuple(starts), strays=e.step.strays))
     return e.record(tile)
 
 

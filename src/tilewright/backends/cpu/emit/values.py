@@ -66,6 +66,8 @@ class LoadNode(Node):
     apart: Value | None = None
     backwards: bool = False
     """Whether its rows lie in memory from the last to the first, or their elements do."""
+    strays: bool = False
+    """Whether nobody knows which rows are loaded next."""
 
 
 @record

@@ -22,6 +22,7 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.passes.filled_rows import straightened
 from tilewright.passes.fusing import fusion
+from tilewright.passes.parted_stores import parted
 from tilewright.passes.woven_stores import woven
 
 HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
@@ -62,7 +63,7 @@ def emitter(unit: Unit, function: Function, b: Builder, signature: Signature) ->
     """Return what emits a function for a signature."""
     turns = any(step != 1 for step in signature.steps) or _turns(unit.program, function.body)
     roots = roots_of(unit, function, signature)
-    straight = woven(straightened(function, roots), roots)
+    straight = woven(parted(straightened(function, roots)), roots)
     e = FunctionEmitter(unit, straight, b, has_turned_views=turns)
     e.is_concurrent = signature.is_concurrent or any(_is_window(param.type) for param in function.params)
     e.in_rounds, e.in_shares, e.in_rows = signature.in_rounds, signature.in_shares, signature.in_rows

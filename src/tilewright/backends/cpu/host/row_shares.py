@@ -16,6 +16,7 @@ from tilewright.core.visitor import evaluated
 from tilewright.native.llvm import Value
 from tilewright.passes.filled_rows import straightened
 from tilewright.passes.fusing import fusion
+from tilewright.passes.parted_stores import parted
 from tilewright.passes.woven_stores import woven
 
 FEW = 8
@@ -33,4 +34,6 @@ def divides_rows(e: FunctionEmitter, loop: ForStmt, turns: Value) -> bool:
 
     function = unit.program[calls[0].op.name]
     roots = roots_of(unit, function, Signature.plain(function))
-    return not made_results(unit, function) and is_divisible(fusion(woven(straightened(function, roots), roots), roots))
+    return not made_results(unit, function) and is_divisible(
+        fusion(woven(parted(straightened(function, roots)), roots), roots)
+    )
