@@ -1,12 +1,11 @@
 """Bytes: a buffer's memory seen through another element type, shape and strides."""
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tensor
 from tilewright.core.expr import Call, Expr
-from tilewright.core.extents import as_extent, as_shape, bounds
+from tilewright.core.extents import as_shape, bounds
 from tilewright.core.region import Region, whole
 from tilewright.core.types import TensorType, show_shape, tensor
 from tilewright.dtypes import DataType
@@ -14,7 +13,6 @@ from tilewright.errors import (
     AttributeValueError,
     DTypeMismatchError,
     ExecutionError,
-    OutOfBoundsError,
     ShapeMismatchError,
 )
 from tilewright.ops.declare import ANY, TENSOR, op
@@ -52,28 +50,7 @@ def _viewed(
     for name, given in (("shape", shape), ("strides", strides)):
         if any((reach := bounds(e)) is not None and reach[1] < 0 for e in given):
             raise AttributeValueError(f"`{name}` must not be negative, got {show_shape(as_shape(given))}", blame=[name])
-    _check_reach(source, shape, strides, offset, dtype)
     return tensor(as_shape(shape), dtype)
-
-
-def _check_reach(
-    source: TensorType, shape: Sequence[Expr], strides: Sequence[Expr], offset: Expr, dtype: DataType
-) -> None:
-    """Refuse a view that certainly lies outside its buffer."""
-    extent, start = source.shape[0], bounds(offset)
-    if start is None or start[1] < 0:
-        if start is not None:
-            raise OutOfBoundsError(f"byte {start[1]} lies before the buffer", blame=["offset"])
-        return
-    reach = [(as_extent(n), as_extent(s)) for n, s in zip(shape, strides, strict=True)]
-    known = [(n, s) for n, s in reach if isinstance(n, int) and isinstance(s, int)]
-    if isinstance(extent, int) and len(known) == len(reach) and all(n for n, _ in known):
-        end = start[0] + (sum((n - 1) * s for n, s in known) + 1) * dtype.get_byte()
-        if end > extent * source.dtype.get_byte():
-            raise OutOfBoundsError(
-                f"bytes {start[0]} to {end} lie outside a buffer of {extent * source.dtype.get_byte()} bytes",
-                blame=["offset", "shape"],
-            )
 
 
 def _view(
@@ -105,6 +82,6 @@ def _view(
 def as_strided(buffer: Tensor, shape: Extents, strides: Extents, offset: Index, dtype: DataType) -> Tensor:
     """Return the memory of a 1-D buffer from byte `offset` on as `dtype` elements, `strides` elements apart.
 
-    The view may overlap itself and other views; it must lie inside the buffer.
+    The view may overlap itself and other views; it must lie inside the buffer, as the running program finds out.
     """
     ...

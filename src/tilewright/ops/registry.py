@@ -10,6 +10,7 @@ from tilewright.ops import blends as blends
 from tilewright.ops import block_gather as block_gather
 from tilewright.ops import broadcast as broadcast
 from tilewright.ops import bytes as bytes
+from tilewright.ops import cells as cells
 from tilewright.ops import collectives as collectives
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert

@@ -61,6 +61,7 @@ module {{
 }}
 """
 Floats: Any = pto.ptr(pto.f32, "gm")
+Cells: Any = pto.ptr(pto.i32, "gm")
 Number: Any = pto.f32
 Count: Any = pto.i32
 FACTOR = 2.0
@@ -160,6 +161,31 @@ def test_what_a_kernel_copies_may_be_written_behind_it_through_another_pointer(p
     wanted = 6 * x
     run(x, config=RunConfig(platform=platform))
     np.testing.assert_allclose(x, wanted, rtol=1e-6)
+
+
+@pto.jit()
+def guarded(x: Cells, n: Count) -> None:
+    if n > 5:
+        pto.trap()
+        pto.scalar.store(1, x + 100)
+    for i in range(8, n):
+        pto.scalar.store(1, x + 100 + i)
+    pto.scalar.store(n, x)
+
+
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+def test_what_a_kernel_does_not_reach_is_no_mistake(platform: str) -> None:
+    @pl.jit
+    def run(x: pl.InOut[pl.Tensor], n: pl.Scalar[pl.INT32]):
+        guarded[1, None](x, n)
+        guarded[1, None](x, 4)
+        return x
+
+    x = np.zeros(8, np.int32)
+    run(x, 3, config=RunConfig(platform=platform))
+    assert x[0] == 4
+    with pytest.raises(ExecutionError, match="pto.trap was reached"):
+        run(x, 7, config=RunConfig(platform=platform))
 
 
 def test_a_compiled_kernel_keeps_its_constants() -> None:

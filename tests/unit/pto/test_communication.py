@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any, cast
 
 import numpy
@@ -85,6 +87,23 @@ def test_one_rank_reaches_its_own_memory(fourth: int, result: int, target: str) 
     wanted = [a, a + b, c, c, c, c, a, b, c, a, b, a + b + c, x.max(0), x.min(0), c, b]
     np.testing.assert_array_equal(o, np.stack(wanted))
     assert signals.tolist() == [10, 7, 8, fourth, 0, result]
+
+
+def test_a_launch_alone_loads_what_signals_take() -> None:
+    text = TEXT.replace("VIEWS", views())
+    script = f"""
+import numpy as np
+from tilewright import pto
+
+def ranks(x: pto.ptr(pto.f32, "gm"), o: pto.ptr(pto.f32, "gm"), sig: pto.ptr(pto.i32, "gm"), wait: pto.i32): ...
+
+signals = np.zeros(6, np.int32)
+given = np.zeros(192, np.float32), np.zeros(1024, np.float32), signals
+pto.jit(source={text!r})(ranks)[1, None](*given, 10)
+print(signals[0])
+"""
+    said = subprocess.run([sys.executable, "-c", script.strip()], capture_output=True, text=True)
+    assert said.stdout == "10\n", said.stderr
 
 
 def test_waiting_for_what_nobody_sets_is_an_error(target: str) -> None:

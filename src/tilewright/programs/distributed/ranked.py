@@ -11,15 +11,17 @@ from tilewright.arrays import np
 from tilewright.backends.devices import Devices
 from tilewright.backends.interface import find
 from tilewright.call.thread_limit import thread_count
-from tilewright.core.enums import ForKind, ParamDirection
+from tilewright.core.enums import ForKind, FunctionType, ParamDirection
 from tilewright.core.expr import Submit
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region, whole
-from tilewright.core.stmt import SpmdScopeStmt
+from tilewright.core.rewrite import loop_reach
+from tilewright.core.stmt import ForStmt, SpmdScopeStmt
 from tilewright.core.visitor import expressions, statements
 from tilewright.forks import computed_once
 from tilewright.frontend.sub_workers import as_tensors, body_of, told
 from tilewright.interpret.hosts import HostMachine, Plan
+from tilewright.passes import inline, ssa
 from tilewright.passes.aliases import Footprints
 from tilewright.programs.distributed.agreement import agreed, known_to_all
 from tilewright.programs.distributed.chips import Chips
@@ -294,10 +296,18 @@ def _looks_at_elements(program: Program) -> bool:
 
 def _runs_side_by_side(program: Program) -> bool:
     """Return whether a rank may do something on other threads while one of them waits."""
+    if any(function.func_type is FunctionType.Inline for function in program.function_list):
+        program = inline.run(ssa.run(program))  # a kernel may be launched on one block alone
     found = [s for function in program.function_list for s in statements(function.body)]
     calls = (call for s in found for call in expressions(s))
-    loops = any(isinstance(s, SpmdScopeStmt) or getattr(s, "kind", None) is ForKind.Parallel for s in found)
+    loops = any(isinstance(s, SpmdScopeStmt) or (isinstance(s, ForStmt) and _has_turns_beside(s)) for s in found)
     return loops or any(isinstance(call, Submit) and call.core_num is not None for call in calls)
+
+
+def _has_turns_beside(loop: ForStmt) -> bool:
+    """Return whether a loop's turns may run at the same time, as far as is known that there are several."""
+    reach = loop_reach(loop.start, loop.stop, loop.step)
+    return loop.kind is ForKind.Parallel and (reach is None or reach[0] != reach[1])
 
 
 def _are_outs(written: Mapping[int, ParamDirection], positions: Sequence[int]) -> bool:

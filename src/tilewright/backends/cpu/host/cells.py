@@ -18,7 +18,7 @@ from tilewright.core.enums import NotifyOp
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, INT32
 from tilewright.native.context import Context
-from tilewright.native.domains import PAUSE, SPINS, TURNS, Record, Touch
+from tilewright.native.domains import NAPS, PAUSE, SLEEPS, SPINS, TURNS, Record, Touch
 from tilewright.native.llvm import I1, I32, I64, PTR, TRUE, Value, i64
 from tilewright.ops.cells import ALONE, SIGNS
 
@@ -136,15 +136,27 @@ def _until(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
 
 @lowers("distributed.holds")
 def _look(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    """Look at a cell once; one of several ranks lets others run first, and is told where the run is over."""
+    """Look at a cell once; one of several ranks lets others run first, and is told where the run is over.
+
+    For those who look on it waits for as long as it looks at the same number.
+    """
     e.flush()
     b, words = e.b, _words(e)
     poll_of(b.module)
     for text in PAUSE:
         b.module.declare(text)
-    with b.when(b.compare("icmp ne", words, Value(PTR, "null"))):
+    is_one_of_many = b.compare("icmp ne", words, Value(PTR, "null"))
+    with b.when(is_one_of_many):
         over = b.call(I1, "rank.pause", e.context, words, i64(SPINS))
         e.fail(over, ENDED, call)
         with b.when(over):
             e.leave(e.exit)
-    return Scalar(_holds(e, bound, looked(e, _own(e, call, bound))), BOOL)
+    held = looked(e, _own(e, call, bound))
+    with b.when(is_one_of_many):
+        seen = b.slot(I32)
+        b.lines[0] += f"\n  store i32 0, {seen}"
+        b.value(I64, f"atomicrmw add {b.offset(words, i64(NAPS), I64)}, i64 1 seq_cst")
+        with b.when(b.compare("icmp ne", held, b.load(I32, seen, 4))):
+            b.store(held, seen, 4)
+            b.value(I64, f"atomicrmw add {b.offset(words, i64(SLEEPS), I64)}, i64 2 seq_cst")
+    return Scalar(_holds(e, bound, held), BOOL)
