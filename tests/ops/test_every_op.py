@@ -6,6 +6,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 from enum import Enum
 from types import ModuleType
 from typing import Any
@@ -139,3 +141,15 @@ def is_used(spec: OpSpec, text: str) -> bool:
     calls = [f"pl.{kind.value}.{spec.name}(" for kind in spec.kinds]
     used = spec.example.replace("{name}", spec.name)
     return any(call in text for call in calls) or bool((spec.fold or spec.expand) and f".{spec.name}(" in used)
+
+
+def test_the_registry_has_every_op() -> None:
+    script = (
+        "import importlib, pkgutil, tilewright.ops.registry as registry\n"
+        "known = set(registry.OPS)\n"
+        "for each in pkgutil.iter_modules(importlib.import_module('tilewright.ops').__path__):\n"
+        "    importlib.import_module(f'tilewright.ops.{each.name}')\n"
+        "print(sorted(set(registry.OPS) - known))"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stdout == "[]\n"

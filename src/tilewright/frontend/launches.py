@@ -41,8 +41,8 @@ def launching(t: Translator, kernel: Launchable, node: ast.Subscript) -> Launchi
     is_known = isinstance(grid, Const)
     if not isinstance(grid.type, ScalarType) or not grid.type.dtype.is_int() or (is_known and grid.value <= 0):
         shown = grid.value if is_known else grid.type
-        message = f"the grid of a launch is a positive number, got {shown}"
-        raise t.error(AttributeValueError, node.slice, message, help=_SPEC)
+        message = f"the grid of a launch is a positive integer, got {shown}"
+        raise t.error(AttributeValueError, node.slice, message, help=f"{_SPEC}; `//` divides integers")
     return Launching(kernel, digest, grid)
 
 
@@ -56,7 +56,8 @@ def launched(t: Translator, launching: Launching, given: Arguments, node: ast.Ca
     if given.kwargs:
         name, where = next(iter(given.keyword_nodes.items()))
         message = f"a launch takes its arguments by position, got `{name}` by name"
-        raise t.error(ArgumentCountError, where, message, help=_SPEC)
+        help = f"{_SPEC}; a constant is given outside of the function: kernel.compile({name}=...)[grid, None](...)"
+        raise t.error(ArgumentCountError, where, message, help=help)
     function = _taken(t, launching, _are_apart(t, given.args), node)
     params = function.params[1:]
     if len(given.args) != len(params):

@@ -362,8 +362,8 @@ def ir_of(text: str, namespace: dict[str, Any]) -> Any:
 
 def test_a_launch_has_a_grid_and_a_stream() -> None:
     refused("scale_add[4](x, y, 3.0)", AttributeValueError, r"a grid and a stream in its brackets, got `4`")
-    refused("scale_add[0, None](x, y, 3.0)", AttributeValueError, r"the grid of a launch is a positive number, got 0")
-    refused("scale_add[x, None](x, y, 3.0)", AttributeValueError, r"is a positive number, got tensor\[32, 64, fp32\]")
+    refused("scale_add[0, None](x, y, 3.0)", AttributeValueError, r"the grid of a launch is a positive integer, got 0")
+    refused("scale_add[x, None](x, y, 3.0)", AttributeValueError, r"is a positive integer, got tensor\[32, 64, fp32\]")
     refused("scale_add(x, y, 3.0)", UncallableError, r"help: scale_add\[grid, None\]\(\.\.\.\)")
 
 

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any
 
 from tilewright.backends.cpu.compute.reaches import Bounds, Reach, compared, is_exact, reach_of, stored_reach, within
-from tilewright.backends.cpu.compute.typed_functions import of_type
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.backends.scalar_arithmetic import by_value, float_division, floor_divided, remainder
 from tilewright.backends.traced import DERIVED, Traced, exact_exp, predicate
@@ -131,6 +130,8 @@ def _bounds(choose: Callable[[float, float], float], a: Lanes, b: Lanes) -> Boun
 
 def _function(emitter: Callable[..., Value]) -> Callable[..., Lanes]:
     def emit(*args: Lanes) -> Lanes:
+        from tilewright.backends.cpu.compute.typed_functions import of_type  # adding and multiplying do without
+
         b, element = args[0].b, args[0].element
         return Lanes(b, of_type(emitter, element)(b, *(a.value for a in args)), element)
 
