@@ -69,6 +69,8 @@ class Meetings:
                 break
             look()
             absent = [rank for rank, key in enumerate(keys) if time.monotonic() > until and not store.check([key])]
+            if absent and store.check([self._key("failed")]):  # who has left had come
+                break
             if absent:
                 raise Absent(absent)
             time.sleep(pause)
