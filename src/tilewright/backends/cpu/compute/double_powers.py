@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tilewright.backends.cpu.compute.double_differences import power_of
 from tilewright.backends.cpu.compute.double_math import parts_of_log, scaled
-from tilewright.backends.cpu.compute.doubles import LN2_HIGH, LN2_LOW
+from tilewright.backends.cpu.compute.doubles import LN2_HIGH, LN2_LOW, signed_power
 from tilewright.backends.cpu.compute.vectormath import INF
 from tilewright.native.terms import Term
 
@@ -33,17 +33,8 @@ def power(x: Term, y: Term) -> Term:
     rest = is_near.choose(y.fma(lost, y.fma(log, exponent * -1.0)), 0.0)
     grown = power_of(exponent.at_most(MOST).at_least(LEAST), rest)
     result = scaled((grown.less + grown.lost) + 1.0, grown.rounded)
-    unit = size.compare("oeq", "eq", 1.0)
-    whole = y.compare("oeq", "eq", y.intrinsic("llvm.trunc"))
-    half = y * 0.5
-    odd = half.compare("une", "ne", half.intrinsic("llvm.trunc"))
-    negative = x.bits() < 0
-    signed = unit.choose(x.like(1.0), result)
-    signed = (negative & whole & odd).choose(signed * -1.0, signed)
-    root = (x < 0.0) & (x.compare("one", "ne", -INF)) & (whole ^ 1)
-    signed = root.choose(x.like(float("nan")), signed)
     is_one = y.compare("oeq", "eq", 0.0) | x.compare("oeq", "eq", 1.0)
-    return is_one.choose(x.like(1.0), signed)
+    return is_one.choose(x.like(1.0), signed_power(x, y, size, result))
 
 
 def _log(x: Term) -> tuple[Term, Term]:

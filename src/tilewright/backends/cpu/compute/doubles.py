@@ -191,6 +191,11 @@ def power(x: Term, y: Term) -> Term:
         return few_products(x, y.number)
     size = x.magnitude()
     result = natural_exp((y * natural_log(size)).at_most(200.0).at_least(-200.0))
+    return y.compare("oeq", "eq", 0.0).choose(x.like(1.0), signed_power(x, y, size, result))
+
+
+def signed_power(x: Term, y: Term, size: Term, result: Term) -> Term:
+    """Return the power of x that its magnitude has a result for: negative for odd y, NaN for what is no whole one."""
     unit = size.compare("oeq", "eq", 1.0)
     whole = y.compare("oeq", "eq", y.intrinsic("llvm.trunc"))
     half = y * 0.5
@@ -199,8 +204,7 @@ def power(x: Term, y: Term) -> Term:
     signed = unit.choose(x.like(1.0), result)
     signed = (negative & whole & odd).choose(signed * -1.0, signed)
     root = (x < 0.0) & (x.compare("one", "ne", -INF)) & (whole ^ 1)
-    signed = root.choose(x.like(float("nan")), signed)
-    return y.compare("oeq", "eq", 0.0).choose(x.like(1.0), signed)
+    return root.choose(x.like(float("nan")), signed)
 
 
 @in_doubles
