@@ -12,6 +12,7 @@ from processes import launched
 from unit.pto.rank_kernels import CASES, COLS, RANKS, ROWS, case_of, host_of, is_right, put, wait
 
 from tilewright.errors import ExecutionError, RaceError
+from tilewright.programs.distributed import ranked
 from tilewright.runtime import DistributedConfig, RunConfig
 
 np = cast("Any", numpy)
@@ -61,9 +62,9 @@ def test_who_looks_at_the_same_number_for_too_long_has_waited_in_vain() -> None:
 
 
 def test_a_rank_that_is_alone_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "8")  # with which each rank might do something else meanwhile
+    monkeypatch.setattr(ranked, "thread_count", lambda: 64)  # on which a rank might do something else meanwhile
     with pytest.raises(ExecutionError, match="all ranks that are left wait, and nobody can end that"):
-        ran(lambda me: [wait(me, 0, "ge", 1)] if me == 1 else [], "cpu", 100)
+        ran(lambda me: [wait(me, 0, "ge", 1)] if me == 1 else [], "cpu", 5)
 
 
 def test_the_interpreter_finds_ranks_that_meet_in_a_window() -> None:
